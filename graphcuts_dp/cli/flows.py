@@ -126,7 +126,8 @@ class FlowMaps:
 
     plot: str | None = option(
         None,
-        help="Also draw the finest level: a heat map, or with --locations a map (.png or .pdf).",
+        help="Also draw the finest level: a heat map, the largest flows over time if there are "
+        "periods, or with --locations a map (.png or .pdf).",
         metavar="FILE",
         group=OUTPUT,
     )
@@ -166,7 +167,10 @@ class FlowMaps:
         if self.plot is not None:
             from graphcuts_dp.plotting.style import write_figure  # matplotlib is slow to import
 
-            write_figure(made.plot(locations=places), self.plot, force=force)
+            periods = made.cells.periods
+            several = places is None and periods is not None and len(periods.sizes()) > 1
+            by = periods.levels[-1] if periods is not None and several else None
+            write_figure(made.plot(locations=places, by=by), self.plot, force=force)
             written.append(self.plot)
         return written
 

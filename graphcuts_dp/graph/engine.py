@@ -45,6 +45,53 @@ _ISO: Mapping[Span, tuple[int, str]] = {
 }
 _QUARTERS = (("01", "02", "03"), ("04", "05", "06"), ("07", "08", "09"))
 _CELL = ("period", "first", "second")
+_JOINING = (
+    *(nw.Implementation.DUCKDB, nw.Implementation.POLARS, nw.Implementation.PANDAS),
+    *(nw.Implementation.PYARROW, nw.Implementation.MODIN, nw.Implementation.CUDF),
+)  # to which a table of labels can be handed over
+_VIEW = "rows_of_graphcuts_dp"  # of duckdb, within one query
+_MOST_TOP = 2**61  # of what is divided by an owner's total
+# In duckdb: the total of each owner, and all parts, with those of owners within the bound merged.
+# (A hash of two columns is that of one shifted by that of the other, by which owners would keep
+# alike; so it is hashed again.)
+_MERGED = """
+with totals as materialized (
+    select {who}, {sum} as total from {rows} group by {who}
+), above as materialized (
+    select * from totals where total > {bound}
+), merged as materialized (
+    select {apart}, total, cell, {sum} as amount
+    from {rows} as part left join above on {same}
+    group by {apart}, total, cell
+), """
+_SCALED = """bounded as materialized (
+    select {who}, total, cell, amount as had, (case when total is null then amount * {unit}
+        else least(amount, {most}) * {steps} // total end) // {whole} * {whole} as amount
+    from merged
+)"""
+_KEPT = """bounded as materialized (
+    select {who}, total, cell, amount as had,
+        greatest(least(amount, {bound} - taken), 0) * {unit} as amount
+    from (
+        select *, coalesce(sum(amount) over (
+            partition by {who} order by hash(hash({named}, cell)), cell
+            rows between unbounded preceding and 1 preceding
+        ), 0)::bigint as taken
+        from merged where total is not null
+    )
+    union all select {who}, total, cell, amount as had, amount * {unit} as amount
+    from merged where total is null
+)"""
+_SUMS = """
+select cell::bigint as cell, sum(amount)::bigint as amount from bounded group by cell
+union all select -1, coalesce(max(largest), 0) from (
+    select sum(amount)::bigint as largest from bounded where total is not null group by {who}
+    union all select total * {unit} from totals as part anti join above on {same}
+)
+union all select -2,
+    (select coalesce(sum(total), 0)::bigint from above)
+    - (select coalesce(sum(had), 0)::bigint from bounded where total is not null)
+"""
 _SKIP = "on_bad='skip'"
 
 
@@ -155,12 +202,20 @@ def check_rows(table: Any, shape: Shape) -> None:
             failed.
     """
     with _failing_in_a_line():
-        frame, reading = _read(table, shape)
+        reading = _read(table, shape)
         if shape.skip_bad:
             return
-        flags = [bad.any().alias(f"kind{i}") for i, bad in enumerate(reading.bad.values())]
-        found = _collected(frame.select(*flags))
-    kinds = [kind for i, kind in enumerate(reading.bad) if np.any(found[f"kind{i}"] == True)]  # noqa: E712
+        kinds = list(reading.bad)
+        flags = (bad.alias(f"bad{kind}") for kind, bad in enumerate(reading.bad.values()))
+        ends = {end: reading.keys[end] for end in ("first", "second")}
+        rows = reading.frame.select(*flags, **ends)
+        for end in ends:
+            rows = _placed(rows, end, reading.known[end], how="left")
+        unknown = ~nw.col("bad0") & (nw.col("first").is_null() | nw.col("second").is_null())
+        kinds.append("an end is no vertex (name all of them in vertices=)")
+        rows = rows.with_columns(unknown.alias(f"bad{len(kinds) - 1}"))
+        found = _collected(rows.select(nw.col(f"bad{kind}").any() for kind in range(len(kinds))))
+    kinds = [name for kind, name in enumerate(kinds) if found[f"bad{kind}"][0]]
     if kinds:
         raise GraphError(
             f"there are rows in which {'; in which '.join(kinds)}: correct them, or leave such "
@@ -181,18 +236,17 @@ def cells(table: Any, shape: Shape) -> Cells:
         GraphError: as `check_rows`, or sums that are too large for 64-bit integers.
     """
     with _failing_in_a_line():
-        keys = _keys(shape)
-        if shape.counting == "owners":
-            rows = _parts(table, shape, _MOST_UNITS)
-        else:
-            rows = _rows(table, shape, _MOST_UNITS)
+        reading = _read(table, shape)
+        keys = _keys(reading)
         if shape.counting == "weight":
+            rows = _rows(reading, _MOST_UNITS)
             total = nw.col("amount").cast(nw.Float64).sum().fill_null(0.0)
             if _collected(rows.select(total))["amount"][0] > 2.0**62:
                 raise GraphError("the weights are too large for this unit; pass a larger unit=")
-            return _coded(_summed(rows, *keys), shape, 1)
+            return _coded(_summed(rows, *keys), reading)
+        rows = _parts(reading, MOST) if shape.counting == "owners" else _rows(reading, MOST)
         found = rows.group_by(*keys).agg(nw.len().alias("amount"))
-        return _coded(found, shape, STEPS)
+        return _coded(found.with_columns(nw.col("amount").cast(nw.Int64) * STEPS), reading)
 
 
 def scaled_cells(table: Any, shape: Shape, *, at_most: int, whole: bool = False) -> Cells:
@@ -231,17 +285,21 @@ def scaled_cells(table: Any, shape: Shape, *, at_most: int, whole: bool = False)
             "counting='edges' cannot be scaled: choose rows of each owner, or count owners"
         )
     with _failing_in_a_line():
-        light, heavy = _split(table, shape, at_most)
+        reading = _read(table, shape)
+        parts = _parts(reading, at_most)
+        if reading.frame.implementation is nw.Implementation.DUCKDB:
+            return _by_duckdb(parts, reading, at_most, _SCALED, whole=whole)
+        light, heavy = _split(parts, reading, at_most)
         bound = at_most * STEPS
-        amount = _least(nw.col("amount"), nw.lit(2**61 // bound))
+        amount = _least(nw.col("amount"), nw.lit(_MOST_TOP // bound))
         scaled = heavy.with_columns(_quotient(amount * bound, nw.col("total")).alias("amount"))
         if whole:
-            light = _summed(light, *_who_and_where(shape))
+            light = _summed(light, *_who_and_where(reading))
             light, scaled = (
                 each.with_columns((nw.col("amount") // STEPS * STEPS).alias("amount"))
                 for each in (light, scaled)
             )
-        return _bounded(light, scaled, shape, at_most)
+        return _bounded(light, scaled, reading, at_most)
 
 
 def kept_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
@@ -269,25 +327,13 @@ def kept_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
     if shape.counting == "weight":
         raise ParameterError("weights are bounded by scaling, since rows of weight are no unit")
     with _failing_in_a_line():
-        if _frame(table).implementation is not nw.Implementation.DUCKDB:
+        reading = _read(table, shape)
+        if reading.frame.implementation is not nw.Implementation.DUCKDB:
             raise ParameterError(
                 "rows are chosen by duckdb alone: bound by scaling, or hand over a Parquet file or "
                 "a relation of duckdb"
             )
-        light, heavy = _split(table, shape, at_most)
-        keys, who = ", ".join(_keys(shape)), ", ".join(shape.bounded)
-        named = "owner" if shape.mark is None else "mark"
-        filled = heavy.to_native().query(
-            "heavy",
-            f"""select {", ".join(_who_and_where(shape))},
-                least(amount, {int(at_most)} - before) as amount
-            from (select *, coalesce(sum(amount) over (
-                partition by {who} order by hash({named}, {keys}), {keys}
-                rows between unbounded preceding and 1 preceding), 0) as before from heavy)
-            where before < {int(at_most)}""",  # noqa: S608  # public numbers and our own names
-        )
-        amount = (nw.col("amount").cast(nw.Int64) * STEPS).alias("amount")
-        return _bounded(light, nw.from_native(filled).with_columns(amount), shape, at_most)
+        return _by_duckdb(_parts(reading, at_most), reading, at_most, _KEPT)
 
 
 def clipped_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
@@ -305,8 +351,8 @@ def clipped_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
     if shape.counting != "weight":
         raise ParameterError("clipping is for counting='weight'; a row counts as one row")
     with _failing_in_a_line():
-        rows = _rows(table, shape, at_most)
-        return _coded(_summed(rows, *_keys(shape)), shape, 1)
+        reading = _read(table, shape)
+        return _coded(_summed(_rows(reading, at_most), *_keys(reading)), reading)
 
 
 def contributions(table: Any, shape: Shape) -> IntVector:
@@ -320,7 +366,7 @@ def contributions(table: Any, shape: Shape) -> IntVector:
         GraphError: as `check_rows`.
     """
     with _failing_in_a_line():
-        totals = _totals(_parts(table, shape, MOST), shape.bounded).select("total")
+        totals = _totals(_parts(_read(table, shape), MOST), shape.bounded).select("total")
         found = np.sort(_collected(totals)["total"].astype(np.int64))
     found = found[found > 0]
     return -(-found // STEPS) if shape.counting == "weight" else found
@@ -423,10 +469,18 @@ class Engine:
 
 @dataclass(frozen=True)
 class _Reading:
-    """Which rows are bad, by kind, and what is taken of the others."""
+    """The rows of a table: by what kinds one is bad by itself, and what is taken of the others.
 
+    Attributes:
+        shape: how they become cells.
+        known: the public entries of first and second ends and periods, as their keys are.
+    """
+
+    shape: Shape
+    frame: nw.LazyFrame[Any]
     bad: Mapping[str, nw.Expr]
     keys: Mapping[str, nw.Expr]
+    known: Mapping[str, Sequence[Any]]
 
 
 def _frame(table: Any) -> nw.LazyFrame[Any]:
@@ -442,8 +496,8 @@ def _frame(table: Any) -> nw.LazyFrame[Any]:
     return lazy
 
 
-def _read(table: Any, shape: Shape) -> tuple[nw.LazyFrame[Any], _Reading]:
-    """The table, and expressions for what is in it."""
+def _read(table: Any, shape: Shape) -> _Reading:
+    """How to read a table, from the types of its columns."""
     frame = _frame(table)
     schema = frame.collect_schema()
     for column in (shape.source, shape.target, shape.owner, shape.period, shape.weight):
@@ -451,30 +505,29 @@ def _read(table: Any, shape: Shape) -> tuple[nw.LazyFrame[Any], _Reading]:
             raise GraphError(f"the table has no column {column!r:.60}; name one that it has")
     bad: dict[str, nw.Expr] = {}
     keys: dict[str, nw.Expr] = {}
+    known: dict[str, Sequence[Any]] = {}
     names = (shape.source, shape.target)
     plain = [_is_plain(schema[name], side) for name, side in zip(names, shape.labels, strict=True)]
     if shape.one_set:
         plain = [all(plain)] * 2
-    missing, unknown = [], []
-    for name, side, integers, key in zip(
-        names, shape.labels, plain, ("first", "second"), strict=True
-    ):
-        absent, keys[key] = _id(name, schema[name], integers)
-        missing.append(absent)
-        unknown.append(~absent & ~_known(keys[key], side, integers))
-    bad["an end is missing"] = reduce(or_, missing)
-    bad["an end is no vertex (name all of them in vertices=)"] = reduce(or_, unknown)
+    absent = []
+    for end, name, side, integers in zip(_CELL[1:], names, shape.labels, plain, strict=True):
+        missing, keys[end] = _id(name, schema[name], integers)
+        absent.append(missing)
+        known[end] = side if integers else _texts(side)
+    bad["an end is missing"] = reduce(or_, absent)
     if shape.mark is not None:
         keys["mark"] = nw.col(shape.mark)
     if shape.owner is not None:
         bad["the owner is missing"], keys["owner"] = _owner(shape.owner, schema[shape.owner])
     if shape.period is not None:
         bad |= _period(shape, schema[shape.period], keys)
+        known["period"] = _period_keys(shape, schema[shape.period])
     if shape.counting == "weight":
         if shape.weight is None:
             raise ParameterError("counting='weight' needs the column of weights; name it")
         bad |= _weight(shape.weight, schema[shape.weight], keys)
-    return frame, _Reading(bad, keys)
+    return _Reading(shape, frame, bad, keys, known)
 
 
 def _wrong_type(name: str, wanted: str) -> GraphError:
@@ -506,14 +559,7 @@ def _id(name: str, dtype: Any, integers: bool) -> tuple[nw.Expr, nw.Expr]:
         raise _wrong_type(name, "integers or text")
     if integers:
         return absent, column.cast(nw.Int64)
-    return absent, column if dtype == nw.String else column.cast(nw.String)
-
-
-def _known(key: nw.Expr, labels: Sequence[Label], integers: bool) -> nw.Expr:
-    """Whether an end is one of the labels."""
-    if integers and isinstance(labels, range) and labels.step == 1:
-        return (key >= labels.start) & (key < labels.stop)
-    return key.is_in(list(labels) if integers else _texts(labels))
+    return absent, column.cast(nw.String)
 
 
 def _texts(labels: Sequence[Label]) -> list[str]:
@@ -566,7 +612,7 @@ def _period(shape: Shape, dtype: Any, keys: dict[str, nw.Expr]) -> dict[str, nw.
     texts = (nw.String, nw.Categorical, nw.Enum, nw.Object)
     if dtype not in texts and not (dtype.is_integer() and shape.by in (None, "year")):
         raise _wrong_type(shape.period, "dates, or text such as 2026-01-31")
-    text = column if dtype == nw.String else column.cast(nw.String)
+    text = column.cast(nw.String)
     if shape.by is not None:
         length, pattern = _ISO[shape.by]
         dated = text.str.contains(pattern)
@@ -591,19 +637,20 @@ def _period_keys(shape: Shape, dtype: Any) -> list[Any]:
     return labels
 
 
-def _keys(shape: Shape) -> tuple[str, ...]:
-    return _CELL if shape.period is not None else _CELL[1:]
+def _keys(reading: _Reading) -> tuple[str, ...]:
+    """The columns that say which cell a row is in: one number where the engine knows places."""
+    if reading.frame.implementation in _JOINING:
+        return ("cell",)
+    return _CELL if reading.shape.period is not None else _CELL[1:]
 
 
-def _rows(table: Any, shape: Shape, most_units: int) -> nw.LazyFrame[Any]:
-    """The rows that count: owner, period, first, second, and of weights the amount in steps."""
-    frame, reading = _read(table, shape)
-    rows = frame.filter(~reduce(or_, reading.bad.values()))
-    rows = rows.select(*(key.alias(name) for name, key in reading.keys.items()))
+def _rows(reading: _Reading, most_units: int) -> nw.LazyFrame[Any]:
+    """The rows that count: the owner, the cell, and of weights the amount in steps."""
+    shape = reading.shape
+    rows = reading.frame.filter(*(~bad for bad in reading.bad.values())).select(**reading.keys)
     first, second = nw.col("first"), nw.col("second")
-    if shape.period is not None:
-        periods = _period_keys(shape, _frame(table).collect_schema()[shape.period])
-        rows = rows.filter(nw.col("period").is_in(periods))
+    for name, known in reading.known.items():
+        rows = _placed(rows, name, known, how="inner")
     if shape.one_set and not shape.loops:
         rows = rows.filter(first != second)
     if shape.one_set and shape.unordered:
@@ -611,6 +658,17 @@ def _rows(table: Any, shape: Shape, most_units: int) -> nw.LazyFrame[Any]:
         rows = rows.with_columns(
             nw.when(swap).then(second).otherwise(first).alias("first"),
             nw.when(swap).then(first).otherwise(second).alias("second"),
+        )
+    if reading.frame.implementation in _JOINING:
+        period = nw.col("period") if shape.period is not None else nw.lit(0)
+        left, right = (len(side) for side in shape.labels)
+        count = left * right * len(shape.periods or (0,))
+        if count >= 2**63:
+            raise GraphError("there are too many cells; name fewer vertices or periods")
+        cell = (period.cast(nw.Int64) * left + first) * right + second
+        cell = cell.cast(nw.Int32 if count < 2**31 else nw.Int64)
+        rows = rows.with_columns(cell.alias("cell")).drop(
+            *(name for name in reading.known if name not in shape.bounded)
         )
     if shape.counting == "weight":
         units = nw.col("weight") / float(shape.unit)
@@ -620,25 +678,66 @@ def _rows(table: Any, shape: Shape, most_units: int) -> nw.LazyFrame[Any]:
     return rows
 
 
+def _placed(
+    rows: nw.LazyFrame[Any], name: str, known: Sequence[Any], how: Literal["inner", "left"]
+) -> nw.LazyFrame[Any]:
+    """The rows, with the places of entries among the known ones where the engine can join these.
+
+    Args:
+        rows: whose column `name` holds the entries.
+        name: likewise.
+        known: each once.
+        how: "inner" leaves other entries out; "left" makes them null.
+    """
+    column = nw.col(name)
+    if _is_range(known):
+        inside = (column >= known[0]) & (column <= known[-1])
+        if how == "inner":
+            return rows.filter(inside).with_columns((column - known[0]).alias(name))
+        return rows.with_columns(nw.when(inside).then(column).alias(name))
+    if rows.implementation not in _JOINING:
+        inside = column.is_in(list(known))
+        if how == "inner":
+            return rows.filter(inside)
+        return rows.with_columns(nw.when(inside).then(column).alias(name))
+    places_for_graphcuts_dp = {name: _array(known), "place": np.arange(len(known))}
+    if rows.implementation is nw.Implementation.DUCKDB:  # which finds the variable by its name
+        query = "select * from places_for_graphcuts_dp"
+        joined: Any = nw.from_native(rows.to_native().query(_VIEW, query))
+    else:
+        joined = nw.from_dict(places_for_graphcuts_dp, backend=rows.implementation).lazy()
+    return rows.join(joined, on=name, how=how).drop(name).rename({"place": name})
+
+
+def _is_range(known: Sequence[Any]) -> bool:
+    return isinstance(known, range) and known.step == 1 and len(known) > 0
+
+
+def _array(known: Sequence[Any]) -> npt.NDArray[Any]:
+    whole = all(isinstance(entry, int) for entry in known)
+    return np.array(known, dtype=np.int64 if whole else object)
+
+
 def _least(left: nw.Expr, right: nw.Expr) -> nw.Expr:
     return nw.when(left < right).then(left).otherwise(right)
 
 
-def _parts(table: Any, shape: Shape, most_units: int) -> nw.LazyFrame[Any]:
+def _parts(reading: _Reading, most_units: int) -> nw.LazyFrame[Any]:
     """Owner, cell and amount: rows, distinct pairs, or steps of weight."""
+    shape = reading.shape
     if shape.owner is None:
         raise ParameterError("bounding owners needs the column of owners; name it by owner=")
-    rows = _rows(table, shape, most_units)
+    rows = _rows(reading, most_units)
     if shape.counting in ("edges", "owners"):
-        rows = rows.group_by(*_who_and_where(shape)).agg(nw.len().alias("copies")).drop("copies")
+        rows = rows.group_by(*_who_and_where(reading)).agg(nw.len().alias("copies")).drop("copies")
     if shape.counting != "weight":
         rows = rows.with_columns(nw.lit(1, nw.Int64).alias("amount"))
     return rows
 
 
-def _who_and_where(shape: Shape) -> tuple[str, ...]:
+def _who_and_where(reading: _Reading) -> tuple[str, ...]:
     """The columns of an owner's cells, each once."""
-    return tuple(dict.fromkeys((*shape.bounded, *_keys(shape))))
+    return tuple(dict.fromkeys((*reading.shape.bounded, *_keys(reading))))
 
 
 def _totals(parts: nw.LazyFrame[Any], who: Sequence[str]) -> nw.LazyFrame[Any]:
@@ -651,18 +750,24 @@ def _summed(parts: nw.LazyFrame[Any], *keys: str) -> nw.LazyFrame[Any]:
     return parts.group_by(*keys).agg(amount.sum()).with_columns(amount.cast(nw.Int64))
 
 
-def _split(table: Any, shape: Shape, at_most: int) -> tuple[nw.LazyFrame[Any], nw.LazyFrame[Any]]:
+def _split(
+    parts: nw.LazyFrame[Any], reading: _Reading, at_most: int
+) -> tuple[nw.LazyFrame[Any], nw.LazyFrame[Any]]:
     """Parts of owners within the bound, and merged ones of others, with the owner's total."""
-    parts = _parts(table, shape, at_most)
-    bound = at_most * STEPS if shape.counting == "weight" else at_most
+    shape = reading.shape
     who = list(shape.bounded)
-    above = _totals(parts, who).filter(nw.col("total") > bound)
+    above = _totals(parts, who).filter(nw.col("total") > _bound(shape, at_most))
     light = parts.join(above, on=who, how="anti")
     heavy = parts.join(above, on=who, how="inner")
-    heavy = _summed(heavy, "total", *_who_and_where(shape))  # an owner has one total
+    heavy = _summed(heavy, "total", *_who_and_where(reading))  # an owner has one total
     if shape.counting != "weight":
         light = light.with_columns((nw.col("amount") * STEPS).alias("amount"))
     return light, heavy
+
+
+def _bound(shape: Shape, at_most: int) -> int:
+    """The bound on an owner's total, which is in rows or pairs, or in steps of weight."""
+    return at_most * STEPS if shape.counting == "weight" else at_most
 
 
 def _quotient(top: nw.Expr, bottom: nw.Expr) -> nw.Expr:
@@ -677,58 +782,91 @@ def _quotient(top: nw.Expr, bottom: nw.Expr) -> nw.Expr:
 
 
 def _bounded(
-    light: nw.LazyFrame[Any], heavy: nw.LazyFrame[Any], shape: Shape, at_most: int
+    light: nw.LazyFrame[Any], heavy: nw.LazyFrame[Any], reading: _Reading, at_most: int
 ) -> Cells:
-    """The cells of bounded parts, after a look at what the engine says of each owner.
-
-    Engines have had windows that were wrong without an error, so the largest contribution of an
-    owner is asked for, and must be within the bound.
-    """
-    keys = _keys(shape)
-    columns = (*_who_and_where(shape), "amount")
+    """The cells of bounded parts, after a look at what the engine says of each owner."""
+    columns = (*_who_and_where(reading), "amount")
     parts = nw.concat([light.select(*columns), heavy.select(*columns)], how="vertical")
-    above = _summed(parts, *shape.bounded).filter(nw.col("amount") > at_most * STEPS)
-    if _collected(above.select(nw.len().alias("count")))["count"][0]:
+    above = _summed(parts, *reading.shape.bounded).filter(nw.col("amount") > at_most * STEPS)
+    _check_engine(_collected(above.select(nw.len().alias("count")))["count"][0] == 0)
+    return _coded(_summed(parts, *_keys(reading)), reading)
+
+
+def _check_engine(good: bool) -> None:
+    """Refuse what an engine returned for which its own figures say that it is wrong.
+
+    Engines have had windows and joins that were wrong without an error. So the largest contribution
+    of an owner is asked for after the bounding, and must be within the bound.
+    """
+    if not good:
         raise GraphError(
             "the engine returned an owner above the bound, which is a fault of the engine: use "
             "another version of it"
         )
-    found = _summed(parts, *keys)
-    return _coded(found, shape, STEPS if shape.counting == "edges" else 1)
 
 
-def _coded(found: nw.LazyFrame[Any], shape: Shape, steps: int) -> Cells:
-    """Collected cells with numbers in place of labels, sorted, and amounts in steps."""
-    keys = _keys(shape)
-    columns = _collected(found.select(*keys, nw.col("amount").cast(nw.Int64)))
-    amounts = columns["amount"].astype(np.int64)
+def _by_duckdb(
+    parts: nw.LazyFrame[Any], reading: _Reading, at_most: int, way: str, *, whole: bool = False
+) -> Cells:
+    """The cells of owners bounded one way, by SQL that goes over the rows twice and no more.
+
+    Owners within the bound are merged at once, unless what each of them adds is rounded to whole
+    units: only the parts of others are kept apart. Two rows
+    more tell what `_check_engine` wants to know: the largest contribution of an owner, of those
+    within the bound as it was counted, of others after the bounding; and how much of what the
+    others have was not seen as theirs, which must be nothing.
+    """
+    shape = reading.shape
+    who, weights = shape.bounded, shape.counting == "weight"
+    query = (_MERGED + way + _SUMS).format(
+        rows=_VIEW,
+        who=", ".join(who),
+        apart=", ".join(f"{'part' if whole else 'above'}.{name}" for name in who),
+        same=" and ".join(f"part.{name} = above.{name}" for name in who),
+        named="owner" if shape.mark is None else "mark",
+        sum="sum(amount)::bigint" if weights else "count(*)",
+        bound=_bound(shape, at_most),
+        unit=1 if weights else STEPS,
+        whole=STEPS if whole else 1,
+        steps=at_most * STEPS,
+        most=_MOST_TOP // (at_most * STEPS),
+    )
+    columns = _collected(nw.from_native(parts.to_native().query(_VIEW, query)))
+    cell, amount = columns["cell"], columns["amount"]
+    _check_engine(bool(amount[cell == -1] <= at_most * STEPS and amount[cell == -2] == 0))
+    return _numbered({name: column[cell >= 0] for name, column in columns.items()}, reading)
+
+
+def _coded(found: nw.LazyFrame[Any], reading: _Reading) -> Cells:
+    """Cells whose amounts are in steps, collected, with numbers in place of labels."""
+    return _numbered(_collected(found.select(*_keys(reading), "amount")), reading)
+
+
+def _numbered(columns: Mapping[str, npt.NDArray[Any]], reading: _Reading) -> Cells:
+    shape, known = reading.shape, reading.known
+    steps = columns["amount"].astype(np.int64)
     if shape.counting == "edges":
-        amounts = np.minimum(amounts, 1)
-    first = _numbers(columns["first"], shape.labels[0])
-    second = _numbers(columns["second"], shape.labels[1])
-    if shape.one_set and shape.unordered:
+        steps = np.minimum(steps, STEPS)
+    if "cell" in columns:
+        rest, second = np.divmod(columns["cell"].astype(np.int64), len(shape.labels[1]))
+        period, first = np.divmod(rest, len(shape.labels[0]))
+    else:
+        places = {name: _places(columns[name], known[name]) for name in known}
+        first, second = places["first"], places["second"]
+        period = places.get("period", np.zeros_like(first))
+    if shape.one_set and shape.unordered:  # text has another order
         first, second = np.minimum(first, second), np.maximum(first, second)
-    period = np.zeros(len(amounts), dtype=np.int64)
-    if shape.period is not None:
-        whole = columns["period"].dtype.kind in "iu"
-        declared = _period_keys(shape, nw.Date if whole else nw.String)
-        period = _numbers(columns["period"], declared)
-    some = amounts > 0
+    some = steps > 0
     order = np.lexsort((second[some], first[some], period[some]))
-    picked = (each[some][order] for each in (first, second, period, amounts * steps))
-    return Cells(*picked)
+    return Cells(*(each[some][order] for each in (first, second, period, steps)))
 
 
-def _numbers(values: npt.NDArray[Any], labels: Sequence[Label]) -> IntVector:
-    """The place of each value among the labels."""
-    if values.dtype.kind not in "iu":
-        places = {str(label): place for place, label in enumerate(labels)}
-        return np.fromiter((places[str(value)] for value in values), np.int64, len(values))
-    if isinstance(labels, range) and labels.step == 1:
-        return values.astype(np.int64) - labels.start
-    known = np.asarray(labels, dtype=np.int64)
-    order = np.argsort(known)
-    return order[np.searchsorted(known, values, sorter=order)]
+def _places(values: npt.NDArray[Any], known: Sequence[Any]) -> IntVector:
+    """The place of each value among the known ones."""
+    if _is_range(known):  # the engine has told places already
+        return values.astype(np.int64)
+    places = {entry: place for place, entry in enumerate(known)}
+    return np.fromiter((places[value] for value in values.tolist()), np.int64, len(values))
 
 
 def _collected(frame: nw.LazyFrame[Any]) -> dict[str, npt.NDArray[Any]]:

@@ -9,6 +9,7 @@ which order edges were added.
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,6 +92,8 @@ def _of_frame(frame: Any, options: Options) -> RawEdges:
         if role == "period" and values.dtype.is_temporal():
             values = values.dt.to_string("%Y-%m-%d")
         columns[role] = values.to_numpy()
+        if role == "period" and columns[role].dtype == object:  # dates of Python among others
+            columns[role] = [str(each) if _is_day(each) else each for each in columns[role]]
     bad = BadRows(skip=options.columns.skip)
     reading = places.reading(skip=bad.skip, text=False)
     return _labelled(columns, _row, bad, columns=places, reading=reading)
@@ -309,6 +312,11 @@ def _are_sound(values: Any, role: str, *, floats: bool) -> BoolVector:
     listed_values = values.tolist() if isinstance(values, np.ndarray) else values
     good = (_is_label(value) or (floats and _is_whole(value)) for value in listed_values)
     return np.fromiter(good, dtype=np.bool_, count=len(listed_values))
+
+
+def _is_day(value: Any) -> bool:
+    """Whether something is a date or a time of Python; a missing one equals nothing."""
+    return isinstance(value, date) and value == value
 
 
 def _is_whole(value: Any) -> bool:

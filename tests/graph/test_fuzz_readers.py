@@ -18,6 +18,7 @@ ENDINGS = [ending for ending in FORMATS if ending not in SAME]
 OPTIONS = (
     *({}, {"bipartite": True}, {"directed": True}),
     *({"weighted": True}, {"weighted": False, "vertices": 9}),
+    {"weighted": False, "vertices": 9, "on_bad": "skip"},
 )
 # What has broken readers of others: huge numbers, odd digits, quotes, brackets, entities, blanks.
 TOKENS = [

@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 from dataclasses import replace
+from datetime import date, datetime
 from itertools import chain
 
 import hypothesis.strategies as st
@@ -144,6 +145,17 @@ def test_rows_name_a_period_or_are_bad(put, tmp_path, kind):
     assert told.count("counted from 0" if kind != "x.csv" else "line ") == (
         3 if kind == "x.csv" else 2
     )
+
+
+@pytest.mark.parametrize("kind", ["days", "times", "mixed"])
+def test_dates_of_python_are_periods(kind):
+    day, time = date(2026, 1, 17), datetime(2026, 2, 3, 8, 30)
+    values = {"days": [day, None], "times": [time, pd.NaT], "mixed": [day, time, "2026-03", 7, 1.5]}
+    column = pd.Series(values[kind], dtype=object)
+    frame = pd.DataFrame({"from": "North", "to": "South", "when": column})
+    how = replace(options(period="when"), periods=gc.Periods.of("2026-01..2026-12"))
+    found = [period for *_, period in rows_that_count(rows_of(frame, how), how)]
+    assert found == {"days": ["0"], "times": ["1"], "mixed": ["0", "1", "2"]}[kind]
 
 
 def test_other_names_of_periods_are_no_dates(put):

@@ -92,9 +92,9 @@ CASES = {
     "decimal commas": Case(
         "x.csv",
         "Source;Target;Weight\na;b;3,5\n",
-        {("a", "b"): 1.0},
-        "--ignore-weights",
-        {"ignore_weights": True},
+        {("a", "b"): 3.5},
+        "--columns decimal=comma for decimal commas, or --ignore-weights",
+        {"decimal": "comma"},
     ),
     # Times and other columns that are no weights.
     "tracing app": Case(
