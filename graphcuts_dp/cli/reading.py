@@ -238,6 +238,8 @@ class Reading:
                 note("Both directions of a pair count together: --kind directed keeps them apart.")
             if rows.periods is not None:
                 note("Rows of other periods do not count; whether there are any is not told.")
+            if grouping is not None and not self.bipartite:
+                note("Rows whose two ends are equal count, in cells of their own.")
             if rows.counting == "weight":
                 note(f"Weights come out in units of {rows.unit:g}.")
             return rows, None if grouping is None else grouping.read(rows.space)

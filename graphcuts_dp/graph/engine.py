@@ -229,8 +229,7 @@ def cells(table: Any, shape: Shape) -> Cells:
     Rows that cannot be used are left out, whether or not `check_rows` would refuse them. Weights
     are rounded row by row to the nearest step.
 
-    Sensitivity: one row changes one cell, by one step times 1024 at most if not weights are
-    counted.
+    Sensitivity: one row changes one cell, by at most 1024 steps; of weights by any number.
 
     Raises:
         GraphError: as `check_rows`, or sums that are too large for 64-bit integers.
@@ -775,7 +774,7 @@ def _quotient(top: nw.Expr, bottom: nw.Expr) -> nw.Expr:
 
     Floats miss it by at most one, which is put right in integers.
     """
-    near = (top.cast(nw.Float64) / bottom.cast(nw.Float64)).floor().cast(nw.Int64)
+    near = (top / bottom).floor().cast(nw.Int64)  # a division in floats
     rest = top - near * bottom
     down = nw.when(rest < 0).then(nw.lit(-1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
     return near + nw.when(rest >= bottom).then(nw.lit(1, nw.Int64)).otherwise(down)
@@ -885,9 +884,12 @@ def _failing_in_a_line() -> Iterator[None]:
         yield
     except GraphCutsError:
         raise
-    except MemoryError:
-        raise GraphError("the table does not fit into memory: use a Parquet file") from None
     except Exception as problem:
+        if isinstance(problem, MemoryError) or "OutOfMemory" in type(problem).__name__:
+            raise GraphError(
+                "the table does not fit into memory: hand it over as Parquet files, which are read "
+                "in parts, or allow duckdb more memory or room on its disk"
+            ) from None
         raise GraphError(
             f"the engine of the table failed ({type(problem).__name__:.60}): look at its rows with "
             "the engine itself"
