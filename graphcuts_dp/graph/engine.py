@@ -27,6 +27,7 @@ from narwhals.exceptions import DuplicateError
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.pairs.periods import DATED
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.resources import memory_limit
 
@@ -37,12 +38,7 @@ MOST = 2**20  # rows, pairs or units of one owner
 _MOST_UNITS = 2**41  # of one row whose weight is not bounded: its steps are exact in 64-bit floats
 _LARGEST = 1.7976931348623157e308  # finite; NaN is above it, or compares as false, in every engine
 _EXACT = 2**53  # integers up to here are exact in 64-bit floats
-_ISO: Mapping[Span, tuple[int, str]] = {
-    "day": (10, "^[0-9]{4}-(?:0[1-9]|1[0-2])-[0-9]{2}"),
-    "month": (7, "^[0-9]{4}-(?:0[1-9]|1[0-2])"),
-    "quarter": (7, "^[0-9]{4}-(?:0[1-9]|1[0-2])"),
-    "year": (4, "^[0-9]{4}"),
-}
+_LENGTHS: Mapping[Span, int] = {"day": 10, "month": 7, "quarter": 7, "year": 4}  # of labels
 _QUARTERS = (("01", "02", "03"), ("04", "05", "06"), ("07", "08", "09"))
 _CELL = ("period", "first", "second")
 _JOINING = (
@@ -110,8 +106,8 @@ class Shape:
         owner: of whose the row is; None for rows without owners.
         period: of the period; None for a single table.
         weight: of weights; for `counting="weight"`.
-        by: which part of the period column counts, of dates, datetimes or ISO text; None: its
-            entries are labels as they are.
+        by: which part of the period column counts, of dates, datetimes (those with a time zone as
+            the engine shows them) or ISO text; None: its entries are labels as they are.
         unit: weight of one unit, > 0.
         labels: the vertices of both sides; the same object twice where there is one set. Integers
             and their digits are one label.
@@ -387,7 +383,7 @@ class Engine:
     """Rows in files, or in arrays, as a table of duckdb. Private.
 
     What does not fit into memory goes to a folder that only this user can read, which is removed
-    when the engine is closed, or forgotten, or Python ends.
+    when the engine is closed, or forgotten, or Python ends. A process that is killed leaves it.
 
     Args:
         source: a Parquet file, a folder of such files, or columns in memory by name: arrays of
@@ -613,16 +609,17 @@ def _period(shape: Shape, dtype: Any, keys: dict[str, nw.Expr]) -> dict[str, nw.
         raise _wrong_type(shape.period, "dates, or text such as 2026-01-31")
     text = column.cast(nw.String)
     if shape.by is not None:
-        length, pattern = _ISO[shape.by]
-        dated = text.str.contains(pattern)
+        dated = text.str.contains(DATED[shape.by])
         bad["the period is no date such as 2026-01-31"] = ~column.is_null() & ~dated
-        keys["period"] = text.str.slice(0, length)
+        keys["period"] = label = text.str.slice(0, _LENGTHS[shape.by])
         if shape.by == "quarter":
             month, quarter = text.str.slice(5, 2), nw.lit("-Q4")
             for number, months in enumerate(_QUARTERS, 1):
                 here = nw.when(month.is_in(list(months))).then(nw.lit(f"-Q{number}"))
                 quarter = here.otherwise(quarter)
-            keys["period"] = nw.concat_str([text.str.slice(0, 4), quarter])
+            named = text.str.slice(5, 1) == "Q"
+            of_month = nw.concat_str([text.str.slice(0, 4), quarter])
+            keys["period"] = nw.when(named).then(label).otherwise(of_month)
     else:
         keys["period"] = text
     return bad
