@@ -172,7 +172,7 @@ def of_answers(made, queries):
 
 
 EXACTLY = 1e-9
-_ROUNDED = 0.25
+_ROUNDED = 0.15
 _OF_A_FIT = ("graph", "expected", "shrunk", "certificate", "worst cut error")
 
 
