@@ -530,9 +530,9 @@ def cell_changes(
             graphs without weights, and with a cap.
         largest: of a vertex: how many steps a pair can weigh, where there is a cap.
         reach: of rows: whether they change a pair once, and of an owner, which cells its rows can
-            touch: pairs that are no owner's may lie anywhere. An owner who is replaced by another is
-            two owners, one whose rows go and one whose rows come: the sum of |change| is at most
-            twice as large, and that of change^2, too, since (x - y)^2 <= x^2 + y^2 for x, y >= 0.
+            touch: other pairs may lie anywhere. An owner who is replaced by another is two owners,
+            one whose rows go and one whose rows come: the sum of |change| is at most twice as
+            large, and that of change^2, too, since (x - y)^2 <= x^2 + y^2 for x, y >= 0.
 
     Returns:
         For each place (0: everything) the pair (sum of |change|, sum of change^2).
