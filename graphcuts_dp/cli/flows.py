@@ -56,6 +56,9 @@ class BoundTable:
     bounds: list[int] | None = option(
         None, help="Public candidates, as 1/5/10; from 1 to 100,000 if omitted.", parse=_bounds
     )
+    per_period: bool = option(
+        default=False, help="The bound is one for each period, and so is who is counted."
+    )
 
     def __post_init__(self) -> None:
         check(self)
@@ -67,7 +70,12 @@ class BoundTable:
     ) -> Report:
         """The table, with noise."""
         told = release_contributions(
-            rows, epsilon=epsilon, bounds=check_bounds(self.bounds), store=store, seed=seed
+            rows,
+            epsilon=epsilon,
+            bounds=check_bounds(self.bounds),
+            per_period=self.per_period,
+            store=store,
+            seed=seed,
         )
         plan = plan_bounds(told, epsilon=self.for_epsilon, cells=self.cells, most=self.most)
         notes = ["A known number is typed as --contributions table:most=."] if plan.warning else []
@@ -86,6 +94,9 @@ class BoundChoice:
     bounds: list[int] | None = option(
         None, help="Public candidates, as 1/5/10; from 1 to 100,000 if omitted.", parse=_bounds
     )
+    per_period: bool = option(
+        default=False, help="The bound is one for each period, and so is who is counted."
+    )
 
     def __post_init__(self) -> None:
         check_bounds(self.bounds)
@@ -99,6 +110,7 @@ class BoundChoice:
             share_above=self.share_above,
             epsilon=epsilon,
             bounds=check_bounds(self.bounds),
+            per_period=self.per_period,
             store=store,
             seed=seed,
         )
@@ -114,7 +126,8 @@ class FlowMaps:
 
     plot: str | None = option(
         None,
-        help="Also draw the finest level: a heat map, or with --locations a map (.png or .pdf).",
+        help="Also draw the finest level: a heat map, the largest flows over time if there are "
+        "periods, or with --locations a map (.png or .pdf).",
         metavar="FILE",
         group=OUTPUT,
     )
@@ -154,7 +167,10 @@ class FlowMaps:
         if self.plot is not None:
             from graphcuts_dp.plotting.style import write_figure  # matplotlib is slow to import
 
-            write_figure(made.plot(locations=places), self.plot, force=force)
+            periods = made.cells.periods
+            several = places is None and periods is not None and len(periods.sizes()) > 1
+            by = periods.levels[-1] if periods is not None and several else None
+            write_figure(made.plot(locations=places, by=by), self.plot, force=force)
             written.append(self.plot)
         return written
 

@@ -231,8 +231,15 @@ class Reading:
                     "left out is not told: flows --contributions tells it, for a part of the "
                     "budget."
                 )
+            if not self.bipartite:
+                note(
+                    "Rows whose ends are equal count in flows, in cells of their own; a graph of "
+                    "the rows has no such edges."
+                )
             if rows.periods is not None:
                 note("Rows of other periods do not count; whether there are any is not told.")
+            if grouping is not None and not self.bipartite:
+                note("Rows whose two ends are equal count, in cells of their own.")
             if rows.counting == "weight":
                 note(f"Weights come out in units of {rows.unit:g}.")
             return rows, None if grouping is None else grouping.read(rows.space)

@@ -57,8 +57,9 @@ _MOST_DIGITS = 18  # fits in 64 bits
 _LEAST = np.array([0, 0, *(10**digits for digits in range(1, _MOST_DIGITS))], dtype=np.int64)
 _NO_END = "an end is missing, as in exports of databases that hold vertices among the edges"
 _NO_NUMBER = {
-    ".": "the weight is not a number; pass decimal=',' for decimal commas, or weighted=False",
-    ",": "the weight is not a number with a decimal comma; pass decimal='.', or weighted=False",
+    ".": "the weight is not a number; pass decimal=',' for decimal commas, or weighted=False for a "
+    "graph without weights",
+    ",": "the weight is not a number with a decimal comma; pass decimal='.' for decimal points",
 }
 _EMPTY = {
     "source": _NO_END,

@@ -27,6 +27,7 @@ from narwhals.exceptions import DuplicateError
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.pairs.periods import DATED
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.resources import memory_limit
 
@@ -37,12 +38,7 @@ MOST = 2**20  # rows, pairs or units of one owner
 _MOST_UNITS = 2**41  # of one row whose weight is not bounded: its steps are exact in 64-bit floats
 _LARGEST = 1.7976931348623157e308  # finite; NaN is above it, or compares as false, in every engine
 _EXACT = 2**53  # integers up to here are exact in 64-bit floats
-_ISO: Mapping[Span, tuple[int, str]] = {
-    "day": (10, "^[0-9]{4}-(?:0[1-9]|1[0-2])-[0-9]{2}"),
-    "month": (7, "^[0-9]{4}-(?:0[1-9]|1[0-2])"),
-    "quarter": (7, "^[0-9]{4}-(?:0[1-9]|1[0-2])"),
-    "year": (4, "^[0-9]{4}"),
-}
+_LENGTHS: Mapping[Span, int] = {"day": 10, "month": 7, "quarter": 7, "year": 4}  # of labels
 _QUARTERS = (("01", "02", "03"), ("04", "05", "06"), ("07", "08", "09"))
 _CELL = ("period", "first", "second")
 _JOINING = (
@@ -229,8 +225,7 @@ def cells(table: Any, shape: Shape) -> Cells:
     Rows that cannot be used are left out, whether or not `check_rows` would refuse them. Weights
     are rounded row by row to the nearest step.
 
-    Sensitivity: one row changes one cell, by one step times 1024 at most if not weights are
-    counted.
+    Sensitivity: one row changes one cell, by at most 1024 steps; of weights by any number.
 
     Raises:
         GraphError: as `check_rows`, or sums that are too large for 64-bit integers.
@@ -616,16 +611,17 @@ def _period(shape: Shape, dtype: Any, keys: dict[str, nw.Expr]) -> dict[str, nw.
         raise _wrong_type(shape.period, "dates, or text such as 2026-01-31")
     text = column.cast(nw.String)
     if shape.by is not None:
-        length, pattern = _ISO[shape.by]
-        dated = text.str.contains(pattern)
+        dated = text.str.contains(DATED[shape.by])
         bad["the period is no date such as 2026-01-31"] = ~column.is_null() & ~dated
-        keys["period"] = text.str.slice(0, length)
+        keys["period"] = label = text.str.slice(0, _LENGTHS[shape.by])
         if shape.by == "quarter":
             month, quarter = text.str.slice(5, 2), nw.lit("-Q4")
             for number, months in enumerate(_QUARTERS, 1):
                 here = nw.when(month.is_in(list(months))).then(nw.lit(f"-Q{number}"))
                 quarter = here.otherwise(quarter)
-            keys["period"] = nw.concat_str([text.str.slice(0, 4), quarter])
+            named = text.str.slice(5, 1) == "Q"
+            of_month = nw.concat_str([text.str.slice(0, 4), quarter])
+            keys["period"] = nw.when(named).then(label).otherwise(of_month)
     else:
         keys["period"] = text
     return bad
@@ -782,7 +778,7 @@ def _quotient(top: nw.Expr, bottom: nw.Expr) -> nw.Expr:
 
     Floats miss it by at most one, which is put right in integers.
     """
-    near = (top.cast(nw.Float64) / bottom.cast(nw.Float64)).floor().cast(nw.Int64)
+    near = (top / bottom).floor().cast(nw.Int64)  # a division in floats
     rest = top - near * bottom
     down = nw.when(rest < 0).then(nw.lit(-1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
     return near + nw.when(rest >= bottom).then(nw.lit(1, nw.Int64)).otherwise(down)
@@ -892,9 +888,12 @@ def _failing_in_a_line() -> Iterator[None]:
         yield
     except GraphCutsError:
         raise
-    except MemoryError:
-        raise GraphError("the table does not fit into memory: use a Parquet file") from None
     except Exception as problem:
+        if isinstance(problem, MemoryError) or "OutOfMemory" in type(problem).__name__:
+            raise GraphError(
+                "the table does not fit into memory: hand it over as Parquet files, which are read "
+                "in parts, or allow duckdb more memory or room on its disk"
+            ) from None
         raise GraphError(
             f"the engine of the table failed ({type(problem).__name__:.60}): look at its rows with "
             "the engine itself"

@@ -40,6 +40,7 @@ from graphcuts_dp.tables.columns import TAIL, Columns
 
 COUNTINGS: tuple[Counting, ...] = get_args(Counting)
 _UNIT_NAMES = {"edges": "pairs", "owners": "pairs", "rows": "rows", "weight": "units of weight"}
+NO_PERIODS = "a bound for each period needs rows with periods="
 Marks = npt.NDArray[np.uint64]
 VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
 _SPANS: dict[str, engine.Span] = {span: span for span in get_args(engine.Span)}
@@ -445,14 +446,22 @@ class Rows:
             note=f"weights in units of {self.unit:g}" if self.counting == "weight" else "",
         )
 
-    def contributions(self) -> IntVector:
+    def contributions(self, *, per_period: bool = False) -> IntVector:
         """How many pairs, rows or units each owner has that has any, in no order. Private.
 
         Units are rounded up: an owner is above a bound if and only if this number is.
+
+        Args:
+            per_period: whether an owner counts in each period as one of its own.
+
+        Raises:
+            ParameterError: rows without periods have none for each of them.
         """
+        if per_period and self.periods is None:
+            raise ParameterError(NO_PERIODS)
         if self._source is None:
             return np.zeros(0, dtype=np.int64)
-        shape = self.shape_of_cells()
+        shape = self.shape_of_cells(per_period=per_period)
         engine.check_rows(self._table, shape)
         return engine.contributions(self._table, shape)
 
@@ -475,7 +484,7 @@ class Rows:
         if kind == "vertex":
             raise ParameterError("protect='vertex' is for graphs: read the file with read_graph")
         if protection.per_period and self.periods is None:
-            raise ParameterError("a bound for each period needs rows with periods=")
+            raise ParameterError(NO_PERIODS)
 
     def __repr__(self) -> str:
         sizes = " x ".join(str(len(side)) for side in sets_in(self.space))

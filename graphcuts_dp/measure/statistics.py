@@ -407,7 +407,12 @@ def buy_nuclear_norm(
 
 
 def measure_contributions(
-    rows: Rows, bounds: tuple[int, ...], *, rate: Fraction, source: EntropySource
+    rows: Rows,
+    bounds: tuple[int, ...],
+    *,
+    rate: Fraction,
+    source: EntropySource,
+    per_period: bool = False,
 ) -> IntVector:
     """How many owners have a number of pairs, rows or units in each of some classes, with noise.
 
@@ -416,12 +421,15 @@ def measure_contributions(
         bounds: public upper ends of the classes, ascending, see `Contributions`.
         rate: of the discrete Laplace noise of each count, > 0.
         source: where the noise comes from.
+        per_period: whether an owner counts in each period as one of its own.
 
     Guarantee: rate-DP for neighbours that differ in all rows of one owner, however many these are,
     added or removed: each owner with any row is in exactly one class, which follows from its own
-    rows, so one count changes, by 1. Noise is independent, P(k) proportional to e^(-rate |k|).
+    rows, so one count changes, by 1. Noise is independent, P(k) proportional to e^(-rate |k|). With
+    `per_period` the same holds of all rows of one owner in one period, since those of other periods
+    are another owner's there.
     """
-    counts = class_counts(rows, bounds)
+    counts = class_counts(rows, bounds, per_period=per_period)
     noisy = counts + sample_discrete_laplace(rate, len(counts), source)
     noisy.flags.writeable = False
     return noisy
@@ -434,6 +442,7 @@ def choose_by_share(
     share: Fraction,
     rate: Fraction,
     source: EntropySource,
+    per_period: bool = False,
 ) -> int:
     """The bound above which about a share of all owners is: an exponential mechanism.
 
@@ -443,13 +452,14 @@ def choose_by_share(
         share: of owners above the bound, p/q in (0, 1).
         rate: of the exponential mechanism, > 0.
         source: where the randomness comes from.
+        per_period: as for `measure_contributions`, with what it says of neighbours.
 
     Guarantee: (2 s rate)-DP for neighbours that differ in all rows of one owner, added or removed,
     with s = `share_sensitivity`. The score of a bound is -|q above - p owners|, a whole number; one
     owner more changes what is between the bars by q - p if above, and by -p if not, so by at most
     s = max(p, q - p). Draws are exact (`exponential_choice`).
     """
-    scores = share_scores(class_counts(rows, bounds), share)
+    scores = share_scores(class_counts(rows, bounds, per_period=per_period), share)
     return bounds[exponential_choice(scores, rate, source)]
 
 
@@ -465,9 +475,10 @@ def share_sensitivity(share: Fraction) -> int:
     return max(share.numerator, share.denominator - share.numerator)
 
 
-def class_counts(rows: Rows, bounds: tuple[int, ...]) -> IntVector:
+def class_counts(rows: Rows, bounds: tuple[int, ...], *, per_period: bool = False) -> IntVector:
     """True numbers of owners in each class, shape (bounds + 1,). Private."""
-    places = np.searchsorted(np.array(bounds), rows.contributions(), side="left")
+    found = rows.contributions(per_period=per_period)
+    places = np.searchsorted(np.array(bounds), found, side="left")
     return np.bincount(places, minlength=len(bounds) + 1).astype(np.int64)
 
 

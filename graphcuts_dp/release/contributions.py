@@ -12,7 +12,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.rows import Rows, without_rows
+from graphcuts_dp.graph.rows import NO_PERIODS, Rows, without_rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.statistics import (
     bound_candidates,
@@ -27,7 +27,7 @@ from graphcuts_dp.measure.statistics import (
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import public_vertices
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
 from graphcuts_dp.release.job import Job, execute
 
 _LARGEST_NOISE = 1e9
@@ -55,6 +55,7 @@ def release_contributions(
     *,
     epsilon: float,
     bounds: tuple[int, ...] | list[int] | None = None,
+    per_period: bool = False,
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> Contributions:
@@ -64,15 +65,19 @@ def release_contributions(
         rows: private.
         epsilon: privacy parameter for one owner, in [1e-6, 50]; all of it is spent.
         bounds: public candidates for `at_most`, ascending; None for 1, 2, 3, 5, 7, 10, ... 100,000.
+        per_period: whether the bound will be one for each period of the rows: then an owner counts
+            in each period as one of its own, and the promise is for an owner in one period.
         store: path of the store, or a `Store`, that remembers what was spent on these rows.
         seed: makes the run repeatable and voids the promise; None for the system's entropy.
 
     Raises:
-        ParameterError: epsilon or bounds out of range, or something else than rows with owners.
+        ParameterError: epsilon or bounds out of range, or something else than rows with owners,
+            or with `per_period` rows without periods.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
         LedgerError: the store cannot be used.
 
-    Guarantee: epsilon-DP for all rows of one owner, however many, see `measure_contributions`.
+    Guarantee: epsilon-DP for all rows of one owner, or with `per_period` for those in one period,
+    however many, see `measure_contributions`.
     """
     found = check_bounds(bounds)
     rate = exact_epsilon(epsilon)
@@ -82,9 +87,10 @@ def release_contributions(
         public=without_rows(rows),
         parameters={"bounds": len(found)},
         cost=cost,
-        guarantee=_promise(rows, cost),
+        guarantee=_promise(rows, cost, per_period=per_period),
+        periods=None if rows.periods is None else rows.periods.labels,
         measure=lambda private, source, _: measure_contributions(
-            private, found, rate=rate, source=source
+            private, found, rate=rate, source=source, per_period=per_period
         ),
         finish=lambda counts, promised, *_: Contributions(
             bounds=found, counts=counts, rate=rate, what=rows.what, guarantee=promised
@@ -99,6 +105,7 @@ def choose_bound(
     epsilon: float,
     share_above: float = 0.05,
     bounds: tuple[int, ...] | list[int] | None = None,
+    per_period: bool = False,
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> ChosenBound:
@@ -112,15 +119,18 @@ def choose_bound(
         epsilon: privacy parameter for one owner, in [1e-6, 50]; all of it is spent.
         share_above: of the owners that have more than the bound, in (0, 1), a multiple of 0.001.
         bounds: public candidates, ascending; None as for `release_contributions`.
+        per_period: likewise.
         store: likewise.
         seed: likewise.
 
     Raises:
-        ParameterError: a number out of range, or something else than rows with owners.
+        ParameterError: a number out of range, or something else than rows with owners, or with
+            `per_period` rows without periods.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
         LedgerError: the store cannot be used.
 
-    Guarantee: epsilon-DP for all rows of one owner, however many, see `choose_by_share`.
+    Guarantee: epsilon-DP for all rows of one owner, or with `per_period` for those in one period,
+    however many, see `choose_by_share`.
     """
     found = check_bounds(bounds)
     share = _share(share_above)
@@ -131,9 +141,10 @@ def choose_bound(
         public=without_rows(rows),
         parameters={"share_above": float(share), "bounds": len(found)},
         cost=cost,
-        guarantee=_promise(rows, cost),
+        guarantee=_promise(rows, cost, per_period=per_period),
+        periods=None if rows.periods is None else rows.periods.labels,
         measure=lambda private, source, _: choose_by_share(
-            private, found, share=share, rate=rate, source=source
+            private, found, share=share, rate=rate, source=source, per_period=per_period
         ),
         finish=lambda at_most, promised, *_: ChosenBound(
             at_most=at_most, share_above=float(share), guarantee=promised
@@ -151,17 +162,25 @@ def _share(share: float) -> Fraction:
     raise ParameterError("share_above must be a number from 0.001 to 0.999, for example 0.05")
 
 
-def _promise(rows: Rows, cost: Cost) -> PrivacyGuarantee:
+def _promise(rows: Rows, cost: Cost, *, per_period: bool) -> PrivacyGuarantee:
     if not isinstance(rows, Rows):
         raise ParameterError("owners are those of rows: read the file with Rows.read")
+    where, several, public = "", "", "the candidates for a bound"
+    if rows.periods is not None:
+        public = f"the periods and {public}"
+    if per_period:
+        if rows.periods is None:
+            raise ParameterError(NO_PERIODS)
+        where = " in any one period"
+        several = "; of an owner with rows in k periods the promise holds with k epsilon"
     return PrivacyGuarantee(
         epsilon=cost.epsilon,
         neighbours=(
-            "all rows of any one owner, however many (added or removed; replacing them is two such "
-            "changes)"
+            f"all rows of any one owner{where}, however many (added or removed; replacing them is"
+            f" two such changes){several}"
         ),
-        public=f"{public_vertices(rows.space)} and the candidates for a bound",
-        protects="1 owner",
+        public=f"{public_vertices(rows.space)} and {public}",
+        protects=rows.protects(Protect.owner(at_most=1, per_period=per_period)),
     )
 
 

@@ -371,7 +371,7 @@ def test_a_release_ends_with_what_it_is_good_for_as_a_dry_run_forecasts(done, to
         ("--groups", "staff.csv"),
         ("--protect", "edges:at-most=3"),
         ("--hide-change", "1", "--noise", "laplace"),
-        OWNER,
+        (*OWNER, "--counting", "edges"),
     ],
 )
 def test_a_dry_run_reads_and_writes_nothing(done, options, tmp_path):

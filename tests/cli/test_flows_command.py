@@ -246,3 +246,33 @@ def test_what_nobody_can_tell_is_said(told, done):
     known = told(*line, "table:bounds=1/5/20,most=66", "--seed", "2")
     assert known["warning"] == ""
     assert all(row["left_out"][1] is not None for row in known["bounds"])
+
+
+def test_months_are_paid_one_by_one_and_the_bound_of_each_beside_its_table(
+    done, told, refused, tmp_path
+):
+    rng = random.Random(2)
+    rows = [
+        f"p{rng.randrange(40)},v{rng.randrange(12)},v{rng.randrange(12)},2026-0{month}-09"
+        for month in (1, 2, 3)
+        for _ in range(400)
+    ]
+    (tmp_path / "dated.csv").write_text("\n".join(["patient,a,b,day", *rows]) + "\n")
+    read = ("--columns", "owner=patient,source=a,target=b,period=day", "--vertices", "labels.txt")
+    keep = ("--store", "dated.db", "--epsilon")
+
+    def line(month, *more):
+        whom = ("--protect", "owner:at-most=9,per-period", "--by", "month", *COLUMNS)
+        files = ("flows", "dated.csv", "staff.csv", f"{month}.csv")
+        return (*files, *read, "--periods", f"2026-0{month}", *whom, *keep, *more)
+
+    bound = ("flows", "dated.csv", *read, "--periods", "2026-01..2026-03", "--contributions")
+    done(*bound, "table:per-period", *keep, "1", "--budget", "3")
+    assert "protect 1 owner in one month" in refused(*bound, "table", *keep, "1")
+    for month in (1, 2):
+        done(*line(month, "2"))
+    assert "reads 2026-01, on which epsilon = 3 was spent" in refused(*line(1, "2", "--force"))
+    found = told("session", "status", "dated.db")
+    spent = {period: cost["epsilon"] for period, cost in found["periods"].items()}
+    assert spent == {"2026-01": 3.0, "2026-02": 3.0, "2026-03": 1.0}
+    assert (found["epsilon"], found["all_periods"]["epsilon"]) == (3.0, 7.0)

@@ -225,3 +225,42 @@ def test_files_without_rows_are_read_as_others(put, counting, owner):
     assert rows.owner_is_tail == (owner == "tail")
     assert len(bounded(rows, 1).rows) == 0
     assert bounded(rows, 1).weighted == (counting != "edges")
+
+
+FAULTY = {
+    "who": ["ann", "bob", "7", None],
+    "from": ["A", "B", "7", "X", "007", None],
+    "to": ["A", "B", "7", "X", None],
+    "when": [
+        *("2026-01-17", "2026-02", "2026-02-03 08:30", "2026-01-05T10:00", "2025-01-01", "2026-Q1"),
+        *("2026-13-01", "2026-01-99", "2026-02-30", "2026-02foo", "2026", "spring", None),
+    ],
+    "paid": [1.25, 0.0, 7.0, 0.33, -1.0, float("nan"), float("inf"), None],
+}
+
+
+@pytest.mark.parametrize("periods", ["2026-01..2026-03", "2026-Q1", "2025..2026"])
+def test_bad_rows_are_the_same_whether_rows_are_read_or_stay_in_an_engine(tmp_path, periods):
+    draw = np.random.default_rng(0)
+    columns = {
+        name: [values[i] for i in draw.integers(0, len(values), 3_000)]
+        for name, values in FAULTY.items()
+    }
+    frame = pd.DataFrame(columns)
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    frame.to_parquet(tmp_path / "x.parquet")
+    how = {"counting": "weight", "vertices": ["A", "B", "7"], "periods": periods}
+    names = {"source": "from", "target": "to", "owner": "who", "period": "when", "weight": "paid"}
+    how["columns"] = gc.Columns(**names, on_bad="skip")
+    several = (
+        gc.Rows.read(tmp_path / "x.csv", **how),
+        gc.Rows.read(tmp_path / "x.parquet", **how),
+        gc.Rows.of(frame, **how),
+        gc.Rows.read(tmp_path / "x.parquet", data="x", **how),
+        gc.Rows.of(frame, data="x", **how),
+    )
+    found = [rows.cells(gc.Protect.owner(at_most=50), whole=False) for rows in several]
+    for each in found[1:]:
+        for name in ("period", "first", "second", "steps"):
+            assert getattr(each, name).tolist() == getattr(found[0], name).tolist()
+    assert len(found[0].steps) > 5

@@ -1,13 +1,14 @@
 """Periods: ranges, lists, levels of them, and which period a date lies in."""
 
+import re
 from datetime import date, datetime, timedelta
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.pairs.periods import around, kind_of
+from graphcuts_dp.pairs.periods import DATED, around, kind_of
 
 YEARS = gc.Periods.of("2023..2025")
 DAYS = gc.Periods.of("2023-11-28..2024-03-02")
@@ -144,3 +145,23 @@ def test_which_period_a_date_lies_in():
 )
 def test_what_a_label_names_and_the_periods_around_it(label, expected):
     assert (kind_of(label), list(around(label))) == expected
+
+
+ODD_DATES = [
+    *("", "x", "2026", "0000", "20260", "2026x", "2026-Q1", "2026-Q5", "2026-q1", "2026-Q1x"),
+    *("2026-01", "2026-00", "2026-13", "2026-1", "2026-01-", "2026-01x", "2026-01-17x", "-2026"),
+    *("2026-01-17 08:30", "2026-01-17T08:30Z", "2026-01-17 ", "2026/01/17", "17.01.2026", "spring"),
+    *("1900-02-29", "2000-02-29", "2024-02-29", "2100-02-29", "2026-02-29", "\u0662026-01"),
+]
+
+
+@pytest.mark.parametrize("by", DATED)
+def test_patterns_for_engines_find_the_dates_that_lie_in_a_period(by):
+    """Every day that a text of two digits could name, of leap years and others."""
+    days = product((1900, 2000, 2023, 2024, 2026), range(14), range(33))
+    texts = [*ODD_DATES, *(f"{year}-{month:02}-{day:02}" for year, month, day in days)]
+    label = {"year": "2026", "quarter": "2026-Q1", "month": "2026-01", "day": "2026-01-17"}[by]
+    periods = gc.Periods.of(label)
+    found = [re.search(DATED[by], text) is not None for text in texts if text != "0000"]
+    assert found == [periods.is_one(text) for text in texts if text != "0000"]
+    assert 0 < sum(found) < len(found)

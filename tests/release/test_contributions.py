@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import graphcuts_dp as gc
@@ -213,3 +214,91 @@ def test_the_plan_weighs_noise_against_what_is_left_out():
     for options, words in (({"epsilon": 1, "cells": 0}, "cells must be"), ({"epsilon": 0}, "eps")):
         with pytest.raises(ParameterError, match=words):
             plan_bounds(many, **options)
+
+
+MONTHS = ("2026-01", "2026-02", "2026-03")
+
+
+def dated(seed=1, count=400, *, counting="rows", periods=MONTHS[:2], without=None):
+    """Rows of 30 owners in three months, of which some are declared, and the same as a table.
+
+    Perhaps without those of one owner in one month.
+    """
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "who": rng.integers(0, 30, count) * rng.integers(0, 2, count),
+            "a": rng.integers(0, N, count),
+            "b": rng.integers(0, N, count),
+            "month": rng.choice(MONTHS, count),
+            "amount": rng.random(count),
+        }
+    )
+    if without is not None:
+        table = table[(table.who != without[0]) | (table.month != without[1])]
+    weight = "amount" if counting == "weight" else None
+    columns = gc.Columns(source="a", target="b", owner="who", period="month", weight=weight)
+    rows = gc.Rows.of(table, columns=columns, vertices=N, counting=counting, periods=list(periods))
+    return rows, table[table.month.isin(periods)]
+
+
+@pytest.mark.parametrize("counting", COUNTINGS)
+@pytest.mark.parametrize("per_period", [False, True])
+def test_an_owner_may_count_in_each_period_as_one_of_its_own(counting, per_period):
+    rows, table = dated(counting=counting)
+    who = ["who", "month"] if per_period else ["who"]
+    table = table.assign(low=table[["a", "b"]].min(axis=1), high=table[["a", "b"]].max(axis=1))
+    if counting in ("edges", "owners"):
+        table = table.drop_duplicates(["who", "month", "low", "high"])
+    found = rows.contributions(per_period=per_period)
+    if counting == "weight":  # in units, rounded up at random and then as a whole
+        own = table.groupby(who).amount.agg(["sum", "size"])
+        assert len(found) == len(own)
+        assert np.sum(found) >= own["sum"].sum() - len(table) / 2**9
+        assert np.sum(found) <= own["sum"].sum() + len(own) + len(table) / 2**9
+    else:
+        assert found.tolist() == sorted(table.groupby(who).size())
+
+
+@pytest.mark.parametrize("counting", ["rows", "edges"])
+def test_an_owner_in_one_period_changes_one_count_by_one(counting):
+    """And where the bound is for all periods, it may change two: it does not protect that owner."""
+    whole, table = dated(count=150, counting=counting)
+    changes = {True: set(), False: set()}
+    for who, month in sorted(set(zip(table.who, table.month, strict=True)))[:20]:
+        fewer, _ = dated(count=150, counting=counting, without=(who, month))
+        for per_period, found in changes.items():
+            counts = [class_counts(x, (1, 2, 4), per_period=per_period) for x in (whole, fewer)]
+            found.add(int(np.abs(counts[0] - counts[1]).sum()))
+    assert changes[True] == {1}
+    assert max(changes[False]) == 2
+
+
+@pytest.mark.parametrize("chosen", [release_contributions, choose_bound])
+def test_a_bound_for_each_period_is_paid_from_the_store_of_its_tables(tmp_path, chosen):
+    rows, _ = dated()
+    store = gc.Store(tmp_path / "x.db", budget=1.0)
+    found = chosen(rows, epsilon=0.5, per_period=True, store=store)
+    assert found.guarantee.protects == "1 owner in one month"
+    assert "in any one period" in found.guarantee.neighbours
+    groups = gc.Groups(gc.VertexSet(N), {"half": [vertex // 20 for vertex in range(N)]})
+    whom = gc.Protect.owner(at_most=5, per_period=True)
+    terms = {"epsilon": 0.5, "protect": whom, "by": "month", "store": store}
+    later, _ = dated(periods=MONTHS[2:])
+    gc.release_flows(rows, groups, **terms)
+    gc.release_flows(later, groups, **terms)
+    with pytest.raises(BudgetError, match="reads 2026-01, on which epsilon = 1 was spent"):
+        chosen(rows, epsilon=0.5, per_period=True, store=store)
+    status = gc.store_status(store)
+    spent = {label: cost.epsilon for label, cost in status.periods.items()}
+    assert spent == {"2026-01": 1.0, "2026-02": 1.0, "2026-03": 0.5}
+    assert status.all_periods.epsilon == 2.5
+    with pytest.raises(BudgetError, match="would protect 1 owner, "):
+        chosen(rows, epsilon=0.1, store=store)
+
+
+@pytest.mark.parametrize("chosen", [release_contributions, choose_bound])
+def test_a_bound_for_each_period_needs_periods(chosen, tmp_path):
+    with pytest.raises(ParameterError, match="needs rows with periods="):
+        chosen(rows_of([1]), epsilon=1.0, per_period=True, store=tmp_path / "x.db")
+    assert not list(tmp_path.iterdir())

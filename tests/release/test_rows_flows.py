@@ -3,12 +3,14 @@
 from collections import Counter
 from itertools import product
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.errors import BudgetError, GraphError, LedgerError, ParameterError
 from graphcuts_dp.release.releases import flows_job
 
 ZONES = ["a", "b", "c", "d", "e"]
@@ -199,3 +201,72 @@ def test_graphs_of_rows_have_no_periods():
         if u != v:
             value = release.answer([u], [v]).value
             assert value == pytest.approx(true[u, v], abs=2)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The trips in two Parquet files."""
+    whole = pl.from_pandas(trips())
+    (tmp_path / "trips").mkdir()
+    whole[:150].write_parquet(tmp_path / "trips" / "a.parquet")
+    whole[150:].write_parquet(tmp_path / "trips" / "b.parquet")
+    return tmp_path / "trips"
+
+
+HOW = {"vertices": ZONES, "periods": "2026-01..2026-04", "kind": "directed"}
+OWNED = gc.Columns(source="from", target="to", owner="who", period="when")
+
+
+def test_rows_in_memory_and_in_engines_give_one_table(folder):
+    owner, tables = gc.Protect.owner(at_most=3), []
+    for rows in (
+        gc.Rows.of(trips(), columns=OWNED, **HOW),
+        gc.Rows.of(pl.from_pandas(trips()).lazy(), columns=OWNED, **HOW),
+        gc.Rows.of(duckdb.read_parquet(f"{folder}/*.parquet"), columns=OWNED, **HOW),
+        gc.Rows.read(folder, columns=OWNED, **HOW),
+    ):
+        flows = gc.release_flows(rows, GROUPS, epsilon=1.0, protect=owner, seed=7)
+        tables.append(flows.to_frame(kind="pandas"))
+        assert "private" not in repr(rows)
+    assert all(each.equals(tables[0]) for each in tables)
+
+
+def test_each_period_has_a_budget_of_its_own(folder, tmp_path):
+    """A table of the months that are over, then of later ones, all within a budget of 1."""
+    store = gc.Store(tmp_path / "trips.db", budget=1)
+    each = gc.Protect.owner(at_most=3, per_period=True)
+
+    def table(periods, protect=each, **options):
+        rows = gc.Rows.read(folder, columns=OWNED, **HOW | {"periods": periods} | options)
+        return gc.release_flows(rows, GROUPS, epsilon=1.0, protect=protect, store=store)
+
+    with pytest.raises(LedgerError, match="known to a store by a name"):
+        table("2026-01")
+    for periods in ("2026-01..2026-02", "2026-03"):
+        assert table(periods, data="trips").guarantee.protects == "1 owner in one month"
+    with pytest.raises(BudgetError, match="reads 2026-03, on which epsilon = 1 was spent"):
+        table("2026-03..2026-04", data="trips")
+    with pytest.raises(LedgerError, match="data of another name"):
+        table("2026-04", data="other trips")
+    assert len(gc.store_status(store).uses) == 2
+
+
+def test_a_bound_for_all_periods_counts_for_every_period(folder, tmp_path):
+    store, owner = gc.Store(tmp_path / "trips.db", budget=1), gc.Protect.owner(at_most=3)
+    rows = gc.Rows.read(folder, columns=OWNED, data="trips", **HOW | {"periods": "2026-01"})
+    gc.release_flows(rows, GROUPS, epsilon=0.6, protect=owner, store=store)
+    later = gc.Rows.read(folder, columns=OWNED, data="trips", **HOW | {"periods": "2026-04"})
+    with pytest.raises(BudgetError):
+        gc.release_flows(later, GROUPS, epsilon=0.6, protect=owner, store=store)
+
+
+def test_graphs_of_rows_in_an_engine_keep_whole_rows(folder):
+    how = {name: value for name, value in HOW.items() if name != "periods"}
+    columns = gc.Columns(source="from", target="to", owner="who")
+    owner = gc.Protect.owner(at_most=3)
+    graph = gc.Rows.read(folder, columns=columns, **how).bounded(owner)
+    assert (graph.weights == np.round(graph.weights)).all()
+    assert 0 < graph.weights.sum() <= 3 * trips()["who"].nunique()
+    lazy = gc.Rows.of(pl.from_pandas(trips()).lazy(), columns=columns, **how)
+    with pytest.raises(ParameterError, match="chosen by duckdb alone"):
+        lazy.bounded(owner)
