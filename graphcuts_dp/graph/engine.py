@@ -106,8 +106,8 @@ class Shape:
         owner: of whose the row is; None for rows without owners.
         period: of the period; None for a single table.
         weight: of weights; for `counting="weight"`.
-        by: which part of the period column counts, of dates, datetimes or ISO text; None: its
-            entries are labels as they are.
+        by: which part of the period column counts, of dates, datetimes (those with a time zone as
+            the engine shows them) or ISO text; None: its entries are labels as they are.
         unit: weight of one unit, > 0.
         labels: the vertices of both sides; the same object twice where there is one set. Integers
             and their digits are one label.
@@ -383,7 +383,7 @@ class Engine:
     """Rows in files, or in arrays, as a table of duckdb. Private.
 
     What does not fit into memory goes to a folder that only this user can read, which is removed
-    when the engine is closed, or forgotten, or Python ends.
+    when the engine is closed, or forgotten, or Python ends. A process that is killed leaves it.
 
     Args:
         source: a Parquet file, a folder of such files, or columns in memory by name: arrays of
