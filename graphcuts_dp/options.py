@@ -50,7 +50,8 @@ _KEY = "option"
 _SIMPLE = (bool, int, float, str)
 _WORDS = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
 _YES = {"yes": True, "true": True, "no": False, "false": False}
-_COMMA = re.compile(r"(?<!\\),")  # a comma within a value is typed \,
+# A comma within a value is typed \,; one that is all of it may stand alone, as in "decimal=,".
+_COMMA = re.compile(r"(?<!\\),(?!(?<==,)(?:,|\Z))")
 _FIRST = re.compile(r"([^=,:]+):(.*)", re.DOTALL)  # the first option, before a colon
 T = TypeVar("T")
 
@@ -129,8 +130,9 @@ class Option:
 
     @property
     def text(self) -> str:
-        """The help with the choices and the unit."""
-        words = f" One of: {', '.join(self.choices)}." if self.choices else ""
+        """The help with the choices, unless they are typed in other words, and the unit."""
+        named = self.choices if self.parse is None else ()
+        words = f" One of: {', '.join(named)}." if named else ""
         return self.help + words + (f" In {self.unit}." if self.unit else "")
 
     @property
@@ -288,7 +290,7 @@ def read_options(text: str | None, kind: Callable[..., T], name: str = "") -> T:
 
     A key alone says yes. The first option may be given without its key, with a colon after it
     where no name of a table stands there: "exact:steps=3". Keys have hyphens or underscores; a
-    comma within a value is typed `\\,`.
+    comma within a value is typed `\\,`; one that is the whole value may stand alone: "key=,".
 
     Args:
         text: what was typed; None for the defaults.

@@ -106,6 +106,8 @@ KINDS = {"search": Search, "exact": partial(Search, rule="exact"), "walk": Walk}
             Search(time_limit=1000, header=False, force=True),
         ),
         ("search:column=a\\,b=c", Search(column="A,B=C")),
+        ("search:column=,", Search(column=",")),
+        ("search:column=,,steps=5", Search(column=",", steps=5)),
         ("exact:steps=9", Search(steps=9, rule="exact")),
         ("walk:9", Walk(9)),
         ("walk:1e6,by=night-train", Walk(10**6, "night train")),

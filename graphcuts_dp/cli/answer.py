@@ -132,7 +132,10 @@ def _load(path: str) -> _Answering:
         return Release.load(path, graph=False)
     found = bundle.load(path)
     if not isinstance(found, _Answering):
-        raise FileFormatError(f"{path} holds a table; any program that reads CSV opens it")
+        raise FileFormatError(
+            f"{path} holds a table, which any program opens that reads CSV; to ask it for sums of "
+            "cells, see gc.load in Python"
+        )
     return found
 
 

@@ -240,8 +240,8 @@ def flows(
     if contributions is not None:
         if groups is not None or reading.columns.owner is None or maps != FlowMaps():
             raise ParameterError(
-                "--contributions needs the file of rows and --columns owner=COLUMN, and no groups "
-                "or maps"
+                "--contributions needs the file of rows and --columns owner=COLUMN, and no groups, "
+                "OUT or maps: what it finds is printed"
             )
         rows = reading.read_rows(source, tell=note)
         spending.remind(rows, source)

@@ -218,7 +218,8 @@ class Reading:
         owner = self.columns.owner is not None
         if owner is not (kind == "owner"):
             raise ParameterError(
-                "--columns owner=COLUMN is for --protect owner:at-most=K"
+                "--columns owner=COLUMN is for --protect owner:at-most=K, which says how much of "
+                "each owner counts; --contributions helps to choose K"
                 if owner
                 else "--protect owner needs --columns owner=COLUMN, which names whose a row is"
             )
@@ -231,11 +232,10 @@ class Reading:
                     "left out is not told: flows --contributions tells it, for a part of the "
                     "budget."
                 )
-            if not self.bipartite:
-                note(
-                    "Rows whose ends are equal count in flows, in cells of their own; a graph of "
-                    "the rows has no such edges."
-                )
+            if kind == "rows" and rows.counting == "weight" and protect is not None:
+                note(f"Of each row at most {protect.steps:,} units of weight count.")
+            if isinstance(rows.space, VertexSet):
+                note("Both directions of a pair count together: --kind directed keeps them apart.")
             if rows.periods is not None:
                 note("Rows of other periods do not count; whether there are any is not told.")
             if grouping is not None and not self.bipartite:

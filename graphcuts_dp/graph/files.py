@@ -363,8 +363,8 @@ def read_vertices(path: PathLike) -> VertexSet:
     Labels are integers if all are integer literals, else strings as they stand.
 
     Raises:
-        FileFormatError: the file cannot be read, is not UTF-8, or has an empty line (told by its
-            number) before the end.
+        FileFormatError: the file cannot be read, is not UTF-8, has an empty line (told by its
+            number) before the end, or is a table: a .csv or .tsv file with several columns.
         GraphError: no label, or one twice.
     """
     names = [line.rstrip("\r\n") for line in io.StringIO(read_text(path), newline="\n")]
@@ -372,4 +372,10 @@ def read_vertices(path: PathLike) -> VertexSet:
         names.pop()
     if "" in names:
         raise FileFormatError(f"{path!s}: line {names.index('') + 1}: the label is empty")
+    between = {".csv": ",;\t|", ".tsv": "\t"}.get(Path(path).suffix.lower(), "")
+    if names and any(all(sign in name for name in names) for sign in between):
+        raise FileFormatError(
+            f"{path!s}: this is a table; vertices stand in a file with one label on each line, and "
+            "nothing else"
+        )
     return VertexSet(labels_of(names))

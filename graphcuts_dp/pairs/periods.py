@@ -176,6 +176,7 @@ class Periods:
             raise ParameterError(
                 f"the periods are {_named(self.by)}: tables of them are by "
                 + " or ".join(repr(name) for name in reversed(known))
+                + "; for others declare shorter periods, such as 2026-01..2026-12"
             )
         if names != [name for name in known if name in names]:
             raise ParameterError(

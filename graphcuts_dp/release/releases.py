@@ -612,14 +612,14 @@ def release_flows(
             (the grand total), or the name of a level; or a `FlowWorkload`, which also says how
             cells are counted, and what you expect in one.
         protect: whom the promise is for: "edges", "rows", or a `Protect`; None for the edges of a
-            graph, or for rows as they count ("edges" of `counting="edges"`). Of an owner so many
-            pairs, rows or units count, see `Rows.cells`: in all periods together, or, if
-            `per_period`, in each. Of a vertex with degree
-            bound D, each cell of the finest level is the largest weight that its edges can keep if
-            no vertex keeps more than D of it in this cell (see `graph.bounded_sums`): the true one
-            if no vertex has more than D there, never above it; other levels are sums of these.
-            Intervals are for this bounded table. The noise of a cell grows with D and with the
-            number of groups.
+            graph, or for rows as they count ("edges" of `counting="edges"`); rows with weights
+            need `Protect.rows(at_most)`, whose bound cuts each. Of an owner so many pairs,
+            rows or units count, see `Rows.cells`: in all periods together, or, if `per_period`, in
+            each. Of a vertex with degree bound D, each cell of the finest level is the largest
+            weight that its edges can keep if no vertex keeps more than D of it in this cell (see
+            `graph.bounded_sums`): the true one if no vertex has more than D there, never above it;
+            other levels are sums of these. Intervals are for this bounded table. The noise of a
+            cell grows with D and with the number of groups.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             flows are charged to it, and refused if its budget does not allow them. None for a
             graph of which nothing else is ever released.
@@ -662,7 +662,16 @@ def release_flows(
 
 
 def whom_of(data: PrivateData, protect: str | Protect | None) -> Protect:
-    """Whom a table of flows protects: as asked for, or what suits the data. Reads the schema."""
+    """Whom a table of flows protects: as asked for, or what suits the data. Reads the schema.
+
+    Raises:
+        ParameterError: no such protection, or weights of rows whose bound nobody has given.
+    """
+    if protect is None and isinstance(data, Rows) and data.counting == "weight" and not data.owned:
+        raise ParameterError(
+            "say how many units of the weight of a row count, since what is above is left out: "
+            "--protect rows:at-most=50, or protect=Protect.rows(50)"
+        )
     if protect is None:
         rows = isinstance(data, Rows) and data.counting != "edges"
         return Protect.rows() if rows else EDGE

@@ -95,6 +95,31 @@ def test_pictures_and_files_for_maps(done, told, tmp_path):
     assert told(*UNITS, "--force", "--od", "od.parquet")["files"][-1] == "od.parquet"
 
 
+def test_what_counts_of_a_weight_is_said(done):
+    costs = ("--columns", "source=a,target=b,weight=cost", "--counting", "weight")
+    _, told = done(*OWNERS, *costs, "--protect", "rows:at-most=50", "--force")
+    assert "note: Of each row at most 50 units of weight count.\n" in told
+
+
+def test_with_periods_the_largest_cells_are_drawn_over_time(done, monkeypatch, tmp_path):
+    dates = [f"v{i % 12},v{i % 5},2026-0{1 + i % 3}-07" for i in range(300)]
+    (tmp_path / "trips.csv").write_text("\n".join(["a,b,date", *dates]) + "\n")
+    asked, plot = [], gc.Flows.plot
+    monkeypatch.setattr(
+        gc.Flows, "plot", lambda self, **given: asked.append(given) or plot(self, **given)
+    )
+    rows = ("--columns", "source=a,target=b,period=date", "--periods", "2026-01..2026-03")
+    for by, drawn in (("month", "month"), ("year,month", "month")):
+        words = ("flows", "trips.csv", *UNITS[2:], *rows, "--by", by, "--plot", "flows.png")
+        _, told = done(*words, "--force")
+        assert "--kind directed keeps them apart" in told
+        assert asked[-1]["by"] == drawn
+        assert (tmp_path / "flows.png").read_bytes().startswith(b"\x89PNG")
+    _, told = done(*words, "--force", "--kind", "directed", "--locations", "places.csv")
+    assert "directions" not in told
+    assert asked[-1]["by"] is None
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -171,9 +196,13 @@ def test_other_tables_of_groups(done, refused):
         ((*OWNERS, *OWNED, "--columns", "owner=who"), "owner is given twice"),
         ((*OWNERS, *OWNED, "--columns", "weight=cost"), "weight= is for --counting weight"),
         ((*OWNERS, *OWNED, "--weight-cap", "2"), "are not for rows"),
+        (
+            (*OWNERS, "--columns", "source=a,target=b,weight=cost", "--counting", "weight"),
+            "say how many units of the weight of a row count",
+        ),
         ((*OWNERS[:1], "nobody.csv", *OWNERS[2:], *OWNED), "line 3: the owner is missing"),
         ((*TABLE[:6], *TABLE[-2:]), "owner=COLUMN"),
-        ((*TABLE, "--plot", "x.png"), "no groups or maps"),
+        ((*TABLE, "--plot", "x.png"), "no groups, OUT or maps"),
         ((*TABLE[:-1], "table:bounds=5/x"), "whole numbers"),
         ((*TABLE[:-1], "choice"), "share-above"),
         (("evaluate", "visits.csv", "visits.csv", *OWNED[:2]), "this command reads graphs"),

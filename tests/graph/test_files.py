@@ -203,6 +203,10 @@ def test_bad_files_of_vertices(put):
     ):
         with pytest.raises((FileFormatError, GraphError), match=words):
             read_vertices(put("v.txt", content))
+    for name, content in (("v.csv", "zone;district\na;x\n"), ("v.tsv", "a\tx\n")):
+        with pytest.raises(FileFormatError, match="this is a table; vertices stand in a file with"):
+            read_vertices(put(name, content))
+    assert read_vertices(put("v.csv", "a\nLee, Ann\n")).labels == ("a", "Lee, Ann")
     with pytest.raises(GraphError, match="pair"):
         gc.BipartiteGraph.read(put("x.edges", "1 2\n"), vertices=5)
 

@@ -113,6 +113,8 @@ def test_names_have_one_level():
     assert terms.tree("period") == terms.tree()
     with pytest.raises(ParameterError, match="the periods are names: tables of them are by 'per"):
         terms.tree("month")
+    with pytest.raises(ParameterError, match="by 'year'; for others declare shorter periods, such"):
+        gc.Periods.of("2026").tree("month")
 
 
 def test_which_period_a_date_lies_in():
