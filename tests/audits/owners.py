@@ -284,7 +284,7 @@ def _gaussian_changes(
 def _contributed(rows: gc.Rows) -> Any:
     """Rows that know what their owners have."""
     found = rows.contributions()
-    return SimpleNamespace(contributions=lambda: found)
+    return SimpleNamespace(contributions=lambda **_: found)
 
 
 def _rows_left_out(epsilon: float, where: Owned, source: EntropySource) -> list[float]:
