@@ -44,6 +44,7 @@ NO_PERIODS = "a bound for each period needs rows with periods="
 Marks = npt.NDArray[np.uint64]
 VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
 _SPANS: dict[str, engine.Span] = {span: span for span in get_args(engine.Span)}
+_SMALLEST_UNIT = float(np.finfo(np.float64).tiny)
 _FOLDER = "folders and tables that stay in an engine"
 
 
@@ -202,7 +203,7 @@ class Rows:
             raise raw.error("there is no column of weights; name it by weight=, or count rows")
         places, columns, periods = raw.columns, options.columns, options.periods
         owned = columns.owner is not None
-        tail = owned and (places is None or places.owner == places.source)
+        tail = owned and raw.owners is None and (places is None or places.owner == places.source)
         space, parts, _ = numbered(raw, options)
         own, named = raw.owners, raw.periods  # of rows that count
         owners: IntegerVector | None = None
@@ -542,7 +543,8 @@ def check_counting(counting: Any, unit: float) -> None:
         listed = ", ".join(f"{name!r}" for name in COUNTINGS)
         raise ParameterError(f"unknown counting {counting!r:.40}; it is one of {listed}")
     good = not isinstance(unit, bool) and isinstance(unit, int | float | np.number)
-    if not good or not (np.isfinite(unit) and unit > 0):
+    # Engines that divide by multiplying need a finite reciprocal, which smaller units have not.
+    if not good or not _SMALLEST_UNIT <= unit < np.inf:
         raise ParameterError("unit must be a positive, finite number: the weight of one step")
     if unit != 1 and counting != "weight":
         raise ParameterError("unit is for counting='weight'")
