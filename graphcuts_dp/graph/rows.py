@@ -6,6 +6,7 @@ can change in these sums is bounded there.
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -49,9 +50,9 @@ _FOLDER = "folders and tables that stay in an engine"
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Held:
-    """Rows in memory, loops included. Private.
+    """Rows in memory, loops included. Private: its repr shows nothing.
 
     Attributes:
         ends: row numbers in the space of both ends of each row, shape (rows,) each.
@@ -66,6 +67,9 @@ class Held:
     marks: Marks = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     periods: IntegerVector | None = None
     weights: FloatArray | None = None
+
+    def __repr__(self) -> str:
+        return "Held(private)"
 
 
 @final
@@ -225,7 +229,7 @@ class Rows:
         found = cls.holding(
             space, held, counting=counting, unit=unit, periods=periods, owner_is_tail=tail
         )
-        column = "" if periods is None else str(columns.period)
+        column = "" if periods is None else _told(columns.period)
         return replace(found, period_column=column)
 
     @classmethod
@@ -310,7 +314,7 @@ class Rows:
             owned=columns.owner is not None,
             owner_is_tail=tail,
             data=data,
-            period_column="" if periods is None else str(columns.period),
+            period_column="" if periods is None else _told(columns.period),
             _source=source,
             _columns=replace(columns, owner=columns.source) if tail else columns,
         )
@@ -615,6 +619,12 @@ def paired_graph(
         protect, at_most=at_most, others=max(data.shape) - 1, epsilon=epsilon
     )
     return bounded_graph(data, protection), protection
+
+
+def _told(column: int | str | None) -> str:
+    """A column by its number or its name, of which no two are one text: 3 and "3" are two."""
+    named = isinstance(column, str) and column[:1] in {*'0123456789-"'}
+    return json.dumps(column) if named else str(column)
 
 
 def _options(

@@ -256,3 +256,8 @@ def test_two_sides_may_join_equal_numbers():
     )
     assert isinstance(bounded(rows, 2), gc.BipartiteGraph)
     assert bounded(rows, 2).dense().tolist() == [[0, 1], [0, 1]]
+
+
+def test_rows_in_memory_do_not_show_themselves():
+    rows = rows_of({0: [(0, 1.0)]}, counting="weight")
+    assert repr(rows.held) == "Held(private)"
