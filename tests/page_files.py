@@ -44,6 +44,7 @@ def make_files(folder):
     _calls(folder, rng)
     _roads(folder, rng)
     _ratings(folder, rng)
+    _trips(folder, rng)
     _write(folder / "export.csv", "from,to,spent", "ann,bob,3", "bob,kim,1")
     cuts = [{"S": ["ann", "bob"]}, {"S": ["ann"], "T": ["kim", "lee"]}]
     for name in ("cuts.jsonl", "queries.jsonl"):
@@ -103,6 +104,30 @@ def _ratings(folder, rng):
         rows = (f"{label},{kinds[i % len(kinds)]}" for i, label in enumerate(labels))
         _write(folder / f"{groups}.csv", "label,group", *rows)
     _write(folder / "sums.csv", "S,T", "@Seattle,@comedy", "@Oslo,@drama")
+
+
+def _trips(folder, rng):
+    """Trips as a database exports them, with rows that cannot be used; and these left out."""
+    zones = ["Airport", "Harbour", "Old town", "Hills", "Mills", "Park"]
+    _write(folder / "zones.txt", *zones)
+    districts = (f"{zone},{'north' if i < 3 else 'south'}" for i, zone in enumerate(zones))
+    _write(folder / "zones.csv", "zone,district", *districts)
+    ends = rng.choice(zones, (6000, 2))
+    table = pd.DataFrame(
+        {
+            "user": [f"u{i}" for i in rng.integers(0, 500, len(ends))],
+            "origin": ends[:, 0],
+            "destination": ends[:, 1],
+            "date": [f"2026-0{1 + i % 6}-{1 + i % 28:02d}" for i in range(len(ends))],
+            "amount": rng.gamma(2.0, 4.0, len(ends)).round(2),
+        }
+    )
+    (folder / "trips").mkdir()
+    for part in range(2):
+        table[part::2].to_parquet(folder / "trips" / f"part-{part}.parquet")
+    table.to_csv(folder / "trips.csv", sep=";", decimal=",", index=False)
+    with (folder / "trips.csv").open("a") as file:
+        file.write("u12;;Harbour;2026-01-18;3,50\nu31;Old town;Old town;unknown;n/a\n")
 
 
 def names(folder):

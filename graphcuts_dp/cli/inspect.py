@@ -48,6 +48,8 @@ def promise(guarantee: PrivacyGuarantee) -> dict[str, str]:
         return words | {"Strength": "nothing private was read, so nothing can come out."}
     count, what = _protected(guarantee)
     bound: dict[str, Any] = {"degree_bound": count} if what == "vertex" else {"steps": count}
+    if what == "owner":
+        bound["per_period"] = guarantee.differs_within is not None
     told = Protect(kind=what, **bound).explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
     sentences = dict(told.sentences)
     del sentences["Protected"]

@@ -529,9 +529,10 @@ def cell_changes(
         capped: whether a pair changes by no more than that, however many steps change it: true for
             graphs without weights, and with a cap.
         largest: of a vertex: how many steps a pair can weigh, where there is a cap.
-        reach: of an owner: which cells its rows can touch. An owner who is replaced by another is
-            two owners, one whose rows go and one whose rows come: the sum of |change| is at most
-            twice as large, and that of change^2, too, since (x - y)^2 <= x^2 + y^2 for x, y >= 0.
+        reach: of rows: whether they change a pair once, and of an owner, which cells its rows can
+            touch: other pairs may lie anywhere. An owner who is replaced by another is two owners,
+            one whose rows go and one whose rows come: the sum of |change| is at most twice as
+            large, and that of change^2, too, since (x - y)^2 <= x^2 + y^2 for x, y >= 0.
 
     Returns:
         For each place (0: everything) the pair (sum of |change|, sum of change^2).
@@ -543,7 +544,7 @@ def cell_changes(
     bounded = capped if reach is None else reach.once
     if k == 1 or not bounded:
         return ((k * s, (k * s) ** 2),) * cells.depth
-    tail = reach is not None and reach.tail
+    tail = protection.kind == "owner" and reach is not None and reach.tail
     rooms = (_room_of_one(cells, p) if tail else cells.pairs(p) for p in range(cells.depth))
     return tuple((k * s, largest_squares(room, k) * s**2) for room in rooms)
 

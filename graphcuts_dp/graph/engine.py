@@ -571,6 +571,8 @@ def _owner(name: str, dtype: Any) -> tuple[nw.Expr, nw.Expr]:
         return column.is_null() | column.is_nan(), column
     if dtype.is_integer() or dtype == nw.String:
         return column.is_null(), column
+    if dtype in (nw.Binary, nw.List, nw.Array, nw.Struct):
+        raise _wrong_type(name, "integers or text")  # to make text of it could fail for single rows
     return column.is_null(), column.cast(nw.String)
 
 
@@ -696,10 +698,15 @@ def _placed(
         if how == "inner":
             return rows.filter(inside)
         return rows.with_columns(nw.when(inside).then(column).alias(name))
-    places_for_graphcuts_dp = {name: _array(known), "place": np.arange(len(known))}
+    entries = _array(known)
+    places_for_graphcuts_dp = {name: entries, "place": np.arange(len(known))}
     if rows.implementation is nw.Implementation.DUCKDB:  # which finds the variable by its name
-        query = "select * from places_for_graphcuts_dp"
-        joined: Any = nw.from_native(rows.to_native().query(_VIEW, query))
+        table = rows.to_native()
+        # Text as bytes: as the table collates it, one row could be in the cells of two labels.
+        what = f"* replace (encode({name}) as {name})" if entries.dtype.kind == "O" else "*"
+        rows = nw.from_native(table.query(_VIEW, f"select {what} from {_VIEW}"))  # noqa: S608
+        query = f"select {what} from places_for_graphcuts_dp"  # noqa: S608  # our own names
+        joined: Any = nw.from_native(table.query(_VIEW, query))
     else:
         joined = nw.from_dict(places_for_graphcuts_dp, backend=rows.implementation).lazy()
     return rows.join(joined, on=name, how=how).drop(name).rename({"place": name})

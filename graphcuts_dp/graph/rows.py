@@ -6,6 +6,7 @@ can change in these sums is bounded there.
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -44,13 +45,14 @@ NO_PERIODS = "a bound for each period needs rows with periods="
 Marks = npt.NDArray[np.uint64]
 VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
 _SPANS: dict[str, engine.Span] = {span: span for span in get_args(engine.Span)}
+_SMALLEST_UNIT = float(np.finfo(np.float64).tiny)
 _FOLDER = "folders and tables that stay in an engine"
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Held:
-    """Rows in memory, loops included. Private.
+    """Rows in memory, loops included. Private: its repr shows nothing.
 
     Attributes:
         ends: row numbers in the space of both ends of each row, shape (rows,) each.
@@ -65,6 +67,9 @@ class Held:
     marks: Marks = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     periods: IntegerVector | None = None
     weights: FloatArray | None = None
+
+    def __repr__(self) -> str:
+        return "Held(private)"
 
 
 @final
@@ -202,7 +207,7 @@ class Rows:
             raise raw.error("there is no column of weights; name it by weight=, or count rows")
         places, columns, periods = raw.columns, options.columns, options.periods
         owned = columns.owner is not None
-        tail = owned and (places is None or places.owner == places.source)
+        tail = owned and raw.owners is None and (places is None or places.owner == places.source)
         space, parts, _ = numbered(raw, options)
         own, named = raw.owners, raw.periods  # of rows that count
         owners: IntegerVector | None = None
@@ -224,7 +229,7 @@ class Rows:
         found = cls.holding(
             space, held, counting=counting, unit=unit, periods=periods, owner_is_tail=tail
         )
-        column = "" if periods is None else str(columns.period)
+        column = "" if periods is None else _told(columns.period)
         return replace(found, period_column=column)
 
     @classmethod
@@ -309,7 +314,7 @@ class Rows:
             owned=columns.owner is not None,
             owner_is_tail=tail,
             data=data,
-            period_column="" if periods is None else str(columns.period),
+            period_column="" if periods is None else _told(columns.period),
             _source=source,
             _columns=replace(columns, owner=columns.source) if tail else columns,
         )
@@ -542,7 +547,8 @@ def check_counting(counting: Any, unit: float) -> None:
         listed = ", ".join(f"{name!r}" for name in COUNTINGS)
         raise ParameterError(f"unknown counting {counting!r:.40}; it is one of {listed}")
     good = not isinstance(unit, bool) and isinstance(unit, int | float | np.number)
-    if not good or not (np.isfinite(unit) and unit > 0):
+    # Engines that divide by multiplying need a finite reciprocal, which smaller units have not.
+    if not good or not _SMALLEST_UNIT <= unit < np.inf:
         raise ParameterError("unit must be a positive, finite number: the weight of one step")
     if unit != 1 and counting != "weight":
         raise ParameterError("unit is for counting='weight'")
@@ -613,6 +619,12 @@ def paired_graph(
         protect, at_most=at_most, others=max(data.shape) - 1, epsilon=epsilon
     )
     return bounded_graph(data, protection), protection
+
+
+def _told(column: int | str | None) -> str:
+    """A column by its number or its name, of which no two are one text: 3 and "3" are two."""
+    named = isinstance(column, str) and column[:1] in {*'0123456789-"'}
+    return json.dumps(column) if named else str(column)
 
 
 def _options(

@@ -166,27 +166,37 @@ def strength(epsilon: float, delta: float) -> str:
     return text + "."
 
 
-def words_for(kind: str, k: int) -> dict[str, str]:
+def words_for(kind: str, k: int, *, per_period: bool = False) -> dict[str, str]:
     """Whom a promise protects, against whom, and what it does not hide.
 
     Args:
         kind: of a `Protect`.
         k: its steps; of a vertex its degree bound.
+        per_period: of an owner: whether it is protected in each period by itself.
     """
     if kind == "owner":
+        within, each = (" in any one period", " in each period") if per_period else ("", "")
+        some, several = "the owner is in the file at all", ""
+        if per_period:
+            some = "there are any"
+            several = (
+                "an owner is protected in each period, and not in all together: of rows in 12 "
+                "periods the promise holds with 12 times epsilon; "
+            )
         return {
-            "Protected": "any one owner of rows of the file, with all of that owner's rows: "
-            "whether the owner is in the file at all, and what the rows say.",
+            "Protected": f"any one owner of rows of the file, with all of that owner's rows{within}"
+            f": whether {some}, and what the rows say.",
             "The attacker": "sees everything that is released and may know every row of all other "
             "owners.",
-            "Not hidden": "who is a vertex, public groups, bounds and all parameters. A person who "
+            "Not hidden": "who is a vertex, public groups, periods, bounds and all parameters. A "
+            "person who "
             "appears only in rows of others, such as one who is called and never calls, is hidden "
             "in each such row as its owner is, and not by a promise of their own.",
-            "The bound": f"at most {k:,} rows (or units of weight) of an owner count. Rows above "
-            "it are left out: answers miss them, and privacy does not depend on how many there "
-            "were.",
-            "People": "two owners together have twice epsilon; an owner whose rows are replaced by "
-            "others has twice epsilon too, since that is a removal and an addition.",
+            "The bound": f"at most {k:,} rows (or units of weight) of an owner count{each}. Of an "
+            "owner with more, rows are left out, or each counts for less: answers miss the rest, "
+            "and privacy does not depend on how much it was.",
+            "People": f"{several}two owners together have twice epsilon; an owner whose rows are "
+            "replaced by others has twice epsilon too, since that is a removal and an addition.",
         }
     if kind == "rows":
         return {
@@ -197,8 +207,9 @@ def words_for(kind: str, k: int) -> dict[str, str]:
             "The bound": f"a row counts for at most {k:,}; what its weight has above that is left "
             "out.",
             "People": "a person with 20 rows is protected for each of them; of all 20 the promise "
-            "holds with 20 times epsilon. Name the owner of each row, and choose --protect owner, "
-            "if a person shall be hidden.",
+            "holds with 20 times epsilon. A row that says something else, or moves to another "
+            "period, has twice epsilon, since that is a removal and an addition. Name the "
+            "owner of each row, and choose --protect owner, if a person shall be hidden.",
         }
     if kind == "vertex":
         return {
@@ -746,7 +757,7 @@ class Protect:
         """
         exact_epsilon(epsilon)
         check_probability("delta", delta, zero=True)
-        words = words_for(self.kind, self.degree_bound or self.steps)
+        words = words_for(self.kind, self.degree_bound or self.steps, per_period=self.per_period)
         return Explanation(
             protects=str(self),
             epsilon=float(epsilon),
@@ -766,7 +777,10 @@ class Protect:
             )
         one, _, _ = step.partition(";")  # what a single step would not hide is no matter here
         if self.kind == "rows":
-            return f"any one row, which counts for at most {self.steps:,} (added or removed)"
+            return (
+                f"any one row, which counts for at most {self.steps:,} (added or removed; one that"
+                " is altered, or moves to another period, is two such changes)"
+            )
         if self.kind == "owner":
             where = " in any one period" if self.per_period else ""
             several = ""

@@ -196,24 +196,27 @@ def promise(
         public += " and the weight cap"
     if protect.degree_bound is not None:
         public += " and the degree bound"
+    periods = graph.periods if isinstance(graph, Rows) else None
     rows = isinstance(graph, Rows) and graph.weighted
+    hidden = hidden_change(
+        weighted=graph.weighted, weight_cap=cap, directed=isinstance(graph.space, Arcs)
+    )
     step = PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
-        neighbours="one row, or unit of weight, more or less"
-        if rows
-        else hidden_change(
-            weighted=graph.weighted,
-            weight_cap=cap,
-            directed=isinstance(graph.space, Arcs),
-        ),
+        neighbours="one row, or unit of weight, more or less" if rows else hidden,
         public=public,
         seed=seed,
         parts=parts,
     )
+    if periods is not None and protect.kind == "edges":
+        step = replace(step, neighbours=f"{hidden} in any one {periods.by}")
     found = protect.promise(step, cost)
-    if isinstance(graph, Rows) and graph.periods is not None:
+    if isinstance(graph, Rows) and periods is not None:
         found = replace(found, protects=graph.protects(protect))
+        if protect.kind == "edges":
+            several = f"of a pair with rows in k {periods.by}s the promise holds with k epsilon"
+            found = replace(found, neighbours=f"{found.neighbours}; {several}")
     return found
 
 

@@ -1,10 +1,12 @@
-"""The pictures of README and docs: releases of the US flights graph.
+"""The pictures of README and docs: releases of the US flights graph, and of made phone records.
 
 Seeded, so that they can be drawn again; a real release never is.
 """
 
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -87,6 +89,40 @@ def draw_flow_table() -> None:
     _save_flows(figure, flows, "division", "demo_flow_table")
 
 
+def draw_tables() -> None:
+    """The figure of docs/tables.md: errors of the tables of the notebook on phone records."""
+    known: dict[str, Any] = {}
+    page = (demo.ROOT / "docs" / "notebooks" / "phone-records.md").read_text(encoding="utf-8")
+    for cell in re.findall(r"```{code-cell}\n(.*?)```", page, re.DOTALL):
+        exec(cell, known)  # noqa: S102
+        if "errors" in known:
+            break
+    found = {name: known["errors"](table) for name, table in known["tables"].items()}
+    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+    axes = figure.subplots()
+    sums = list(found["blanked"])[::-1]
+    labels = {
+        "blanked": "cells below 15 blanked",
+        "a trip": "noise that hides a trip",
+        "a month": "... a person's month",
+        "a year": "... a person's year",
+    }
+    for (name, own), marker in zip(found.items(), "xos^", strict=True):
+        label = labels[name]
+        axes.plot([own[each] for each in sums], sums, marker, label=label, alpha=0.8)
+    axes.set_xscale("log")
+    axes.set_xlabel("error, in trips (root mean square)")
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+    save_figure(
+        figure,
+        FIGURES / "demo_tables",
+        columns=["sum", *found],
+        rows=[[each, *(round(own[each], 1) for own in found.values())] for each in sums[::-1]],
+        parameters={"dataset": "made phone records", "users": known["USERS"], "seed": 2026},
+    )
+
+
 def _save_flows(figure: Figure, flows: gc.Flows, level: str, name: str) -> None:
     table = flows.to_frame(level)
     save_figure(
@@ -108,4 +144,5 @@ DRAWN = {
     "distances": draw_distances,
     "flows": draw_flows,
     "flow_table": draw_flow_table,
+    "tables": draw_tables,
 }

@@ -1,8 +1,9 @@
 """Every command and every Python example of the pages runs, on the files that they speak of.
 
 A block is a fence of a page. Each runs in a fresh copy of the files, but for one after the comment
-`<!-- continues -->`, which goes on where the last block of its language ended; names of Python are
-kept down a page. `<!-- not run: reason -->` before a fence says why it cannot run here.
+`<!-- continues -->`, which goes on where the last block of its language ended, the first of Python
+where the last command did; names of Python are kept down a page. `<!-- not run: reason -->` before
+a fence says why it cannot run here.
 """
 
 import re
@@ -82,7 +83,7 @@ def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch, capsys, request
             continue
         if mark != "continues":
             folders[language] = shutil.copytree(first, tmp_path / str(number))
-        monkeypatch.chdir(folders[language])
+        monkeypatch.chdir(folders.setdefault(language, folders.get("")))
         if language in PYTHON:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AccuracyWarning)

@@ -1,5 +1,6 @@
 """The README and the pages of docs/ point at what is there."""
 
+import csv
 import re
 from pathlib import Path
 
@@ -43,6 +44,14 @@ def test_the_reference_has_every_public_name():
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     named = re.findall(r"^   ([\w.]+)$", text, re.M)
     assert sorted(named) == sorted(set(public_names()) - {"__version__"})
+
+
+def test_the_table_of_errors_is_that_of_the_figure():
+    with (ROOT / "figures" / "demo_tables.csv").open(newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    text = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+    assert len(rows) == 6
+    assert all(f"| {' | '.join(row)} |\n" in text for row in rows)
 
 
 def test_the_readme_fits_a_few_screens():

@@ -139,7 +139,7 @@ def _table(rows: gc.Rows, at_most: int) -> IntVector:
 _SIDES = (gc.Groups(gc.VertexSet(_N), {"vertex": list(range(_N))}),) * 2
 
 
-def _once(of: Callable[[gc.Rows], Result]) -> Callable[[gc.Rows], Result]:
+def once(of: Callable[[gc.Rows], Result]) -> Callable[[gc.Rows], Result]:
     """The same of the same rows: what has no noise is computed once for all runs."""
     known: dict[int, tuple[gc.Rows, Result]] = {}
 
@@ -151,7 +151,7 @@ def _once(of: Callable[[gc.Rows], Result]) -> Callable[[gc.Rows], Result]:
     return found
 
 
-@_once
+@once
 def _cells_of(rows: gc.Rows) -> tuple[AnyGraph, CellTree, Grid]:
     graph = bounded_graph(rows, _PROTECTION)
     return graph, cell_tree(graph, _SIDES), Grid(cap=None if graph.weighted else 1.0)
@@ -280,11 +280,11 @@ def _gaussian_changes(
 # What is told of bounds.
 
 
-@_once
+@once
 def _contributed(rows: gc.Rows) -> Any:
     """Rows that know what their owners have."""
     found = rows.contributions()
-    return SimpleNamespace(contributions=lambda: found)
+    return SimpleNamespace(contributions=lambda **_: found)
 
 
 def _rows_left_out(epsilon: float, where: Owned, source: EntropySource) -> list[float]:

@@ -100,9 +100,12 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
         f"distances: session, {noise}" for noise in ("laplace", "gaussian")
     ],
     "release_flows": lambda: [
-        f"{whose}flows{mark} {noise}"
-        for whose, mark in (("", ":"), ("owners: ", ","))
-        for noise in ("laplace", "gaussian")
+        *(
+            f"{whose}flows{mark} {noise}"
+            for whose, mark in (("", ":"), ("owners: ", ","))
+            for noise in ("laplace", "gaussian")
+        ),
+        *(f"{whose}: flows by period" for whose in ("rows", "owners")),
     ],
     "release_contributions": lambda: ["owners: contributions"],
     "choose_bound": lambda: ["owners: bound"],

@@ -1,8 +1,12 @@
 """`graphcuts-dp inspect`, and what commands say may be published."""
 
+from fractions import Fraction
+
 import pytest
 
+import graphcuts_dp as gc
 from graphcuts_dp.cli.inspect import _HOW, promise
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.results.bundle import FORMAT, KINDS, read_receipt, write_receipt
 
@@ -156,6 +160,15 @@ def test_delta_and_an_epsilon_of_nothing():
     assert words["Strength"].endswith("but for a chance of 1e-06.")
     words = promise(PrivacyGuarantee(epsilon=0.0, neighbours="x", public="y"))
     assert words["Strength"].startswith("nothing private was read")
+
+
+@pytest.mark.parametrize("per_period", [False, True])
+def test_an_owner_in_one_period_is_told_from_one_in_all(per_period):
+    whom = gc.Protect.owner(at_most=3, per_period=per_period)
+    step = PrivacyGuarantee(epsilon=1.0, neighbours="one row", public="y")
+    words = promise(whom.promise(step, Cost.of_pure(Fraction(1))))
+    assert ("12 times epsilon" in words["People"]) is per_period
+    assert "at most 3 rows" in words["The bound"]
 
 
 def test_every_kind_of_saved_results_has_its_words():

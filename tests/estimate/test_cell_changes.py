@@ -79,6 +79,15 @@ def test_the_stated_change_is_the_largest_there_is(kind, by, loops, once, tail):
             assert squares == worst[place][1], (place, groups, at_most)
 
 
+def test_pairs_that_are_no_owners_may_lie_anywhere():
+    """Of rows whose owner is the first end, too: four arcs between two pairs of vertices."""
+    groups = gc.Groups(gc.VertexSet(4), {"g": [0, 0, 1, 1]})
+    tree = CellTree(groups.tree, directed=True)
+    reach = Reach(once=True, tail=True)
+    assert cell_changes(tree, gc.Protect.edges(4), reach=reach)[1] == (4, 16)
+    assert cell_changes(tree, gc.Protect.owner(at_most=4), reach=reach)[1] == (4, 5)
+
+
 def test_steps_of_a_row_count_as_its_share():
     tree = tree_of("plain", GROUPS[0], "month", True)
     protection = gc.Protect.owner(at_most=4)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,6 @@ from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import METHODS
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
-from tests.audits.rows_in_memory import bounded
 
 learn = gc.release_iteratively
 
@@ -163,6 +162,29 @@ def owned(counting: str = "rows", n: int = 12) -> gc.Rows:
     )  # type: ignore[arg-type]
 
 
+def dated(counting: str = "rows", n: int = 12, *, owner: str | None = None) -> gc.Rows:
+    """Rows in three months, perhaps with owners, of which two months are declared."""
+    import pandas as pd
+
+    i, j = pairs(n, n)
+    days = [f"2026-{1 + (a + b) % 3:02}-17" for a, b in zip(i.tolist(), j.tolist(), strict=True)]
+    rows = {"owner": (i * 5 + j * 3) % 20, "source": i, "target": j, "day": days}
+    columns = gc.Columns(
+        source="source",
+        target="target",
+        owner=owner,
+        period="day",
+        weight="weight" if counting == "weight" else None,
+    )
+    return gc.Rows.of(
+        pd.DataFrame(rows | {"weight": 1.0 + (i + j) % 4}),
+        columns=columns,
+        counting=counting,  # type: ignore[arg-type]
+        vertices=n,
+        periods="2026-01..2026-02",
+    )
+
+
 def shape_of(graph: Any) -> tuple[int, ...]:
     """(n,) or (left, right)."""
     rows, columns = graph.shape
@@ -259,7 +281,7 @@ def flows(
 
 
 def _sided(data: Any) -> Any:
-    return data if not isinstance(data, gc.Rows) else bounded(data, 1)
+    return data if not isinstance(data, gc.Rows) else SimpleNamespace(vertices=data.space)
 
 
 def _flows() -> dict[str, Case]:
@@ -278,6 +300,11 @@ def _flows() -> dict[str, Case]:
         "flows: three edges": flows(plain, protect=gc.Protect.edges(3), **gaussian),
         "owners: flows, laplace": flows(owned, protect=owner),
         "owners: flows, gaussian": flows(partial(owned, "weight"), protect=owner, **gaussian),
+        "rows: flows by period": flows(dated),
+        "rows: flows by period, weight": flows(
+            partial(dated, "weight"), protect=gc.Protect.rows(3), by=["quarter", "month"]
+        ),
+        "owners: flows by period": flows(partial(dated, owner="owner"), protect=owner),
         "flows: vertex": flows(plain, protect=vertex),
         "flows: vertex, gaussian": flows(plain, protect=vertex, **gaussian),
     }
@@ -368,7 +395,7 @@ def _lists() -> dict[str, Case]:
 def session(graph: Callable[[], Any], queries: Any = None, **terms: Any) -> Case:
     """A session: its answers, and its history when it is opened again."""
     terms = {"epsilon": 8.0, "delta": 1e-6, "queries": 20, "seed": SEED} | terms
-    asked = disjoint_cuts(shape_of(_sided(graph()))) if queries is None else queries
+    asked = disjoint_cuts(shape_of(graph())) if queries is None else queries
 
     def run() -> Any:
         with tempfile.TemporaryDirectory() as folder:

@@ -37,7 +37,7 @@ COLUMNS = ("who", "from", "to", "when", "paid")
 
 def relation(columns):
     connection = duckdb.connect(config={"threads": 2})
-    rows = pa.table(columns)  # noqa: F841  # found by its name
+    rows = columns if isinstance(columns, pa.Table) else pa.table(columns)  # noqa: F841  # by name
     return connection.sql("select * from rows")
 
 
@@ -623,6 +623,40 @@ def test_bounds_of_each_period_and_whole_units(engine, per_period, whole):
 
 
 # Files and arrays, by duckdb.
+
+
+@pytest.mark.parametrize("collated", ["columns", "connection"])
+@pytest.mark.parametrize("counting", ["rows", "weight"])
+def test_a_row_is_in_one_cell_however_text_is_collated(counting, collated):
+    """Where "A" equals "a", a row of one of both vertices has once been in the cells of both."""
+    connection, how = duckdb.connect(), "collate nocase" if collated == "columns" else ""
+    if collated == "connection":
+        connection.execute("set default_collation = 'nocase'")
+    table = connection.sql(
+        f"select 'A' {how} as \"from\", 'b' {how} as \"to\", 'Spring' {how} as \"when\","
+        " 3.0 as paid, 1 as who"
+    )
+    labels = ("A", "a", "B", "b")
+    shape = shape_of(counting, labels=(labels, labels), periods=("spring", "Spring"), by=None)
+    step = STEPS if counting == "rows" else 3 * STEPS
+    check_rows(table, shape)
+    found = clipped_cells(table, shape, at_most=3) if counting == "weight" else cells(table, shape)
+    assert as_dict(found) == {(1, 0, 3): step}
+    assert as_dict(scaled_cells(table, shape, at_most=3)) == {(1, 0, 3): step}
+
+
+@pytest.mark.parametrize("owner", [b"\xff", [1], {"name": 1}])
+@pytest.mark.parametrize("engine", ["duckdb", "lazy"])
+def test_owners_of_which_no_text_can_be_made_are_refused_by_their_type(owner, engine):
+    """Not by the first of them that cannot: where bad rows are left out, no row has a say."""
+    columns = {"from": ["a"], "to": ["b"], "who": [owner]}
+    shape = shape_of(skip_bad=True)
+    for rows in (columns, {name: values[:0] for name, values in columns.items()}):
+        schema = pl.DataFrame(columns).schema
+        made = pl.DataFrame(rows, schema=schema)
+        table = relation(made.to_arrow()) if engine == "duckdb" else made.lazy()
+        with pytest.raises(GraphError, match="'who' must hold integers or text"):
+            scaled_cells(table, shape, at_most=1)
 
 
 def test_a_folder_of_parquet_gives_the_same_cells_however_it_is_split(tmp_path):

@@ -238,7 +238,7 @@ def test_huge_weights_and_bounds_stay_exact():
         *(({"at_most": x}, "at_most must be a whole number") for x in ("3", MOST + 1)),
         ({"counting": "sums"}, "unknown counting"),
         ({"counting": "edges", "unit": 2.0}, "unit is for"),
-        *(({"counting": "weight", "unit": x}, "unit must be") for x in (0.0, np.nan, "1")),
+        *(({"counting": "weight", "unit": x}, "unit must be") for x in (0.0, 5e-324, np.nan, "1")),
     ],
 )
 def test_what_is_no_bound_counting_or_unit(options, words):
@@ -256,3 +256,8 @@ def test_two_sides_may_join_equal_numbers():
     )
     assert isinstance(bounded(rows, 2), gc.BipartiteGraph)
     assert bounded(rows, 2).dense().tolist() == [[0, 1], [0, 1]]
+
+
+def test_rows_in_memory_do_not_show_themselves():
+    rows = rows_of({0: [(0, 1.0)]}, counting="weight")
+    assert repr(rows.held) == "Held(private)"

@@ -264,3 +264,18 @@ def test_bad_rows_are_the_same_whether_rows_are_read_or_stay_in_an_engine(tmp_pa
         for name in ("period", "first", "second", "steps"):
             assert getattr(each, name).tolist() == getattr(found[0], name).tolist()
     assert len(found[0].steps) > 5
+
+
+def test_a_column_by_its_number_is_no_column_of_that_name(put):
+    """A store that takes both for one would let two periods of a row spend each its own budget."""
+    path = put("x.csv", "a,b,3,when\n0,1,2026-02-01,2026-01-01\n")
+    told = [
+        gc.Rows.read(
+            path,
+            columns=gc.Columns(source=0, target=1, period=period, header=True),
+            vertices=2,
+            periods="2026-01..2026-02",
+        ).period_column
+        for period in (3, "3", "when")
+    ]
+    assert told == ["3", '"3"', "when"]

@@ -104,6 +104,12 @@ WHOM = {
     "each single edge": gc.Protect(),
     "any 20 edges together": gc.Protect.edges(20),
     "at most 1,000 rows": gc.Protect.owner(at_most=1000),
+    "rows in any one period: whether there are any": gc.Protect.owner(at_most=3, per_period=True),
+    "of rows in 12 periods the promise holds with 12": gc.Protect.owner(at_most=3, per_period=True),
+    "at most 3 rows (or units of weight) of an owner count in each period": gc.Protect.owner(
+        at_most=3, per_period=True
+    ),
+    "moves to another period, has twice epsilon": gc.Protect.rows(),
     "at most 50 edges of a vertex": gc.Protect.vertex(degree_bound=50),
     "where any 2 people together are": gc.Protect.of_people(2),
 }

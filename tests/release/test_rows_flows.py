@@ -149,6 +149,15 @@ def test_an_owner_counts_for_at_most_so_much(counting, whole):
         assert more.total.value > flows.total.value + 40
 
 
+@pytest.mark.parametrize("protect", [gc.Protect.edges(), gc.Protect.edges(3)])
+def test_pairs_are_hidden_in_one_period_and_the_promise_says_so(protect):
+    rows = rows_of(trips(), counting="edges", owner=True)
+    hidden = flows_job(rows, GROUPS, epsilon=1.0, protect=protect).guarantee.neighbours
+    assert (
+        "in any one month; of a pair with rows in k months the promise holds with k eps" in hidden
+    )
+
+
 def test_scaling_keeps_the_shares_of_an_owner():
     frame = pd.DataFrame(
         {"who": 1, "from": ["a"] * 9 + ["c"], "to": "b", "when": "2026-01-03", "paid": 1.0}

@@ -1,0 +1,195 @@
+"""Audits of tables of rows with periods: what is promised to single rows, and to their owners.
+
+Neighbours are rows with and without one row, or all rows of one owner, in several periods. Each run
+draws the noise of a job of `release_flows`, and all periods come out. What has no noise is computed
+once.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache, partial
+
+import numpy as np
+
+import graphcuts_dp as gc
+from graphcuts_dp.arrays import FloatArray, IntVector
+from graphcuts_dp.evaluation.audit import Neighbours
+from graphcuts_dp.graph.engine import STEPS, Counting
+from graphcuts_dp.graph.rows import Held, PairCounts, counted_rows
+from graphcuts_dp.measure.cells import cell_tree, grid_of_rows, sums_of_cells
+from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
+from graphcuts_dp.release.job import Job
+from graphcuts_dp.release.releases import flows_job
+from graphcuts_dp.resources import silent
+from tests.audits.base import audited_runs
+from tests.audits.owners import Owned, Table, once
+
+_N, _AT_MOST = 4, 2
+_PERIODS = gc.Periods.of("2026-01..2026-03")
+_GROUPS = gc.Groups(gc.VertexSet(_N), {"half": [0, 0, 1, 1]})
+_SIDES = (_GROUPS, _GROUPS)
+_UNDECLARED = -1
+_ROW, _WEIGHT = gc.Protect.rows(), gc.Protect.rows(_AT_MOST)
+_OWNER = gc.Protect.owner(at_most=_AT_MOST)
+_EACH_PERIOD = gc.Protect.owner(at_most=_AT_MOST, per_period=True)
+
+Row = tuple[int, int, int, int, float]  # owner, both ends, period, weight
+
+
+def rows_of(listed: Sequence[Row], counting: Counting, *, owned: bool) -> gc.Rows:
+    """Rows in memory."""
+    table: FloatArray = np.array(listed, dtype=np.float64).reshape(-1, 5)
+    owners, first, second, periods = (table[:, column].astype(np.int64) for column in range(4))
+    held = Held(
+        ends=(first, second),
+        owners=owners if owned else None,
+        marks=np.arange(16, dtype=np.uint64) * np.uint64(0xD1B54A32D192ED03),
+        periods=periods,
+        weights=table[:, 4] if counting == "weight" else None,
+    )
+    return gc.Rows.holding(gc.VertexSet(_N), held, counting=counting, periods=_PERIODS)
+
+
+_OTHERS: tuple[Row, ...] = tuple(
+    (owner, first, second, period, 0.6)
+    for owner in range(3)
+    for period in (_UNDECLARED, 0, 1, 2)
+    for first, second in ((0, 1), (2, 0), (3, 3))
+)
+# Of one owner, in all periods, with two ends of one and of two groups.
+_NEW: tuple[Row, ...] = tuple(
+    (9, first, second, period, 5.0) for period in range(3) for first, second in ((0, 3), (2, 2))
+)
+
+
+def _neighbours(
+    name: str, others: Sequence[Row], new: Sequence[Row], counting: Counting, *, owned: bool
+) -> Neighbours:
+    before, after = (rows_of(x, counting, owned=owned) for x in (others, (*others, *new)))
+    first, second = (Owned(before, after, one) for one in (True, False))
+    return Neighbours(name, first, second)
+
+
+_ROWS = (
+    _neighbours("one more beside many", _OTHERS, _NEW[:1], "rows", owned=False),
+    _neighbours("the first row, within one place", (), _NEW[1:2], "rows", owned=False),
+    _neighbours("of no declared period", _OTHERS, ((0, 0, 1, -1, 1.0),), "rows", owned=False),
+)
+_WEIGHTS = (_neighbours("a heavy row", _OTHERS, _NEW[:1], "weight", owned=False),)
+_OWNERS = (
+    _neighbours("in all periods", _OTHERS, _NEW, "rows", owned=True),
+    _neighbours("weights in all periods", _OTHERS, _NEW, "weight", owned=True),
+    _neighbours("pairs in all periods", (), _NEW, "edges", owned=True),
+)
+
+
+def _whom(rows: gc.Rows) -> gc.Protect:
+    if rows.owned:
+        return _OWNER
+    return _WEIGHT if rows.counting == "weight" else _ROW
+
+
+@cache
+def _job(counting: Counting, owned: bool, epsilon: float) -> Job[gc.Flows]:
+    public = rows_of((), counting, owned=owned)
+    return flows_job(public, _GROUPS, epsilon=epsilon, protect=_whom(public))
+
+
+@once
+def _bounded(rows: gc.Rows) -> PairCounts:
+    """What is measured, whatever epsilon is. Private."""
+    found: PairCounts = _job(rows.counting, rows.owned, 1.0).bounded(rows)
+    return found
+
+
+def _cells_of(counts: PairCounts, rows: gc.Rows) -> IntVector:
+    """The cells of all periods, one after the other, in steps."""
+    tree, grid = cell_tree(rows, _SIDES), grid_of_rows(whole=counts.step > 1)
+    return sums_of_cells(counts, _SIDES, tree, grid)[-1]
+
+
+@once
+def _sums(rows: gc.Rows) -> IntVector:
+    return _cells_of(_bounded(rows), rows)
+
+
+def _rate(rows: gc.Rows, epsilon: float) -> Fraction:
+    """Of the noise, for what the promise says that one row or owner changes."""
+    return Fraction(epsilon) / (_whom(rows).steps * (STEPS // _bounded(rows).step))
+
+
+def _noisy(epsilon: float, where: Owned, source: EntropySource) -> list[float]:
+    """The way that `release_flows` goes."""
+    job = _job(where.rows.counting, where.rows.owned, epsilon)
+    drawn = job.measure(_bounded(where.rows), source, silent)
+    assert drawn.map.places == (1,)  # all of epsilon is spent on the periods, each of which has it
+    return where.seen(drawn.steps[0], _sums, _rate(where.rows, epsilon))
+
+
+# Broken on purpose.
+
+
+def _broken(
+    epsilon: float,
+    where: Owned,
+    source: EntropySource,
+    table: Table = _sums,
+    factor: int = 1,
+) -> list[float]:
+    """Other sums with noise for the promise, or less noise."""
+    true, rate = where.true(table)[not where.is_first], factor * _rate(where.rows, epsilon)
+    noisy = true + sample_discrete_laplace(rate, len(true), source)
+    return where.seen(noisy, table, rate)
+
+
+def _bounded_by(protect: gc.Protect, rows: gc.Rows) -> IntVector:
+    """Sums of rows that are bounded by another rule than the promise's."""
+    counts = counted_rows(rows, protect, whole=_bounded(rows).step > 1)
+    return _cells_of(counts, rows)
+
+
+@once
+def _by_each_period(rows: gc.Rows) -> IntVector:
+    return _bounded_by(_EACH_PERIOD, rows)
+
+
+@once
+def _not_clipped(rows: gc.Rows) -> IntVector:
+    return _bounded_by(gc.Protect.rows(1000), rows) if rows.counting == "weight" else _sums(rows)
+
+
+@once
+def _in_each_period(rows: gc.Rows) -> IntVector:
+    """A row counts in its period, and in all that come after it."""
+    of_each = _sums(rows).reshape(len(_PERIODS.labels), -1)
+    return np.cumsum(of_each, axis=0).ravel()
+
+
+@audited_runs(
+    "rows: flows by period",
+    pairs=(*_ROWS, *_WEIGHTS),
+    twins={
+        "half the noise": partial(_broken, factor=2),
+        "counted from its period on": partial(_broken, table=_in_each_period),
+        "weights that are not clipped": partial(_broken, table=_not_clipped),
+        "noise of one unit of weight": partial(_broken, factor=_AT_MOST),
+    },
+    twin_pairs=(*_ROWS[:2], *_WEIGHTS),
+    runs=6000,
+)
+def _rows_by_period(epsilon: float, where: Owned, source: EntropySource) -> list[float]:
+    return _noisy(epsilon, where, source)
+
+
+@audited_runs(
+    "owners: flows by period",
+    pairs=_OWNERS,
+    twins={
+        "half the noise": partial(_broken, factor=2),
+        "bound per period where it is promised over all": partial(_broken, table=_by_each_period),
+        "noise of one row for an owner": partial(_broken, factor=_AT_MOST),
+    },
+    runs=6000,
+)
+def _owners_by_period(epsilon: float, where: Owned, source: EntropySource) -> list[float]:
+    return _noisy(epsilon, where, source)
