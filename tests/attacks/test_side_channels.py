@@ -80,7 +80,7 @@ def nothing_to(respond):
 
 def zeros(size):
     """In place of what counts: as many zeros as it counts things."""
-    return lambda *given: np.zeros(size(*given), dtype=np.int64)
+    return lambda *given, **_: np.zeros(size(*given), dtype=np.int64)
 
 
 def all_at_one_place(placed):
