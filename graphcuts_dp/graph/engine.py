@@ -408,7 +408,7 @@ class Engine:
             import duckdb
         except ImportError:
             raise FileFormatError(
-                "tables in files and beyond memory need the package duckdb: python -m pip install "
+                "rows are counted by the package duckdb: python -m pip install "
                 "'graphcuts-dp[tables]'"
             ) from None
         limit = memory_limit()
