@@ -59,7 +59,8 @@ _NO_END = "an end is missing, as in exports of databases that hold vertices amon
 _NO_NUMBER = {
     ".": "the weight is not a number; pass decimal=',' for decimal commas, or weighted=False for a "
     "graph without weights",
-    ",": "the weight is not a number with a decimal comma; pass decimal='.' for decimal points",
+    ",": "the weight is not a number with a decimal comma, and without dots between thousands; "
+    "pass decimal='.' for decimal points",
 }
 _EMPTY = {
     "source": _NO_END,
