@@ -19,6 +19,7 @@ except ImportError:
 if TYPE_CHECKING:
     from graphcuts_dp import (
         cutnorm,
+        cuts,
         datasets,
         distances,
         estimate,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     )
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate as CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm
+    from graphcuts_dp.cuts.least import least_cut
+    from graphcuts_dp.cuts.partition import LeastCut as LeastCut
     from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
@@ -81,6 +84,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
     "cutnorm.cut_norm": ("cut_norm",),
+    "cuts.least": ("least_cut",),
+    "cuts.partition": ("LeastCut",),
     "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.answers": ("CutAnswer",),
@@ -124,6 +129,7 @@ _HOMES = {
 }
 _SUBMODULES = (
     "cutnorm",
+    "cuts",
     "datasets",
     "distances",
     "estimate",
@@ -175,10 +181,12 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "cutnorm",
+    "cuts",
     "datasets",
     "distances",
     "estimate",
     "evaluation",
+    "least_cut",
     "load",
     "open_session",
     "pairs",

@@ -198,9 +198,24 @@ def _distances(receipt: Fields) -> dict[str, str]:
     }
 
 
+def _cut(receipt: Fields) -> dict[str, str]:
+    terminals = receipt["terminals"]
+    return {
+        "What it is": f"a partition of {_sides(receipt)} into {len(terminals)} parts, each with "
+        "vertices that were to be kept apart; not what the cut weighs.",
+        "How it was made": "a least cut of the graph with edges of random weights between its "
+        "vertices and these.",
+        "Noise": "discrete Laplace, on each vertex that is none of these.",
+        "How near": "it weighs more than the least cut by at most "
+        f"{float(receipt['excess']):,.4g} with probability 95 %"
+        + (", added up over all halvings." if len(terminals) > 2 else "."),
+    }
+
+
 _HOW: Mapping[str, Callable[[Fields], dict[str, str]]] = {
     "release": _release,
     "flows": _flows,
+    "cut": _cut,
     "iterative construction": _iterative,
     "answers": _iterative,
     "distances": _distances,

@@ -98,7 +98,7 @@ def release(
     """
     terms: dict[str, Any] = {"noise": noise, "mechanism": mechanism, "fit": fit}
     if dry_run is not None:
-        graph = _made_up(reading, dry_run)
+        graph = made_up(reading, dry_run)
         each, groups = float(protect.per_step(epsilon)), grouping.read(graph.space)
         job = graph_job(graph, epsilon=each, groups=groups, fitted=False, **terms)
         made = job.run(graph, SeededEntropy(0))
@@ -172,7 +172,7 @@ def released(
     )
 
 
-def _made_up(reading: Reading, edges: float) -> AnyGraph:
+def made_up(reading: Reading, edges: float) -> AnyGraph:
     """A graph of so many edges at random, on the public vertex sets and of the schema given."""
     space = reading.public_sets
     if space is None:

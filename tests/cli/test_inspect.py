@@ -42,6 +42,11 @@ PRODUCTS = {
         ["Protects: 1 vertex", "answers count at most 4 edges"],
         ["out.csv", "out.csv.noisy.npz"],
     ),
+    "cut": (
+        ("cuts", "in.edges", "out.csv", *READ, "--from", "0", "--to", "7/11"),
+        ["a partition of 12 vertices into 3 parts", "added up over all halvings"],
+        ["out.csv"],
+    ),
     "iterative construction": (
         ("release-iteratively", "in.edges", "out.csv", *READ, "--delta", "1e-6",
          *("--construction", "multiplicative-weights:rounds=2")),
