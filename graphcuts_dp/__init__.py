@@ -9,13 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from graphcuts_dp._version import __version__
 
-try:
-    import fcntl  # noqa: F401  # files are locked by it, so that no budget is spent twice
-except ImportError:
-    raise ImportError(
-        "graphcuts_dp needs a Unix system, such as Linux or macOS; on Windows install it in WSL"
-    ) from None
-
 if TYPE_CHECKING:
     from graphcuts_dp import (
         cutnorm,
