@@ -117,7 +117,10 @@ def test_rows_come_in_from_a_program(done, refused, monkeypatch, tmp_path):
     assert "leaves out at most" in piped(done, "flows", "-", *TABLE[2:])[0]
     for command, message in (
         (("flows", "-", *BASE[2:3], "new.csv", *PROMISE), "- is standard input, for rows"),
-        (("session", "start", "-", "--store", "x.db", *PROMISE, *OWNED), "name a file in place"),
+        (
+            ("session", "start", "-", "--queries", "9", "--store", "x.db", *PROMISE, *OWNED),
+            "name a file in place",
+        ),
         (("flows", "-", "staff.csv", "new.csv", *PROMISE, *OWNED, "--data", "x"), "read once"),
     ):
         assert message in piped(refused, *command)
