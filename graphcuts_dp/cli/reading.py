@@ -11,10 +11,10 @@ from typing import Any, cast, final
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.errors import GraphCutsError, ParameterError
+from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.assemble import GivenVertices
 from graphcuts_dp.graph.edge_store import Merge
-from graphcuts_dp.graph.engine import Counting
 from graphcuts_dp.graph.files import FORMATS, describe_reading, ending_of, public_vertices_of
 from graphcuts_dp.graph.rows import (
     COUNTINGS,

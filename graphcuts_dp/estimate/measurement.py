@@ -484,6 +484,20 @@ def _capped(met: IntVector, bound: int, largest: int | None) -> IntVector:
     return np.where(met < fewest, met * largest, bound)
 
 
+STEPS = 1024  # of one row, pair or unit of weight, where they are counted in parts
+Counting = Literal["edges", "owners", "rows", "weight"]  # what a cell of rows tells
+
+
+def counts_once(counting: str) -> bool:
+    """Whether one owner changes a pair by at most one, whatever rows there are."""
+    return counting in ("edges", "owners")
+
+
+def counts_in_parts(counting: str, protection: Protect) -> bool:
+    """Whether a row can count for a part of one, as weights do, and rows that are scaled down."""
+    return counting == "weight" or (protection.kind == "owner" and counting != "edges")
+
+
 @final
 @dataclass(frozen=True)
 class Reach:

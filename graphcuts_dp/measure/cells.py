@@ -11,9 +11,8 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import CellSums, Measurement, Reach, cell_changes
+from graphcuts_dp.estimate.measurement import STEPS, CellSums, Measurement, Reach, cell_changes
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.engine import STEPS
 from graphcuts_dp.graph.grid import BoundedEdges, Grid, doubled_sums, ends_of, vertices_of
 from graphcuts_dp.graph.rows import PairCounts, PrivateData, Rows
 from graphcuts_dp.measure.statistics import draw
