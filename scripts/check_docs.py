@@ -107,7 +107,8 @@ def take_pictures(site: Path, browser: str, folder: Path) -> None:
 
 def _browse(browser: str, options: list[str]) -> str:
     line = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", *options]
-    return subprocess.run(line, capture_output=True, text=True, check=True, timeout=300).stdout
+    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=300)  # noqa: S603
+    return done.stdout
 
 
 def main() -> int:
