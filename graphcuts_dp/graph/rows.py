@@ -494,12 +494,17 @@ class PairCounts:
     Attributes:
         found: the counts, in parts of a row or unit: `STEPS` of them.
         step: how many of these parts one step of the counting is: 1, or `STEPS` of whole numbers.
-        weighted: public: whether a pair can count more than 1.
+        counting: public: what it is that counts, as of `Rows`.
     """
 
     found: Cells
     step: int
-    weighted: bool
+    counting: Counting
+
+    @property
+    def weighted(self) -> bool:
+        """Public: whether a pair can count more than 1."""
+        return self.counting != "edges"
 
     @property
     def weight_cap(self) -> float | None:
@@ -554,7 +559,7 @@ def counted_rows(
     found = rows.cells(protection, whole=whole)
     if rows.periods is not None:
         found = replace(found, period=rows.periods.codes(by)[found.period])
-    return PairCounts(found, STEPS if whole else 1, rows.weighted)
+    return PairCounts(found, STEPS if whole else 1, rows.counting)
 
 
 def reach_of(data: PrivateData) -> Reach | None:

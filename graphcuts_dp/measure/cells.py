@@ -224,9 +224,12 @@ def changes_on(
     )
 
 
-def grid_of_rows(*, whole: bool) -> Grid:
-    """The steps that rows are counted in: whole ones, or parts of a row or unit of weight."""
-    return Grid(cap=None) if whole else Grid(1 / STEPS, STEPS, None)
+def grid_of_rows(*, whole: bool, unit: float = 1.0) -> Grid:
+    """The steps that rows are counted in: whole ones, or parts of a row or unit of weight.
+
+    The sensitivity is in steps, and so is all noise: the unit only says what a step weighs.
+    """
+    return Grid(unit, cap=None) if whole else Grid(unit / STEPS, STEPS, None)
 
 
 def measure_cells(
@@ -274,13 +277,15 @@ def measure_cells(
     """
     sums = sums_of_cells(graph, sides, cells, grid)
     changes = changes_on(grid, cells, protection, reach)
+    rows = isinstance(graph, PairCounts)
     kind = CellSums(
         tree=cells,
         places=places,
         weight_cap=graph.weight_cap,
         weighted=graph.weighted,
-        whole=whole or not graph.weighted,
-        rounding="none" if isinstance(graph, PairCounts) else "pairs",
+        whole=(whole or not graph.weighted) and (not rows or float(grid.unit).is_integer()),
+        rounding="none" if rows else "pairs",
+        counting=graph.counting if isinstance(graph, PairCounts) else None,
         degree_bound=protection.degree_bound,
     )
     counts = [np.minimum(sums[place], _LARGEST_SUM) for place in places]

@@ -109,7 +109,7 @@ class RowTable:
         >>> whom = gc.Protect.owner(at_most=20, per_period=True)
         >>> made = gc.plan(34, epsilon=1.0, groups=months, protect=whom)
         >>> [row.cuts for row in made.rows if row.method == "flows"]
-        ['cell', 'union']
+        ['cell', 'union', 'half']
     """
 
     groups: Groupings

@@ -711,7 +711,7 @@ def flows_job(
         # Rows that are not scaled down lose nothing by whole steps.
         whole = whole or not counts_in_parts(empty.counting, protect)
         bound: Callable[[Any], Any] = partial(counted_rows, protection=protect, whole=whole, by=by)
-        grid = grid_of_rows(whole=whole)
+        grid = grid_of_rows(whole=whole, unit=empty.unit)
     else:
         bound = partial(bounded_graph, protection=protect)
         grid = grid_of_cells(

@@ -255,8 +255,8 @@ def test_a_vertex_or_an_owner_is_protected(done, refused, tmp_path):
     assert "protect 1 vertex" in refused(*UNITS, "--store", "mail.db", "--force")
     unit = ("--counting", "weight", "--columns", "weight=cost", "--unit", "0.25", "--force")
     _, err = done(*OWNERS, *OWNED, *unit)
-    assert "Of each owner at most 4" in err
-    assert "in units of 0.25" in err
+    assert "Of each owner at most 4 units of weight of 0.25 (1) count" in err
+    assert "Amounts come out as they are typed" in err
     receipt = json.loads((tmp_path / "flows.csv.json").read_text())
     assert receipt["guarantee"]["protects"] == "1 owner"
 
