@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NO_PERIODS = "a bound for each period needs rows with periods="
-NO_PERIODS = "a bound for each period needs rows with periods="
 PRIORS = (0.001, 0.01, 0.1, 0.5)
 
 
