@@ -9,16 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from graphcuts_dp._version import __version__
 
-try:
-    import fcntl  # noqa: F401  # files are locked by it, so that no budget is spent twice
-except ImportError:
-    raise ImportError(
-        "graphcuts_dp needs a Unix system, such as Linux or macOS; on Windows install it in WSL"
-    ) from None
-
 if TYPE_CHECKING:
     from graphcuts_dp import (
         cutnorm,
+        cuts,
         datasets,
         distances,
         estimate,
@@ -32,6 +26,8 @@ if TYPE_CHECKING:
     )
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate as CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm
+    from graphcuts_dp.cuts.least import least_cut
+    from graphcuts_dp.cuts.partition import LeastCut as LeastCut
     from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
@@ -82,6 +78,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
     "cutnorm.cut_norm": ("cut_norm",),
+    "cuts.least": ("least_cut",),
+    "cuts.partition": ("LeastCut",),
     "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.answers": ("CutAnswer",),
@@ -126,6 +124,7 @@ _HOMES = {
 }
 _SUBMODULES = (
     "cutnorm",
+    "cuts",
     "datasets",
     "distances",
     "estimate",
@@ -177,10 +176,12 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "cutnorm",
+    "cuts",
     "datasets",
     "distances",
     "estimate",
     "evaluation",
+    "least_cut",
     "load",
     "open_session",
     "pairs",

@@ -1,8 +1,12 @@
-"""Whole files or none: a file appears under its name only when every byte is on the disk."""
+"""Whole files or none: a file appears under its name only when every byte is on the disk.
+
+What differs between systems is here, and nowhere else: locks (by filelock), flags of `os.open`, the
+permissions of secret files, and flushing of folders. Windows has no bits for the permissions of
+others: who may read a file there follows from the folder that it is in.
+"""
 
 import contextlib
 import errno
-import fcntl
 import os
 import secrets
 import shutil
@@ -12,9 +16,65 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, final
 
+from filelock import lock_descriptor
+
 from graphcuts_dp.errors import FileFormatError
 
 PathLike = str | os.PathLike[str]
+
+_UNIX = hasattr(os, "geteuid")
+
+# Whether a file that somebody has open cannot be removed, so that its lock cannot lose its name.
+LOCKED_STAY = not _UNIX
+
+# Bytes as they are, and no handle for the programs that this one starts.
+BYTES = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_secret(path: PathLike, *, new: bool = False) -> int:
+    """A handle on a file of the owner's alone, whatever the umask; made if it is missing.
+
+    Args:
+        path: where; a symbolic link is refused where the system can.
+        new: True refuses a file that is there.
+
+    Raises:
+        OSError: it cannot be opened or made.
+    """
+    flags = os.O_RDWR | os.O_CREAT | BYTES | getattr(os, "O_NOFOLLOW", 0)
+    handle = os.open(path, flags | os.O_EXCL if new else flags, 0o600)
+    if new:
+        set_mode(handle, 0o600)
+    return handle
+
+
+def set_mode(handle: int, mode: int) -> None:
+    """Set the permissions of an open file, where the system has such."""
+    if hasattr(os, "fchmod"):
+        os.fchmod(handle, mode)
+
+
+def others_may_read(status: os.stat_result) -> bool:
+    """Whether a file's permissions let others read or write it; False where there are none."""
+    return _UNIX and status.st_mode & 0o077 != 0
+
+
+def flush_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk, where a system can.
+
+    Raises:
+        OSError: the disk fails.
+    """
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # Windows opens no folder, and writes names at once
+        if _UNIX:
+            raise
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def check_writable(path: PathLike, *, force: bool = False) -> Path:
@@ -96,7 +156,7 @@ def atomic_write(path: PathLike, *, force: bool = False) -> Iterator[BinaryIO]:
         with temporary.open("xb") as handle:
             mode = _mode(target)
             if mode is not None:
-                os.fchmod(handle.fileno(), stat.S_IMODE(mode))
+                set_mode(handle.fileno(), stat.S_IMODE(mode))
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
@@ -225,7 +285,7 @@ def _turn(folder: Path) -> Iterator[None]:
     try:
         with contextlib.suppress(OSError):  # not every folder may be opened, or can be locked
             handle = os.open(folder, os.O_RDONLY)
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock_descriptor(handle, poll_interval=0.005)
         yield
     finally:
         if handle is not None:
@@ -244,12 +304,8 @@ def _publish(temporary: Path, target: Path, path: PathLike, *, force: bool) -> N
             if target.exists():
                 raise _exists(path) from None
             temporary.replace(target)
-    with contextlib.suppress(OSError):  # the folder entry; not every file system can
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    with contextlib.suppress(OSError):  # not every file system can
+        flush_folder(target.parent)
 
 
 def _discard(temporary: Path) -> None:

@@ -2,7 +2,6 @@
 
 import math
 import os
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -143,10 +142,10 @@ def _machine() -> int | None:
 
 
 def _process() -> int | None:
-    if sys.platform == "win32":
+    try:
+        import resource
+    except ImportError:  # Windows
         return None
-    import resource
-
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return None if limit == resource.RLIM_INFINITY else limit
 

@@ -50,6 +50,8 @@ PRODUCTS = {
         *("sensing", _LEARN, (RATINGS, _RATED)),
         {"construction": "sensing:rounds=2"} | _DELTA,
     ),
+    "cut": ("cut", gc.least_cut, (GRAPH, 0, 5), {}),
+    "cut, several": ("cut", gc.least_cut, (GRAPH, 0, 3, [4, 5]), {}),
     "distances": ("distances", gc.distances.answer_distances, (MAP, PEOPLE), {}),
     "distances, gaussian": (
         *("distances", gc.distances.answer_distances, (MAP, PEOPLE)),

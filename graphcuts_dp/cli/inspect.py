@@ -6,6 +6,7 @@ And `datasets`: the small public graphs that come with the package.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,28 @@ def _protected(guarantee: PrivacyGuarantee) -> tuple[int, Protected]:
             raise ValueError("a protection without its bound")
         return int(bound[1].replace(",", "")), _BOUNDED[what]
     return count, "edges" if what.startswith("edge") else "people"
+
+
+def _receipt(name: str) -> Path:
+    """The receipt that is meant: the file itself, the one beside it, or the only one so named.
+
+    Raises:
+        FileFormatError: there are several.
+    """
+    if name.endswith(".json"):
+        return Path(name)
+    beside = receipt_path(name)
+    if beside.exists():
+        return beside
+    found = sorted(
+        file
+        for file in beside.parent.glob(f"{escape(Path(name).name)}.*.json")
+        if not file.name.endswith(".schema.json")
+    )
+    if len(found) > 1:
+        names = ", ".join(file.name for file in found)
+        raise FileFormatError(f"{name} may be any of {names}; name one of them")
+    return found[0] if found else beside
 
 
 def _size(shape: Any) -> str:
@@ -198,9 +221,24 @@ def _distances(receipt: Fields) -> dict[str, str]:
     }
 
 
+def _cut(receipt: Fields) -> dict[str, str]:
+    terminals = receipt["terminals"]
+    return {
+        "What it is": f"a partition of {_sides(receipt)} into {len(terminals)} parts, each with "
+        "vertices that were to be kept apart; not what the cut weighs.",
+        "How it was made": "a least cut of the graph with edges of random weights between its "
+        "vertices and these.",
+        "Noise": "discrete Laplace, on each vertex that is none of these.",
+        "How near": "it weighs more than the least cut by at most "
+        f"{float(receipt['excess']):,.4g} with probability 95 %"
+        + (", added up over all halvings." if len(terminals) > 2 else "."),
+    }
+
+
 _HOW: Mapping[str, Callable[[Fields], dict[str, str]]] = {
     "release": _release,
     "flows": _flows,
+    "cut": _cut,
     "iterative construction": _iterative,
     "answers": _iterative,
     "distances": _distances,
@@ -223,7 +261,7 @@ def inspect(
     has changed or is missing. This detects damaged and mixed files. It does not show who wrote
     them, since a receipt is not signed.
     """
-    file = Path(receipt) if receipt.endswith(".json") else receipt_path(receipt)
+    file = _receipt(receipt)
     fields = read_receipt(file)
     names, kind = fields["files"], fields["kind"]
     check_files(file, names)

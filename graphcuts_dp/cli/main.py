@@ -44,6 +44,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "cli.flows.flows",
         "Release privately how much weight passes between public groups of vertices.",
     ),
+    "cuts": (
+        "cli.cuts.cuts",
+        "Find privately a cut of little weight that keeps vertices apart.",
+    ),
     "plan": ("cli.plan.plan", "Compare what all mechanisms would guarantee, best first."),
     "inspect": (
         "cli.inspect.inspect",

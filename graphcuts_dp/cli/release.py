@@ -58,8 +58,10 @@ def release(
         Response(), help="How epsilon is spent; auto if omitted.", of=RESPONSES
     ),
     fit: Fitting = option(Fitting(), help="How the graph is fitted; auto if omitted.", of=FITTINGS),
-    noise: str = option(
-        "binary", help="Noise of entries; weights need laplace.", choices=tuple(NOISES)
+    noise: str | None = option(
+        None,
+        help="Noise of entries; if omitted, binary, and laplace with weights.",
+        choices=tuple(NOISES),
     ),
     weights: str | None = option(
         None,
@@ -97,8 +99,9 @@ def release(
     graph, spends no budget and writes no file.
     """
     terms: dict[str, Any] = {"noise": noise, "mechanism": mechanism, "fit": fit}
+    likely = noise or "binary"  # before the graph is read
     if dry_run is not None:
-        graph = _made_up(reading, dry_run)
+        graph = made_up(reading, dry_run)
         each, groups = float(protect.per_step(epsilon)), grouping.read(graph.space)
         job = graph_job(graph, epsilon=each, groups=groups, fitted=False, **terms)
         made = job.run(graph, SeededEntropy(0))
@@ -107,7 +110,7 @@ def release(
         lost = None
         dense = made.measurements.matrix is not None
         if dense and fit.fit != "none" and not graph.weighted and groups is None:
-            lost = communities_note(graph, each, noise=noise, guess=dry_run, steps=protect.steps)
+            lost = communities_note(graph, each, noise=likely, guess=dry_run, steps=protect.steps)
         return Report(
             found.to_dict() | {"dry_run": True, "communities": lost},
             [found],
@@ -120,7 +123,7 @@ def release(
         files = (*KINDS["release"].files(target), *graph_files(weights))
         check_writable_set(files, force=force)
     if reading.counts is not None and not may_be_sparse(mechanism, fit):
-        check_size(reading.counts, noise=noise, fit=fit.fit != "none")  # before a long reading
+        check_size(reading.counts, noise=likely, fit=fit.fit != "none")  # before a long reading
     private, groups = reading.read_private(source, protect, grouping)
     graph = bounded_graph(without_rows(private), protect)
     spending.remind(private, source)
@@ -172,7 +175,7 @@ def released(
     )
 
 
-def _made_up(reading: Reading, edges: float) -> AnyGraph:
+def made_up(reading: Reading, edges: float) -> AnyGraph:
     """A graph of so many edges at random, on the public vertex sets and of the schema given."""
     space = reading.public_sets
     if space is None:

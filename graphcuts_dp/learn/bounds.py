@@ -26,6 +26,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, final
 
+import numpy as np
 import scipy
 
 from graphcuts_dp.errors import ParameterError
@@ -816,3 +817,24 @@ def root_and_side(n: Size) -> tuple[float, float]:
     rows, columns = shape_of(n)
     ends = 2 if isinstance(n, int) else 1
     return (math.sqrt(rows) + math.sqrt(columns)) / 2, ends / math.sqrt(rows * columns)
+
+
+def least_cut_excess(n: int, rate: float | Fraction, *, unit: float = 1.0, beta: float) -> float:
+    """What the private least cut of n vertices weighs more than the least one, at most.
+
+    At most the sum of n independent X = max(0, D), where D is discrete Laplace noise of this rate:
+    P(X = k) = (1-r)/(1+r) r^k for k >= 1, r = e^-rate. By Markov's inequality for e^(t sum X), at
+    the best of some t. `gc.least_cut` says why.
+
+    Args:
+        n: vertices.
+        rate: of the noise, in steps.
+        unit: of a step, in weight.
+        beta: probability that it is more.
+    """
+    rate = float(rate)
+    tilts = rate * np.linspace(0.001, 0.999, 999)
+    r = math.exp(-rate)
+    # E e^(tX) - 1 = r (e^t - 1)/((1+r)(1 - r e^t))
+    moments = r / (1 + r) * np.expm1(tilts) / -np.expm1(tilts - rate)
+    return unit * float(np.min((n * np.log1p(moments) - math.log(beta)) / tilts))

@@ -15,7 +15,6 @@ journal). Closing leaves `mail.db` alone. All are readable by their owner only.
 
 import contextlib
 import errno
-import fcntl
 import os
 import sqlite3
 import threading
@@ -24,7 +23,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import final
 
+from filelock import lock_descriptor, unlock_descriptor
+
 from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.files import (
+    BYTES,
+    LOCKED_STAY,
+    flush_folder,
+    open_secret,
+    others_may_read,
+    set_mode,
+)
 
 APPLICATION = 0x67634450  # "gcDP"
 VERSION = 2
@@ -82,9 +91,7 @@ def create_store(path: Path, header: bytes, digest: bytes, *, timeout: float = 3
                 return False
             _remove(part)  # what a killed process has left
             # 1. An empty file of mode 0600 whatever the umask: SQLite keeps the mode.
-            handle = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
-            os.fchmod(handle, 0o600)
-            os.close(handle)
+            os.close(open_secret(part, new=True))
             # 2. Everything in one transaction. Nobody knows the file: a journal is for nothing.
             with explained(path), contextlib.closing(_connect(part, timeout=5.0)) as connection:
                 connection.execute("PRAGMA journal_mode = MEMORY")
@@ -100,7 +107,7 @@ def create_store(path: Path, header: bytes, digest: bytes, *, timeout: float = 3
             # 3. Its name.
             _flush(part)
             os.link(part, path)
-            _flush(path.parent)
+            flush_folder(path.parent)
         except FileExistsError:
             return False
         except OSError as problem:
@@ -149,18 +156,17 @@ class _Lock:
         while True:
             try:
                 if self._handle is None:
-                    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-                    self._handle = os.open(self._path, flags, 0o600)
-                    os.fchmod(self._handle, 0o600)
-                fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.fstat(self._handle).st_nlink:
+                    self._handle = open_secret(self._path)
+                    set_mode(self._handle, 0o600)
+                if not lock_descriptor(self._handle, blocking=False):
+                    if time.monotonic() > deadline:
+                        raise self.busy()
+                    time.sleep(pause)
+                    pause = min(2 * pause, 0.02)
+                elif os.fstat(self._handle).st_nlink:
                     return
-                self.close()
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise self.busy() from None
-                time.sleep(pause)
-                pause = min(2 * pause, 0.02)
+                else:
+                    self.close()
             except OSError as problem:
                 reason = _reason(problem)
                 raise LedgerError(f"cannot {self._doing} {self._of}: {reason}") from None
@@ -168,12 +174,18 @@ class _Lock:
     def give(self) -> None:
         """Let others have it."""
         if self._handle is not None:
-            fcntl.flock(self._handle, fcntl.LOCK_UN)
+            unlock_descriptor(self._handle)
 
     def remove(self) -> None:
-        """Remove its file; only while it is held."""
-        with contextlib.suppress(OSError):  # a lock file that stays is harmless
+        """Remove its file and give it back for good; only while it is held.
+
+        A lock file that stays is harmless.
+        """
+        if LOCKED_STAY:
+            self.close()
+        with contextlib.suppress(OSError):
             self._path.unlink(missing_ok=True)
+        self.close()
 
     def close(self) -> None:
         """Give it back for good."""
@@ -350,7 +362,7 @@ def _check_file(path: Path) -> None:
         raise LedgerError(f"cannot open the store {path}: {_reason(problem)}") from None
     if not path.is_file():
         raise LedgerError(f"{path} is not a regular file; name another store")
-    if status.st_mode & 0o077:
+    if others_may_read(status):
         raise LedgerError(f"others may read {path}, which holds secrets; run: chmod 600 {path}")
     if status.st_size == 0:
         raise LedgerError(f"the store {path} is damaged: it is empty")
@@ -368,7 +380,7 @@ def _remove(part: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDWR | BYTES)  # Windows flushes what may be written
     try:
         os.fsync(handle)
     finally:

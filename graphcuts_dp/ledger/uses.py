@@ -499,5 +499,5 @@ def charged(
 def _user() -> str:
     try:
         return getpass.getuser()
-    except (KeyError, OSError):  # a container whose user has no name
+    except (ImportError, KeyError, OSError):  # a container whose user has no name
         return f"uid {os.getuid()}"

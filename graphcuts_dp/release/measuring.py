@@ -257,8 +257,6 @@ LEAST_EPSILON = 100 * SMALLEST_EPSILON  # every part then stays above the smalle
 def sparse_distribution(graph: AnyGraph, noise: str, epsilon: Fraction | float) -> LaplaceNoise:
     """The noise of a pair in a sparse release, from the schema of a graph alone.
 
-    "binary", the default of releases, stands for what suits the graph.
-
     Raises:
         ParameterError: weights whose bound nobody has given; an unknown name, or epsilon out of
             range.
@@ -266,8 +264,6 @@ def sparse_distribution(graph: AnyGraph, noise: str, epsilon: Fraction | float) 
     graph.check_bounded()
     if not graph.weighted:
         noise = "discrete-laplace"
-    elif noise == "binary":
-        noise = "laplace"
     found = noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
     if not isinstance(found, LaplaceNoise):
         raise ParameterError("sparse releases take noise 'laplace' or 'discrete-laplace'")

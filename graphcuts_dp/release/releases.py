@@ -91,7 +91,7 @@ def release_graph(
     graph: PrivateData,
     *,
     epsilon: float,
-    noise: str = "binary",
+    noise: str | None = None,
     mechanism: str | Response = "auto",
     groups: Groups | tuple[Groups, Groups] | None = None,
     fit: str | FitMethod | Fitting = "auto",
@@ -106,8 +106,9 @@ def release_graph(
         graph: the private graph, or rows with owners, at least two vertices (one on each side if
             bipartite).
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
-        noise: "binary" (graphs without weights: flipped bits, least error), "laplace" or
-            "discrete-laplace" (weights are rounded down to whole numbers).
+        noise: "binary" (flipped bits, least error; the default, for graphs without weights),
+            "laplace" (the default of graphs with weights) or "discrete-laplace" (weights are
+            rounded down to whole numbers).
         mechanism: how epsilon is spent: "auto", "response", "degrees+response" or "sparse", perhaps
             with options, as in "sparse:degree-share=.3", or a `Response`, which holds them.
         groups: public groups of the vertices (of a bipartite graph a pair, left and right), which
@@ -179,7 +180,7 @@ def graph_job(
     data: PrivateData,
     *,
     epsilon: float,
-    noise: str = "binary",
+    noise: str | None = None,
     mechanism: str | Response = "auto",
     groups: Groups | tuple[Groups, Groups] | None = None,
     fit: str | FitMethod | Fitting = "auto",
@@ -211,6 +212,8 @@ def graph_job(
     )
     if not isinstance(graph, BipartiteGraph) and graph.n < 2:
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
+    if noise is None:
+        noise = "laplace" if graph.weighted else "binary"
     plan = group_plan(graph, groups)
     cap = graph.weight_cap
     if takes_sparse(graph.shape, response, fitting, noise=noise, weight_cap=cap):

@@ -72,6 +72,9 @@ KINDS = {
     "flows": FileSet(
         "results.flows.Flows", ".noisy.npz", ending=".csv", because="flows are a table"
     ),
+    "cut": FileSet(
+        "cuts.partition.LeastCut", ending=".csv", because="a cut is a table of vertices"
+    ),
     "iterative construction": FileSet(
         "offline.release.IterativeRelease", ".hypothesis.npz", graph=True
     ),
@@ -158,7 +161,7 @@ def load(path: PathLike) -> Any:
         path: the same path as for `save`.
 
     Returns:
-        A `Release`, `Flows`, `Partition` or `IterativeRelease`, as it was saved.
+        A `Release`, `Flows`, `Partition`, `LeastCut` or `IterativeRelease`, as it was saved.
 
     Raises:
         FileFormatError: a file is missing, damaged, of another version, or not the one that the

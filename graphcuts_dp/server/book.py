@@ -13,8 +13,6 @@ else, so that a head alone tells nothing.
 """
 
 import contextlib
-import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -27,7 +25,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, final
 
+from filelock import lock_descriptor
+
 from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.files import open_secret, others_may_read
 from graphcuts_dp.ledger.file import explained
 from graphcuts_dp.ledger.ledger import Head
 
@@ -76,7 +77,7 @@ def _beside(store: Path, what: str) -> Path:
 def _opened(path: Path, trouble: str) -> int:
     """A handle on a file of the owner's alone, which is made if it is missing."""
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        return open_secret(path)
     except OSError as problem:
         raise LedgerError(f"{trouble}: {problem.strerror}") from None
 
@@ -124,7 +125,7 @@ class Book:
         self._turn = threading.Lock()
         handle = _opened(path, f"cannot open the book {path}")
         try:
-            if os.fstat(handle).st_mode & 0o077:
+            if others_may_read(os.fstat(handle)):
                 raise LedgerError(f"others may read {path}, which holds secrets; run: chmod 600 it")
         finally:
             os.close(handle)
@@ -210,12 +211,9 @@ def serving(store: Path) -> Iterator[None]:
     """
     handle = _opened(_beside(store, "serving"), f"cannot lock {store}")
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not lock_descriptor(handle, blocking=False):
+            raise LedgerError(f"another server serves {store}; stop that one first")
         yield
-    except OSError as problem:
-        if problem.errno in (errno.EAGAIN, errno.EACCES):
-            raise LedgerError(f"another server serves {store}; stop that one first") from None
-        raise
     finally:
         os.close(handle)
 

@@ -28,7 +28,7 @@ from itertools import chain
 from typing import Any, BinaryIO, final
 
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.files import PathLike
+from graphcuts_dp.files import BYTES, PathLike
 
 _RATIO = 200
 _ALWAYS = 1 << 26  # bytes
@@ -379,8 +379,8 @@ def _opened(path: PathLike) -> Iterator[BinaryIO]:
 def _handle(path: PathLike) -> tuple[int, int]:
     """An open file, and of what kind it is."""
     try:
-        # Without this flag, to open a pipe waits for its writer.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        # Without the first flag, to open a pipe waits for its writer.
+        handle = os.open(path, getattr(os, "O_NONBLOCK", 0) | os.O_RDONLY | BYTES)
         return handle, os.fstat(handle).st_mode
     except FileNotFoundError:
         raise FileFormatError(f"{path!s} does not exist; check the name") from None

@@ -282,11 +282,12 @@ COMMANDS = {
     "session": "session start {} --store new.db --epsilon 1 --queries 2",
     "people": "distances map.csv {} --epsilon 1 --uncounted",
     "inspect": "inspect {}",
+    "cuts": "cuts {} new.csv --from ann --to bob --epsilon 1 --force",
     "answers": "release-iteratively mail.edges new.npz --construction answers --queries {}"
     f" --epsilon 1 {READ}",
     "lists": "release-iteratively mail.edges new.edges --queries {} --epsilon 1",
 }
-OF_GRAPHS = ("release", "owners", "count", "session")
+OF_GRAPHS = ("release", "owners", "count", "session", "cuts")
 TYPED = [
     *("", READ, f"{READ} --columns header=yes,source=1,target=2"),
     f"{READ} --columns header=no --ignore-weights",

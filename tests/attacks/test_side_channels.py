@@ -28,6 +28,7 @@ from helpers import StandingClock
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
+from graphcuts_dp.cuts import least
 from graphcuts_dp.distances import locations as distance_locations
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.graph.grid import Grid
@@ -118,6 +119,7 @@ BLINDED = {
     (lists._Net, "scores"): zeros(lambda self, _: len(self.databases)),
     (distinguisher.ExactCuts, "counted"): zeros(lambda self, _: self.universe.shape),
     (rank_one, "double"): lambda graph, _: sp.csr_array((sides_of(graph),) * 2, dtype=np.int64),
+    (least, "least_side"): lambda _, pull, side: np.where(side == 0, pull > 0, side == 1),
     (opening, "identity_of_edges"): lambda *_: {"entries": "00"},
     (opening, "identity_of_rows"): lambda *_: {"entries": "00"},
     (distance_locations, "identity_of_counts"): lambda *_: {"entries": "00"},
@@ -344,6 +346,15 @@ def bound_chosen(_, graph):
     return repr(gc.choose_degree_bound(graph, epsilon=1.0, seed=3))
 
 
+def cut(*terminals):
+    def run(watch, graph):
+        made = gc.least_cut(graph, *terminals, epsilon=2.0, seed=3, progress=watch.progress)
+        made.save(watch.folder / "x.csv")
+        return texts_of(made) | {"parts": made.parts}
+
+    return run
+
+
 CUTS = [gc.CutQuery([0]), gc.CutQuery([1, 2], [3, 4])]
 
 
@@ -411,6 +422,9 @@ MECHANISMS = {
     "directed, weights": ("weighted directed", released(noise="laplace", fit="first-order")),
     "directed, learnt": ("directed", learnt(distinguisher="power-rank-one")),
     "directed, session": ("weighted directed", asked("frieze-kannan")),
+    "cut": ("plain", cut(0, 5)),
+    "cut, weights": ("weighted no cap", cut([0, 1], 2, 5)),
+    "cut, directed": ("weighted directed", cut(0, 5)),
     "sensing": ("weighted bipartite", sensed),
     "net": ("plain", netted),
     "flows": ("plain", tabled()),
@@ -523,6 +537,13 @@ PRIVATE = {
         FLOWS,
         f"{FLOWS} --groups-columns levels=half --vertices 9",
         f"{FLOWS} --workload town --groups-columns levels=half --uncounted",
+    ],
+    "cuts": [
+        f"cuts GRAPH x.csv --from 0 --to 5 {RUN}",
+        f"cuts GRAPH x.csv --from 0 --to 5/3 {RUN} --json --store s.private",
+        f"cuts GRAPH x.csv --from 0 --to 0 {RUN}",
+        "cuts GRAPH x.csv --from 0 --to 99 --epsilon 1",
+        "cuts GRAPH x.csv --from 0 --to 5 --epsilon 2 --dry-run",
     ],
     "contributions": [
         f"{TABLE} {TAIL} {RUN}",

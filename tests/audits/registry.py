@@ -109,6 +109,7 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     ],
     "release_contributions": lambda: ["owners: contributions"],
     "choose_bound": lambda: ["owners: bound"],
+    "least_cut": lambda: ["least cut", "least cut: directed", "least cut: several"],
 }
 # Plans; and `connect`, which asks a server: the sessions that answer there are audited.
 READS_NO_DATA = {

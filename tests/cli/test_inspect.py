@@ -42,6 +42,11 @@ PRODUCTS = {
         ["Protects: 1 vertex", "answers count at most 4 edges"],
         ["out.csv", "out.csv.noisy.npz"],
     ),
+    "cut": (
+        ("cuts", "in.edges", "out.csv", *READ, "--from", "0", "--to", "7/11"),
+        ["a partition of 12 vertices into 3 parts", "added up over all halvings"],
+        ["out.csv"],
+    ),
     "iterative construction": (
         ("release-iteratively", "in.edges", "out.csv", *READ, "--delta", "1e-6",
          *("--construction", "multiplicative-weights:rounds=2")),
@@ -106,10 +111,14 @@ def test_an_owner_is_named_with_the_bound(done, folder):
     assert said in done("inspect", "out.csv")[0]
 
 
-def test_a_seeded_run_may_not_be_published(done, told):
+def test_a_seeded_run_may_not_be_published(done, told, refused, folder):
     _, err = done("release", "in.edges", "out.csv", *READ, "--seed", "1")
     assert "publish nothing of this" in err.splitlines()[-1]
     text, _ = done("inspect", "out.csv")
+    assert (folder / "out.csv.schema.json").exists()
+    assert done("inspect", "out")[0] == text
+    (folder / "out.b.json").write_text("{}")
+    assert "may be any of out.b.json, out.csv.json; name one" in refused("inspect", "out")
     assert text.startswith("NOT PRIVATE")
     assert "May be published: out" not in text
     assert told("inspect", "out.csv")["private"] is False

@@ -10,7 +10,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli.reading import Reading
 
 TIMES = "Patient ID,Contacted Person,Time Stamp\n1,2,1597427261\n2,3,1597427999\n"
-RELEASE = ("release", "x.csv", "s.csv", "--epsilon", "40", "--noise", "laplace", "--force")
+RELEASE = ("release", "x.csv", "s.csv", "--epsilon", "40", "--force")
 START = ("session", "start", "x.csv", "--store", "x.db", "--epsilon", "40", "--queries", "9")
 LEARN = ("release-iteratively", "x.csv", "s.csv", "--epsilon", "40", "--delta", "1e-6", "--force")
 QUICK = ("--construction", "multiplicative-weights:rounds=1", "--uncounted")

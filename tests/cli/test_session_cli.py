@@ -65,7 +65,9 @@ def test_a_worthless_session_is_warned_of_and_states_its_whole_error(done, told)
     out, err = done(*ASK, "--from", "ann", "--to", "bob")
     assert " in [0.0, 1.0] (95%" in out
     assert told(*start, "--name", "two")["error_bound"] > 10**5
-    assert "mirror-descent, norm l2" in done(*START, *promise, "mirror-descent", "--name", "c")[0]
+    # which norm promises least depends on the noisy total weight; that one was chosen is told
+    out, _ = done(*START, *promise, "mirror-descent", "--name", "c")
+    assert re.search(r"method +mirror-descent, norm (l2|lp|2,p|entropy|schatten)", out)
 
 
 def test_ask_in_all_its_forms(done, told, store):

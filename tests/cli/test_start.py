@@ -46,17 +46,6 @@ def test_the_list_of_commands_says_what_each_says(name):
     assert main.COMMANDS[name][1] == main._loaded(name).get_short_help_str(400)
 
 
-def test_without_fcntl_the_import_says_which_systems_will_do():
-    """As on Windows, where there is no module of this name."""
-    code = "import sys; sys.modules['fcntl'] = None; import graphcuts_dp"
-    ended = run(code)
-    last = ended.stderr.splitlines()[-1]
-    assert ended.returncode == 1
-    assert last.startswith("ImportError: graphcuts_dp needs a Unix system")
-    assert "Windows" in last
-    assert "No module named" not in ended.stderr
-
-
 @pytest.mark.parametrize(
     "words", [(), ("plan",), ("session",), ("session", "ask"), ("serve", "access"), ("evaluate",)]
 )

@@ -19,6 +19,7 @@ from saving_cases import (
     asked_at_once,
     chosen,
     learnt,
+    parted,
     released,
     sample,
     tabled,
@@ -79,6 +80,9 @@ COMMANDS = {
     "flows": Command(
         "flows in.csv staff.csv t.csv --uncounted --epsilon 5",
         ("t.csv t.csv.noisy.npz t.csv.json",),
+    ),
+    "cuts": Command(
+        "cuts in.csv c.csv --from 0 --to 5 --uncounted --epsilon 5", ("c.csv c.csv.json",)
     ),
     "datasets": Command("datasets lesmis l.csv", ("l.csv.schema.json l.csv",)),
     "evaluate": Command("evaluate in.csv in.csv --plot e.pdf", ("e.pdf",)),
@@ -152,7 +156,8 @@ def _quick_release(*_: object, construction: object, **__: object) -> gc.Iterati
 
 def _quick_job(job: Job[object], *_: object, **__: object) -> object:
     """What the job would make."""
-    return tabled(NEWER) if job.kind == "flows" else released(NEWER, "spectral")
+    made = {"flows": tabled, "cut": parted}.get(job.kind)
+    return released(NEWER, "spectral") if made is None else made(NEWER)
 
 
 @contextlib.contextmanager

@@ -83,6 +83,11 @@ def tabled(which: int) -> gc.Flows:
 
 
 @cache
+def parted(which: int) -> gc.LeastCut:
+    return gc.least_cut(sample(which), 0, 5, epsilon=5.0, seed=which)
+
+
+@cache
 def _drawing(which: int) -> Figure:
     figure = Figure(figsize=(1, 1))
     figure.add_artist(Line2D([0, 1], [0, which]))

@@ -19,6 +19,7 @@ from golden_facts import (
     cuts_of,
     exact,
     of_answers,
+    of_cut,
     of_flows,
     of_release,
     other_queries,
@@ -307,6 +308,23 @@ def _flows() -> dict[str, Case]:
         "owners: flows by period": flows(partial(dated, owner="owner"), protect=owner),
         "flows: vertex": flows(plain, protect=vertex),
         "flows: vertex, gaussian": flows(plain, protect=vertex, **gaussian),
+    }
+
+
+def cut(graph: Callable[[], Any], *terminals: Any, **options: Any) -> Case:
+    options = {"epsilon": 1.0, "seed": SEED} | options
+    return Case(lambda: gc.least_cut(graph(), *terminals, **options), of_cut, ".csv")
+
+
+def _cuts() -> dict[str, Case]:
+    owner = gc.Protect.owner(at_most=3)
+    return {
+        "least cut": cut(plain, 0, 15),
+        "least cut: weights": cut(fractions, [0, 1], 15, epsilon=4.0),
+        "least cut: a change of weights": cut(partial(weighted, heavy=True), 0, 15),
+        "least cut: directed": cut(arcs, 0, 5),
+        "least cut: several": cut(plain, 0, 5, 15, epsilon=3.0),
+        "least cut: owner": cut(owned, 0, 5, protect=owner),
     }
 
 
@@ -621,6 +639,7 @@ def _public_numbers() -> dict[str, Case]:
 CASES: Mapping[str, Case] = {
     **_releases(),
     **_flows(),
+    **_cuts(),
     **_few_answers(),
     **_iterative(),
     **_lists(),

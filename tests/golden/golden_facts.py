@@ -154,6 +154,15 @@ def of_flows(made):
     return told
 
 
+def of_cut(made):
+    """Everything that a least cut tells."""
+    return {
+        "promise": promise(made.guarantee),
+        "parts": made.codes.tolist(),
+        "excess": exact(made.excess),
+    }
+
+
 def of_answers(made, queries):
     """Everything that a list of answers, learnt or bought at once, tells."""
     told = {

@@ -17,6 +17,7 @@ import pytest
 from products import GRAPH, make
 
 import graphcuts_dp as gc
+from graphcuts_dp.cuts import least
 from graphcuts_dp.distances import counts, learner
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
@@ -251,6 +252,10 @@ CASES = {
             lambda: gc.choose_bound(ROWS, **SEEDED),
             {"choice": of_result(contributions, "rate_of_choice", twice)},
         )
+    },
+    "least_cut": {
+        name: (made(name), {"rate": of_result(least, "rate_of_cuts", twice)})
+        for name in ("cut", "cut, several")
     },
     "open_session": {
         "tight": (session("multiplicative-weights"), {"tests": TESTS, "total": TOTAL}),

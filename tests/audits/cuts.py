@@ -1,0 +1,149 @@
+"""Audits of least cuts: exact laws on all graphs of four vertices, and runs on five.
+
+Of the exact ones two vertices are free, so that an output is where each of them is. The noise
+enters the least cut only up to the weight of all pairs at a vertex: what is beyond is lumped.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import cache, partial
+
+import numpy as np
+import numpy.typing as npt
+
+import graphcuts_dp as gc
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.cuts import least
+from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
+from graphcuts_dp.privacy.noise import EntropySource
+from tests.audits.base import Sampled, audited, audited_laws
+from tests.audits.graphs import one_more
+from tests.audits.losses import DistributionPair
+
+_MOST = 2  # weight of a pair
+FREE = ((0, 0), (1, 0), (0, 1), (1, 1))  # in the part of the first terminal, of vertices 1 and 2
+
+
+def pairs_of_four(*, directed: bool) -> tuple[tuple[int, int], ...]:
+    """But for the pair of terminals 0 and 3, which costs the same in every cut."""
+    pairs = itertools.permutations(range(4), 2) if directed else itertools.combinations(range(4), 2)
+    # Arcs that enter 0 or leave 3 are in no cut.
+    return tuple(
+        (u, v) for u, v in pairs if {u, v} != {0, 3} and not (directed and (v == 0 or u == 3))
+    )
+
+
+def cut_law(weights: Sequence[int], rate: float, *, directed: bool = False) -> FloatVector:
+    """The probability of each of `FREE`, shape (4,), with noise of this rate; up to rounding."""
+    most = 1 + _MOST * 6
+    r, k = math.exp(-rate), np.arange(-most, most + 1)
+    chance = (1 - r) / (1 + r) * r ** np.abs(k)
+    chance[[0, -1]] = r**most / (1 + r)
+    keys = []
+    for u, v in FREE:
+        S = (1, u, v, 0)
+        cost = sum(
+            weight
+            for (a, b), weight in zip(pairs_of_four(directed=directed), weights, strict=True)
+            if (S[a] > S[b] if directed else S[a] != S[b])
+        )
+        # The least, and of equal ones that within the others.
+        keys.append(8 * (cost - u * k[:, None] - v * k) + u + v)
+    first = np.argmin(keys, axis=0)
+    both = np.outer(chance, chance)
+    return np.array([both[first == place].sum() for place in range(len(FREE))])
+
+
+def _neighbours(epsilon: float, factor: float, *, directed: bool) -> Iterator[DistributionPair]:
+    rate = factor * float(least.rate_of_cuts(Fraction(epsilon), 1))
+    law = cache(lambda weights: cut_law(weights, rate, directed=directed))
+    count = len(pairs_of_four(directed=directed))
+    for weights in itertools.product(range(_MOST + 1), repeat=count):
+        for place in range(count):
+            if weights[place] < _MOST:
+                more = (*weights[:place], weights[place] + 1, *weights[place + 1 :])
+                name = f"{weights} and {more}"
+                yield DistributionPair(name, law(weights), law(more))
+
+
+@audited_laws("least cut", twins={"twice the rate": {"factor": 2}})
+def _undirected(epsilon: float, factor: float = 1) -> Iterator[DistributionPair]:
+    """All graphs with weights up to 2, and every pair changed by 1."""
+    return _neighbours(epsilon, factor, directed=False)
+
+
+@audited_laws("least cut: directed", twins={"twice the rate": {"factor": 2}})
+def _directed(epsilon: float, factor: float = 1) -> Iterator[DistributionPair]:
+    return _neighbours(epsilon, factor, directed=True)
+
+
+# As released: many copies of a graph that share their terminals, which come first, are as many runs
+# at once, since no edge joins two of them.
+
+
+def _copies(graph: gc.Graph, ends: int, count: int) -> gc.Graph:
+    """So many copies of a graph on the same first vertices."""
+    free = graph.n - ends
+    moved = free * np.arange(count)[:, None]
+    rows, columns = (
+        (side + np.where(side < ends, 0, moved)).ravel() for side in (graph.rows, graph.columns)
+    )
+    return gc.Graph(rows, columns, vertices=ends + free * count)
+
+
+def _runs(
+    pairs: Sequence[Neighbours], ends: int, epsilon: float, wrong: float, twin: str
+) -> Sampled:
+    def start(source: EntropySource, factor: float = 1) -> Draw:
+        def draw(data: gc.Graph, first: int, count: int) -> npt.NDArray[np.float64]:
+            del first
+            many = _copies(data, ends, count)
+            job = least.cut_job(many, *range(ends), epsilon=factor * epsilon)
+            codes = job.run(many, source).codes[ends:]
+            return codes.reshape(count, -1).astype(np.float64)
+
+        return draw
+
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=pairs,
+        start=start,
+        twins={twin: partial(start, factor=wrong)},
+        runs=300_000,
+        batch=True,
+    )
+
+
+def _five(name: str, edges: Sequence[tuple[int, int]]) -> Neighbours:
+    rows, columns = zip(*edges, strict=True)
+    return one_more(name, rows, columns, vertices=5)
+
+
+_FIVE = (
+    _five("two free vertices", [(3, 4), (2, 3)]),
+    _five("two that hang on an end", [(1, 2), (1, 4), (2, 3)]),
+    _five("a way between the ends", [(0, 2), (1, 4), (3, 4), (2, 3)]),
+)
+
+
+@audited("least cut, as released", covers="least cut")
+def _released(epsilon: float) -> Sampled:
+    """Of five vertices, two of them terminals."""
+    return _runs(_FIVE, 2, epsilon, 2, "twice the epsilon")
+
+
+_SIX = (one_more("two free vertices", [4], [5], vertices=6),)
+
+
+@audited(
+    "least cut: several",
+    unseen=(
+        "A pair that is parted by the first halving pays nothing for the second, and one that is "
+        "not tells little of it."
+    ),
+)
+def _several(epsilon: float) -> Sampled:
+    """Of four terminals: the second halving cuts parts that the first one made."""
+    return _runs(_SIX, 4, epsilon, 4, "each halving has twice the whole")

@@ -1,0 +1,87 @@
+"""`graphcuts-dp cuts`: what it writes, says and refuses."""
+
+import json
+
+import pytest
+from command_runs import run_line
+
+import graphcuts_dp as gc
+
+EDGES = "ann,bob\nbob,eve\nkim,joe\njoe,lee\neve,kim\n"
+NAMES = "ann\nbob\neve\nkim\njoe\nlee\n"
+RUN = ("--epsilon", "40", "--vertices", "names.txt", "--columns", "header=no")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "mail.csv").write_text(EDGES)
+    (tmp_path / "names.txt").write_text(NAMES)
+    (tmp_path / "ends.txt").write_text("ann\nbob\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def cut(*words):
+    return run_line("cuts", "mail.csv", "parts.csv", *words)
+
+
+@pytest.mark.parametrize(
+    ("ends", "names"),
+    [
+        (("--from", "ann", "--to", "lee"), ("ann", "lee")),
+        (("--from", "@ends.txt", "--to", "lee,joe"), ("ann", "joe")),
+        (("--from", "ann", "--to", "eve/joe,lee"), ("ann", "eve", "joe")),
+    ],
+)
+def test_the_parts_are_written_and_can_be_asked_for(folder, ends, names):
+    status, out, err = cut(*ends, *RUN)
+    assert (status, "With probability 95 % the cut weighs at most" in err) == (0, True)
+    assert "A cut that keeps its terminals apart" in out
+    made = gc.load(folder / "parts.csv")
+    assert made.names == names
+    status, out, _ = run_line("flows", "mail.csv", "parts.csv", "flows.csv", *RUN)
+    assert status == 0
+    assert "Flows between groups: part" in out
+    status, _, err = cut(*ends, *RUN)
+    assert (status, "parts.csv" in err) == (2, True)
+
+
+def test_json_says_the_same(folder):
+    status, out, _ = cut("--from", "ann", "--to", "lee", *RUN, "--json", "--store", "mail.db")
+    told = json.loads(out)
+    made = gc.load(folder / "parts.csv")
+    assert status == 0
+    assert told["vertices"] == dict(zip(made.names, made.sizes, strict=True))
+    assert told["files"] == ["parts.csv", "parts.csv.json"]
+    assert (told["above_the_least"], told["notes"]) == (made.excess, list(made.notes))
+    (use,) = gc.store_status(folder / "mail.db").uses
+    assert use.use.kind == "cut"
+
+
+def test_a_dry_run_reads_no_graph(folder):
+    (folder / "mail.csv").unlink()
+    words = ("--from", "ann", "--to", "lee", *RUN, "--dry-run", "--store", "mail.db")
+    status, out, err = cut(*words)
+    assert status == 0
+    assert "epsilon = 40" in out
+    assert "nothing was spent" in err
+    assert sorted(file.name for file in folder.iterdir()) == ["ends.txt", "names.txt"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--from", "ann", "--to", "ann"), "in two terminals"),
+        (("--from", "ann", "--to", "max"), "unknown vertex"),
+        (("--from", "ann", "--to", "*"), "a star is all vertices"),
+        (("--from", "ann", "--to", "lee/"), "empty"),
+        (("--from", "ann", "--to", "lee/eve", "--kind", "directed"), "name two"),
+        (("--from", "ann", "--to", "lee", "--protect", "vertex:degree-bound=3"), "cannot hide"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_line(folder, words, told):
+    status, out, err = cut(*words, *RUN)
+    assert (status, out) == (2, "")
+    (line,) = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert told in line
+    assert not (folder / "parts.csv").exists()

@@ -1,0 +1,267 @@
+"""Private least cuts: the law beside brute force, what is promised and charged, what is refused."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.cuts import least
+from graphcuts_dp.cuts.least import cut_job, grid_of_cuts, least_cut, rate_of_cuts
+from graphcuts_dp.cuts.network import MOST_TOTAL
+from graphcuts_dp.errors import BudgetError, GraphError, ParameterError, QueryError
+from graphcuts_dp.learn.bounds import least_cut_excess
+from tests.audits.cuts import FREE, cut_law, pairs_of_four
+from tests.audits.rows_in_memory import rows_in_memory
+
+CLUB = gc.datasets.load("karate")
+KINDS = {False: gc.Graph, True: gc.DirectedGraph}
+
+
+def of_four(weights, *, directed):
+    ends = np.array(pairs_of_four(directed=directed))
+    return KINDS[directed](
+        ends[:, 0], ends[:, 1], np.array(weights, dtype=float), vertices=4, hide_change=1
+    )
+
+
+@pytest.fixture
+def noise(monkeypatch):
+    """What is drawn next, in place of noise."""
+    queue = []
+
+    def drawn(rate, size, source):
+        assert rate > 0
+        del source
+        return np.resize(queue.pop(0), size)
+
+    monkeypatch.setattr(least, "sample_discrete_laplace", drawn)
+    return queue
+
+
+@pytest.mark.parametrize("directed", KINDS)
+def test_the_cut_that_is_audited_is_the_one_that_is_made(directed, noise):
+    """On graphs of four vertices, for all noise that makes a difference, in the grid's steps."""
+    generator, count = np.random.default_rng(2), len(pairs_of_four(directed=directed))
+    for weights in generator.integers(0, 3, (12, count)):
+        graph = of_four(weights, directed=directed)
+        fine = round(1 / grid_of_cuts(graph, Fraction(1)).unit)
+        for u, v in itertools.product(range(-5, 6), repeat=2):
+            noise.append(fine * np.array([0, u, v, 0]))
+            made = least_cut(graph, 0, 3, epsilon=1.0)
+            keys = []
+            for one, other in FREE:
+                S = (1, one, other, 0)
+                cost = sum(
+                    weight
+                    for (a, b), weight in zip(
+                        pairs_of_four(directed=directed), weights, strict=True
+                    )
+                    if (S[a] > S[b] if directed else S[a] != S[b])
+                )
+                keys.append((cost - u * one - v * other, one + other))
+            expected = FREE[keys.index(min(keys))]
+            assert tuple(1 - made.codes[1:3]) == expected
+
+
+def test_a_graph_without_weights_is_cut_as_one_of_weights_of_1(noise):
+    for u, v in itertools.product(range(-3, 4), repeat=2):
+        noise += [np.array([0, u, v, 0]), 2**12 * np.array([0, u, v, 0])]
+        ends = [0, 0, 1], [1, 2, 3]
+        plain = least_cut(gc.Graph(*ends, vertices=4), 0, 3)
+        weighted = least_cut(gc.Graph(*ends, np.ones(3), vertices=4, hide_change=1), 0, 3)
+        np.testing.assert_array_equal(plain.codes, weighted.codes)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_the_law_is_the_one_that_is_audited(epsilon):
+    """Of many graphs of four vertices that share their terminals, by a chi-square of three."""
+    weights, copies = (1, 0, 1, 1, 0), 40_000
+    place = np.arange(copies)[:, None]
+    ends = [
+        np.where(side % 3 == 0, side // 3, side + 1 + 2 * place).ravel()
+        for side in np.array([p for p, w in zip(pairs_of_four(directed=False), weights, strict=True)
+                              if w]).T
+    ]  # fmt: skip
+    graph = gc.Graph(*ends, vertices=2 + 2 * copies)
+    made = least_cut(graph, 0, 1, epsilon=epsilon, seed=4)
+    codes = 1 - made.codes[2:].reshape(copies, 2)
+    counts = np.bincount(codes @ [1, 2], minlength=4)
+    expected = copies * cut_law(weights, float(rate_of_cuts(Fraction(epsilon), 1)))
+    assert ((counts - expected) ** 2 / expected).sum() < 31  # p = 8e-7 of three degrees
+
+
+def test_each_halving_cuts_the_parts_that_the_last_one_left(noise):
+    """A path of 9 vertices with five terminals, without noise, or with so much that it decides."""
+    graph = gc.Graph(range(8), range(1, 9), vertices=9)
+    nothing = np.zeros(9, dtype=np.int64)
+    noise += [nothing, nothing, nothing]
+    made = least_cut(graph, 0, 2, 4, 6, 8)
+    assert made.parts == ((0,), (1, 2), (3, 4), (5, 6), (7, 8))
+    towards = np.array([0, 9, 0, 9, 0, 9, 0, 9, 0])
+    noise += [towards, towards, towards]
+    assert least_cut(graph, 0, 2, 4, 6, 8).parts == ((0, 1, 3, 5, 7), (2,), (4,), (6,), (8,))
+    assert noise == []
+
+
+@pytest.mark.parametrize("count", range(2, 10))
+def test_every_terminal_is_in_its_own_part(count):
+    generator = np.random.default_rng(count)
+    ends = np.unique(np.sort(generator.integers(0, 60, (300, 2)), axis=1), axis=0)
+    ends = ends[ends[:, 0] < ends[:, 1]]
+    graph = gc.Graph(ends[:, 0], ends[:, 1], vertices=60)
+    terminals = generator.permutation(60)[: 2 * count].reshape(count, 2).tolist()
+    made = least_cut(graph, *terminals, epsilon=1.0)
+    assert set(made.codes.tolist()) <= set(range(count))
+    for part, named in enumerate(terminals):
+        assert set(named) <= set(made.parts[part])
+        assert made.part_of(named[0]) == made.names[part]
+
+
+@pytest.mark.parametrize(
+    ("weighted", "options", "change"),
+    [
+        (False, {}, 1.0),
+        (True, {"hide_change": 1}, 1.0),
+        (True, {"weight_cap": 5.0}, 5.0),
+        (True, {"weight_cap": 0.3}, 0.3),
+    ],
+)
+@pytest.mark.parametrize(("protect", "k"), [("edges", 1), (gc.Protect.edges(7), 7)])
+def test_the_rate_is_epsilon_by_twice_what_changes(
+    weighted, options, change, protect, k, monkeypatch
+):
+    rates = []
+    real = least.sample_discrete_laplace
+
+    def noted(rate, size, source):
+        rates.append(rate)
+        return real(rate, size, source)
+
+    monkeypatch.setattr(least, "sample_discrete_laplace", noted)
+    graph = gc.Graph([0, 1], [1, 2], *[np.full(2, 0.2)] * weighted, vertices=6, **options)
+    for terminals, halvings in (((0, 2), 1), ((0, 2, 4), 2), ((0, 1, 2, 3, 4), 3)):
+        rates.clear()
+        made = least_cut(graph, *terminals, epsilon=1.5, protect=protect)
+        grid = grid_of_cuts(graph, Fraction(3, 2) / k / halvings)
+        assert grid.sensitivity * grid.unit >= change > (grid.sensitivity - 1) * grid.unit
+        assert rates == [Fraction(3, 2) / (2 * k * grid.sensitivity * halvings)] * halvings
+        assert made.guarantee.epsilon == pytest.approx(1.5, rel=1e-5)
+        assert made.guarantee.epsilon <= 1.5
+
+
+def test_grids_get_coarser_where_there_is_more_noise():
+    sizes = {}
+    for n, epsilon in ((100, 1), (10**6, 1), (10**6, Fraction(1, 100)), (10**9, Fraction(1, 1000))):
+        grid = grid_of_cuts(gc.Graph([], [], [], vertices=n, hide_change=1), Fraction(epsilon))
+        sizes[n, epsilon] = grid.sensitivity
+        assert grid.unit * grid.sensitivity == 1
+    assert list(sizes.values()) == [2**12, 2**8, 2**3, 2**3]
+
+
+def test_weights_beyond_what_can_be_counted_are_cut_to_it(noise, monkeypatch):
+    seen = []
+    monkeypatch.setattr(least, "least_side", lambda net, *given: seen.append(net) or given[1] == 1)
+    noise.append(np.zeros(4, dtype=np.int64))
+    graph = gc.Graph([0, 1], [1, 2], [1e300, 1.0], vertices=4, hide_change=1)
+    least_cut(graph, 0, 2)
+    (found,) = seen
+    assert found.weights.tolist() == [MOST_TOTAL // 4, 2**12]
+
+
+def test_a_store_is_charged_once_and_refuses_before_noise(tmp_path, monkeypatch):
+    path = tmp_path / "s.db"
+    store = gc.Store(path, budget=(1.5, 0.0))
+    gc.least_cut(CLUB, 0, 33, 5, store=store)
+    (use,) = gc.store_status(path).uses
+    assert (use.use.kind, use.use.guarantee.epsilon) == ("cut", 1.0)
+    assert use.use.parameters == {"terminals": 3, "ends": 3}
+    monkeypatch.setattr(least, "sample_discrete_laplace", None)
+    with pytest.raises(BudgetError, match="nothing was spent"):
+        gc.least_cut(CLUB, 0, 33, store=store)
+
+
+def test_owners_of_rows_are_hidden(noise):
+    marks = np.arange(2, dtype=np.uint64)
+    ends = np.array([0, 1, 2, 0]), np.array([1, 2, 3, 2])
+    rows = rows_in_memory(gc.VertexSet(5), np.array([0, 0, 1, 1]), marks, ends)
+    noise.append(np.zeros(5, dtype=np.int64))
+    made = gc.least_cut(rows, 0, 3, protect=gc.Protect.owner(at_most=2))
+    assert made.guarantee.protects == "1 owner"
+    assert (made.codes[0], made.codes[3]) == (0, 1)
+
+
+WEIGHTED = gc.Graph([0], [1], [2.0], vertices=4)
+SIDES = gc.BipartiteGraph([0], [1], left=3, right=3)
+ARCS = gc.DirectedGraph([0], [1], vertices=4)
+REFUSED = {
+    "one terminal": (CLUB, (0,), {}, ParameterError, "name two or more vertices"),
+    "an empty one": (CLUB, (0, []), {}, ParameterError, "not empty"),
+    "one in two": (CLUB, (0, [1, 0]), {}, QueryError, "in two terminals"),
+    "no vertex": (CLUB, (0, 34), {}, QueryError, "unknown vertex 34"),
+    "a name": (CLUB, (0, "ann"), {}, QueryError, "unknown vertex 'ann'"),
+    "epsilon": (CLUB, (0, 1), {"epsilon": 0}, ParameterError, "epsilon"),
+    "a vertex": (CLUB, (0, 1), {"protect": gc.Protect.vertex(degree_bound=3)}, ParameterError,
+                 "cannot hide a vertex"),
+    "an owner": (CLUB, (0, 1), {"protect": "owner:3"}, ParameterError, "needs rows"),
+    "two sides": (SIDES, (0, 1), {}, ParameterError, "read the graph as undirected"),
+    "three of arcs": (ARCS, (0, 1, 2), {}, ParameterError, "name two"),
+    "weights": (WEIGHTED, (0, 1), {}, ParameterError, "without a public cap"),
+    "no graph": ("mail.csv", (0, 1), {}, GraphError, "must be a Graph"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_cut_is_refused_in_one_line(name):
+    graph, terminals, options, error, words = REFUSED[name]
+    with pytest.raises(error, match=words) as told:
+        least_cut(graph, *terminals, **options)
+    assert "\n" not in str(told.value)
+
+
+def optimum(graph, s, t):
+    return min(
+        gc.CutQuery(S).value(graph)
+        for chosen in itertools.product([False, True], repeat=graph.n - 2)
+        for S in [np.insert(np.insert(np.array(chosen), s, True), t, False)]
+    )
+
+
+def test_the_bound_on_the_excess_holds_and_its_mean_is_below_n_by_epsilon():
+    """A bound of 95 % that failed in more than 30 of 200 runs would be one in 10^7."""
+    generator = np.random.default_rng(9)
+    ends = np.array([p for p in itertools.combinations(range(9), 2) if generator.random() < 0.4])
+    graph = gc.Graph(ends[:, 0], ends[:, 1], vertices=9)
+    best = optimum(graph, 0, 8)
+    for epsilon in (0.5, 2.0):
+        over = []
+        for seed in range(200):
+            made = least_cut(graph, 0, 8, epsilon=epsilon, seed=seed)
+            over.append(gc.CutQuery(made.codes == 0).value(graph) - best)
+        assert sum(each > made.excess for each in over) <= 30
+        assert np.mean(over) <= 9 / epsilon
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.5, 4.0])
+def test_the_bound_is_above_what_noise_adds_up_to(rate):
+    """In 2,000 sums a tail of 1 % is met 55 times or more with probability below 1e-7."""
+    generator, n, r = np.random.default_rng(3), 50, math.exp(-rate)
+    noise = np.diff(generator.geometric(1 - r, (2, 2000, n)), axis=0)[0]
+    sums = np.maximum(noise, 0).sum(axis=1)
+    bound = least_cut_excess(n, rate, unit=0.5, beta=0.01)
+    assert (0.5 * sums > bound).sum() < 55
+    assert n / (4 * math.sinh(rate)) < bound < 0.5 * n / rate + 4 * math.sqrt(n) / rate + 3
+    assert least_cut_excess(n, rate, beta=0.01) == pytest.approx(2 * bound)
+
+
+def test_what_is_told_beforehand():
+    job = cut_job(CLUB, 0, 33, epsilon=1.0)
+    (note,) = job.notes
+    assert note.startswith("With probability 95 % the cut weighs at most 62.05 more than the least")
+    (several,) = cut_job(CLUB, 0, 33, 5, epsilon=1.0).notes
+    assert "added up over all halvings" in several
+    steps = []
+    gc.least_cut(CLUB, 0, 33, 5, progress=lambda *told: steps.append(told))
+    assert steps == [(0.0, "cutting"), (0.5, "cutting"), (1.0, "done")]
