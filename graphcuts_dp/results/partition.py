@@ -15,7 +15,6 @@ side at random holds half of it on average.
 
 import csv
 import io
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -37,7 +36,7 @@ from graphcuts_dp.pairs.vertices import ALL, Label, VertexSet
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
-from graphcuts_dp.results.bundle import space_fields, space_from
+from graphcuts_dp.results.bundle import space_fields
 from graphcuts_dp.synth.partitions import (
     KINDS,
     MOST_PROVEN,
@@ -186,9 +185,7 @@ class Partition(Displayed):
             writer.writerows(zip(self.vertices.labels, (self.codes + 1).tolist(), strict=True))
             handle.write(text.getvalue().encode())
 
-        about = json.dumps(space_fields(self.vertices)).encode()
         arrays = {
-            "about": np.frombuffer(about, dtype=np.uint8),
             "codes": self.codes,
             "picture": self.picture,
             "bins": self.bins,
@@ -196,6 +193,8 @@ class Partition(Displayed):
         arrays |= {} if self.tree is None else {"tree": self.tree}
         fields = {
             "partition": self.kind,
+            "parts": len(self.parts),
+            **space_fields(self.vertices),
             "options": asdict(self.options),
             "measure": self.measure,
             **{name: list(map(_plain, getattr(self, name))) for name in ("interval", "optimum")},
@@ -215,7 +214,7 @@ class Partition(Displayed):
         """
         with bundle.opened(path, KIND) as saved:
             fields, arrays = saved.fields, saved.arrays()
-            vertices = space_from(json.loads(arrays["about"].tobytes()))
+            vertices = saved.space
             if not isinstance(vertices, VertexSet) or arrays["codes"].shape != (len(vertices),):
                 raise FileFormatError("the parts are of other vertices")
             if fields["partition"] not in KINDS:

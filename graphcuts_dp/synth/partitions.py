@@ -29,7 +29,7 @@ from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver, gaussian
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.options import check, option
+from graphcuts_dp.options import check, option, read_options
 
 Matrix = Any  # FloatMatrix or sp.csr_array, symmetric with a zero diagonal
 
@@ -634,3 +634,16 @@ def check_kind(kind: str, wanted: Partitioning) -> Kind:
             kinds = " and ".join(repr(each) for each, known in KINDS.items() if name in known.uses)
             raise ParameterError(f"{name} is an option of kind {kinds}, not of {kind!r}")
     return found
+
+
+def read_partitioning(text: str) -> tuple[str, Partitioning]:
+    """The kind and the options that a string names: "balanced:parts=4".
+
+    Raises:
+        ParameterError: an unknown kind or option.
+    """
+    kind, colon, rest = text.partition(":")
+    check_kind(kind, Partitioning())
+    wanted = read_options(rest if colon else None, Partitioning, kind)
+    check_kind(kind, wanted)
+    return kind, wanted
