@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
 from glob import escape
@@ -427,7 +427,8 @@ class Engine:
             config["threads"] = threads
         self._end = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
         self._connection = duckdb.connect(":memory:", config=config)
-        self._connection.execute("set enable_progress_bar = false")
+        with suppress(duckdb.InvalidInputException):  # a notebook that can show none
+            self._connection.execute("set enable_progress_bar = false")
         if isinstance(source, Mapping):
             columns = dict(source)
             self.table: Any = self._connection.from_query("select * from columns")
