@@ -1,12 +1,14 @@
 """Partitions: the matrix with vertices ordered by part, or the vertices on a map."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
+from graphcuts_dp.errors import GraphError
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 
 # Okabe and Ito's palette with a shape for each, so that parts differ in grey, too.
@@ -64,16 +66,29 @@ def matrix_figure(
 
 
 def map_figure(
-    places: FloatMatrix, parts: IntVector, names: Sequence[str], *, title: str
+    positions: Mapping[Any, tuple[float, float]],
+    labels: Sequence[Any],
+    parts: IntVector,
+    *,
+    title: str,
 ) -> Figure:
     """Vertices at their places, each part in a colour and shape of its own.
 
     Args:
-        places: longitude and latitude, or any plane, shape (k, 2).
-        parts: of each vertex, the largest part 0, shape (k,).
-        names: of the vertices, written where they are few.
+        positions: longitude and latitude, or any plane; vertices without one are left out.
+        labels: of all vertices.
+        parts: of each vertex, from 0 on, shape (n,).
         title: what is shown, with the guarantee.
+
+    Raises:
+        GraphError: no vertex has a position.
     """
+    known = [place for place, label in enumerate(labels) if label in positions]
+    if not known:
+        raise GraphError("no vertex has a position; give {vertex: (x, y), ...}")
+    names = [str(labels[place]) for place in known]
+    places = np.array([positions[labels[place]] for place in known], dtype=np.float64)
+    parts = parts[known]
     count = len(_MARKS)
     with house_style():
         figure = Figure(figsize=(PAGE, 0.6 * PAGE))

@@ -156,13 +156,7 @@ class Partition(Displayed):
         told = f"{self._words()} ({promise_text(self.guarantee)})" if title is None else title
         if positions is None:
             return matrix_figure(self.picture, self.bins[0], self.bins[1], title=told)
-        known = [i for i, label in enumerate(self.vertices.labels) if label in positions]
-        if not known:
-            raise GraphError("no vertex of the release has a position; give {vertex: (x, y), ...}")
-        labels = [self.vertices.labels[i] for i in known]
-        places = np.array([positions[label] for label in labels], dtype=np.float64)
-        names = [str(label) for label in labels]
-        return map_figure(places, self.codes[known], names, title=told)
+        return map_figure(positions, self.vertices.labels, self.codes, title=told)
 
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
         """Write the partition: a table of vertices and parts, a receipt and arrays beside it.
@@ -181,8 +175,13 @@ class Partition(Displayed):
         def table(handle: BinaryIO) -> None:
             text = io.StringIO()
             writer = csv.writer(text, lineterminator="\n")
-            writer.writerow(["vertex", "part"])
-            writer.writerows(zip(self.vertices.labels, (self.codes + 1).tolist(), strict=True))
+            # A column, since a comment would be taken for the heads of the columns.
+            head, mark = ((), ()) if self.guarantee.is_private else (("mark",), (SEEDED_WARNING,))
+            writer.writerow(("vertex", "part", *head))
+            writer.writerows(
+                (label, code, *mark)
+                for label, code in zip(self.vertices.labels, (self.codes + 1).tolist(), strict=True)
+            )
             handle.write(text.getvalue().encode())
 
         arrays = {
@@ -248,7 +247,9 @@ class Partition(Displayed):
         )
 
     def __repr__(self) -> str:
-        return f"Partition({self.kind!r}, {len(self.parts)} parts of {len(self.codes):,} vertices)"
+        mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
+        size = f"{len(self.parts):,} parts of {len(self.codes):,} vertices"
+        return f"Partition({self.kind!r}, {size}{mark})"
 
     def _card(self) -> Card:
         note = "The interval holds although the partition was chosen after looking at the release."

@@ -150,7 +150,7 @@ def test_a_partition_is_saved_and_loaded(tmp_path):
         assert str(read) == str(found)
         assert "seeded: not private" in str(read)
         lines = path.read_text().splitlines()
-        assert lines[0] == "vertex,part"
+        assert lines[0] == "vertex,part,mark"
         assert len(lines) == 35
         receipt = json.loads((tmp_path / f"{kind}.csv.json").read_text())
         assert receipt["measure"] == found.measure
@@ -175,7 +175,10 @@ def test_what_is_shown_of_it():
     assert "although the partition was chosen after looking" in html
     frame = found.to_frame("pandas")
     assert frame["part"].tolist() == (found.codes + 1).tolist()
-    assert repr(found) == f"Partition('clusters', {len(sizes)} parts of 34 vertices)"
+    assert (
+        repr(found)
+        == f"Partition('clusters', {len(sizes)} parts of 34 vertices, seeded: not private)"
+    )
     assert found.options.resolution == pytest.approx(
         partitions.mean_weight(release.expected.adjacency)
     )
@@ -205,7 +208,7 @@ def test_the_pictures_show_matrix_and_map():
     drawn = found.plot(some, title="Somewhere")
     assert sum(len(each.get_offsets()) for each in drawn.axes[0].collections) == 200
     assert drawn.get_suptitle() == "Somewhere"
-    with pytest.raises(GraphError, match="no vertex of the release has a position"):
+    with pytest.raises(GraphError, match="no vertex has a position"):
         found.plot({"elsewhere": (0.0, 0.0)})
 
 
