@@ -40,7 +40,7 @@ from graphcuts_dp.results.bundle import space_fields
 from graphcuts_dp.synth.partitions import (
     KINDS,
     MOST_PROVEN,
-    Found,
+    FoundParts,
     Partitioning,
     check_kind,
     laplacian_values,
@@ -295,13 +295,13 @@ def partition_of(release: "Release", kind: str, wanted: Partitioning) -> Partiti
             "partitions are of undirected graphs with one set of vertices; this release has "
             "two sides or directions"
         )
-    facts = _Facts.of(release, wanted.confidence)
+    facts = _Known.of(release, wanted.confidence)
     if kind == "clusters" and wanted.resolution is None:
         given = asdict(wanted) | {"resolution": mean_weight(facts.weights)}
         wanted = Partitioning(**given)
     found = known.search(facts.weights, wanted)
     codes = _largest_first(found.codes)
-    value = worth(kind, facts.weights, Found(codes, found.tree), wanted)
+    value = worth(kind, facts.weights, FoundParts(codes, found.tree), wanted)
     interval, optimum = _PROVEN[kind](facts, codes, found.tree, wanted)
     order = np.lexsort((-np.asarray(facts.weights.sum(axis=1)), codes))
     if found.tree is not None:
@@ -359,7 +359,7 @@ Told = tuple[Interval, Interval]  # of the value, and of the optimum
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Facts:
+class _Known:
     """What is known of a release: weights, and how far sums of them can be off.
 
     Attributes:
@@ -460,7 +460,7 @@ def _adjacency(graph: AnyGraph) -> sp.csr_array:
     return graph.adjacency
 
 
-def _max_cut(facts: _Facts, codes: IntVector, tree: object, wanted: Partitioning) -> Told:
+def _max_cut(facts: _Known, codes: IntVector, tree: object, wanted: Partitioning) -> Told:
     del tree, wanted
     m, n = facts.weights, len(codes)
     interval, most = facts.between(codes), facts.total[1]
@@ -470,7 +470,7 @@ def _max_cut(facts: _Facts, codes: IntVector, tree: object, wanted: Partitioning
     return interval, (interval[0], max(most, interval[0]))
 
 
-def _sparsest(facts: _Facts, codes: IntVector, tree: object, wanted: Partitioning) -> Told:
+def _sparsest(facts: _Known, codes: IntVector, tree: object, wanted: Partitioning) -> Told:
     del tree
     n = len(codes)
     size = int((codes == 0).sum())
@@ -485,7 +485,7 @@ def _sparsest(facts: _Facts, codes: IntVector, tree: object, wanted: Partitionin
     return (low / pairs, high / pairs), (min(least, high / pairs), high / pairs)
 
 
-def _balanced(facts: _Facts, codes: IntVector, tree: object, wanted: Partitioning) -> Told:
+def _balanced(facts: _Known, codes: IntVector, tree: object, wanted: Partitioning) -> Told:
     del tree, wanted
     sizes, least, interval = np.bincount(codes), 0.0, facts.between(codes)
     two = len(sizes) == 2
@@ -499,7 +499,7 @@ def _balanced(facts: _Facts, codes: IntVector, tree: object, wanted: Partitionin
     return interval, (min(least, interval[1]), interval[1])
 
 
-def _clusters(facts: _Facts, codes: IntVector, tree: object, wanted: Partitioning) -> Told:
+def _clusters(facts: _Known, codes: IntVector, tree: object, wanted: Partitioning) -> Told:
     del tree
     m, n, sizes = facts.weights, len(codes), np.bincount(codes)
     resolution = wanted.resolution or 0.0
@@ -532,7 +532,7 @@ def _raised(weights: FloatMatrix, codes: IntVector) -> FloatMatrix:
     return raised
 
 
-def _hierarchy(facts: _Facts, codes: IntVector, tree: Any, wanted: Partitioning) -> Told:
+def _hierarchy(facts: _Known, codes: IntVector, tree: Any, wanted: Partitioning) -> Told:
     """The cost is the sum over n levels of the weight between the clusters of a level."""
     del wanted
     n = len(codes)
@@ -551,7 +551,7 @@ def _hierarchy(facts: _Facts, codes: IntVector, tree: Any, wanted: Partitioning)
     return (low, high), (min(least, high), high)
 
 
-_PROVEN: Mapping[str, Callable[[_Facts, IntVector, Any, Partitioning], Told]] = {
+_PROVEN: Mapping[str, Callable[[_Known, IntVector, Any, Partitioning], Told]] = {
     "max-cut": _max_cut,
     "sparsest": _sparsest,
     "balanced": _balanced,

@@ -73,7 +73,7 @@ class Partitioning:
         check(self)
 
 
-class Found(NamedTuple):
+class FoundParts(NamedTuple):
     """A partition: the part of each vertex, from 0 on, and the tree that it is cut from, or None.
 
     The tree is that of `scipy.cluster.hierarchy`.
@@ -86,7 +86,7 @@ class Found(NamedTuple):
 # --- max-cut
 
 
-def max_cut(weights: Matrix, wanted: Partitioning) -> Found:
+def max_cut(weights: Matrix, wanted: Partitioning) -> FoundParts:
     """Two parts with much weight between them: hyperplanes through the relaxation, then flips."""
     del wanted
     vectors = _solved(-weights)[0].V
@@ -97,7 +97,7 @@ def max_cut(weights: Matrix, wanted: Partitioning) -> Found:
     inside = np.einsum("ij,ij->j", signs, weights @ signs)
     starts = np.argsort(inside, kind="stable")[:_STARTS]
     best = min((_flipped(weights, signs[:, each]) for each in starts), key=lambda found: found[0])
-    return Found((best[1] != best[1][0]).astype(np.int64))
+    return FoundParts((best[1] != best[1][0]).astype(np.int64))
 
 
 def _flipped(weights: Matrix, signs: FloatVector) -> tuple[float, FloatVector]:
@@ -177,7 +177,7 @@ def relaxed(weights: FloatMatrix) -> float:
 # --- balanced parts
 
 
-def balanced(weights: Matrix, wanted: Partitioning) -> Found:
+def balanced(weights: Matrix, wanted: Partitioning) -> FoundParts:
     """Parts whose sizes differ by one at most with little weight between them.
 
     Halved again and again along eigenvectors, then vertices of two parts change places.
@@ -195,7 +195,7 @@ def balanced(weights: Matrix, wanted: Partitioning) -> Found:
         inside, codes = _exchanged(weights, codes, parts)
         if inside > most:
             most, best = inside, codes
-    return Found(best)
+    return FoundParts(best)
 
 
 def part_sizes(n: int, parts: int) -> IntVector:
@@ -333,7 +333,7 @@ def laplacian_values(weights: FloatMatrix) -> FloatVector:
 # --- sparsest cut
 
 
-def sparsest(weights: Matrix, wanted: Partitioning) -> Found:
+def sparsest(weights: Matrix, wanted: Partitioning) -> FoundParts:
     """Two sides with little weight between them for each pair of vertices across.
 
     The best prefix of the vertices in the order of an eigenvector, improved by flows.
@@ -353,7 +353,7 @@ def sparsest(weights: Matrix, wanted: Partitioning) -> Found:
         if found < density:
             density, best = found, side
     best = _improved(weights, best, least)
-    return Found((best != best[0]).astype(np.int64))
+    return FoundParts((best != best[0]).astype(np.int64))
 
 
 def _moved(weights: Matrix, side: BoolVector, pairs: FloatVector) -> tuple[float, BoolVector]:
@@ -436,7 +436,7 @@ def _improved(weights: Matrix, side: BoolVector, least: int) -> BoolVector:
 # --- correlation clustering
 
 
-def clusters(weights: Matrix, wanted: Partitioning) -> Found:
+def clusters(weights: Matrix, wanted: Partitioning) -> FoundParts:
     """Parts with the largest sum of (weight - resolution) over pairs within: Leiden, some times."""
     import igraph  # slow to import
 
@@ -468,7 +468,7 @@ def clusters(weights: Matrix, wanted: Partitioning) -> Found:
                 best, most = codes, gain
     finally:
         igraph.set_random_number_generator(random)
-    return Found(np.unique(best, return_inverse=True)[1].ravel().astype(np.int64))
+    return FoundParts(np.unique(best, return_inverse=True)[1].ravel().astype(np.int64))
 
 
 def mean_weight(weights: Matrix) -> float:
@@ -481,7 +481,7 @@ def mean_weight(weights: Matrix) -> float:
 # --- hierarchy
 
 
-def hierarchy(weights: Matrix, wanted: Partitioning) -> Found:
+def hierarchy(weights: Matrix, wanted: Partitioning) -> FoundParts:
     """A binary tree in which pairs with much weight part late, by average linkage.
 
     Its cost is the sum of weight times the number of vertices below the pair's lowest ancestor.
@@ -497,7 +497,7 @@ def hierarchy(weights: Matrix, wanted: Partitioning) -> Found:
     np.fill_diagonal(distances, 0)
     condensed = scipy.spatial.distance.squareform(distances, checks=False)
     tree = scipy.cluster.hierarchy.linkage(condensed, "average")
-    return Found(cut_tree(tree, parts), tree)
+    return FoundParts(cut_tree(tree, parts), tree)
 
 
 def cut_tree(tree: FloatMatrix, parts: int) -> IntVector:
@@ -577,7 +577,7 @@ def members_of(codes: IntVector) -> list[IntVector]:
     return np.split(order, np.cumsum(np.bincount(codes))[:-1])
 
 
-def worth(kind: str, weights: Matrix, found: Found, wanted: Partitioning) -> float:
+def worth(kind: str, weights: Matrix, found: FoundParts, wanted: Partitioning) -> float:
     """The value of a partition in a graph of these weights, by the definition of its kind."""
     if found.tree is not None:
         return tree_cost(weights, found.tree)
@@ -592,7 +592,7 @@ def worth(kind: str, weights: Matrix, found: Found, wanted: Partitioning) -> flo
 
 @final
 @dataclass(frozen=True)
-class Kind:
+class PartitionKind:
     """A kind of partition.
 
     Attributes:
@@ -602,24 +602,26 @@ class Kind:
         uses: the options that it has.
     """
 
-    search: Callable[[Matrix, Partitioning], Found]
+    search: Callable[[Matrix, Partitioning], FoundParts]
     measure: str
     largest: bool = False
     uses: tuple[str, ...] = ()
 
 
-KINDS: Mapping[str, Kind] = {
-    "max-cut": Kind(max_cut, "weight between the two parts", largest=True),
-    "sparsest": Kind(sparsest, "weight across for each pair across", uses=("smallest",)),
-    "balanced": Kind(balanced, "weight between parts", uses=("parts",)),
-    "clusters": Kind(
+KINDS: Mapping[str, PartitionKind] = {
+    "max-cut": PartitionKind(max_cut, "weight between the two parts", largest=True),
+    "sparsest": PartitionKind(sparsest, "weight across for each pair across", uses=("smallest",)),
+    "balanced": PartitionKind(balanced, "weight between parts", uses=("parts",)),
+    "clusters": PartitionKind(
         clusters, "weight within parts, less the resolution for each pair", True, ("resolution",)
     ),
-    "hierarchy": Kind(hierarchy, "weight times vertices below the common branch", uses=("parts",)),
+    "hierarchy": PartitionKind(
+        hierarchy, "weight times vertices below the common branch", uses=("parts",)
+    ),
 }
 
 
-def check_kind(kind: str, wanted: Partitioning) -> Kind:
+def check_kind(kind: str, wanted: Partitioning) -> PartitionKind:
     """The entry of a kind.
 
     Raises:

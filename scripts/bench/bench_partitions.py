@@ -25,7 +25,7 @@ import networkx as nx
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.synth.partitions import KINDS, Found, Partitioning, worth
+from graphcuts_dp.synth.partitions import KINDS, FoundParts, Partitioning, worth
 from scripts.bench.baseline_graphs import corrected_blocks, planted
 from scripts.bench.harness import Table, run
 
@@ -119,7 +119,7 @@ def quality(quick: bool) -> None:
                     noisy = np.asarray(release.noisy.estimate())
                     raw = search(noisy, Partitioning(**asked))
                     half = (found.interval[1] - found.interval[0]) / 2
-                    mine = Found(found.codes, found.tree)
+                    mine = FoundParts(found.codes, found.tree)
                     pair = [valued(kind, truth, each, mean) for each in (mine, raw)]
                     values.append((*pair, half, found.shortfall))
                     best = max(best, *pair) if largest else min(best, *pair)
@@ -145,7 +145,7 @@ def coverage(quick: bool) -> None:
                 release = released(graph, epsilon, 1000 + seed)
                 for label, (kind, options) in ASKED.items():
                     found = release.partition(kind, **wanted(graph, options))
-                    mine = Found(found.codes, found.tree)
+                    mine = FoundParts(found.codes, found.tree)
                     value = worth(kind, truth, mine, found.options)
                     other = worth(
                         kind, truth, KINDS[kind].search(truth, found.options), found.options
