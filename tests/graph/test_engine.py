@@ -18,17 +18,16 @@ import pytest
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import STEPS
 from graphcuts_dp.graph import engine as under_test
+from graphcuts_dp.graph import engine_tables
 from graphcuts_dp.graph.engine import (
     Cells,
-    Engine,
-    Shape,
     cells,
-    check_rows,
     clipped_cells,
     contributions,
     kept_cells,
     scaled_cells,
 )
+from graphcuts_dp.graph.engine_tables import Engine, Shape, check_rows
 
 ZONES = ("b", "a", "d", "c")
 MONTHS = ("2026-01", "2026-02", "2026-03")
@@ -56,7 +55,7 @@ def raw_labels(request, monkeypatch):
     """For "raw": as with PySpark, ends are compared with lists, and numbered when collected."""
     case = getattr(request.node, "callspec", None)
     if case is not None and case.params.get("engine") == "raw":
-        monkeypatch.setattr(under_test, "_JOINING", ())
+        monkeypatch.setattr(engine_tables, "_JOINING", ())
 
 
 def random_rows(rng, count, *, zones=ZONES, owners=6):
