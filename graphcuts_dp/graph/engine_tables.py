@@ -4,8 +4,10 @@ What is asked of a row looks at that row and at public things alone. `graph.engi
 read here, and adds it up.
 """
 
+import os
 import shutil
 import tempfile
+import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,15 +21,18 @@ from typing import Any, Literal, Self, final
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
+from filelock import lock_descriptor
 from narwhals.exceptions import DuplicateError
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import STEPS, Counting
-from graphcuts_dp.files import PathLike
+from graphcuts_dp.files import PathLike, open_secret
 from graphcuts_dp.pairs.periods import DATED
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.resources import memory_limit
 
+_SPILL, _LOCK = "graphcuts-dp-", "in-use"  # names of folders, and of the lock in each
+_YOUNG = 60.0  # seconds, in which a folder gets its lock
 Span = Literal["day", "month", "quarter", "year"]
 _LARGEST = 1.7976931348623157e308  # finite; NaN is above it, or compares as false, in every engine
 _EXACT = 2**53  # integers up to here are exact in 64-bit floats
@@ -144,12 +149,37 @@ def check_rows(table: Any, shape: Shape) -> None:
         )
 
 
+def _spill_folder(folder: PathLike | None) -> tuple[str, int]:
+    """A new folder that only this user can read, and its lock, held as long as the process lives.
+
+    Before, folders of this user are removed whose lock nobody holds: their processes were killed.
+    """
+    for old in Path(folder or tempfile.gettempdir()).glob(f"{_SPILL}*/{_LOCK}"):
+        with suppress(OSError):  # gone, or somebody else's
+            if time.time() - old.lstat().st_mtime > _YOUNG:
+                held = open_secret(old)
+                free = lock_descriptor(held, blocking=False)
+                os.close(held)
+                if free:
+                    shutil.rmtree(old.parent, ignore_errors=True)
+    spill = tempfile.mkdtemp(prefix=_SPILL, dir=folder)  # of mode 700
+    lock = open_secret(Path(spill, _LOCK), new=True)
+    lock_descriptor(lock, blocking=True)
+    return spill, lock
+
+
+def _remove_spill(spill: str, lock: int) -> None:
+    os.close(lock)
+    shutil.rmtree(spill, ignore_errors=True)
+
+
 @final
 class Engine:
     """Rows in files, or in arrays, as a table of duckdb. Private.
 
     What does not fit into memory goes to a folder that only this user can read, which is removed
-    when the engine is closed, or forgotten, or Python ends. A process that is killed leaves it.
+    when the engine is closed, or forgotten, or Python ends. A process that is killed leaves it to
+    the next engine.
 
     Args:
         source: a Parquet file, a folder of such files, or columns in memory by name: arrays of
@@ -180,7 +210,7 @@ class Engine:
         limit = memory_limit()
         if memory is None and limit is not None:
             memory = limit * 3 // 4
-        spill = tempfile.mkdtemp(prefix="graphcuts-dp-", dir=folder)  # of mode 700
+        spill, lock = _spill_folder(folder)
         config: dict[str, Any] = {
             "temp_directory": spill,
             "preserve_insertion_order": False,
@@ -191,7 +221,7 @@ class Engine:
             config["memory_limit"] = f"{memory}B"
         if threads is not None:
             config["threads"] = threads
-        self._end = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        self._end = weakref.finalize(self, _remove_spill, spill, lock)
         self._connection = duckdb.connect(":memory:", config=config)
         with suppress(duckdb.InvalidInputException):  # a notebook that can show none
             self._connection.execute("set enable_progress_bar = false")

@@ -360,9 +360,7 @@ class Rows:
             return str(protection)
         return f"{replace(protection, per_period=False)} in one {self.periods.by}"
 
-    def shape_of_cells(
-        self, *, loops: bool = True, per_period: bool = False
-    ) -> Shape:
+    def shape_of_cells(self, *, loops: bool = True, per_period: bool = False) -> Shape:
         """Public: which columns are what, and how what they count is bounded."""
         columns, held = self._columns, self.held is not None
         left, right = vertex_sets(self.space)
