@@ -58,8 +58,10 @@ fuzz: $(STAMP)  ## feed damaged files to every reader, for a minute each, where 
 figures: $(STAMP)  ## redraw everything in figures/ and the table in its README
 	$(BIN)/python -m scripts.figures
 
-docs: $(VENV)/.docs  ## build the site into build/docs, its notebooks executed; a warning is an error
+docs: $(VENV)/.docs  ## build the site into build/docs, its notebooks executed; checks spelling, links and widths
+	$(BIN)/codespell README.md SECURITY.md CONTRIBUTING.md CHANGELOG.md docs figures/README.md datasets/README.md
 	PYTHONPATH=$(CURDIR) $(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
+	$(BIN)/python scripts/check_docs.py build/docs
 	@echo "open build/docs/index.html"
 
 $(VENV)/.docs: $(STAMP)

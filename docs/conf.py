@@ -1,6 +1,7 @@
 """How the site is built: `make docs`. Nothing is fetched; a warning is an error."""
 
 import re
+from html import escape, unescape
 from pathlib import Path
 
 from graphcuts_dp import __version__
@@ -29,7 +30,8 @@ extensions = [
 default_role = "code"  # `name` in docstrings
 html_theme = "furo"
 html_title = f"graphcuts_dp {__version__}"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -108,8 +110,48 @@ def _plain(
     lines[:] = made
 
 
+def _as_cards(
+    app: object, page: str, template: str, context: dict[str, object], doctree: object
+) -> None:
+    """Each cell of a table knows the name of its column, so that a phone shows rows as cards."""
+    body = context.get("body")
+    if isinstance(body, str):
+        context["body"] = re.sub(r"<table\b.*?</table>", _card_table, body, flags=re.DOTALL)
+
+
+def _card_table(found: re.Match[str]) -> str:
+    table = found.group(0)
+    head, end, rows = table.partition("</thead>")
+    names = re.findall(r"<th\b[^>]*>(.*?)</th>", head, re.DOTALL)
+    if not end or len(names) < 2 or "rowspan" in table:
+        return table
+    plain = [escape(unescape(re.sub(r"<[^>]+>", "", name)).strip()) for name in names]
+
+    def row(match: re.Match[str]) -> str:
+        at = iter(range(len(plain)))
+
+        def cell(start: re.Match[str]) -> str:
+            place = next(at, None)
+            if place is None:
+                return start.group(0)
+            whole = ' class="whole"' if place == 0 else ""
+            kind = re.sub(r' class="[^"]*"', "", start.group(2)) if whole else start.group(2)
+            return f'<{start.group(1)} data-name="{plain[place]}"{whole}{kind}>'
+
+        return re.sub(r"<(t[hd])\b([^>]*)>", cell, match.group(0))
+
+    head = re.sub(
+        r'<table\b( class="([^"]*)")?',
+        lambda start: f'<table class="cards {start.group(2) or ""}"',
+        head,
+        count=1,
+    )
+    return head + end + re.sub(r"<tr\b.*?</tr>", row, rows, flags=re.DOTALL)
+
+
 def setup(app: object) -> None:
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", _plain, 400)  # type: ignore[attr-defined]
     app.connect("source-read", _lead_to_pages)  # type: ignore[attr-defined]
     app.connect("include-read", _lead_home)  # type: ignore[attr-defined]
+    app.connect("html-page-context", _as_cards)  # type: ignore[attr-defined]

@@ -1,16 +1,23 @@
-"""How notebooks show the objects that users get: one small table for all of them.
+"""How notebooks show the objects that users get: one small table and often a picture.
 
 What is shown is what `repr` may tell, so of a private graph its public schema only. All text is
 escaped: labels come from files, and a page must not run what stands in them.
 """
 
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import final
+from io import BytesIO
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _MOST_ROWS = 20  # of a table; the rest is counted
 _LONGEST = 400  # characters of one cell
+_FINE = 80  # dots an inch of a picture
+MOST_PICTURED = 1000  # things that a picture shows; of more there is a table alone
 _CELL = 'style="text-align:left; vertical-align:top; max-width:48em; white-space:normal"'
 
 
@@ -39,15 +46,21 @@ class Card:
 
 
 class Displayed:
-    """An object that notebooks show as a table, and prompts complete by its public names."""
+    """An object that notebooks show as a table, and prompts complete by its public names.
+
+    Where `_picture` returns a figure, it is below the table.
+    """
 
     __slots__ = ()
 
     def _card(self) -> Card:
         raise NotImplementedError
 
+    def _picture(self) -> "Figure | None":
+        return None
+
     def _repr_html_(self) -> str:
-        return html_of(self._card())
+        return html_of(self._card(), self._picture())
 
     def __dir__(self) -> Iterable[str]:
         return [name for name in super().__dir__() if not name.startswith("_")]
@@ -73,12 +86,8 @@ def text_of(card: Card) -> str:
     return "\n".join([*lines, *card.notes])
 
 
-def html_of(card: Card) -> str:
-    """A card as HTML, with every text escaped.
-
-    Args:
-        card: what is shown.
-    """
+def html_of(card: Card, figure: "Figure | None" = None) -> str:
+    """A card as HTML, with every text escaped, and a picture below it."""
     parts = ["<div>", f"<p><b>{_text(card.title)}</b></p>"]
     if card.warning:
         parts.append(f'<p><b style="color:#b00020">{_text(card.warning)}</b></p>')
@@ -99,6 +108,12 @@ def html_of(card: Card) -> str:
         if left > 0:
             parts.append(f"<p>and {left:,} more rows</p>")
     parts += [f"<p>{_text(note)}</p>" for note in card.notes]
+    if figure is not None:
+        image = BytesIO()
+        figure.savefig(image, format="png", dpi=_FINE, metadata={"Software": None})
+        data = b64encode(image.getvalue()).decode()
+        about = f'alt="{_text(card.title)}" style="max-width:100%"'
+        parts.append(f'<p><img {about} src="data:image/png;base64,{data}" /></p>')
     return "\n".join([*parts, "</div>"])
 
 

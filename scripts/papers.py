@@ -12,15 +12,7 @@ from graphcuts_dp import distances
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "papers.md"
 ORDER = ("gru12", "dr14", "jt12", "hr12", "others")
-_COLUMNS = (
-    "statement",
-    "what it is",
-    "Python",
-    "command",
-    "session",
-    "test",
-    "erratum, notes, reason",
-)
+_COLUMNS = ("statement", "where it is", "tests")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,29 +93,40 @@ def page() -> str:
     parts = [PAGE.read_text(encoding="utf-8").partition("## ")[0].rstrip() + "\n"]
     for paper in papers():
         several = len({row.paper for row in paper.rows}) > 1
-        lines = [f"## {paper.title}", "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
-        lines += [_line(_cells(row, several)) for row in paper.rows]
+        named = [(f"{row.paper} {row.at}" if several else row.at, row) for row in paper.rows]
+        lines = [f"## {paper.title}", "", "**Errata.** Wrong as printed, and what holds:", ""]
+        lines += [f"- **{at}**: {_sentence(row.erratum)}" for at, row in named if row.erratum]
+        lines += ["", "**Statements.**", "", _line(_COLUMNS), _line(["---"] * len(_COLUMNS))]
+        lines += [_line(_cells(at, row)) for at, row in named]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
-def _cells(row: Row, several: bool) -> list[str]:
+def _cells(at: str, row: Row) -> list[str]:
     names = [f"`gc.{name}`" if name in row.public_names else f"`{name}`" for name in row.python]
     inside = "" if row.public or not names else "inside the package only: "
-    remarks = [f"Erratum: {row.erratum}" if row.erratum else "", row.note, row.reason]
+    remarks = " ".join(_sentence(each) for each in (row.note, row.reason) if each)
+    commands = _code(f"graphcuts-dp {command}" for command in row.command)
+    sessions = _code(row.session)
+    where = [
+        inside + ", ".join(names) if names else "",
+        commands,
+        f"sessions {sessions}" if sessions else "",
+    ]
     return [
-        f"{row.paper} {row.at}" if several else row.at,
-        row.what,
-        inside + ", ".join(names) if names else "-",
-        _code(f"graphcuts-dp {command}" for command in row.command),
-        _code(row.session),
+        f"**{at}** {_sentence(row.what)} {remarks}".rstrip(),
+        "; ".join(filter(None, where)) or "-",
         ", ".join(_test(each) for each in row.test) or "-",
-        " ".join(f"{remark[0].upper()}{remark[1:]}." for remark in remarks if remark),
     ]
 
 
+def _sentence(text: str) -> str:
+    first = text[0] if "(" in text.split()[0] else text[0].upper()  # ln(x) stays as it is
+    return f"{first}{text[1:].rstrip('.')}."
+
+
 def _code(texts: Any) -> str:
-    return ", ".join(f"`{text}`" for text in texts) or "-"
+    return ", ".join(f"`{text}`" for text in texts)
 
 
 def _test(test: str) -> str:

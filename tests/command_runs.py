@@ -39,7 +39,7 @@ def run_line(*arguments, typed=TYPED):
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
     before = sys.argv, sys.stdin
-    sys.argv, sys.stdin = ["graphcuts-dp", *arguments], io.StringIO(typed)
+    sys.argv, sys.stdin = ["graphcuts-dp", *arguments], io.TextIOWrapper(io.BytesIO(typed.encode()))
     try:
         with no_hang(), redirect_stdout(out), redirect_stderr(err):
             status = main._status()

@@ -1,5 +1,7 @@
 """What notebooks show: of everything that users get, escaped, short, and never an edge."""
 
+import re
+from base64 import b64decode
 from html.parser import HTMLParser
 
 import numpy as np
@@ -59,6 +61,11 @@ TELLS = {
     "Contributions": ["at most 1", "3 to 5", "over 5", "a public table"],
 }
 
+PICTURED = {
+    *("Release", "Release, sparse", "Release, seeded", "Plan", "Flows", "IterativeRelease"),
+    *("SensingRelease", "DistanceAnswers", "Explanation", "Contributions"),
+}
+
 
 @pytest.mark.parametrize("name", TELLS)
 def test_every_object_has_a_page_a_short_line_and_public_names(name, made):
@@ -68,7 +75,11 @@ def test_every_object_has_a_page_a_short_line_and_public_names(name, made):
     for words in TELLS[name]:
         assert words in " ".join(page.text.split()), words
     assert {"script"}.isdisjoint(page.tags)
-    assert len(text) < 20_000
+    pictures = re.findall(r' src="data:image/png;base64,([^"]*)"', text)
+    assert len(pictures) == (name in PICTURED)
+    assert all(b64decode(each).startswith(b"\x89PNG") for each in pictures)
+    assert all(len(each) < 80_000 for each in pictures)
+    assert len(text) - sum(map(len, pictures)) < 20_000
     assert dir(found)
     assert not [each for each in dir(found) if each.startswith("_")]
     if name != "PrivacyGuarantee":  # the dataclass that it is: it can be typed in again
@@ -92,7 +103,11 @@ def test_a_session_tells_where_it_stands_and_closed_it_tells_that(made, tmp_path
     session = gc.open_session(
         shown.private_graph(), store=tmp_path / "a.db", queries=9, epsilon=40.0, method="laplace"
     )
+    assert "<img" not in session._repr_html_()
+    session.ask(shown.LABELS[:1])
+    assert "<img" in session._repr_html_()
     session.close()
+    assert "<img" not in session._repr_html_()
     assert "laplace" in Page(session._repr_html_()).text
 
 

@@ -223,6 +223,8 @@ def flows(
     Example: graphcuts-dp flows visits.csv --contributions choice:share-above=0.05 --epsilon 0.1
     --columns owner=patient --vertices wards.txt --store visits.db
 
+    GRAPH is a file, a folder of Parquet files, or - for rows in CSV on standard input.
+
     GROUPS is public: a table (.csv, .tsv, .txt) with a row for each vertex and a column for each
     level, or a GraphML file with vertex attributes. The command writes the table (level, from, to,
     value, low, high), a receipt beside it (.json) and the measured sums (.noisy.npz). Of a

@@ -1,6 +1,7 @@
 """What commands read: a private graph or rows, public groups beside it, and the store to charge."""
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -37,6 +38,7 @@ BUDGET = option(
     None, help="Of a new store: cap on all uses of the data together.", of=Budget, group=PRIVACY
 )
 KINDS = ("undirected", "directed", "bipartite")
+STDIN = "-"
 _option = partial(option, group=INPUT)
 _Groups = Groups | tuple[Groups, Groups] | None  # of both sides, where there are two
 
@@ -144,6 +146,8 @@ class Reading:
         Raises:
             GraphCutsError: as `read_graph`.
         """
+        if path == STDIN:
+            raise ParameterError("- is standard input, for rows: add --counting, or name a file")
         if self.rows or self.data is not None:
             raise ParameterError(
                 "--counting, --periods, --data and --columns owner= and period= are for rows; "
@@ -169,7 +173,7 @@ class Reading:
         return self.counting is not None or owned or self.periods is not None
 
     def read_rows(self, path: str, *, tell: Callable[[str], None] | None = None) -> Rows:
-        """Read rows.
+        """Read rows, of standard input if the path is "-".
 
         Raises:
             GraphCutsError: as `Rows.read`.
@@ -181,8 +185,9 @@ class Reading:
                 "--counting"
             )
         with naming("--columns", Columns, path):
+            stdin: Any = sys.stdin
             return Rows.read(
-                path,
+                getattr(stdin, "buffer", stdin) if path == STDIN else path,
                 columns=self.columns,
                 counting=cast(Counting, self.counting or "rows"),
                 unit=self.unit,

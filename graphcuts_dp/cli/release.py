@@ -11,7 +11,7 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, progress_bar, say
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_query_file
-from graphcuts_dp.cli.reading import WHOM, GroupFile, Reading, Spending
+from graphcuts_dp.cli.reading import STDIN, WHOM, GroupFile, Reading, Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.files import check_writable_set
@@ -167,7 +167,8 @@ def released(
 ) -> Report:
     """What was made of the private file `source`, where it was written, what may be published."""
     names = ", ".join(Path(file).name for file in written)
-    text = f"May be published: {names}. Keep to yourself: {source}, its store, errors against it."
+    kept = "the rows" if source == STDIN else source
+    text = f"May be published: {names}. Keep to yourself: {kept}, its store, errors against it."
     return Report(
         {**facts, "files": list(written)},
         [{**facts, "files": "  ".join(written)}, *parts],

@@ -15,7 +15,7 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, out, progress_bar, say, show_facts, write_out
 from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.queries import FIRST, ONE_QUERY, SECOND, check_sets, read_sets
-from graphcuts_dp.cli.reading import BUDGET, WHOM, GroupFile, Reading, store_named
+from graphcuts_dp.cli.reading import BUDGET, STDIN, WHOM, GroupFile, Reading, store_named
 from graphcuts_dp.display import Card, printable
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.learn.bounds import SessionWorkload
@@ -104,6 +104,8 @@ def start(
     The whole session costs epsilon and delta once, however many of its queries you ask. The store
     records what was spent and answered. Keep it beside the graph, and as private as the graph.
     """
+    if graph == STDIN:
+        raise ParameterError("a session reads its data again later: name a file in place of -")
     on_groups = getattr(method, "start", None) == GROUPS
     if on_groups and grouping.groups is None:
         raise ParameterError("start=groups needs --groups FILE, a public table of the vertices")

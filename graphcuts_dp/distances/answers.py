@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, final
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatVector
-from graphcuts_dp.display import Card, Displayed, Tabled
+from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, Tabled
 from graphcuts_dp.distances.counts import NoisySums, histogram, per_query, tree_counts
 from graphcuts_dp.distances.embeddings import embeddings_of, learnt_cheaply
 from graphcuts_dp.distances.learner import L1Learner, best_learner
@@ -488,6 +488,9 @@ class DistanceAnswers(Displayed):
         """One row a vertex, as `Graph.to_frame`: vertex, value, low, high."""
         columns = zip(*self._rows, strict=True)
         return made_frame(dict(zip(_COLUMNS, map(list, columns), strict=True)), kind)
+
+    def _picture(self) -> "Figure | None":
+        return self.plot() if len(self.values) <= MOST_PICTURED else None
 
     def _card(self) -> Card:
         nearest = np.argsort(self.values, kind="stable").tolist()

@@ -185,6 +185,9 @@ class Contributions(Displayed):
         ends = [*self.bounds, None]
         return made_frame({"over": [0, *self.bounds], "at_most": ends, "owners": self.counts}, kind)
 
+    def _picture(self) -> "Figure | None":
+        return self.plot()
+
     def _card(self) -> Card:
         promise = self.guarantee
         return Card(

@@ -104,6 +104,9 @@ class CutErrorTable(Displayed):
     points: tuple[CutPoint, ...]
     kept: tuple[KeptRow, ...] = ()
 
+    def _picture(self) -> "Figure | None":
+        return self.plot()
+
     def _card(self) -> Card:
         return Card(
             title=f"{self.title} ({NOT_PRIVATE})",

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
 from glob import escape
@@ -427,7 +427,8 @@ class Engine:
             config["threads"] = threads
         self._end = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
         self._connection = duckdb.connect(":memory:", config=config)
-        self._connection.execute("set enable_progress_bar = false")
+        with suppress(duckdb.InvalidInputException):  # a notebook that can show none
+            self._connection.execute("set enable_progress_bar = false")
         if isinstance(source, Mapping):
             columns = dict(source)
             self.table: Any = self._connection.from_query("select * from columns")
@@ -835,9 +836,10 @@ def _by_duckdb(
         most=_MOST_TOP // (at_most * STEPS),
     )
     columns = _collected(nw.from_native(parts.to_native().query(_VIEW, query)))
-    cell, amount = columns["cell"], columns["amount"]
-    _check_engine(bool(amount[cell == -1] <= at_most * STEPS and amount[cell == -2] == 0))
-    return _numbered({name: column[cell >= 0] for name, column in columns.items()}, reading)
+    largest, unseen = (columns["amount"][columns["cell"] == mark] for mark in (-1, -2))
+    _check_engine(bool(largest <= at_most * STEPS and unseen == 0))
+    columns["amount"][columns["cell"] < 0] = 0  # of no cell
+    return _numbered(columns, reading)
 
 
 def _coded(found: nw.LazyFrame[Any], reading: _Reading) -> Cells:
@@ -845,21 +847,29 @@ def _coded(found: nw.LazyFrame[Any], reading: _Reading) -> Cells:
     return _numbered(_collected(found.select(*_keys(reading), "amount")), reading)
 
 
-def _numbered(columns: Mapping[str, npt.NDArray[Any]], reading: _Reading) -> Cells:
+def _numbered(columns: dict[str, npt.NDArray[Any]], reading: _Reading) -> Cells:
+    """Cells of columns, which are taken from the dictionary, so that they go when they are used."""
     shape, known = reading.shape, reading.known
-    steps = columns["amount"].astype(np.int64)
+    steps = columns.pop("amount").astype(np.int64, copy=False)
     if shape.counting == "edges":
         steps = np.minimum(steps, STEPS)
-    if "cell" in columns:
-        rest, second = np.divmod(columns["cell"].astype(np.int64), len(shape.labels[1]))
-        period, first = np.divmod(rest, len(shape.labels[0]))
-    else:
-        places = {name: _places(columns[name], known[name]) for name in known}
-        first, second = places["first"], places["second"]
-        period = places.get("period", np.zeros_like(first))
+    some = steps > 0
+    if "cell" in columns:  # which sorts as periods and ends do
+        cell = columns.pop("cell")[some]
+        order = np.argsort(cell)
+        cell, steps = cell[order].astype(np.int64, copy=False), steps[some][order]
+        del some, order
+        left, right = (len(side) for side in shape.labels)
+        period = cell // (left * right)
+        first = cell // right
+        np.subtract(cell, first * right, out=cell)
+        first -= period * left
+        return Cells(first, cell, period, steps)
+    places = {name: _places(columns[name], known[name]) for name in known}
+    first, second = places["first"], places["second"]
+    period = places.get("period", np.zeros_like(first))
     if shape.one_set and shape.unordered:  # text has another order
         first, second = np.minimum(first, second), np.maximum(first, second)
-    some = steps > 0
     order = np.lexsort((second[some], first[some], period[some]))
     return Cells(*(each[some][order] for each in (first, second, period, steps)))
 

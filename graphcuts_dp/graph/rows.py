@@ -6,11 +6,13 @@ can change in these sums is bounded there.
 """
 
 import hashlib
+import io
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self, final, get_args
+from typing import Any, BinaryIO, Self, final, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +48,7 @@ Marks = npt.NDArray[np.uint64]
 VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
 _SPANS: dict[str, engine.Span] = {span: span for span in get_args(engine.Span)}
 _SMALLEST_UNIT = float(np.finfo(np.float64).tiny)
+_STREAM = "the rows that come in"
 _FOLDER = "folders and tables that stay in an engine"
 
 
@@ -108,7 +111,7 @@ class Rows:
     @classmethod
     def read(
         cls,
-        path: PathLike,
+        path: PathLike | BinaryIO,
         *,
         columns: Columns,
         counting: Counting = "rows",
@@ -124,7 +127,8 @@ class Rows:
 
         Args:
             path: an edge list or a table (Parquet, Arrow); its ending tells which. Or a folder of
-                Parquet files, whose rows stay there, as those of a single one do with `data`.
+                Parquet files, whose rows stay there, as those of a single one do with `data`. Or
+                an open binary file of CSV, such as `sys.stdin.buffer`, read once to its end.
             columns: as for `Graph.read`; `owner` may be the column of either end;
                 `period` is needed for `periods`, `weight` is read for `counting="weight"` only.
             counting: as the attribute.
@@ -146,15 +150,16 @@ class Rows:
         options = _options(
             columns, vertices, counting, unit, periods, kind, inferred=public_vertices_from_file
         )
+        if not isinstance(path, str | os.PathLike):
+            raw = _of_stream(path, options, data)
+            with naming_file(_STREAM):
+                return cls._holding(raw, options, counting, unit, tell)
         if data is not None or Path(path).is_dir():
             return cls._staying(Engine(path), options, counting, unit, data)
         if not FORMATS[ending_of(path)].columns:
             raise FileFormatError(f"{path!s}: rows stand in an edge list or a table")
         with naming_file(path):
-            raw = read_raw(path, options)
-            if tell is not None and raw.reading:
-                tell(raw.reading)
-            return cls._holding(raw, options, counting, unit)
+            return cls._holding(read_raw(path, options), options, counting, unit, tell)
 
     @classmethod
     def of(
@@ -201,8 +206,11 @@ class Rows:
         options: Options,
         counting: Counting,
         unit: float,
+        tell: Callable[[str], None] | None = None,
     ) -> Self:
         """Rows that were read into memory."""
+        if tell is not None and raw.reading:
+            tell(raw.reading)
         if counting == "weight" and raw.weights is None:
             raise raw.error("there is no column of weights; name it by weight=, or count rows")
         places, columns, periods = raw.columns, options.columns, options.periods
@@ -625,6 +633,16 @@ def _told(column: int | str | None) -> str:
     """A column by its number or its name, of which no two are one text: 3 and "3" are two."""
     named = isinstance(column, str) and column[:1] in {*'0123456789-"'}
     return json.dumps(column) if named else str(column)
+
+
+def _of_stream(stream: Any, options: Options, data: str | None) -> RawEdges:
+    """Rows of an open binary file of CSV, which is read as one that ends in .csv."""
+    if isinstance(stream, io.TextIOBase) or not hasattr(stream, "read"):
+        raise ParameterError("rows are read from a file name, or from a binary sys.stdin.buffer")
+    if data is not None:
+        raise ParameterError("data= is for rows that stay in files: a stream is read once")
+    with naming_file(_STREAM):
+        return FORMATS[".csv"].read(stream, options)
 
 
 def _options(

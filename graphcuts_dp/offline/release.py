@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
 
-from graphcuts_dp.display import Card, Displayed, size_text
+from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.estimate.answers import AnswerList, CutAnswer, check_confidence, whole_query
 from graphcuts_dp.files import PathLike
@@ -553,6 +553,9 @@ class IterativeRelease(Displayed):
                 raise ValueError("noise of other answers")
         elif self.hypothesis is None:
             raise ValueError("answers without the law of their noise")
+
+    def _picture(self) -> "Figure | None":
+        return self.plot() if 0 < len(self.transcript) <= MOST_PICTURED else None
 
     def _card(self) -> Card:
         settings, accuracy, law = self.settings, self.accuracy, self.law

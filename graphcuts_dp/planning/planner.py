@@ -226,6 +226,9 @@ class Plan(Tabled):
             told.append("Needs delta: give one far below 1/edges, for example a delta of 1e-6.")
         return (*told, f"Advice: {self.advice}")
 
+    def _picture(self) -> "Figure | None":
+        return self.plot()
+
     def _card(self) -> Card:
         needed = () if self.target_error is None else ("epsilon",)
         return Card(

@@ -85,6 +85,9 @@ class Explanation(Displayed):
     sentences: dict[str, str]
     odds: tuple[Odds, ...]
 
+    def _picture(self) -> "Figure | None":
+        return self.plot()
+
     def _card(self) -> Card:
         return Card(
             title="What the promise means",

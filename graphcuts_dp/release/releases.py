@@ -31,7 +31,8 @@ from graphcuts_dp.estimate.strategy import (
     noise_warning,
 )
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_rows_on, on_space
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_parts_on, from_rows_on
+from graphcuts_dp.graph.edge_store import EdgeParts
 from graphcuts_dp.graph.rows import (
     PrivateData,
     Rows,
@@ -506,13 +507,14 @@ def sparse_release(
     progress(0.8, "drawing the synthetic graph")
     seed = int.from_bytes(source.bytes(8).tobytes(), "little")
     (rows, columns), weights = sample_edges(model, np.random.default_rng(seed), weighted=weighted)
-    graph = on_space(
+    parts = EdgeParts(rows, columns, weights if weighted else None, owned=True)
+    del rows, columns, weights
+    graph = from_parts_on(
         model.space,
-        rows,
-        columns,
-        weights if weighted else None,
+        parts,
+        merge="max",  # each pair is there once
+        weight_cap=model.weight_cap if weighted else None,
         note="" if measurements.guarantee.is_private else SEEDED_WARNING,
-        **({"weight_cap": model.weight_cap} if weighted else {}),
     )
     progress(1.0, "done")
     return Release(measurements=measurements, fit=_SUMMARY, _graph=graph, _model=model)

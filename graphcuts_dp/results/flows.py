@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.display import Card, Displayed
+from graphcuts_dp.display import MOST_PICTURED, Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.estimate.consistency import LeastSquares, RoundedFlows, rounded_cells
@@ -30,6 +30,9 @@ from graphcuts_dp.results.flow_table import (
     intervals_text,
     write_table,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Picked = Label | Iterable[Label]
 
@@ -289,6 +292,10 @@ class Flows(FlowStatistics, FlowExports, Displayed):
             simultaneous=simultaneous,
             seeded=not self.guarantee.is_private,
         )
+
+    def _picture(self) -> "Figure | None":
+        few = self.cells.size(self.cells.depth - 1) <= MOST_PICTURED**2
+        return self.plot() if few else None
 
     def _card(self) -> Card:
         place = self.cells.depth - 1

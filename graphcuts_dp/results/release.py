@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
-from graphcuts_dp.display import Card, Displayed, size_text
+from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import (
     AnswerList,
@@ -428,6 +428,9 @@ class Release(Displayed):
             if fit.rounding is not None:
                 found["cuts_moved_by_rounding_at_most"] = fit.rounding
         return found
+
+    def _picture(self) -> "Figure | None":
+        return self.plot() if sum(self.shape) <= MOST_PICTURED else None
 
     def _card(self) -> Card:
         bought = ", ".join(value.name for value in self.measurements.values)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast, final
 
 from graphcuts_dp.arrays import FloatMatrix
-from graphcuts_dp.display import Card, Displayed, size_text
+from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, size_text
 from graphcuts_dp.errors import (
     AccuracyWarning,
     ExhaustedError,
@@ -89,6 +89,12 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
     ) -> None:
         super().__init__(terms, runner)
         self._names = names
+
+    def _picture(self) -> "Figure | None":
+        try:
+            return self.plot() if 0 < len(self.history) <= MOST_PICTURED else None
+        except LedgerError:  # such as a store that was closed
+            return None
 
     def _card(self) -> Card:
         facts: list[tuple[str, object]] = [

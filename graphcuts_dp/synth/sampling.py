@@ -1,22 +1,25 @@
 """A graph drawn from a sparse model: in time of its edges, and its cuts right in expectation."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.arrays import FloatVector, IndexArray, IntVector
 from graphcuts_dp.estimate.sparse_model import SparseModel
 
 _RARE = 0.1  # chance of an edge up to which pairs are met by throwing ends
 _ROUND = 1e4  # synthetic weights have four decimals
 _MOST_LISTED = 1 << 25  # pairs listed at once
+_PIECE = 1 << 22  # ends looked up at once
 
 _Ends = IntVector  # rows and columns of pairs, shape (2, pairs)
 
 
 def sample_edges(
     model: SparseModel, rng: np.random.Generator, *, weighted: bool
-) -> tuple[_Ends, FloatVector]:
+) -> tuple[tuple[IntVector, IntVector], FloatVector]:
     """Draw a graph: each pair's expected weight is that of the model.
 
     A kept pair is an edge with its chance, and weighs its expected weight over that. A residual
@@ -40,69 +43,97 @@ def sample_edges(
     if not weighted:  # an edge of weight 1 is there as often as its weight says
         kept = rng.random(len(model.weights)) < model.weights
         weights = np.ones(len(kept))
-    listed = np.stack([model.rows, model.columns])[:, kept].astype(np.int64)
-    thrown = _thrown(model, rng) if model.weight_cap is None else _single(model, rng)
-    drawn = rng.choice(model.left_points, thrown.shape[1], p=model.left_shares)
-    if not weighted:
-        drawn = np.ones(thrown.shape[1])
-    return _added_up(
-        model, np.hstack([listed, thrown]), np.concatenate([weights[kept], drawn]), rng
-    )
+    ends = (each[kept].astype(np.int64) for each in (model.rows, model.columns))
+    places = [model.layout.places(*ends)]
+    places.append(_thrown(model, rng) if model.weight_cap is None else _single(model, rng))
+    drawn = rng.choice(model.left_points, len(places[1]), p=model.left_shares)
+    masses = [weights[kept], drawn if weighted else np.ones(len(drawn))]
+    del drawn, weights
+    return _added_up(model, _joined(places), _joined(masses), rng)
 
 
-def _thrown(model: SparseModel, rng: np.random.Generator, factor: float = 1.0) -> _Ends:
-    """Ends of a Poisson number of edges on each pair, of mean factor x/w."""
+def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """One array of several, which the list then holds no more."""
+    found = np.concatenate(parts)
+    parts.clear()
+    return found
+
+
+def _thrown(model: SparseModel, rng: np.random.Generator, factor: float = 1.0) -> IntVector:
+    """Places of a Poisson number of edges on each pair, of mean factor x/w."""
     means = model.blocks / max(model.left_mean, 1e-300) * factor
     if model.symmetric:
         means = means / 2  # either end may be the first
     counts = rng.poisson(np.minimum(means, 1e12))
-    first, second = (np.repeat(each.ravel(), counts.ravel()) for each in np.indices(counts.shape))
-    rows = _ends(model.row_codes, model.row_factors, first, rng)
-    columns = _ends(model.column_codes, model.column_factors, second, rng)
-    thrown = np.stack([rows, columns])
-    if model.layout.hollow:
-        thrown = thrown[:, rows != columns]
-    if model.symmetric:
-        thrown = np.stack([thrown.min(axis=0), thrown.max(axis=0)])
-    return thrown
+    blocks = np.indices(counts.shape, dtype=np.int32)
+    sides = (model.row_codes, model.row_factors), (model.column_codes, model.column_factors)
+    rows, columns = (
+        _ends(*side, np.repeat(block.ravel(), counts.ravel()), rng)
+        for side, block in zip(sides, blocks, strict=True)
+    )
+    places = [np.zeros(0, dtype=np.int64)]
+    for start in range(0, len(rows), _PIECE):
+        first, second = (each[start : start + _PIECE].astype(np.int64) for each in (rows, columns))
+        if model.layout.hollow:
+            apart = first != second
+            first, second = first[apart], second[apart]
+        if model.symmetric:
+            first, second = np.minimum(first, second), np.maximum(first, second)
+        places.append(model.layout.places(first, second))
+    return np.concatenate(places)
 
 
 def _ends(
-    codes: IntVector, factors: FloatVector, groups: IntVector, rng: np.random.Generator
-) -> IntVector:
+    codes: IntVector, factors: FloatVector, groups: IndexArray, rng: np.random.Generator
+) -> IndexArray:
     """A vertex of each of these groups, with probabilities by factor."""
-    order = np.argsort(codes, kind="stable")
+    order = np.argsort(codes, kind="stable").astype(np.int32)
     ends = np.searchsorted(codes[order], np.arange(int(codes.max(initial=0)) + 2))
     totals = np.concatenate([[0.0], np.cumsum(factors[order])])
-    low, high = totals[ends[groups]], totals[ends[groups + 1]]
-    at = np.searchsorted(totals, low + rng.random(len(groups)) * (high - low), side="right") - 1
-    at = np.clip(at, ends[groups], np.maximum(ends[groups + 1] - 1, ends[groups]))
-    found: IntVector = order[np.minimum(at, len(order) - 1)]
+    found = np.empty(len(groups), dtype=np.int32)
+    for start in range(0, len(groups), _PIECE):
+        own = groups[start : start + _PIECE]
+        low, high = totals[ends[own]], totals[ends[own + 1]]
+        wanted = low + rng.random(len(own)) * (high - low)
+        # In ascending order one search begins where the last one has left the memory.
+        ascending = np.argsort(wanted)
+        at = np.empty(len(own), dtype=np.int64)
+        at[ascending] = np.searchsorted(totals, wanted[ascending], side="right") - 1
+        at = np.clip(at, ends[own], np.maximum(ends[own + 1] - 1, ends[own]))
+        found[start : start + _PIECE] = order[np.minimum(at, len(order) - 1)]
     return found
 
 
-def _single(model: SparseModel, rng: np.random.Generator) -> _Ends:
-    """Pairs that are residual edges, each with chance q = x/w, at most once."""
+def _single(model: SparseModel, rng: np.random.Generator) -> IntVector:
+    """Places of pairs that are residual edges, each with chance q = x/w, at most once."""
     mean = max(model.left_mean, 1e-300)
     often = saturated_pairs(model, _RARE * mean)
     chances = np.minimum(model.residual_at(*often) / mean, 1.0)
     sure = rng.random(len(chances)) < chances
     more = -np.log1p(-_RARE) / _RARE  # 1 - e^(-more q) >= q up to q = _RARE
-    places = np.unique(model.layout.places(*_thrown(model, rng, more)))
-    met = np.stack(model.layout.ends(places))
-    chances = model.residual_at(*met) / mean
+    places = np.unique(_thrown(model, rng, more))
+    chances = model.residual_at(*model.layout.ends(places)) / mean
     rare = chances <= _RARE
     stays = rare & (rng.random(len(places)) * -np.expm1(-more * chances) < chances)
-    return np.hstack([often[:, sure], met[:, stays]])
+    return np.concatenate([model.layout.places(*often[:, sure]), places[stays]])
 
 
 def _added_up(
-    model: SparseModel, ends: _Ends, weights: FloatVector, rng: np.random.Generator
-) -> tuple[_Ends, FloatVector]:
+    model: SparseModel, places: IntVector, weights: FloatVector, rng: np.random.Generator
+) -> tuple[tuple[IntVector, IntVector], FloatVector]:
     """Each pair once, with all that fell on it, rounded without bias."""
     cap, whole = model.weight_cap, model.whole
-    places, at = np.unique(model.layout.places(*ends), return_inverse=True)
-    sums: FloatVector = np.bincount(at, weights, minlength=len(places)).astype(np.float64)
+    order = np.argsort(places, kind="stable")
+    places = places[order]
+    weights = weights[order]
+    del order
+    new = np.ones(len(places), dtype=np.bool_)
+    np.not_equal(places[1:], places[:-1], out=new[1:])
+    at = np.cumsum(new, dtype=np.int64)
+    at -= 1
+    sums: FloatVector = np.bincount(at, weights).astype(np.float64, copy=False)
+    del at, weights
+    places = places[new]
     if cap is not None:
         sums = np.minimum(sums, cap)
     step = 1.0 if whole else 1 / _ROUND
@@ -112,7 +143,8 @@ def _added_up(
     if not whole:
         sums = np.round(sums, 4)
     there = sums > 0
-    return np.stack(model.layout.ends(places[there])), sums[there]
+    places, sums = places[there], sums[there]
+    return model.layout.ends(places), sums
 
 
 def saturated_pairs(model: SparseModel, limit: float) -> _Ends:

@@ -11,6 +11,9 @@ Random halves that no column names are asked from Python: 10^5 of them would be 
 Without public groups a release looks for communities, which takes longest where there are none: so
 edges with ends at random are released as well, 10^7 of 10^6 vertices and 2.5*10^7 of 5*10^6.
 
+Rows with owners stay in a folder of Parquet files, where the engine bounds and merges them: 5*10^6
+of 10^6 vertices, and 5*10^7 of 10^7.
+
     python -m scripts.bench.bench_million [--quick]
 """
 
@@ -32,7 +35,13 @@ from scripts.bench.bench_sparse import made
 
 GROUPS = 100
 ALONE = ((10**6, 10**7), (5 * 10**6, 25 * 10**6))  # vertices and edges without communities
+ROWS = ((10**6, 5 * 10**6), (10**7, 5 * 10**7))  # vertices and rows with owners
+PART = 5 * 10**6  # rows of a file
 OPTIONS = ["--epsilon", "1", "--mechanism", "sparse", "--hide-change", "1", "--uncounted"]
+IN_ENGINE = [
+    *("--epsilon", "1", "--mechanism", "sparse", "--uncounted", "--data", "rows"),
+    *("--columns", "source=from,target=to,owner=who", "--protect", "owner:at-most=20"),
+]
 
 
 def write(folder, n, degree, queries):
@@ -66,6 +75,17 @@ def write_alone(path, n, edges):
     weights = np.maximum(np.rint(rng.lognormal(math.log(20) - 0.5, 1, edges)), 1)
     apart = ends["source"] != ends["target"]
     pq.write_table(pa.table(ends | {"weight": weights}).filter(pa.array(apart)), path)
+
+
+def write_rows(folder, n, rows):
+    """Rows of owners and ends, of whom a few have many, and no two ends of a row are one."""
+    for start in range(0, rows, PART):
+        rng = np.random.default_rng((n, start))
+        count = min(PART, rows - start)
+        who, first = ((n * rng.random(count) ** 2).astype(np.int64) for _ in range(2))
+        second = (first + 1 + (50 * rng.random(count) ** 2).astype(np.int64)) % n
+        table = pa.table({"who": who, "from": first, "to": second})
+        pq.write_table(table, folder / f"part-{start:010d}.parquet")
 
 
 def run(folder, name, *arguments):
@@ -116,6 +136,13 @@ def main(quick):
             write_alone(folder / "alone.parquet", vertices, count)
             title = f"release, no groups, {vertices:,} and {count:,}"
             release = ["release", "alone.parquet", "alone.npz", *OPTIONS]
+            run(folder, title, *release, "--vertices", str(vertices))
+        for vertices, count in ((n, 5 * n),) if quick else ROWS:
+            place = folder / f"rows-{count}"
+            place.mkdir()
+            write_rows(place, vertices, count)
+            title = f"release, rows, {vertices:,} and {count:,}"
+            release = ["release", str(place), f"{place}.npz", *IN_ENGINE]
             run(folder, title, *release, "--vertices", str(vertices))
 
 

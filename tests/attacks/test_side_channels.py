@@ -161,7 +161,11 @@ class Watch:
         return {
             "result": result if isinstance(result, tuple | dict | list) else texts_of(result),
             "warnings": [(w.category.__name__, str(w.message)) for w in raised],
-            "logs": [(r.name, r.getMessage()) for r in self._caplog.records],
+            "logs": [
+                (r.name, r.getMessage())
+                for r in self._caplog.records
+                if not r.name.startswith("matplotlib")  # what fonts it finds
+            ],
             "progress": self.steps,
             "files": {
                 file.name: file.read_bytes()

@@ -1,6 +1,7 @@
 """`graphcuts-dp flows`: tables, whom they protect, and how much owners contribute."""
 
 import csv
+import io
 import json
 import random
 
@@ -99,6 +100,27 @@ def test_what_counts_of_a_weight_is_said(done):
     costs = ("--columns", "source=a,target=b,weight=cost", "--counting", "weight")
     _, told = done(*OWNERS, *costs, "--protect", "rows:at-most=50", "--force")
     assert "note: Of each row at most 50 units of weight count.\n" in told
+
+
+def test_rows_come_in_from_a_program(done, refused, monkeypatch, tmp_path):
+    def piped(run, *words):
+        text = io.TextIOWrapper(io.BytesIO((tmp_path / "visits.csv").read_bytes()))
+        monkeypatch.setattr("sys.stdin", text)
+        return run(*words)
+
+    words = (*OWNED, "--counting", "edges", "--seed", "1")
+    done(*OWNERS, *words)
+    piped(done, "flows", "-", "staff.csv", "piped.csv", *OWNERS[4:], *words)
+    assert (tmp_path / "piped.csv").read_text() == (tmp_path / "flows.csv").read_text()
+    _, said = piped(done, "flows", "-", "staff.csv", "x.csv", *OWNERS[4:], *words[:-2])
+    assert "Keep to yourself: the rows, " in said
+    assert "leaves out at most" in piped(done, "flows", "-", *TABLE[2:])[0]
+    for command, message in (
+        (("flows", "-", *BASE[2:3], "new.csv", *PROMISE), "- is standard input, for rows"),
+        (("session", "start", "-", "--store", "x.db", *PROMISE, *OWNED), "name a file in place"),
+        (("flows", "-", "staff.csv", "new.csv", *PROMISE, *OWNED, "--data", "x"), "read once"),
+    ):
+        assert message in piped(refused, *command)
 
 
 def test_with_periods_the_largest_cells_are_drawn_over_time(done, monkeypatch, tmp_path):

@@ -1,6 +1,7 @@
 """Reading rows with owners: which column it is, and what must be said."""
 
 import gzip
+import io
 
 import numpy as np
 import pandas as pd
@@ -106,9 +107,31 @@ def test_tables_and_packed_files(visits, put, tmp_path):
     options, frame = PATIENT | {"counting": "rows"}, pd.read_csv(visits)
     expected = bounded(read_owned_flat(visits, **options), 1)
     parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "visits.parquet")
-    for path in (put("visits.csv.gz", gzip.compress(VISITS.encode())), tmp_path / "visits.parquet"):
+    packed = put("visits.csv.gz", gzip.compress(VISITS.encode()))
+    stream = io.BytesIO(VISITS.encode())
+    for path in (packed, tmp_path / "visits.parquet", stream):
         assert bounded(read_owned_flat(path, **options), 1) == expected
     assert bounded(owned_flat(frame, **options), 1) == expected
+
+
+@pytest.mark.parametrize(
+    ("stream", "more", "message"),
+    [
+        (io.StringIO(VISITS), {}, "from a binary"),
+        (7, {}, "from a binary"),
+        (io.BytesIO(VISITS.encode()), {"data": "x"}, "read once"),
+        (
+            io.BytesIO(b"patient,hospital,referred\nann,A,zoe\n"),
+            {},
+            "the rows that come in: line 2",
+        ),
+        (io.BytesIO(b""), {}, "the rows that come in: "),
+    ],
+)
+def test_streams_that_are_refused(stream, more, message):
+    with pytest.raises((ParameterError, FileFormatError), match=message) as caught:
+        read_owned_flat(stream, **PATIENT | more)
+    assert "zoe" not in str(caught.value)
 
 
 MOVES = "who,from,to,when\nann,A,B,2026-01-17\n7,B,C,2026-02-01\nann,C,A,2026-01-17\n"

@@ -1,13 +1,20 @@
 """Sparse releases whole: budget, answers, files, options, and how right they are."""
 
+import hashlib
+from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
+import duckdb
 import numpy as np
+import polars as pl
 import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, weight_classes
+from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -340,3 +347,58 @@ def test_few_vertices_are_no_trouble():
         assert np.isfinite(release.answer([0]).value)
     release = released(gc.BipartiteGraph([], [], left=1, right=1))
     assert release.shape == (1, 1)
+
+
+def digest_of(release):
+    """SHA-256 of all integers that were measured, noise included."""
+    found = hashlib.sha256()
+    for value in release.measurements.values:
+        kept = isinstance(value, KeptEdges)
+        arrays = (value.rows, value.columns, value.steps) if kept else value.steps
+        for array in arrays:
+            found.update(np.asarray(array, dtype=np.int64).tobytes())
+    return found.hexdigest()
+
+
+def trips(count, owners):
+    """Rows (who, from, to, paid): some repeated, some turned, some loops."""
+    rng = np.random.default_rng(6)
+    ends = (np.floor(N * rng.random(count) ** 4).astype(int) for _ in range(2))
+    columns = rng.integers(0, owners, count), *ends, rng.integers(1, 60, count)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def bounded_pairs(rows, most):
+    """What each pair has, when owners above a bound are scaled down to it, rounded down."""
+    own, totals, found = Counter(), Counter(), Counter()
+    for who, first, second, paid in rows:
+        if first != second:
+            own[who, min(first, second), max(first, second)] += paid
+            totals[who] += paid
+    for (who, *pair), had in own.items():
+        found[tuple(pair)] += had if totals[who] <= most else had * most // totals[who]
+    assert min(totals.values()) <= most < max(totals.values())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("protect", "epsilon"), [(gc.Protect.rows(), 1.0), (gc.Protect.owner(at_most=200), 50.0)]
+)
+def test_rows_in_an_engine_have_the_statistics_of_the_graph(protect, epsilon):
+    rows = trips(40_000, 5_000)
+    pairs, how = Counter(tuple(sorted(row[1:3])) for row in rows), {"counting": "rows"}
+    columns = gc.Columns(source="from", target="to")
+    if protect.kind == "owner":
+        pairs, how = bounded_pairs(rows, 200), {"counting": "weight"}
+        columns = replace(columns, owner="who", weight="paid")
+    first, second = zip(*pairs, strict=True)
+    graph = gc.Graph(first, second, list(pairs.values()), vertices=N, hide_change=1)
+    release = partial(released, groups=gc.Groups(graph.vertices, {"team": CODES.tolist()}))
+    expected = release(graph, epsilon=float(protect.per_step(epsilon)))
+    assert expected.measurements.all_of(Degrees)
+    frame = pl.DataFrame(rows, schema=["who", "from", "to", "paid"], orient="row")
+    for table in (frame, frame.lazy(), duckdb.connect().from_arrow(frame.to_arrow())):
+        data = gc.Rows.of(table, columns=columns, vertices=N, **how)
+        found = release(data, epsilon=epsilon, protect=protect)
+        assert digest_of(found) == digest_of(expected)
+        assert found.graph == expected.graph

@@ -1,0 +1,133 @@
+"""Check the site that `make docs` built: every link leads somewhere, and no page is too wide.
+
+`python scripts/check_docs.py build/docs [--pictures FOLDER]`. Widths are measured by Chromium at
+390 and 1,280 pixels, where there is one; no page may scroll sideways, nor any table of six columns
+or fewer. With --pictures it also takes a screenshot of eight pages at both widths.
+"""
+
+import argparse
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+from urllib.parse import unquote
+
+WIDTHS = (390, 1280)
+MOST_COLUMNS = 6
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+PICTURED = ("index", "start", "decide", "releases", "tables", "measured", "papers", "figures")
+_MEASURE = """<script>
+const found = [], pages = PAGES, widths = WIDTHS, most = MOST;
+async function measure(page, width) {
+  const frame = document.createElement('iframe');
+  frame.style = `width:${width}px; height:800px; border:0`;
+  const loaded = new Promise(done => { frame.onload = done; });
+  frame.src = page;
+  document.body.append(frame);
+  await loaded;
+  const inside = frame.contentDocument, root = inside.scrollingElement;
+  if (root.scrollWidth > width + 1) found.push(`${page}: ${root.scrollWidth} px at ${width}`);
+  for (const table of inside.querySelectorAll('table')) {
+    const columns = Math.max(...[...table.rows].map(row => row.cells.length));
+    let box = table;
+    while (box && !['auto', 'scroll'].includes(inside.defaultView.getComputedStyle(box).overflowX))
+      box = box.parentElement;
+    const wide = table.getBoundingClientRect().right > width + 1 ||
+      (box && box !== root && box.scrollWidth > box.clientWidth + 1);
+    if (columns <= most && wide) {
+      found.push(`${page}: a table of ${columns} columns scrolls at ${width}: ` +
+        table.innerText.slice(0, 60).replace(/\\s+/g, ' '));
+    }
+  }
+  frame.remove();
+}
+(async () => {
+  for (const width of widths) for (const page of pages) await measure(page, width);
+  document.body.innerHTML = `<pre id="done">${JSON.stringify(found)}</pre>`;
+})();
+</script>"""
+
+
+def broken_links(site: Path) -> list[str]:
+    """Links of the built pages to files, or to places in them, that are not there."""
+    texts = {path.resolve(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+    places = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in texts.items()}
+    found = []
+    for path, text in texts.items():
+        for link in re.findall(r'<a\b[^>]*\bhref="([^"]*)"', text):
+            if re.match(r"[a-z]+:", link):
+                continue
+            file, _, place = unescape(unquote(link)).partition("#")
+            to = (path.parent / file).resolve() if file else path
+            if not to.exists() or (place and to in places and place not in places[to]):
+                found.append(f"{path.relative_to(site.resolve())}: {link}")
+    return sorted(set(found))
+
+
+def too_wide(site: Path, browser: str) -> list[str]:
+    """Pages and tables that scroll sideways, as the browser lays them out."""
+    skipped = ("genindex", "search", "py-modindex")
+    pages = sorted(
+        path.relative_to(site).as_posix()
+        for path in site.rglob("*.html")
+        if path.stem not in skipped and "_static" not in path.parts
+    )
+    script = _MEASURE.replace("PAGES", json.dumps(pages)).replace("WIDTHS", json.dumps(WIDTHS))
+    sheet = site / "measure.htm"
+    sheet.write_text(f"<body>{script.replace('MOST', str(MOST_COLUMNS))}</body>", encoding="utf-8")
+    options = ["--allow-file-access-from-files", "--virtual-time-budget=600000", "--dump-dom"]
+    try:
+        shown = _browse(browser, [*options, sheet.resolve().as_uri()])
+    finally:
+        sheet.unlink()
+    done = re.search(r'<pre id="done">(.*?)</pre>', shown, re.DOTALL)
+    return json.loads(unescape(done.group(1))) if done else ["the browser measured nothing"]
+
+
+def take_pictures(site: Path, browser: str, folder: Path) -> None:
+    """Screenshots of some pages at both widths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in PICTURED:
+        for width in WIDTHS:
+            # A frame, since the browser's own window is never narrower than 500 pixels.
+            sheet = site / "picture.htm"
+            sheet.write_text(
+                f'<body style="margin:0"><iframe src="{name}.html" '
+                f'style="width:{width}px; height:1600px; border:0"></iframe></body>'
+            )
+            to = folder / f"{name}-{width}.png"
+            size = f"--window-size={width},1600"
+            shot = [f"--screenshot={to}", size, "--allow-file-access-from-files"]
+            _browse(browser, [*shot, "--virtual-time-budget=5000", sheet.resolve().as_uri()])
+            sheet.unlink()
+
+
+def _browse(browser: str, options: list[str]) -> str:
+    line = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", *options]
+    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=300)  # noqa: S603
+    return done.stdout
+
+
+def main() -> int:
+    """Print what is wrong; 1 if anything is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("site", type=Path)
+    parser.add_argument("--pictures", type=Path)
+    asked = parser.parse_args()
+    problems = [f"broken link: {each}" for each in broken_links(asked.site)]
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        sys.stdout.write("no Chromium: widths were not measured\n")
+    else:
+        problems += [f"too wide: {each}" for each in too_wide(asked.site, browser)]
+        if asked.pictures:
+            take_pictures(asked.site, browser, asked.pictures)
+    sys.stdout.write("".join(f"{each}\n" for each in problems))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
