@@ -18,7 +18,7 @@ from urllib.parse import unquote
 WIDTHS = (390, 1280)
 MOST_COLUMNS = 6
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-PICTURED = ("index", "start", "decide", "releases", "tables", "measured", "papers", "figures")
+PICTURED = ("index", "start", "privacy", "releases", "tables", "measured", "papers", "figures")
 _MEASURE = """<script>
 const found = [], pages = PAGES, widths = WIDTHS, most = MOST;
 async function measure(page, width) {

@@ -1,16 +1,212 @@
 """Write docs/measured.md from what the benchmarks printed: docs/measured, one file for each.
 
-`python -m scripts.bench.run --save` keeps their output there.
+`python -m scripts.bench.run --save` keeps their output there. The page has of each a short table,
+which is cut out of that output here, and a link to all of it.
 """
 
 import ast
+import re
+import statistics
 import sys
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "scripts" / "bench"
 KEPT = ROOT / "docs" / "measured"
 PAGE = ROOT / "docs" / "measured.md"
+
+Row = list[str]  # a line of a printed table, parted where two blanks or more are
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A table of the page.
+
+    Attributes:
+        says: what it shows, a paragraph.
+        columns: their names.
+        row: makes the cells of a printed line, or None for a line that is left out.
+        gather: makes the table of all these cells; None for one line each.
+    """
+
+    says: str
+    columns: tuple[str, ...]
+    row: Callable[[Row, str], Sequence[str] | None]
+    gather: Callable[[list[Sequence[str]]], list[Sequence[str]]] | None = None
+
+
+def _numbers(cells: Row) -> bool:
+    return len(cells) > 1 and bool(re.match(r"-?[\d.,]", cells[-1]))
+
+
+def _answers(cells: Row, part: str) -> Sequence[str] | None:
+    if part != "epsilon = 1" or len(cells) < 7:
+        return None
+    return cells[1], cells[3], cells[6].removesuffix(" *")
+
+
+def _medians(rows: list[Sequence[str]]) -> list[Sequence[str]]:
+    found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    for name, *values in rows:
+        found[name].append(tuple(map(float, values)))
+    return [
+        (
+            name,
+            *(f"{fold(column):.2f}" for column in zip(*each, strict=True) for fold in FOLDS),
+        )
+        for name, each in found.items()
+    ]
+
+
+FOLDS: tuple[Callable[[Sequence[float]], float], ...] = (statistics.median, max)
+
+
+def _baselines(cells: Row, part: str) -> Sequence[str] | None:  # noqa: ARG001
+    if len(cells) != 10 or cells[1] == "all" or cells[1] not in {"real", "tuning", "validation"}:
+        return None
+    return cells[0], cells[1], *(f"{cells[at]} ({cells[at + 1]})" for at in (3, 6, 8))
+
+
+def _sparse(cells: Row, part: str) -> Sequence[str] | None:
+    wanted = {"raw", "degrees", "filter", "public", "none"}
+    if cells[0] not in wanted or "degree 10, mean weight 20" not in part or len(cells) != 7:
+        return None
+    shown = [f"{float(value):,.4g}" if float(value) < 1e4 else f"{float(value):,.0f}"
+             for value in (cells[1], cells[3], cells[4], cells[6])]  # fmt: skip
+    return part.partition(",  ")[0].split(", average")[0].removeprefix("n = "), cells[0], *shown
+
+
+def _files(cells: Row, part: str) -> Sequence[str] | None:  # noqa: ARG001
+    cells = [" ".join(cells[:2]), *cells[2:]] if cells[0] == "read" else cells
+    return cells if len(cells) == 4 and "100,000 " not in cells[0] else None
+
+
+def _groups(cells: Row, part: str) -> Sequence[str] | None:  # noqa: ARG001
+    graph, colon, found = cells[0].partition("): ")
+    if not colon or "with " not in found:
+        return None
+    values = dict(re.findall(r"([a-zA-Z, ]+) ([\d.]+ \([\d.]+\))", found.replace("; ", "")))
+    return graph.partition(" (")[0], *(values[name] for name in _GROUPS)
+
+
+_GROUPS = ("with", "chance", "pairs, without", "pairs, with")
+
+
+def _starts(cells: Row, part: str) -> Sequence[str] | None:
+    found = re.match(r"([a-z-]+): total (\S+ \(.*?\)); groups (\S+ \(.*?\)); chance", cells[0])
+    return (part.partition(" (")[0], *found.groups()) if found else None
+
+
+CUTS = {
+    "answers": Cut(
+        "Errors of `Release.answer` at epsilon = 1 over those of the noisy entries alone, by the "
+        "kind of cut: median and largest over the graphs. Unbiased answers are the default; pooled "
+        'ones are those of `estimate="shrunk"` in one list.',
+        ("cuts", "unbiased, median", "unbiased, worst", "pooled, median", "pooled, worst"),
+        _answers,
+        _medians,
+    ),
+    "baselines": Cut(
+        "Errors of the default release over those of the best simple baseline at the same epsilon "
+        "and seed: geometric means, and in brackets the largest. The thresholds were chosen on the "
+        'graphs called "tuning" alone. *Rounded* is the worst cut of the synthetic graph without '
+        "weights over that of its weights.",
+        ("epsilon", "graphs", "worst cut", "rounded", "degrees"),
+        _baselines,
+    ),
+    "cut_norm": Cut(
+        "Time, and the certified upper bound over the lower one: median and worst.",
+        ("matrix", "seconds", "upper/lower", "worst"),
+        lambda cells, _: (cells[0], cells[1], cells[6], cells[7]) if len(cells) > 7 else None,
+    ),
+    "files": Cut(
+        "Processor seconds from a file to a graph, and for what other readers do with it. A ratio "
+        "above 1 says that the other one is slower.",
+        ("task", "tool", "seconds", "ratio"),
+        _files,
+    ),
+    "first_answers": Cut(
+        "From an empty folder to a first result, everything counted.",
+        ("who", "seconds"),
+        lambda cells, _: cells if len(cells) == 2 else None,
+    ),
+    "flows": Cut(
+        "Root mean square errors of sums between groups of three levels, of unions of groups, and "
+        "of halves of the map: flows with each workload, beside other ways to the same numbers.",
+        ("way", "tract", "county", "state", "unions", "halves"),
+        lambda cells, _: cells if len(cells) == 6 else None,
+    ),
+    "group_starts": Cut(
+        "A thousand answers at epsilon = 1 and delta = 1e-6 from a start at the noisy total, and "
+        "from noisy sums between groups: the guaranteed error, and in brackets the mean and the "
+        "largest of the first answers.",
+        ("graph", "method", "start: total", "start: groups"),
+        _starts,
+    ),
+    "groups": Cut(
+        "Errors of releases with public groups over those of the same release without: the worst "
+        "cut, the worst cut with groups made by chance, and sums between groups over those of the "
+        "noisy entries; median and worst.",
+        ("graph", "worst cut, with", "by chance", "pairs, without", "pairs, with"),
+        _groups,
+    ),
+    "linear_sessions": Cut(
+        "A million promised answers on ratings of two kinds of users and items, epsilon = 1 and "
+        "delta = 1e-6: the error that is guaranteed, and the largest that was seen.",
+        ("users and items", "method", "guaranteed", "largest"),
+        lambda cells, _: (
+            (cells[0], cells[4], cells[-4], cells[-3])
+            if len(cells) > 8 and cells[1] == "2"
+            else None
+        ),
+    ),
+    "million": Cut(
+        "A million vertices and ten million edges at the command line.",
+        ("step", "time", "memory"),
+        lambda cells, _: (cells[0], cells[1], cells[-1]) if len(cells) == 4 else None,
+    ),
+    "mirror_sessions": Cut(
+        "Sessions on JT12's two bipartite families, 10,000 promised answers, epsilon = 1 and "
+        "delta = 1e-6: the error that is guaranteed, and the largest that was seen.",
+        ("family", "V", "method", "guaranteed", "largest"),
+        lambda cells, _: (
+            (cells[0], cells[1], cells[4], cells[-4], cells[-3])
+            if len(cells) > 8 and cells[1] in {"200", "2,000"} and "as JT12" not in cells[4]
+            else None
+        ),
+    ),
+    "planted": Cut(
+        "50 releases of each kind. The signal of the smallest block is given as a multiple of the "
+        "noise. Errors of sums between two blocks are divided by those of the noisy matrix. "
+        "*Outside* counts releases with a sum outside its 95 % interval, and in brackets those "
+        "without a warning.",
+        ("n, blocks, densities, epsilon", "signal", "mean error", "largest", "outside"),
+        lambda cells, _: (
+            (cells[0], cells[-9], cells[-8], cells[-6], f"{cells[-4]} ({cells[-3]})")
+            if len(cells) > 9
+            else None
+        ),
+    ),
+    "rows": Cut(
+        "A hundred million rows of ten million owners in Parquet, and how many times the unbounded "
+        "group-by each way takes.",
+        ("way", "seconds", "times", "GB", "kept"),
+        lambda cells, _: (
+            (cells[0], cells[1], cells[2], cells[5], cells[7])
+            if len(cells) == 8 and _numbers(cells)
+            else None
+        ),
+    ),
+    "sparse": Cut(
+        "Mean absolute errors at epsilon = 1, with mean weight 20 and average degree 10. The worst "
+        "cut that was found is divided by twice the total weight.",
+        ("n", "release", "halves", "degrees", "pairs of groups", "worst cut"),
+        _sparse,
+    ),
+}
 
 
 def described(script: Path) -> tuple[str, str]:
@@ -23,24 +219,50 @@ def described(script: Path) -> tuple[str, str]:
     return title.rstrip("."), rest.strip()
 
 
+def table(cut: Cut, printed: Sequence[str]) -> str:
+    """The table of the page that is cut out of what a benchmark printed."""
+    rows: list[Sequence[str]] = []
+    part = ""
+    for line in printed:
+        cells = re.split(r"\s{2,}", line.strip())
+        if line.startswith("$ "):  # a second command: other tables
+            break
+        made = cut.row(cells, part) if any(map(str.isdigit, line)) else None
+        if made is not None:
+            rows.append(made)
+        elif len(cells) == 1 and cells[0]:
+            part = cells[0]
+    if not rows:
+        raise ValueError(f"no line for the table of {cut.columns}")
+    rows = cut.gather(rows) if cut.gather else rows
+    lines = [cut.columns, ["---"] * len(cut.columns), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |"
+                     for line in lines)  # fmt: skip
+
+
 def section(script: Path) -> str:
-    """What one benchmark measures, and what it printed."""
+    """What one benchmark measures, and the table of what it printed."""
     name = script.stem.removeprefix("bench_")
-    title, rest = described(script)
     kept = KEPT / f"{name}.txt"
-    parts = [f"\n## {name.replace('_', ' ').capitalize()}\n", f"{title}.\n"]
-    parts += [f"```text\n{rest}\n```\n"] if rest else []
-    if kept.exists():
-        parts.append(f"```text\n{kept.read_text().rstrip()}\n```\n")
-    else:
-        parts.append("Not run for this page.\n")
+    command, versions, _, *printed = kept.read_text().splitlines()
+    parts = [f"\n## {name.replace('_', ' ').capitalize()}\n", f"{described(script)[0]}.\n"]
+    if cut := CUTS.get(name):
+        parts += [f"{cut.says}\n", f"{table(cut, printed)}\n"]
+    ran = f"`{command.removeprefix('$ ')}`, {versions.partition(':')[0]}"
+    parts.append(f"Run as {ran}: [all that it printed](measured/{kept.name}).\n")
     return "\n".join(parts)
 
 
 def page() -> str:
     """The text of docs/measured.md; what stands before its first section stays."""
     head = PAGE.read_text().partition("\n## ")[0]
-    return head + "".join(section(script) for script in sorted(BENCHMARKS.glob("bench_*.py")))
+    scripts = sorted(BENCHMARKS.glob("bench_*.py"))
+    names = {script: script.stem.removeprefix("bench_") for script in scripts}
+    kept = [script for script in scripts if (KEPT / f"{names[script]}.txt").exists()]
+    others = [script for script in scripts if script not in kept]
+    rest = [f"- `{script.stem}`: {described(script)[0]}." for script in others]
+    last = "\n## Not kept\n\n`make bench` runs these too; nothing of what they print is kept:\n\n"
+    return head + "".join(map(section, kept)) + (last + "\n".join(rest) + "\n" if rest else "")
 
 
 def main() -> int:

@@ -34,6 +34,7 @@ from graphcuts_dp.options import PRIVACY, Option, chosen, is_number
 from graphcuts_dp.privacy.composition import (
     Cost,
     as_stored,
+    rounded_up,
     stated_cost,
     zcdp_epsilon,
     zcdp_rho,
@@ -308,6 +309,7 @@ class PrivacyGuarantee(Displayed):
             see `differs_within`.
         parts: what epsilon was spent on, as (name, epsilon) pairs that add up to it; empty when it
             went into one mechanism.
+        rho: of zero-concentrated privacy, if a bound better than that of pure epsilon is proven.
     """
 
     epsilon: float
@@ -317,6 +319,7 @@ class PrivacyGuarantee(Displayed):
     seed: int | None = None
     protects: str = "1 edge"
     parts: tuple[tuple[str, float], ...] = ()
+    rho: float | None = None
 
     @property
     def is_private(self) -> bool:
@@ -340,6 +343,22 @@ class PrivacyGuarantee(Displayed):
             f"hidden: {self.neighbours}; public: {self.public}"
         )
         return text if self.is_private else f"{SEEDED_WARNING} ({text})"
+
+    @property
+    def dp_event(self) -> dict[str, str | float] | None:
+        """The cost as an event of the package dp_accounting, which adds it to those of others.
+
+        It is `ZCDpEvent(rho)`, which its accountant for Renyi privacy takes for every kind of
+        neighbours; epsilon-DP is (epsilon^2/2)-zCDP. The event that would tell epsilon-DP exactly,
+        `RandomizedResponseDpEvent`, is not used: version 0.6 counts it once, however often it is
+        repeated. None where neither is proven, and for a seeded run, which promises nothing.
+        """
+        rho = self.rho
+        if rho is None and not self.delta:
+            rho = rounded_up(Fraction(self.epsilon) ** 2 / 2)
+        if rho is None or not self.is_private:
+            return None
+        return {"event": "ZCDpEvent", "rho": rho, "xi": 0.0}
 
     @property
     def facts(self) -> tuple[tuple[str, object], ...]:
@@ -385,6 +404,8 @@ class PrivacyGuarantee(Displayed):
             "entropy": "operating system" if self.is_private else SEEDED_WARNING,
             "seed": self.seed,
             "parts": dict(self.parts),
+            "rho": self.rho,
+            "dp_event": self.dp_event,
         }
 
     @classmethod
@@ -394,7 +415,7 @@ class PrivacyGuarantee(Displayed):
         Raises:
             KeyError, TypeError, AttributeError: it is something else.
         """
-        names = ("epsilon", "delta", "protects", "neighbours", "public", "seed")
+        names = ("epsilon", "delta", "protects", "neighbours", "public", "seed", "rho")
         plain = {key: stored[key] for key in names}
         return cls(**plain, parts=tuple(stored["parts"].items()))
 
@@ -736,6 +757,7 @@ class Protect:
             neighbours=self._neighbours(step.neighbours),
             protects=str(self),
             parts=parts,
+            rho=None if cost.pure is not None else cost.rho,
         )
 
     def explain(

@@ -111,11 +111,15 @@ class Job(Generic[R]):
         Raises:
             ParameterError: they are not of the schema that the job was made for.
         """
-        if type(data) is not type(self.public) or any(
-            getattr(data, fact, None) != getattr(self.public, fact, None) for fact in _FACTS
-        ):
+        if not self._fits(data):
             raise ParameterError("this job is for other data: make one for the schema of these")
         return data if self.bound is None else self.bound(data)
+
+    def _fits(self, data: PrivateData) -> bool:
+        """Whether data are of the schema that the job was made for."""
+        return type(data) is type(self.public) and all(
+            getattr(data, fact, None) == getattr(self.public, fact, None) for fact in _FACTS
+        )
 
     def run(self, bounded: Any, source: EntropySource, progress: Progress = silent) -> R:
         """Measure, and make the result of what was measured. Charges nothing: see `execute`.
@@ -128,6 +132,41 @@ class Job(Generic[R]):
         drawn = self.measure(bounded, source, progress)
         # From here on nothing reads the private graph.
         return self.finish(drawn, self.promise(source), source, progress)
+
+    def to_opendp(self) -> Any:
+        """The same as a measurement of OpenDP, which its combinators take. It charges no store.
+
+        Its domain is the data of the schema that the job was made for. The distance of two data is
+        the least number of neighbours on a path between them, as `guarantee` calls neighbours. Its
+        measure is max divergence where the cost is pure, else zero-concentrated divergence.
+
+        Raises:
+            ParameterError: OpenDP is not installed, or neither of the two is proven.
+
+        Guarantee: of one path of k steps that of `Cost.for_group(k)`, rounded up.
+        """
+        try:
+            import opendp.prelude as dp
+        except ImportError:
+            raise ParameterError("OpenDP is not installed: pip install opendp") from None
+        pure, rho = self.cost.pure is not None, self.cost.rho
+        if not pure and rho is None:
+            raise ParameterError("this cost is neither pure nor concentrated: no measure fits it")
+        dp.enable_features("contrib", "honest-but-curious")
+
+        def spent(steps: int) -> float:
+            if steps < 1:
+                return 0.0
+            cost = self.cost.for_group(steps)
+            return cost.epsilon if pure or cost.rho is None else cost.rho
+
+        return dp.m.make_user_measurement(
+            dp.user_domain(f"{self.kind} of {self.public!r}", self._fits),
+            dp.user_distance(f"changes of {self.guarantee.protects}"),
+            dp.max_divergence() if pure else dp.zero_concentrated_divergence(),
+            lambda data: self.run(self.bounded(data), entropy_source(None)),
+            spent,
+        )
 
     def promise(self, source: EntropySource) -> PrivacyGuarantee:
         """The guarantee of a run: a seed voids it."""

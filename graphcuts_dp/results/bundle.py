@@ -34,9 +34,9 @@ from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, labels_or_number
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
-# 9: tables have periods; 8: graphs without weights are rounded; 7: a release has no workload; 6:
-# one form for dense and sparse releases.
-FORMAT = 9
+# 10: a guarantee has its rho; 9: tables have periods; 8: graphs without weights are rounded; 7: a
+# release has no workload; 6: one form for dense and sparse releases.
+FORMAT = 10
 
 
 @final

@@ -74,7 +74,7 @@ def bounded_value(graph: gc.Graph, protect: gc.Protect, S: np.ndarray, T: np.nda
 def kept_of(graph: gc.Graph, protect: gc.Protect) -> gc.Graph:
     """The graph without what the bound on owners leaves out."""
     if protect.kind == "owner":
-        return with_owners(graph).bounded(at_most=protect.steps)
+        return with_owners(graph).bounded(protect)
     return graph
 
 

@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 from p_values import dependence
 
+import graphcuts_dp as gc
+from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.privacy.noise import (
     SystemEntropy,
     sample_discrete_gaussian,
     sample_discrete_laplace,
     sample_flips,
 )
+from graphcuts_dp.release.releases import flows_job
 
 dp = pytest.importorskip("opendp.prelude", reason="OpenDP is not installed: pip install '.[bench]'")
 
@@ -67,3 +70,25 @@ def test_ours_have_their_law(name, scale):
 def test_twins_of_another_scale_are_rejected(name, scale):
     """Ten per cent is seen with overwhelming probability."""
     assert difference(name, 1.1 * scale, scale) < LEVEL
+
+
+def test_a_job_is_a_measurement_of_opendp():
+    club = gc.datasets.load("karate")
+    measurement = cut_job(club, 0, 33, epsilon=2.0).to_opendp()
+    assert [measurement.map(steps) for steps in (0, 1, 3)] == [0.0, 2.0, 6.0]
+    assert sorted(sum(measurement(club).parts, ())) == list(range(34))
+    assert dp.c.make_composition([measurement, measurement]).map(1) == 4.0
+    with pytest.raises(dp.OpenDPException, match="job is for other data"):
+        measurement(gc.datasets.load("lesmis"))
+
+
+def test_a_job_with_gaussian_noise_is_told_in_zero_concentrated_privacy():
+    club = gc.datasets.load("karate")
+    groups = gc.Groups(gc.VertexSet(club.labels), {"half": [v % 2 for v in range(34)]})
+    workload = gc.FlowWorkload(noise="gaussian")
+    job = flows_job(club, groups, epsilon=1.0, delta=1e-6, workload=workload)
+    measurement = job.to_opendp()
+    assert str(measurement.output_measure) == str(dp.zero_concentrated_divergence())
+    assert measurement.map(1) == job.cost.rho
+    assert measurement.map(3) == pytest.approx(9 * job.cost.rho)
+    assert measurement(club).guarantee == job.guarantee

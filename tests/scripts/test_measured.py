@@ -39,3 +39,18 @@ def test_a_docstring_gives_title_and_rest(tmp_path: Path) -> None:
     assert measured.described(script) == ("Two lines of title", "The rest,\nas it is.")
     script.write_text('"""A title."""\n')
     assert measured.described(script) == ("A title", "")
+
+
+def test_every_kept_result_has_a_table_that_a_phone_can_show() -> None:
+    assert set(measured.CUTS) >= {path.stem for path in KEPT}
+    assert all(len(cut.columns) <= 6 for cut in measured.CUTS.values())
+
+
+def test_a_table_is_cut_out_of_what_was_printed() -> None:
+    printed = ["epsilon = 1", "          cuts   exp  unb  syn  one  pool"]
+    printed += [f"graph {i}   halves   1   {i}.00   3   4   0.{i}0 *" for i in (1, 2, 5)]
+    printed += ["epsilon = 2", "graph 1   halves   1   9.00   3   4   9.00"]
+    lines = measured.table(measured.CUTS["answers"], printed).splitlines()
+    assert lines[2:] == ["| halves | 2.00 | 5.00 | 0.20 | 0.50 |"]
+    with pytest.raises(ValueError, match="no line"):
+        measured.table(measured.CUTS["planted"], printed)
