@@ -149,7 +149,7 @@ def several(table, name, graph, epsilon):
     best = min(cost(graph, codes) for codes in exact)
     runs = [[], [], []]
     for seed in range(5):
-        rate = rate_of_cuts(Fraction(epsilon) / 2, grid.sensitivity)
+        rate = rate_of_cuts(Fraction(epsilon), grid.sensitivity, 2)
         halved = measure_cut(graph, ends, rate=rate, grid=grid, source=SeededEntropy(seed))
         digits, alone = isolating(graph, ends, epsilon, SeededEntropy(seed))
         for kept, codes in zip(runs, (halved, digits, alone), strict=True):
