@@ -10,10 +10,11 @@ the cut weighs more than the least one, on average over the eight, then the wors
 of the least cut in the noisy matrix of a release of the same epsilon (response without weights,
 Laplace noise with them; entries below 0 count as 0). n/epsilon is the theorem's bound on the mean.
 
-Second table: four terminals, the first vertices of the four quarters, "halving" as `gc.least_cut`
-does it, and "isolating": two cuts of all vertices by the binary digits of the terminals, then each
-terminal alone within its region, which takes three parts of epsilon in place of two. Both are over
-the least of what either finds without noise.
+Second table: four terminals, the first vertices of the four quarters, five runs. "halving" is what
+`gc.least_cut` does; "isolating" two cuts of all vertices by the binary digits of the terminals
+("digits" are the parts after these), then each terminal alone within its region, with a third of
+epsilon each. What they weigh more than the least of what either finds without noise, on average and
+at worst.
 
 Third table: a million vertices, ten million edges.
 """
@@ -181,7 +182,7 @@ def main(quick: bool, epsilon: float, table: int) -> None:
     sizes = SIZES[:1] if quick else SIZES
     if table in (0, 1):
         form = "graph:<16 n:>6,d weights:>8 edges:>9,d optimum:>9,.0f above:>8,.1f worst:>8,.0f "
-        form += "matrix:>8,.1f worst:>8,.0f n/epsilon:>10,.0f"
+        form += "matrix:>10,.1f worst:>8,.0f n/epsilon:>10,.0f"
         shown, sums = Table(form, title=f"epsilon = {epsilon:g}"), {}
         for name, make in GENERATORS.items():
             for n in sizes:
@@ -195,7 +196,7 @@ def main(quick: bool, epsilon: float, table: int) -> None:
                     key = weighted, n
                     sums.setdefault(key, []).append((ours.mean(), others.mean(), n / epsilon))
         print()
-        form = "all_graphs:<16 n:>6,d above:>8,.1f matrix:>8,.1f share:>8,.2f "
+        form = "all_graphs:<16 n:>6,d above:>8,.1f matrix:>9,.1f share:>8,.2f "
         form += "worst_of_n/epsilon:>20,.2f"
         shown = Table(form)
         for (weighted, n), found in sorted(sums.items()):
