@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.results.bundle import load
     from graphcuts_dp.results.flows import FlowAnswer as FlowAnswer
     from graphcuts_dp.results.flows import Flows
+    from graphcuts_dp.results.partition import Partition as Partition
     from graphcuts_dp.results.release import Release
     from graphcuts_dp.server.client import RemoteSession as RemoteSession
     from graphcuts_dp.server.client import connect
@@ -111,6 +112,7 @@ _HOMES = {
     "release.releases": ("release_flows", "release_graph"),
     "results.bundle": ("load",),
     "results.flows": ("FlowAnswer", "Flows"),
+    "results.partition": ("Partition",),
     "results.release": ("Release",),
     "server.client": ("RemoteSession", "connect"),
     "session.base": ("Answer",),

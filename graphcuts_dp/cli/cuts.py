@@ -1,47 +1,65 @@
-"""`graphcuts-dp cuts`: a private cut of little weight that keeps vertices apart."""
+"""`graphcuts-dp cuts`: private cuts that keep vertices apart, and partitions of a release, free."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
+from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.cli.reading import WHOM, Reading, Spending
 from graphcuts_dp.cli.release import carry_out, made_up, released
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.cuts.partition import KIND
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
-from graphcuts_dp.options import INPUT, OUTPUT, option
+from graphcuts_dp.options import INPUT, METHOD, OUTPUT, PRIVACY, option
 from graphcuts_dp.pairs.queries import sides_of
 from graphcuts_dp.pairs.vertices import Label, VertexSet
-from graphcuts_dp.privacy.guarantee import Protect
-from graphcuts_dp.results.bundle import check_path
+from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.results import partition as partitions
+from graphcuts_dp.results.bundle import check_path, kind_at
+from graphcuts_dp.results.release import KIND as RELEASE
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.synth.partitions import KINDS, read_partitioning
 
 _BETWEEN = "/"  # two terminals
 
 
 def cuts(
     *,
-    source: str = options.PRIVATE_GRAPH,
+    source: str = typer.Argument(
+        metavar="GRAPH", help="The private graph; with --partition, a saved release."
+    ),
     target: str = typer.Argument(metavar="OUT", help="The .csv file to write the parts to."),
-    epsilon: float = options.EPSILON,
+    epsilon: float | None = option(
+        None, help="Privacy parameter; smaller is more private.", group=PRIVACY
+    ),
     spending: Spending,
     reading: Reading,
     protect: Protect = WHOM,
-    first: str = option(
+    first: str | None = option(
+        None,
         help="A vertex, or several that stay together: ann,bob or @FILE.",
         flag="--from",
         metavar="SET",
         group=INPUT,
     ),
-    second: str = option(
+    second: str | None = option(
+        None,
         help="What is kept apart from it: likewise; several of these with a slash between.",
         flag="--to",
         metavar="SET[/SET]",
         group=INPUT,
+    ),
+    partition: str | None = option(
+        None,
+        help="Of a release, free: " + ", ".join(KINDS) + "; with its options, as balanced:parts=4.",
+        metavar="KIND[:OPTION=...]",
+        group=METHOD,
     ),
     dry_run: bool = option(
         False, help="Only say what it would promise, from --vertices: reads no graph.", group=OUTPUT
@@ -49,7 +67,7 @@ def cuts(
     seed: int | None = options.SEED,
     force: bool = options.FORCE,
 ) -> Report:
-    """Find privately a cut of little weight that keeps vertices apart.
+    """Find privately a cut that keeps vertices apart, or partition what was released.
 
     Example: graphcuts-dp cuts mail.edges.gz parts.csv --from ann --to bob --epsilon 1
     --vertices staff.txt
@@ -57,12 +75,32 @@ def cuts(
     Example: graphcuts-dp cuts roads.csv parts.csv --from depot --to north,harbour/south --epsilon 2
     --vertices places.txt --weight-cap 100 --store roads.db
 
+    Example: graphcuts-dp cuts synthetic.graphml parts.csv --partition balanced:parts=4
+
+    Example: graphcuts-dp cuts synthetic.graphml parts.csv --partition max-cut
+
     The command writes a table with the columns vertex and part, and a receipt beside it (.json).
     The part is named by its first vertex of --from or --to. Weights at random between the vertices
     and --from and --to hide every edge; nothing else is put out. What the cut weighs is asked for
     by itself: graphcuts-dp flows mail.edges.gz parts.csv flows.csv --epsilon 0.5 tells it with an
     interval. Of a directed graph, the arcs that leave the part of --from count.
+
+    With --partition the graph is what `release` wrote; nothing private is read, and nothing is
+    spent. Printed are the value of the partition in the release, an interval for its value in the
+    true graph, which holds although the partition was chosen after looking, and what is proven of
+    the best one. "max-cut" has much weight between two parts, "sparsest:smallest=N" little for each
+    pair of vertices across, "balanced:parts=K" little between parts of one size;
+    "clusters:resolution=W" are parts in which pairs weigh more than that, "hierarchy:parts=K" is a
+    tree, cut into so many.
     """
+    if partition is not None:
+        if (epsilon, first, second, seed, dry_run) != (None, None, None, None, False) or (
+            (spending, reading, protect) != (Spending(), Reading(), EDGE)
+        ):
+            raise ParameterError("--partition is of a release, and goes with --force alone")
+        return _partition(source, target, partition, force=force)
+    if epsilon is None or first is None or second is None:
+        raise ParameterError("give --epsilon, --from and --to; or --partition of a saved release")
     store = spending.check()
     if not dry_run:
         check_path(KIND, target, force=force)
@@ -94,6 +132,30 @@ def cuts(
     written = made.save(target, force=force)
     report = released(facts, made.guarantee, written, source)
     return replace(report, parts=[made, {"files": "  ".join(written)}])
+
+
+def _partition(source: str, target: str, asked: str, *, force: bool) -> Report:
+    """The report of a partition of a release, which is written."""
+    kind, wanted = read_partitioning(asked)
+    check_path(partitions.KIND, target, force=force)
+    if kind_at(source) != RELEASE:
+        raise FileFormatError(f"{source} is no release; make one with graphcuts-dp release")
+    made = partitions.partition_of(Release.load(source), kind, wanted)
+    written = made.save(target, force=force)
+    facts = {
+        "partition": kind,
+        "value": made.value,
+        "measure": made.measure,
+        "interval": made.interval,
+        "optimum": made.optimum,
+        "confidence": wanted.confidence,
+        "vertices": [len(part) for part in made.parts],
+        "guarantee": str(made.guarantee),
+        "files": list(written),
+    }
+    names = ", ".join(Path(file).name for file in written)
+    note = f"May be published: {names}." if made.guarantee.is_private else NOT_PRIVATE
+    return Report(facts, [made, {"files": "  ".join(written)}], [note])
 
 
 def _terminal(text: str, vertices: VertexSet) -> list[Label]:

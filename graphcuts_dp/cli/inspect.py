@@ -235,10 +235,23 @@ def _cut(receipt: Fields) -> dict[str, str]:
     }
 
 
+def _partition(receipt: Fields) -> dict[str, str]:
+    kind, parts = receipt["partition"], int(receipt["parts"])
+    low, high = ("any" if end is None else f"{float(end):,.4g}" for end in receipt["interval"])
+    return {
+        "What it is": f"a partition of {_sides(receipt)} into {parts} parts, {kind}.",
+        "How it was made": "from a release alone: it costs no privacy beyond that.",
+        "How near": f"its value, the {receipt['measure']}, is {low} to {high} in the true graph "
+        f"with probability {float(receipt['options']['confidence']):.0%}, although it was chosen "
+        "after looking.",
+    }
+
+
 _HOW: Mapping[str, Callable[[Fields], dict[str, str]]] = {
     "release": _release,
     "flows": _flows,
     "cut": _cut,
+    "partition": _partition,
     "iterative construction": _iterative,
     "answers": _iterative,
     "distances": _distances,

@@ -1,6 +1,8 @@
 """`graphcuts-dp serve`: sessions for analysts over HTTP, who may use them, and the audit log."""
 
-from collections.abc import Iterator
+import os
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -12,9 +14,10 @@ from graphcuts_dp.cli.options import Commands, command_first
 from graphcuts_dp.cli.reading import BUDGET, WHOM, GroupFile, Reading, store_named
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.files import open_secret
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.ledger import Head
-from graphcuts_dp.ledger.opening import Budget, create_ledger
+from graphcuts_dp.ledger.opening import Budget, create_ledger, ledger_budget, open_ledger
 from graphcuts_dp.options import INPUT, PRIVACY, option
 from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.server.book import Book, book_of, log_text, read_export, verify
@@ -48,9 +51,10 @@ def start(
 
     Example: graphcuts-dp serve mail.db --graph mail.edges.gz --vertices staff.txt --budget 2
 
-    The first start creates a curator and prints the token once. The server listens on this machine
-    only, unless you give --host; then it needs a certificate, or a proxy that encrypts. `serve
-    access` makes more tokens.
+    The first start creates a curator, whose token it writes to mail.db-token, which the owner alone
+    can read: move it to where you keep passwords. The server listens on this machine only, unless
+    you give --host; then it needs a certificate, or a proxy that encrypts. `serve access` makes
+    more tokens. A line for each request goes to stderr: method, path, status, seconds and person.
     """
     try:
         from graphcuts_dp.server.app import serve as run
@@ -78,9 +82,7 @@ def start(
             closing(Desk(private, place, book, groups, whom)) as desk,
         ):
             if not any(each.role == CURATOR for each in desk.people.all()):
-                # Somebody must be able to begin; only whoever starts the server sees the token.
-                token = desk.people.add(Person(name=CURATOR, role=CURATOR), by=_BY)
-                out.print(f"token of the curator, shown this once: {token}", markup=False)
+                out.print(f"token of the curator: {_first_token(desk.people, place.file)}")
             service = Service(desk, binding)
             run(service, binding, lambda url: out.print(f"listening on {url}", markup=False))
 
@@ -105,9 +107,10 @@ def add(
     The token is shown only once. With --preapproved, sessions within these caps begin without your
     approval.
     """
+    person = Person(name=name, role=role, **vars(caps))
     with _people(store) as people:
-        token = people.add(Person(name=name, role=role, **vars(caps)), by=_BY)
-    return _shown(name, token)
+        token = people.add(person, by=_BY)
+    return _shown(name, token, _beyond(store, person))
 
 
 @access.command()
@@ -166,7 +169,7 @@ def log(
     Example: graphcuts-dp serve access log mail.db -o audit.jsonl
     """
     with _people(store) as people:
-        text = log_text(people.book.salt, people.log_lines())
+        text = people.log_text()
     write_out([text], output, force=force)
 
 
@@ -198,19 +201,78 @@ def verify_log(
     expected = None if expect_head is None else Head.parse(expect_head)
     if file is not None:
         try:
-            salt, lines = read_export(Path(file).read_text())
+            start, lines = read_export(Path(file).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
             raise ParameterError(f"cannot read {file}") from None
-        head = verify(salt, lines, expected)
+        head = verify(start, lines, expected)
     else:
         with _people(store) as people:
-            head = verify(people.book.salt, people.log_lines(), expected)
+            head = verify(people.book.log_start, people.log_lines(), expected)
     return Report({"head": str(head)}, [str(head)])
 
 
-def _shown(name: str, token: str) -> Report:
+@access.command()
+def rotate(
+    *,
+    store: str = STORE,
+    output: str = option(help="File for the lines that leave the book.", metavar="FILE"),
+    keys_days: float = option(
+        30.0, help="Keys of answered requests that are older than so many days go.", least=0
+    ),
+    force: bool = options.FORCE,
+) -> Report:
+    """Write the audit log to a file, and go on with an empty one in the same chain.
+
+    Example: graphcuts-dp serve access rotate mail.db --output audit-2026.jsonl
+
+    The server may run meanwhile. Keep the files: each tells after which line it begins, and `serve
+    access verify --file` checks it. Idempotency keys that are old go, too: a request that is sent
+    again after so long counts as a new one, whose answers on the record are free.
+    """
+    with _people(store) as people:
+        head, start = people.log_head, people.book.log_start
+        if head == start:
+            raise ParameterError("the audit log has no line since it was rotated")
+        count = head.records - start.records
+        lines = people.log_lines(limit=count)
+        write_out([log_text(people.book.salt, start, lines)], output, force=force)
+        people.book.rotate(head, keys_before=time.time() - keys_days * 86400, by=_BY)
+    told = f"{count:,} lines are in {output} and no longer in the book; its head is {head}"
+    return Report({"head": str(head), "lines": count, "file": output}, [told])
+
+
+def _first_token(people: People, store: Path) -> Path:
+    """Make a curator, since somebody must be able to begin, and a file with the token."""
+    path = store.with_name(f"{store.name}-token")
+    try:
+        handle = open_secret(path, new=True)
+    except FileExistsError:
+        raise LedgerError(f"{path} is there already; move it away, and start again") from None
+    except OSError as problem:
+        raise LedgerError(f"cannot write {path}: {problem.strerror}") from None
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(people.add(Person(name=CURATOR, role=CURATOR), by=_BY) + "\n")
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _beyond(store: str, person: Person) -> list[str]:
+    """A note where the caps of somebody are above the budget that all share."""
+    with closing(open_ledger(store)) as ledger:
+        whole, cap = ledger_budget(ledger), person.cap
+    if whole is None or cap is None:
+        return []
+    if cap.epsilon <= whole.epsilon and cap.delta <= whole.delta:
+        return []
+    return [f"The cap of {person.name} is above the store's budget, {whole}, which holds for all."]
+
+
+def _shown(name: str, token: str, notes: Sequence[str] = ()) -> Report:
     told = f"token of {name}, shown this once: {token}"
-    return Report({"name": name, "token": token}, [told])
+    return Report({"name": name, "token": token}, [told], notes)
 
 
 @contextmanager

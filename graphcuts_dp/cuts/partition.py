@@ -2,11 +2,11 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, Self, final
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,12 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import Arcs, Label, VertexSet
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KIND = "cut"
 
@@ -101,6 +104,33 @@ class LeastCut(Displayed):
             "own edges seem to weigh less than any other cut, so nothing tells where else the "
             "graph breaks."
             for ends in alone
+        )
+
+    def plot(
+        self, positions: Mapping[Label, tuple[float, float]], *, title: str | None = None
+    ) -> "Figure":
+        """Draw the vertices on a map, each part in a colour and shape of its own.
+
+        Args:
+            positions: where each vertex is, (longitude, latitude) or any plane. Vertices without
+                a place are left out.
+            title: above the picture; None for the terminals and the guarantee.
+
+        Returns:
+            A figure of matplotlib: `figure.savefig("cut.png")`.
+
+        Raises:
+            GraphError: no vertex has a position.
+        """
+        from graphcuts_dp.plotting.partition_plot import map_figure  # slow: matplotlib
+
+        names = ", ".join(map(str, self.names))
+        told = f"A cut between {names} ({promise_text(self.guarantee)})"
+        return map_figure(
+            positions,
+            self.vertices.labels,
+            self.codes.astype(np.int64),
+            title=told if title is None else title,
         )
 
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:

@@ -6,5 +6,6 @@ __getattr__, __dir__, __all__ = exports(
     __name__,
     {
         "flows": ("FlowAnswer",),
+        "partition": ("Partition",),
     },
 )

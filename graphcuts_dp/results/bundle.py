@@ -83,6 +83,9 @@ KINDS = {
         ending=".npz",
         because="it holds arrays; `answer -o` writes a table",
     ),
+    "partition": FileSet(
+        "results.partition.Partition", ".parts.npz", ending=".csv", because="parts are a table"
+    ),
     "distances": FileSet(""),
 }
 
@@ -158,7 +161,7 @@ def load(path: PathLike) -> Any:
         path: the same path as for `save`.
 
     Returns:
-        A `Release`, `Flows`, `LeastCut` or `IterativeRelease`, as it was saved.
+        A `Release`, `Flows`, `Partition`, `LeastCut` or `IterativeRelease`, as it was saved.
 
     Raises:
         FileFormatError: a file is missing, damaged, of another version, or not the one that the

@@ -68,6 +68,8 @@ _OF_PAIRS = {each.name: each for each in (NoisyMatrix, KeptEdges)}
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from graphcuts_dp.results.partition import Partition
+
 
 _FOR_TOTAL = 0.1  # of a failure probability
 _MOST_DRAWN = 200  # vertices
@@ -313,6 +315,55 @@ class Release(Displayed):
             synthetic=lambda cuts: answer_all(cuts, self.expected),
             seeded=not self.guarantee.is_private,
         )
+
+    def partition(
+        self,
+        kind: str,
+        *,
+        parts: int | None = None,
+        resolution: float | None = None,
+        smallest: int = 1,
+        confidence: float = 0.95,
+    ) -> "Partition":
+        """Find a partition of the vertices in what was released; free, as often as you like.
+
+        It is found in the weights of the synthetic graph, or in the noisy matrix without one. Its
+        interval holds although it was chosen after looking, and there is a bound on how much better
+        the best partition of the true graph can be. Both are wide where noise hides the graph: that
+        of a cut in two halves is about 0.6 n^1.5 standard deviations of an entry to either side. Of
+        a sparse release the proven numbers say little.
+
+        Args:
+            kind: "max-cut": two parts with much weight between them. "sparsest": two sides with
+                little weight across for each pair of vertices across. "balanced": parts whose sizes
+                differ by one at most, with little weight between. "clusters": as many parts as pay,
+                a pair within a part counting its weight less the resolution (correlation
+                clustering). "hierarchy": a binary tree, a pair costing its weight times the number
+                of vertices below its lowest common branch.
+            parts: of "balanced" how many; of "hierarchy" into how many its tree is cut. None for 2.
+            resolution: of "clusters", at least 0; None for the mean weight of a pair. 0.5 asks for
+                the least disagreements, in a graph without weights.
+            smallest: of "sparsest": fewest vertices of a side.
+            confidence: of interval and bound together, in (0, 1).
+
+        Raises:
+            ParameterError: an unknown kind, an option that it does not have or out of range.
+            GraphError: a graph with directions or of two sides, or one that is too large.
+
+        Examples:
+            >>> club = gc.release_graph(gc.datasets.load("karate"), epsilon=3.0)
+            >>> halves = club.partition("balanced")
+            >>> [len(part) for part in halves.parts]
+            [17, 17]
+            >>> low, high = halves.interval  # of the true graph
+        """
+        from graphcuts_dp.results.partition import partition_of  # slow
+        from graphcuts_dp.synth.partitions import Partitioning
+
+        wanted = Partitioning(
+            parts=parts, resolution=resolution, smallest=smallest, confidence=confidence
+        )
+        return partition_of(self, kind, wanted)
 
     def plot(
         self, queries: Sequence[CutQuery] | None = None, *, title: str | None = None

@@ -19,7 +19,7 @@ from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, side
 from graphcuts_dp.pairs.query_lines import query_title, query_to_dict
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.server import models
-from graphcuts_dp.server.book import line_of, log_text
+from graphcuts_dp.server.book import line_of
 from graphcuts_dp.server.desk import Desk
 from graphcuts_dp.server.desk import Request as Asked
 from graphcuts_dp.server.models import RefusedError
@@ -325,7 +325,7 @@ def export_log(service: At) -> PlainTextResponse:
     """The whole audit log, as `graphcuts-dp serve access verify --file` reads it."""
     people = service.desk.people
     header = {"Content-Disposition": 'attachment; filename="audit.jsonl"'}
-    return PlainTextResponse(log_text(people.book.salt, people.log_lines()), headers=header)
+    return PlainTextResponse(people.log_text(), headers=header)
 
 
 @curating.get("/spending")

@@ -5,13 +5,16 @@ Before and after every handler: limits of requests, headers of replies, and the 
 
 import asyncio
 import contextlib
+import json
 import logging
 import socket
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from typing import Any, cast, final
+from urllib.parse import quote
 
 import h11
 import uvicorn
@@ -42,6 +45,7 @@ from graphcuts_dp.server.service import (
 )
 from graphcuts_dp.server.settings import Binding
 
+requests = logging.getLogger("graphcuts_dp.requests")
 _FOLDER = Path(__file__).resolve().parent / "page"
 _PLACES = {"/": "login.html", "/analyst": "analyst.html", "/curator": "curator.html"}
 POLICY = (
@@ -176,6 +180,7 @@ class _Reply:
             await self._wait()
             self.started = True
             self._service.counts[str(message["status"])] += 1
+            self._log(message["status"])
             headers = {**_HEADERS, **(_SECURE if self._service.secure else {})}
             given = [(key, value) for key, value in message["headers"] if key != b"server"]
             given += [(key.encode(), value.encode()) for key, value in headers.items()]
@@ -192,6 +197,17 @@ class _Reply:
         raw = [(key.encode(), value.encode("latin-1")) for key, value in headers.items()]
         await self.send({"type": "http.response.start", "status": problem.status, "headers": raw})
         await self.send({"type": "http.response.body", "body": body})
+
+    def _log(self, status: int) -> None:
+        """Who asked for what; neither what was sent nor the answer, and no time but the tick's."""
+        facts = {
+            "method": self._scope["method"],
+            "path": quote(self._scope["path"][:_MOST_PATH]),  # no line of the client's own
+            "status": status,
+            "seconds": round(self._service.clock() - self.came, 3),
+            "person": self._scope.get("state", {}).get("person", "-"),
+        }
+        requests.info("%(method)s %(path)s %(status)s %(seconds)ss %(person)s", facts)
 
     async def _wait(self) -> None:
         if not self._scope["path"].startswith(_ON_TICKS):
@@ -282,6 +298,7 @@ def _page(name: str) -> Callable[[], Awaitable[FileResponse]]:
 
 
 _MOST_ERRORS = 10
+_MOST_PATH = 200
 
 
 def make_app(service: Service) -> FastAPI:
@@ -340,6 +357,17 @@ def _not_valid(problem: RequestValidationError) -> RefusedError:
     return RefusedError(422, detail, kind="value", errors=found)
 
 
+@final
+class _Lines(logging.Formatter):
+    """A line of the log as a JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts = record.args if isinstance(record.args, dict) else {"message": record.getMessage()}
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"time": time, "level": record.levelname.lower(), "log": record.name}
+        return json.dumps(line | facts)
+
+
 _CONNECTIONS = 500
 _FINISH_SECONDS = 30
 _HEADER_SECONDS = 15.0
@@ -395,7 +423,10 @@ def serve(service: Service, binding: Binding, told: Callable[[str], None]) -> No
     own = f"[{binding.host}]" if ":" in binding.host else binding.host
     kind = "http" if binding.certificate is None else "https"
     told(f"{kind}://{own}:{listening.getsockname()[1]}/")
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if binding.log_json:
+        logging.getLogger().handlers[0].setFormatter(_Lines())
+    requests.setLevel(logging.INFO)
     config = uvicorn.Config(
         make_app(service),
         host=binding.host,

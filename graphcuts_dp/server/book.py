@@ -33,10 +33,11 @@ from graphcuts_dp.ledger.file import explained
 from graphcuts_dp.ledger.ledger import Head
 
 APPLICATION = 0x67634253  # "gcBS"
-VERSION = 1
+VERSION = 2  # the log can be rotated
 
 _TABLES = {
-    "about": "(id INTEGER PRIMARY KEY CHECK (id = 1), salt BLOB NOT NULL)",
+    "about": "(id INTEGER PRIMARY KEY CHECK (id = 1), salt BLOB NOT NULL, "
+    "seq INTEGER NOT NULL, digest BLOB NOT NULL)",
     "people": "(name TEXT PRIMARY KEY, role TEXT NOT NULL, preapproved INTEGER NOT NULL, "
     "epsilon REAL, delta REAL NOT NULL, queries INTEGER, active INTEGER NOT NULL)",
     "tokens": "(id TEXT PRIMARY KEY, person TEXT NOT NULL REFERENCES people (name), "
@@ -48,14 +49,15 @@ _TABLES = {
     "grants": "(reader TEXT NOT NULL REFERENCES people (name), "
     "owner TEXT NOT NULL REFERENCES people (name), PRIMARY KEY (reader, owner))",
     "keys": "(person TEXT NOT NULL, name TEXT NOT NULL, request BLOB NOT NULL, response TEXT, "
-    "PRIMARY KEY (person, name))",
+    "made REAL NOT NULL, PRIMARY KEY (person, name))",
     "audit": "(seq INTEGER PRIMARY KEY, time TEXT NOT NULL, who TEXT NOT NULL, "
     "what TEXT NOT NULL, body TEXT NOT NULL, digest BLOB NOT NULL)",
 }
+# Lines may go that were rotated out of the book, and no others.
 _TRIGGERS = {
     f"audit_no_{event.lower()}": f"CREATE TRIGGER audit_no_{event.lower()} BEFORE {event} ON audit "
-    "BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END"
-    for event in ("UPDATE", "DELETE")
+    f"{when} BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END"
+    for event, when in (("UPDATE", ""), ("DELETE", "WHEN OLD.seq > (SELECT seq FROM about)"))
 }
 
 
@@ -102,8 +104,7 @@ class Changes:
         """Append a line to the audit log."""
         row = self.execute("SELECT seq, digest FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
         if row is None:
-            (salt,) = self.execute("SELECT salt FROM about").fetchone()
-            row = 0, first_digest(salt)
+            row = self.execute("SELECT seq, digest FROM about").fetchone()
         text = json.dumps(body, sort_keys=True, separators=(",", ":"))
         entry = LogLine(row[0] + 1, now(), who, what, text)
         values = (entry.seq, entry.time, who, what, text, digest_of_entry(row[1], entry))
@@ -147,7 +148,8 @@ class Book:
                     changes.execute(f"CREATE TABLE {name} {columns}")
                 for trigger in _TRIGGERS.values():
                     changes.execute(trigger)
-                changes.execute("INSERT INTO about VALUES (1, ?)", (secrets.token_bytes(32),))
+                salt = secrets.token_bytes(32)
+                changes.execute("INSERT INTO about VALUES (1, ?, 0, ?)", (salt, first_digest(salt)))
                 changes.execute(f"PRAGMA application_id = {APPLICATION}")
                 changes.execute(f"PRAGMA user_version = {VERSION}")
             elif (application, version) != (APPLICATION, VERSION):
@@ -192,6 +194,37 @@ class Book:
         """What the chain of the audit log starts with."""
         ((salt,),) = self.rows("SELECT salt FROM about")
         return bytes(salt)
+
+    @property
+    def log_start(self) -> Head:
+        """The last line of the audit log that was rotated out; line 0 before the first time."""
+        return Head(*self.rows("SELECT seq, digest FROM about")[0])
+
+    def rotate(self, head: Head, *, keys_before: float, by: str) -> None:
+        """Forget the lines of the audit log up to a head, and keys of requests that are old.
+
+        Whoever calls it has these lines on the disk. Later lines go on in the chain.
+
+        Args:
+            head: the last line to forget.
+            keys_before: keys that were made before this time, in seconds since 1970, go if their
+                answers were kept; their requests, if sent again, are new ones.
+            by: who, for the log.
+
+        Raises:
+            LedgerError: the log has no such line.
+        """
+        with self.writing() as changes:
+            values = (head.records, head.digest)
+            found = changes.execute("SELECT 1 FROM audit WHERE seq = ? AND digest = ?", values)
+            if found.fetchone() is None:
+                raise LedgerError("the audit log has no such line; it was rotated meanwhile")
+            changes.execute("UPDATE about SET seq = ?, digest = ?", values)
+            changes.execute("DELETE FROM audit WHERE seq <= ?", values[:1])
+            gone = changes.execute(
+                "DELETE FROM keys WHERE made < ? AND response IS NOT NULL", (keys_before,)
+            )
+            changes.log(by, "rotated", {"head": str(head), "keys": gone.rowcount})
 
     def close(self) -> None:
         """Give it back."""
@@ -250,12 +283,12 @@ def digest_of_entry(before: bytes, entry: LogLine) -> bytes:
 
 
 def verify(
-    salt: bytes, lines: Iterable[tuple[LogLine, bytes]], expected: Head | None = None
+    start: Head, lines: Iterable[tuple[LogLine, bytes]], expected: Head | None = None
 ) -> Head:
     """Compute the chain again.
 
     Args:
-        salt: what it starts with.
+        start: the line before the first one, see `first_digest`.
         lines: all lines in order, each with the digest that is kept beside it.
         expected: a head that was kept at some time; None if nobody did.
 
@@ -264,10 +297,17 @@ def verify(
 
     Raises:
         LedgerError: a line was changed, added, left out or moved; or the log does not go on from
-            the expected head.
+            the expected head, or begins after it.
     """
-    digest, number = first_digest(salt), 0
-    met = expected is None or (expected.records == 0 and expected.digest == digest)
+    digest, number = start.digest, start.records
+    if expected is not None and expected.records < number:
+        raise LedgerError(
+            f"the log begins after the kept head: verify the files of earlier lines first, up to "
+            f"line {number}"
+        )
+    if expected is not None and expected.records == number and expected != start:
+        raise LedgerError(f"line {number} of the audit log is not that of the kept head")
+    met = expected is None or expected == start
     for entry, kept in lines:
         digest = digest_of_entry(digest, entry)
         if entry.seq != number + 1 or kept != digest:
@@ -282,17 +322,19 @@ def verify(
     return Head(number, digest)
 
 
-def read_export(text: str) -> tuple[bytes, list[tuple[LogLine, bytes]]]:
-    """An exported log: JSON lines, first one with the salt.
+def read_export(text: str) -> tuple[Head, list[tuple[LogLine, bytes]]]:
+    """An exported log: JSON lines, the first of which tells after which line it begins.
 
     Raises:
         ParameterError: something else.
     """
     try:
         header, *lines = [json.loads(line) for line in text.splitlines() if line.strip()]
-        salt = bytes.fromhex(header["salt"])
-        return salt, [_line(values) for values in lines]
-    except (ValueError, LookupError, TypeError):
+        start = Head.parse(header["after"])
+        if not start.records and start.digest != first_digest(bytes.fromhex(header["salt"])):
+            raise ValueError("a first line of another log")
+        return start, [_line(values) for values in lines]
+    except (ValueError, LookupError, TypeError, AttributeError, ParameterError):
         raise ParameterError("that is no audit log as `serve access log` writes it") from None
 
 
@@ -301,9 +343,9 @@ def _line(values: dict[str, Any]) -> tuple[LogLine, bytes]:
     return entry, bytes.fromhex(values["digest"])
 
 
-def log_text(salt: bytes, lines: Iterable[tuple[LogLine, bytes]]) -> str:
-    """A log as JSON lines: first what its chain starts with, then each line."""
-    header = {"log": "graphcuts_dp server", "salt": salt.hex()}
+def log_text(salt: bytes, start: Head, lines: Iterable[tuple[LogLine, bytes]]) -> str:
+    """A log as JSON lines: first what its chain starts with, then each line after `start`."""
+    header = {"log": "graphcuts_dp server", "salt": salt.hex(), "after": str(start)}
     return "".join(
         json.dumps(each) + "\n" for each in [header, *(line_of(*each) for each in lines)]
     )

@@ -9,6 +9,7 @@ import hashlib
 import json
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -376,12 +377,12 @@ class Desk:
             request = next(iter(self.requests("id = ?", name)), None)
             if request is None:
                 approved = self._allowed(name, terms, uses).preapproved
-                state, time = APPROVED if approved else WAITING, now()
-                values = (name, person.name, json.dumps(terms, sort_keys=True), state, time)
+                state, asked_at = APPROVED if approved else WAITING, now()
+                values = (name, person.name, json.dumps(terms, sort_keys=True), state, asked_at)
                 changes.execute("INSERT INTO requests VALUES (?, ?, ?, ?, ?, NULL, NULL)", values)
                 asked_for = {"session": name, "terms": terms, "state": state}
                 changes.log(person.name, "request", asked_for)
-                request = Request(name, person.name, terms, state, time, None)
+                request = Request(name, person.name, terms, state, asked_at, None)
             elif request.terms != terms:
                 raise RefusedError(
                     409,
@@ -537,8 +538,8 @@ class Desk:
         note = {"session": name, "request": digest.hex(), "queries": len(asked.queries)}
         with self.book.writing() as changes:
             if key is not None:
-                values = (person.name, key, digest)
-                changes.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?, NULL)", values)
+                values = (person.name, key, digest, time.time())
+                changes.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?, NULL, ?)", values)
             changes.log(person.name, "ask", {**note, "new": preview.new})
         try:
             answers = session.ask_all(self._queries(asked.queries), unguaranteed=asked.unguaranteed)

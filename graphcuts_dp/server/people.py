@@ -14,7 +14,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.options import PRIVACY, check, option
-from graphcuts_dp.server.book import Book, Changes, LogLine, first_digest, now
+from graphcuts_dp.server.book import Book, Changes, LogLine, log_text, now
 
 CURATOR, ANALYST, MONITOR = ROLES = ("curator", "analyst", "monitor")
 LOGIN_SECONDS = 12 * 3600.0
@@ -275,11 +275,15 @@ class People:
         for row in rows:
             yield LogLine(*row[:5]), row[5]
 
+    def log_text(self) -> str:
+        """The audit log as JSON lines, see `book.log_text`."""
+        return log_text(self.book.salt, self.book.log_start, self.log_lines())
+
     @property
     def log_head(self) -> Head:
         """The latest line of the audit log and its digest."""
         rows = self.book.rows("SELECT seq, digest FROM audit ORDER BY seq DESC LIMIT 1")
-        return Head(*rows[0]) if rows else Head(0, first_digest(self.book.salt))
+        return Head(*rows[0]) if rows else self.book.log_start
 
 
 def _person(row: tuple[Any, ...]) -> Person:

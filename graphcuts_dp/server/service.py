@@ -194,6 +194,7 @@ async def anybody(request: Request, service: At) -> Login:
         given = request.headers.get("x-csrf-token", "")
         if not hmac.compare_digest(given.encode(), login.csrf.encode()):
             raise RefusedError(403, "the page must send its CSRF token", kind="csrf")
+    request.state.person = login.person.name  # for the log of requests
     _check_rate(service.rates.wait(login.person.name, service.clock()))
     return login
 

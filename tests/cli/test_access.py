@@ -26,6 +26,40 @@ def test_people_come_and_go(done, told):
     assert token not in shown + done("log")[0]
 
 
+def test_caps_above_the_budget_of_all_are_announced(done):
+    for words, told in (
+        (("ann", "--epsilon", "1"), False),
+        (("bob", "--epsilon", "1.5"), True),
+        (("cleo", "--epsilon", "0.5", "--delta", "1e-9"), True),
+        (("dan",), False),
+    ):
+        assert ("above the store's budget" in done("add", *words)[1]) == told
+
+
+def test_the_log_goes_to_a_file_and_on_in_the_same_chain(done, told, refused, tmp_path):
+    done("list")  # makes the book
+    assert "no line since" in refused("rotate", "--output", "a.jsonl")
+    done("add", "ann")
+    early = done("verify")[0].strip()
+    done("add", "bob")
+    first = told("rotate", "--output", "a.jsonl")
+    assert (first["lines"], first["head"][:2]) == (2, "2:")
+    done("add", "cleo")  # lines 3 and 4: that it was rotated, and this one
+    second = told("rotate", "--output", "b.jsonl")
+    assert (second["lines"], told("verify")["head"][:2]) == (2, "5:")
+    assert told("verify", "--file", "a.jsonl", "--expect-head", early)["head"] == first["head"]
+    words = ("verify", "--file", "b.jsonl", "--expect-head")
+    assert told(*words, first["head"])["head"] == second["head"]
+    assert "begins after the kept head" in refused(*words, early)
+    other = first["head"][:-1] + ("1" if first["head"][-1] == "0" else "0")
+    assert "not that of the kept head" in refused(*words, other)
+    assert "exists" in refused("rotate", "--output", "b.jsonl")
+    assert told("verify")["head"][:2] == "5:"  # and nothing was forgotten
+    lines = (tmp_path / "b.jsonl").read_text().splitlines()
+    (tmp_path / "c.jsonl").write_text("\n".join(lines).replace(first["head"], early))
+    assert "altered at line 2" in refused("verify", "--file", "c.jsonl")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

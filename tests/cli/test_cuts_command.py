@@ -85,3 +85,63 @@ def test_what_is_wrong_is_told_in_a_line(folder, words, told):
     (line,) = [line for line in err.splitlines() if line.startswith("error: ")]
     assert told in line
     assert not (folder / "parts.csv").exists()
+
+
+@pytest.fixture
+def release(folder):
+    graph = gc.Graph.of([("ann", "bob"), ("bob", "eve"), ("kim", "joe"), ("joe", "lee")])
+    made = gc.release_graph(graph, epsilon=5.0, seed=1)
+    made.save(folder / "made.edges")
+    return made
+
+
+def part(asked, *words):
+    return run_line("cuts", "made.edges", "parts.csv", "--partition", asked, *words)
+
+
+def test_a_release_is_partitioned_for_free(folder, release):
+    status, out, err = part("balanced:parts=3,confidence=0.9")
+    assert status == 0
+    assert "although the partition was chosen after looking" in out
+    assert "publish nothing of this" in err
+    made = gc.load(folder / "parts.csv")
+    assert [len(each) for each in made.parts] == [2, 2, 2]
+    asked = release.partition("balanced", parts=3, confidence=0.9)
+    assert (made.codes == asked.codes).all()
+    assert made.interval == pytest.approx(asked.interval)
+    status, out, _ = part("max-cut", "--force", "--json")
+    told = json.loads(out)
+    made = gc.load(folder / "parts.csv")
+    assert (status, told["value"], told["interval"]) == (0, made.value, list(made.interval))
+    assert told["files"] == ["parts.csv", "parts.csv.parts.npz", "parts.csv.json"]
+    status, out, _ = run_line("flows", "mail.csv", "parts.csv", "flows.csv", *RUN)
+    assert "Flows between groups: part" in out  # what it weighs can be bought, too
+
+
+@pytest.mark.parametrize(
+    ("asked", "words", "told"),
+    [
+        ("modularity", (), "unknown kind 'modularity'; choose one of max-cut"),
+        ("max-cut:parts=3", (), "parts is an option of kind 'balanced' and 'hierarchy'"),
+        ("balanced:size=3", (), "unknown option 'size' of 'balanced'"),
+        ("balanced:parts=7", (), "at most the number of vertices, 6"),
+        ("max-cut", ("--epsilon", "1"), "goes with --force alone"),
+        ("max-cut", ("--store", "mail.db"), "goes with --force alone"),
+        ("max-cut", ("--protect", "edges:at-most=3"), "goes with --force alone"),
+    ],
+)
+@pytest.mark.usefixtures("release")
+def test_what_is_wrong_with_a_partition_is_told_in_a_line(folder, asked, words, told):
+    status, out, err = part(asked, *words)
+    assert (status, out) == (2, "")
+    (line,) = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert told in line
+    assert not (folder / "parts.csv").exists()
+
+
+def test_another_result_is_no_release():
+    cut("--from", "ann", "--to", "lee", *RUN)
+    status, _, err = run_line("cuts", "parts.csv", "more.csv", "--partition", "max-cut")
+    assert (status, "is no release" in err) == (2, True)
+    status, _, err = run_line("cuts", "mail.csv", "more.csv", "--from", "ann")
+    assert (status, "give --epsilon, --from and --to; or --partition" in err) == (2, True)

@@ -47,6 +47,11 @@ PRODUCTS = {
         ["a partition of 12 vertices into 3 parts", "added up over all halvings"],
         ["out.csv"],
     ),
+    "partition": (
+        ("cuts", "released.csv", "out.csv", "--partition", "balanced:parts=3"),
+        ["a partition of 12 vertices into 3 parts, balanced", "chosen after looking"],
+        ["out.csv", "out.csv.parts.npz"],
+    ),
     "iterative construction": (
         ("release-iteratively", "in.edges", "out.csv", *READ, "--delta", "1e-6",
          *("--construction", "multiplicative-weights:rounds=2")),
@@ -83,10 +88,13 @@ def test_every_product_has_its_words_and_files_that_changed_are_told(
     product, done, told, refused, folder
 ):
     made, words, files = PRODUCTS[product]
+    if product == "partition":
+        done("release", "in.edges", "released.csv", *READ)
     out = next(word for word in made if word.startswith("out."))
     last = done(*made)[1].splitlines()[-1]
     assert last.startswith(f"note: May be published: {', '.join(files)}, {out}.json.")
-    assert "Keep to yourself: " + ("people.csv" if product == "distances" else "in.edges") in last
+    private = {"distances": "Keep to yourself: people.csv", "partition": "May be published"}
+    assert private.get(product, "Keep to yourself: in.edges") in last
     text, _ = done("inspect", f"{out}.json")
     expected = ("Epsilon: 2\n", f"Files: {', '.join(files)}: whole", f"\nMay be published: {out}")
     for part in (*words, *expected):

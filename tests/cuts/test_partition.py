@@ -7,7 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.cuts import LeastCut
-from graphcuts_dp.errors import FileFormatError, QueryError
+from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
 from tests.audits.cuts import pairs_of_four
 
 NAMES = ["ann", "bob", "eve, or so", "kim", "42"]
@@ -89,3 +89,15 @@ def test_that_only_an_end_was_cut_off_is_said_of_the_output_alone():
 def test_the_pairs_of_the_audit_are_those_that_a_cut_can_have():
     assert pairs_of_four(directed=False) == ((0, 1), (0, 2), (1, 2), (1, 3), (2, 3))
     assert pairs_of_four(directed=True) == ((0, 1), (0, 2), (1, 2), (1, 3), (2, 1), (2, 3))
+
+
+def test_a_cut_is_drawn_on_a_map():
+    graph = gc.Graph.of([("ann", "bob"), ("bob", "eve"), ("kim", "joe")])
+    made = gc.least_cut(graph, "ann", "kim", epsilon=5.0, seed=1)
+    figure = made.plot({"ann": (0.0, 1.0), "bob": (1.0, 2.0), "kim": (3.0, 1.0)})
+    (axes,) = figure.axes
+    assert sum(len(each.get_offsets()) for each in axes.collections) == 3
+    assert {text.get_text() for text in axes.texts} == {"ann", "bob", "kim"}
+    assert figure.get_suptitle().startswith("A cut between ann, kim (epsilon = 5")
+    with pytest.raises(GraphError, match="no vertex has a position"):
+        made.plot({"eva": (0.0, 0.0)})

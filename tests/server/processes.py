@@ -48,8 +48,8 @@ class Process:
         self.errors = (self.folder / "errors.txt").open("a")
         self.running = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         for text in self.running.stdout:
-            if found := re.search(r"token of the curator, shown this once: (\S+)", text):
-                self.tokens["curator"] = found[1]
+            if found := re.search(r"token of the curator: (\S+)", text):
+                self.tokens["curator"] = Path(found[1]).read_text().strip()
             if found := re.search(r"listening on (\S+):(\d+)/", text):
                 self.port = int(found[2])
                 return

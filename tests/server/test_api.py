@@ -284,7 +284,7 @@ def test_the_audit_log_over_http_is_the_chain(ann):
     told(ann.ask("ann", [(["v1"], None)]))
     page = ann.get("curator", "audit?after=2")
     assert [each["what"] for each in page["lines"]] == ["request", "ask", "answered"]
-    assert page["head"] == str(verify(ann.people.book.salt, ann.people.log_lines()))
+    assert page["head"] == str(verify(ann.people.book.log_start, ann.people.log_lines()))
     note = json.loads(page["lines"][1]["body"])
     assert set(note) == {"session", "request", "queries", "new"}
     spending = ann.get("curator", "spending")

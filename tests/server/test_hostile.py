@@ -17,7 +17,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger import uses
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.server.app import POLICY
+from graphcuts_dp.server.app import POLICY, _Lines, requests
 from graphcuts_dp.server.settings import Binding, Limits
 from graphcuts_dp.session import runner
 from graphcuts_dp.session.queries import EdgeCounter
@@ -78,6 +78,23 @@ def ann(tmp_path_factory):
         yield office
 
 
+def test_the_log_of_requests_tells_who_asked_what_and_no_contents(ann, caplog):
+    caplog.set_level(logging.INFO, requests.name)
+    ann.send("ann", "POST", ASK, {"queries": [{"S": ["nobody here"]}]})
+    ann.http.get("/v1/%0Agraph%20x?token=secret", headers={"Authorization": "Bearer nobody"})
+    ann.send("ann", "GET", "/v1/graph?" + "x" * 500)
+    told = [record.getMessage() for record in caplog.records if record.name == requests.name]
+    first, second, third = told[-3:]
+    assert re.fullmatch(r"POST /v1/sessions/ann.default/answers 4[0-9][0-9] [0-9.]+s ann", first)
+    assert re.fullmatch(r"GET /v1/%0Agraph%20x 404 [0-9.]+s -", second)
+    assert re.fullmatch(r"GET /v1/graph 200 [0-9.]+s ann", third)
+    (line,) = [_Lines().format(each) for each in caplog.records if each.getMessage() == second]
+    facts = json.loads(line)
+    assert (facts["path"], facts["status"], facts["person"]) == ("/v1/%0Agraph%20x", 404, "-")
+    assert facts["time"].endswith("+00:00")
+    assert "secret" not in line
+
+
 @pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
 def test_bodies_that_are_none_are_refused_and_cost_nothing(ann, body, caplog):
     caplog.set_level(logging.DEBUG)
@@ -87,7 +104,7 @@ def test_bodies_that_are_none_are_refused_and_cost_nothing(ann, body, caplog):
     told = ann.send("ann", "GET", "/v1/sessions/ann.default").json()
     assert (told["answers"], told["queries_left"]) == (0, 10)
     ours = [record for record in caplog.records if record.name.startswith("graphcuts_dp")]
-    assert ours == []
+    assert {(record.name, record.levelno) for record in ours} == {(requests.name, logging.INFO)}
     assert "Traceback" not in reply.text
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger.ledger import Head
-from graphcuts_dp.server.book import Book, log_text, read_export, serving, verify
+from graphcuts_dp.server.book import Book, read_export, serving, verify
 from graphcuts_dp.server.people import People, Person
 from graphcuts_dp.server.settings import Rates
 
@@ -114,7 +114,7 @@ def changed(people, statement, *values):
 
 
 def checked(people, expected=None):
-    return verify(people.book.salt, people.log_lines(), expected)
+    return verify(people.book.log_start, people.log_lines(), expected)
 
 
 def test_the_log_is_a_chain(people):
@@ -126,8 +126,8 @@ def test_the_log_is_a_chain(people):
     people.revoke("bob", by="console")
     for head in (empty, early, people.log_head):
         assert checked(people, head) == people.log_head
-    salt, lines = read_export(log_text(people.book.salt, people.log_lines()))
-    assert verify(salt, lines, early) == people.log_head
+    start, lines = read_export(people.log_text())
+    assert verify(start, lines, early) == people.log_head
 
 
 @pytest.mark.parametrize(
