@@ -153,6 +153,18 @@ CUTS = {
         ("graph", "worst cut, with", "by chance", "pairs, without", "pairs, with"),
         _groups,
     ),
+    "least_cuts": Cut(
+        "What cuts between two terminals weigh more than the least one at epsilon = 1: mean over "
+        "twelve generators with four pairs of terminals each, and in brackets the median, of "
+        "private least cuts and of the least cut of the noisy matrix; on how many generators the "
+        "former are not worse; and their worst mean over n/epsilon, which a theorem bounds by 1.",
+        ("graphs", "n", "private cut", "noisy matrix", "not worse on", "worst over n/epsilon"),
+        lambda cells, _: (
+            (*cells[:2], f"{cells[2]} ({cells[3]})", f"{cells[4]} ({cells[5]})", *cells[6:])
+            if len(cells) == 8 and cells[0] in {"weights", "no weights"}
+            else None
+        ),
+    ),
     "linear_sessions": Cut(
         "A million promised answers on ratings of two kinds of users and items, epsilon = 1 and "
         "delta = 1e-6: the error that is guaranteed, and the largest that was seen.",
