@@ -73,9 +73,8 @@ def main() -> None:
     line = [sys.executable, str(ROOT / "scripts" / "demo_server.py")]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
         try:
-            assert server.stdout is not None
             token, url = "", ""
-            for said in server.stdout:
+            for said in server.stdout or ():
                 if found := re.match(r"ann +(\S+)", said):
                     token = found.group(1)
                 if found := re.search(r"Open (\S+) ", said):
