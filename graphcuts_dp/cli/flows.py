@@ -279,6 +279,7 @@ def _facts(made: Flows) -> dict[str, Any]:
     names = ("total", *made.levels)
     return {
         "guarantee": str(made.guarantee),
+        "counts": made.noisy.map.counted,
         "noise": made.strategy.noise.distribution,
         "shares": {names[place]: float(share) for place, share in shares},
         "levels": {

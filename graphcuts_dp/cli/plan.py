@@ -5,19 +5,20 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast, get_args
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
 from graphcuts_dp.display import Card, short
 from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, largest_cut, noise_distribution
 from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, option, read_options
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
-from graphcuts_dp.planning.planner import Plan, least_epsilon
+from graphcuts_dp.planning.planner import Plan, RowTable, least_epsilon
 from graphcuts_dp.privacy.distributions import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PRIORS, PROTECTIONS, Protect
 from graphcuts_dp.tables.columns import Columns
@@ -96,6 +97,22 @@ def plan(
         "the public table of the groups, or none.",
         group=INPUT,
     ),
+    counting: str | None = option(
+        None,
+        help="With --groups: flows of rows, and what they count; see `flows`. Rows if periods are "
+        "named.",
+        choices=tuple(get_args(Counting)),
+        group=INPUT,
+    ),
+    periods: str | None = option(
+        None,
+        help="With --groups: the periods of rows, as 2026-01..2026-12.",
+        metavar="FROM..TO",
+        group=INPUT,
+    ),
+    by: str | None = option(
+        None, help="With --periods: levels of them, as year,month; see `flows`.", group=INPUT
+    ),
     target_error: float | None = option(
         None, help="Also show the epsilon that guarantees this error.", group=OUTPUT
     ),
@@ -137,6 +154,9 @@ def plan(
 
     Example: graphcuts-dp plan --n 5000 --epsilon 0.5,1,2 --set-sizes 50,100
 
+    Example: graphcuts-dp plan --n 200 --groups 5,50 --periods 2026-01..2026-12 --by month
+    --protect owner:at-most=20 --epsilon 1
+
     Example: graphcuts-dp plan --explain --epsilon 1 --protect vertex:degree-bound=50
 
     Example: graphcuts-dp plan --ask
@@ -166,7 +186,11 @@ def plan(
     ]
     if missing:
         raise ParameterError(f"a plan needs {' and '.join(missing)}, for example; or --ask")
-    epsilons, sides, protect = epsilon or [], n or [], protect or EDGE
+    epsilons, sides = epsilon or [], n or []
+    of_rows = {"counting": counting, "periods": periods, "by": by}
+    if protect is None:
+        single = counting in ("rows", "weight") or (counting is None and periods is not None)
+        protect = Protect.rows() if single else EDGE
     if explain:
         if len(epsilons) > 1:
             raise ParameterError("--explain takes one --epsilon")
@@ -184,7 +208,7 @@ def plan(
             rank=rank,
             directed=kind == "directed",
             protect=protect,
-            groups=None if groups is None else _groups(groups, sides),
+            groups=_flows(groups, sides, **of_rows),
             target_error=target_error,
         )
         for each in epsilons
@@ -193,7 +217,7 @@ def plan(
     documents = [made.to_dict() for made in plans]
     for made, document in zip(plans, documents, strict=True):
         told_of = f"epsilon = {made.setting.epsilon:g}"
-        if len(plans) > 1:
+        if len(plans) > 1 and made.table is None:
             parts.append(f"{told_of}. Advice: {made.advice}")
         if set_sizes:
             small = made.small_sets(*set_sizes)
@@ -225,6 +249,28 @@ def _beside(plans: Sequence[Plan]) -> Card:
             for row in errors[0]
             if row in shown
         ],
+    )
+
+
+def _flows(
+    groups: str | None,
+    sides: Sequence[int],
+    *,
+    counting: str | None,
+    periods: str | None,
+    by: str | None,
+) -> GroupTree | tuple[GroupTree, GroupTree] | RowTable | None:
+    """The flows to plan: of a graph, or of rows where an option speaks of these."""
+    given = None if groups is None else _groups(groups, sides)
+    if (counting, periods, by) == (None, None, None):
+        return given
+    if given is None:
+        raise ParameterError("--counting, --periods and --by are for flows: add --groups, as 5,50")
+    return RowTable(
+        groups=given,
+        counting=cast(Counting, counting or "rows"),
+        periods=periods,
+        by=None if by is None else by.split(","),
     )
 
 

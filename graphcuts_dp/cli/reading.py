@@ -11,10 +11,10 @@ from typing import Any, cast, final
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.errors import GraphCutsError, ParameterError
+from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.assemble import GivenVertices
 from graphcuts_dp.graph.edge_store import Merge
-from graphcuts_dp.graph.engine import Counting
 from graphcuts_dp.graph.files import FORMATS, describe_reading, ending_of, public_vertices_of
 from graphcuts_dp.graph.rows import (
     COUNTINGS,
@@ -233,12 +233,12 @@ class Reading:
             if protect is not None and owner:
                 each = " in each period" if protect.per_period else ""
                 note(
-                    f"Of each owner at most {protect.steps:,} {rows.what} count{each}; how much is "
+                    f"Of each owner at most {_amount(rows, protect)} count{each}; how much is "
                     "left out is not told: flows --contributions tells it, for a part of the "
                     "budget."
                 )
             if kind == "rows" and rows.counting == "weight" and protect is not None:
-                note(f"Of each row at most {protect.steps:,} units of weight count.")
+                note(f"Of each row at most {_amount(rows, protect)} count.")
             if isinstance(rows.space, VertexSet):
                 note("Both directions of a pair count together: --kind directed keeps them apart.")
             if rows.periods is not None:
@@ -246,7 +246,7 @@ class Reading:
             if grouping is not None and not self.bipartite:
                 note("Rows whose two ends are equal count, in cells of their own.")
             if rows.counting == "weight":
-                note(f"Weights come out in units of {rows.unit:g}.")
+                note("Amounts come out as they are typed in the file.")
             return rows, None if grouping is None else grouping.read(rows.space)
         graph = self.read(path, tell=note)
         groups, missing = None, []
@@ -303,6 +303,12 @@ class Reading:
         if len(parts) != 2:
             raise ParameterError("--vertices of a bipartite graph is LEFT,RIGHT")
         return _count_or_file(parts[0]), _count_or_file(parts[1])
+
+
+def _amount(rows: Rows, protect: Protect) -> str:
+    """What a bound of rows lets through, and of units what they are together."""
+    told = f"{protect.steps:,} {rows.what}"
+    return told if rows.unit == 1 else f"{told} of {rows.unit:g} ({protect.steps * rows.unit:,g})"
 
 
 def note(text: str) -> None:

@@ -31,6 +31,14 @@ from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.level_noise import Change, LevelNoise
 
 _Arrays = dict[str, npt.NDArray[Any]]
+STEPS = 1024  # of one row, pair or unit of weight, where they are counted in parts
+Counting = Literal["edges", "owners", "rows", "weight"]  # what a cell of rows tells
+_COUNTED: Mapping[Counting, str] = {
+    "edges": "pairs",
+    "owners": "owners",
+    "rows": "rows",
+    "weight": "amount",
+}
 Rounding = Literal["pairs", "none"]
 
 
@@ -88,6 +96,7 @@ class CellSums:
             `graph.bounded_cuts`, each for itself, and others are sums of these.
         rounding: of sums that are not whole: "pairs" if the weight of each pair was rounded down to
             steps, "none" if the table that is promised is itself counted in steps.
+        counting: of rows: what cells count, see `Rows`; None for a graph.
     """
 
     tree: CellTree
@@ -98,6 +107,7 @@ class CellSums:
     whole: bool
     degree_bound: int | None = None
     rounding: Rounding = "pairs"
+    counting: Counting | None = None
 
     def __post_init__(self) -> None:
         if self.tree.apart and 0 in self.places:
@@ -107,6 +117,13 @@ class CellSums:
     def ends(self) -> tuple[IntVector, IntVector]:
         """Codes (a, b) of each finest cell, shape (cells,) each; a <= b if pairs are unordered."""
         return self.tree.cells(self.places[-1])
+
+    @property
+    def counted(self) -> str:
+        """What the sums are of, in a word: "edges", "weight", or of rows "rows", "amount", ..."""
+        if self.counting is not None:
+            return _COUNTED[self.counting]
+        return "weight" if self.weighted else "edges"
 
     @property
     def pairs(self) -> IntVector:
@@ -235,6 +252,8 @@ class Measurement(Generic[K]):
             fields["columns"] = None if tree.one_set else tree.columns.to_dict()
             fields["periods"] = None if tree.periods is None else tree.periods.to_dict()
             kind = {"directed": tree.directed, "loops": tree.loops}
+            if plain["counting"] is None:
+                del plain["counting"]
             fields |= {**plain, "places": list(self.map.places), **kind}
             arrays |= {
                 f"codes {side}": each
@@ -295,6 +314,9 @@ def _cells(fields: Mapping[str, Any], codes: list[IntVector]) -> CellSums:
     rounding = fields["rounding"]
     if rounding not in get_args(Rounding):
         raise ValueError("no such rounding")
+    counting = fields.get("counting")
+    if counting not in (None, *_COUNTED):
+        raise ValueError("no such counting")
     return CellSums(
         tree=tree,
         places=places,
@@ -304,6 +326,7 @@ def _cells(fields: Mapping[str, Any], codes: list[IntVector]) -> CellSums:
         whole=bool(fields["whole"]),
         degree_bound=None if bound is None else int(bound),
         rounding=rounding,
+        counting=counting,
     )
 
 
@@ -482,6 +505,16 @@ def _capped(met: IntVector, bound: int, largest: int | None) -> IntVector:
         return np.where(met > 0, bound, 0)
     fewest = -(-bound // largest)  # so many reach the bound
     return np.where(met < fewest, met * largest, bound)
+
+
+def counts_once(counting: str) -> bool:
+    """Whether one owner changes a pair by at most one, whatever rows there are."""
+    return counting in ("edges", "owners")
+
+
+def counts_in_parts(counting: str, protection: Protect) -> bool:
+    """Whether a row can count for a part of one, as weights do, and rows that are scaled down."""
+    return counting == "weight" or (protection.kind == "owner" and counting != "edges")
 
 
 @final

@@ -26,14 +26,13 @@ from narwhals.exceptions import DuplicateError
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
+from graphcuts_dp.estimate.measurement import STEPS, Counting
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.pairs.periods import DATED
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.resources import memory_limit
 
-Counting = Literal["edges", "owners", "rows", "weight"]
 Span = Literal["day", "month", "quarter", "year"]
-STEPS = 1024  # of one row, pair or unit of weight
 MOST = 2**20  # rows, pairs or units of one owner
 _MOST_UNITS = 2**41  # of one row whose weight is not bounded: its steps are exact in 64-bit floats
 _LARGEST = 1.7976931348623157e308  # finite; NaN is above it, or compares as false, in every engine

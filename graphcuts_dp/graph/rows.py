@@ -19,13 +19,13 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import Reach
+from graphcuts_dp.estimate.measurement import STEPS, Counting, Reach, counts_once
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph import engine
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, kind_of_graph
 from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, numbered, numbered_labels
 from graphcuts_dp.graph.edge_store import EdgeParts
-from graphcuts_dp.graph.engine import STEPS, Cells, Counting, Engine, check_at_most
+from graphcuts_dp.graph.engine import Cells, Engine, check_at_most
 from graphcuts_dp.graph.files import (
     FORMATS,
     VertexSource,
@@ -38,12 +38,11 @@ from graphcuts_dp.graph.gathered import CodedText
 from graphcuts_dp.graph.sources import rows_of
 from graphcuts_dp.pairs.periods import Periods
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
-from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.guarantee import NO_PERIODS, Protect
 from graphcuts_dp.tables.columns import TAIL, Columns
 
 COUNTINGS: tuple[Counting, ...] = get_args(Counting)
 _UNIT_NAMES = {"edges": "pairs", "owners": "pairs", "rows": "rows", "weight": "units of weight"}
-NO_PERIODS = "a bound for each period needs rows with periods="
 Marks = npt.NDArray[np.uint64]
 VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
 _SPANS: dict[str, engine.Span] = {span: span for span in get_args(engine.Span)}
@@ -347,7 +346,7 @@ class Rows:
     @property
     def once(self) -> bool:
         """Public: whether one owner changes a pair by at most one, whatever rows there are."""
-        return self.counting in ("edges", "owners")
+        return counts_once(self.counting)
 
     @property
     def what(self) -> str:
@@ -408,7 +407,7 @@ class Rows:
         see `scaled_cells`, `kept_cells`, `clipped_cells`.
         """
         steps = protection.steps
-        self._check(protection)
+        protection.check_rows(self.counting, owned=self.owned, periods=self.periods is not None)
         check_at_most(steps)
         if self._source is None:
             return Cells.none()
@@ -477,27 +476,6 @@ class Rows:
         engine.check_rows(self._table, shape)
         return engine.contributions(self._table, shape)
 
-    def _check(self, protection: Protect) -> None:
-        """Refuse a promise that these rows cannot keep."""
-        kind = protection.kind
-        if kind == "owner" and not self.owned:
-            raise ParameterError("protect='owner' needs the column of the owners: owner=")
-        if kind == "rows" and self.counting not in ("rows", "weight"):
-            raise ParameterError(
-                f"protect='rows' is for rows or their weights, not {self.counting}"
-            )
-        if kind == "rows" and self.counting == "rows" and protection.steps > 1:
-            raise ParameterError("a row counts once: leave out at_most, which is for weights")
-        if kind == "edges" and self.counting != "edges":
-            raise ParameterError(
-                "protect='edges' hides whether a pair has any row: it is for counting='edges'; "
-                "for rows take protect='rows', or 'owner'"
-            )
-        if kind == "vertex":
-            raise ParameterError("protect='vertex' is for graphs: read the file with read_graph")
-        if protection.per_period and self.periods is None:
-            raise ParameterError(NO_PERIODS)
-
     def __repr__(self) -> str:
         sizes = " x ".join(str(len(side)) for side in sets_in(self.space))
         kind = ", directed" if isinstance(self.space, Arcs) else ""
@@ -516,12 +494,17 @@ class PairCounts:
     Attributes:
         found: the counts, in parts of a row or unit: `STEPS` of them.
         step: how many of these parts one step of the counting is: 1, or `STEPS` of whole numbers.
-        weighted: public: whether a pair can count more than 1.
+        counting: public: what it is that counts, as of `Rows`.
     """
 
     found: Cells
     step: int
-    weighted: bool
+    counting: Counting
+
+    @property
+    def weighted(self) -> bool:
+        """Public: whether a pair can count more than 1."""
+        return self.counting != "edges"
 
     @property
     def weight_cap(self) -> float | None:
@@ -576,7 +559,7 @@ def counted_rows(
     found = rows.cells(protection, whole=whole)
     if rows.periods is not None:
         found = replace(found, period=rows.periods.codes(by)[found.period])
-    return PairCounts(found, STEPS if whole else 1, rows.weighted)
+    return PairCounts(found, STEPS if whole else 1, rows.counting)
 
 
 def reach_of(data: PrivateData) -> Reach | None:

@@ -11,9 +11,8 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import CellSums, Measurement, Reach, cell_changes
+from graphcuts_dp.estimate.measurement import STEPS, CellSums, Measurement, Reach, cell_changes
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.engine import STEPS
 from graphcuts_dp.graph.grid import BoundedEdges, Grid, doubled_sums, ends_of, vertices_of
 from graphcuts_dp.graph.rows import PairCounts, PrivateData, Rows
 from graphcuts_dp.measure.statistics import draw
@@ -225,9 +224,12 @@ def changes_on(
     )
 
 
-def grid_of_rows(*, whole: bool) -> Grid:
-    """The steps that rows are counted in: whole ones, or parts of a row or unit of weight."""
-    return Grid(cap=None) if whole else Grid(1 / STEPS, STEPS, None)
+def grid_of_rows(*, whole: bool, unit: float = 1.0) -> Grid:
+    """The steps that rows are counted in: whole ones, or parts of a row or unit of weight.
+
+    The sensitivity is in steps, and so is all noise: the unit only says what a step weighs.
+    """
+    return Grid(unit, cap=None) if whole else Grid(unit / STEPS, STEPS, None)
 
 
 def measure_cells(
@@ -275,13 +277,15 @@ def measure_cells(
     """
     sums = sums_of_cells(graph, sides, cells, grid)
     changes = changes_on(grid, cells, protection, reach)
+    rows = isinstance(graph, PairCounts)
     kind = CellSums(
         tree=cells,
         places=places,
         weight_cap=graph.weight_cap,
         weighted=graph.weighted,
-        whole=whole or not graph.weighted,
-        rounding="none" if isinstance(graph, PairCounts) else "pairs",
+        whole=(whole or not graph.weighted) and (not rows or float(grid.unit).is_integer()),
+        rounding="none" if rows else "pairs",
+        counting=graph.counting if isinstance(graph, PairCounts) else None,
         degree_bound=protection.degree_bound,
     )
     counts = [np.minimum(sums[place], _LARGEST_SUM) for place in places]

@@ -8,7 +8,7 @@ from graphcuts_dp.planning.bounds import (
     plan_bounds,
     plan_degree_bounds,
 )
-from graphcuts_dp.planning.planner import Plan, PlanRow, plan
+from graphcuts_dp.planning.planner import Plan, PlanRow, RowTable, plan
 
 __all__ = [
     "BoundPlan",
@@ -17,6 +17,7 @@ __all__ = [
     "DegreeRow",
     "Plan",
     "PlanRow",
+    "RowTable",
     "plan",
     "plan_bounds",
     "plan_degree_bounds",

@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, final
@@ -13,7 +13,14 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import cell_changes
+from graphcuts_dp.estimate.measurement import (
+    STEPS,
+    Counting,
+    Reach,
+    cell_changes,
+    counts_in_parts,
+    counts_once,
+)
 from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows
 from graphcuts_dp.learn.bounds import (
     ArcsOn,
@@ -28,6 +35,7 @@ from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.options import is_number
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.periods import Periods
 from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
     FIXED,
@@ -41,8 +49,10 @@ from graphcuts_dp.planning.mechanisms import (
     mechanisms_for,
 )
 from graphcuts_dp.planning.synthetic import (
+    LeastCutForecast,
     SparseForecast,
     SyntheticForecast,
+    least_cut_forecast,
     sparse_forecast,
     synthetic_forecast,
 )
@@ -55,6 +65,7 @@ if TYPE_CHECKING:
 VACUOUS = "vacuous here"
 FLOWS = "flows"
 Groupings = GroupTree | tuple[GroupTree, GroupTree]
+_COUNTED = {"rows": "rows", "weight": "units of weight", "owners": "owners", "edges": "pairs"}
 LEGEND = """\
 MW, FK, MD: multiplicative-weights, frieze-kannan, mirror-descent with its norm. Cuts
 between disjoint sets: any k, which may depend on earlier answers; fixed k, chosen
@@ -78,6 +89,58 @@ Linear queries: errors for a largest coefficient of 1, of any such queries; othe
 off by so many times their largest one. Statistics need gaussian or laplace."""
 _ANNOUNCED = ("queries", "beta", "linear", "most_right", "most_spectral")
 _PRECISION = 1e-5  # relative, of an epsilon that is looked for
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class RowTable:
+    """A table of flows of rows that is to be planned: groups, periods, and what cells count.
+
+    Attributes:
+        groups: public groups of the vertices, as for `plan`.
+        counting: as of `Rows`: "rows", "weight" (errors are in units), "owners" or "edges".
+        periods: as for `Rows.read`, such as "2026-01..2026-12"; None for rows without.
+        by: as for `release_flows`: "month", or levels such as ["year", "month"].
+
+    Raises:
+        ParameterError: another counting, or levels and no periods, or none of these periods.
+
+    Examples:
+        >>> groups = gc.datasets.load_groups("karate")
+        >>> months = gc.planning.RowTable(groups=groups, periods="2026-01..2026-06")
+        >>> whom = gc.Protect.owner(at_most=20, per_period=True)
+        >>> made = gc.plan(34, epsilon=1.0, groups=months, protect=whom)
+        >>> [row.cuts for row in made.rows if row.method == "flows"]
+        ['cell', 'union', 'half']
+    """
+
+    groups: Groupings
+    counting: Counting = "rows"
+    periods: Periods | Sequence[str] | str | None = None
+    by: str | Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.counting not in _COUNTED:
+            listed = ", ".join(map(repr, _COUNTED))
+            raise ParameterError(f"unknown counting {self.counting!r:.40}; it is one of {listed}")
+        if self.periods is None and self.by is not None:
+            raise ParameterError("by= is for rows with periods: declare them by periods=")
+        self.tree  # noqa: B018  # refuses levels that there are not
+
+    @property
+    def tree(self) -> GroupTree | None:
+        """The periods, on their levels; None without."""
+        return None if self.periods is None else Periods.of(self.periods).tree(self.by)
+
+    @property
+    def told(self) -> str:
+        """What the lines of flows are for, in words."""
+        tree = self.tree
+        one = "" if tree is None else f" in one {tree.levels[-1]}"
+        return (
+            f"Flows of {_COUNTED[self.counting]}{one}, between groups of the finest level; typical "
+            "is the expected error."
+        )
 
 
 @final
@@ -112,12 +175,14 @@ class Plan(Tabled):
         rows: by guaranteed error.
         target_error: what `PlanRow.epsilon_needed` is for, in edges, or None.
         assumed: whether m is nobody's guess, but what is usual.
+        table: the table of rows that flows are of; None for those of a graph.
     """
 
     setting: Setting
     rows: tuple[PlanRow, ...]
     target_error: float | None
     assumed: bool = False
+    table: RowTable | None = None
 
     @property
     def best(self) -> PlanRow:
@@ -137,7 +202,12 @@ class Plan(Tabled):
 
     @property
     def shown(self) -> tuple[PlanRow, ...]:
-        """The rows of the printed table: without offline releases that learn nothing here."""
+        """The rows of the printed table: without offline releases that learn nothing here.
+
+        Of a table of rows those of its flows alone: the others are for a graph.
+        """
+        if self.table is not None:
+            return tuple(row for row in self.rows if row.method == FLOWS)
         return tuple(
             row
             for row in self.rows
@@ -158,6 +228,11 @@ class Plan(Tabled):
     def sparse(self) -> SparseForecast:
         """What `release_graph` with mechanism "sparse" will keep."""
         return sparse_forecast(self.setting)
+
+    @cached_property
+    def least_cut(self) -> LeastCutForecast | None:
+        """What `least_cut` between two vertices is worth; None of two sides."""
+        return None if isinstance(self.setting.n, tuple) else least_cut_forecast(self.setting)
 
     def small_sets(self, *sizes: int) -> dict[str, list[float]]:
         """Expected errors of cuts between two small disjoint sets by mechanism, and what they hold.
@@ -192,8 +267,9 @@ class Plan(Tabled):
         size = " x ".join(f"{side:,}" for side in sides)
         directed = " (directed)" if isinstance(s.n, ArcsOn) else ""
         guess = "assumed, since no edges are given" if self.assumed else "a public guess"
+        edges = "" if self.table is not None else f"m = {s.edges:,.0f} ({guess}), "
         told = (
-            f"n = {size}{directed}, m = {s.edges:,.0f} ({guess}), k = {work.queries:,}, "
+            f"n = {size}{directed}, {edges}k = {work.queries:,}, "
             f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {work.beta:g}"
         )
         if s.protect != EDGE:
@@ -211,6 +287,8 @@ class Plan(Tabled):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Lines below the table: what columns and names mean, and what to do."""
+        if self.table is not None:
+            return self.table.told, _OF_FLOWS.partition(".")[0] + "."
         told = [LEGEND]
         if any(row.method == FLOWS for row in self.rows):
             told.append(_OF_FLOWS)
@@ -222,6 +300,7 @@ class Plan(Tabled):
             told.append(_OF_VERTICES)
         else:
             told += [f"Synthetic graph: {self.synthetic}.", f"Sparse release: {self.sparse}."]
+            told += [] if self.least_cut is None else [f"Least cut of two: {self.least_cut}."]
         if any(math.isinf(row.guaranteed) for row in self.shown):
             told.append("Needs delta: give one far below 1/edges, for example a delta of 1e-6.")
         return (*told, f"Advice: {self.advice}")
@@ -277,12 +356,13 @@ class Plan(Tabled):
 
         Infinity becomes None, or "never" of an epsilon.
         """
-        s, work, synthetic = self.setting, self.setting.workload, None
+        s, work, synthetic, cut = self.setting, self.setting.workload, None, None
         if s.protect.kind != "vertex" and not work.linear:
             synthetic = {
                 name: "never" if value == math.inf else value
                 for name, value in asdict(self.synthetic).items()
             }
+            cut = None if self.least_cut is None else asdict(self.least_cut)
         return {
             "n": list(s.n) if isinstance(s.n, tuple) else shape_of(s.n)[0],
             "directed": isinstance(s.n, ArcsOn),
@@ -294,10 +374,12 @@ class Plan(Tabled):
             **s.protect.keywords,
             "protects": str(s.protect),
             "target_error": self.target_error,
+            **({} if self.table is None else {"flows": self.table.told}),
             "rows": [_row_dict(row) for row in self.rows],
             "best_method": self.best_method,
             "advice": self.advice,
             "synthetic_graph": synthetic,
+            "least_cut": cut,
         }
 
 
@@ -311,7 +393,7 @@ def plan(
     directed: bool = False,
     protect: str | Protect = EDGE,
     rank: int | None = None,
-    groups: Groupings | None = None,
+    groups: Groupings | RowTable | None = None,
     target_error: float | None = None,
 ) -> Plan:
     """Compare what all mechanisms would guarantee for a graph of this size. Reads no data.
@@ -331,7 +413,8 @@ def plan(
         rank: of any linear queries on a bipartite graph: a public guess of the rank of the matrix
             of ratings: how many kinds of users explain them. The row of norm "schatten" goes by it.
         groups: public groups of the vertices, a `Groups` or sizes alone (a pair of them for two
-            sides): rows for flows between them are added.
+            sides): rows for flows between them are added. Or a `RowTable`: flows of rows, perhaps
+            by periods, for whom `protect` names; errors are those within one period.
         target_error: also find the epsilon that guarantees this, in edges.
 
     Raises:
@@ -365,7 +448,7 @@ def plan(
 def plan_of(
     setting: Setting,
     *,
-    groups: Groupings | None = None,
+    groups: Groupings | RowTable | None = None,
     target_error: float | None = None,
     offline: bool = True,
     assumed: bool = False,
@@ -391,7 +474,13 @@ def plan_of(
     least = _least_trivial(setting)
     rows = [_row(each, setting, least, target_error) for each in listed]
     rows.sort(key=lambda row: row.guaranteed)
-    return Plan(setting=setting, rows=tuple(rows), target_error=target_error, assumed=assumed)
+    return Plan(
+        setting=setting,
+        rows=tuple(rows),
+        target_error=target_error,
+        assumed=assumed,
+        table=groups if isinstance(groups, RowTable) else None,
+    )
 
 
 def _row(
@@ -419,8 +508,10 @@ def _row(
     )
 
 
-def _flows(setting: Setting, groups: Groupings) -> list[PlannedMechanism]:
+def _flows(setting: Setting, given: Groupings | RowTable) -> list[PlannedMechanism]:
     """Cells, unions and halves of groups; they are no arbitrary cuts, so none is called vacuous."""
+    table = given if isinstance(given, RowTable) else None
+    groups = given.groups if isinstance(given, RowTable) else given
     pair = groups if isinstance(groups, tuple) else (groups, None)
     rows, columns = shape_of(setting.n)
     sizes = (rows, columns if isinstance(setting.n, tuple) else None)
@@ -429,10 +520,22 @@ def _flows(setting: Setting, groups: Groupings) -> list[PlannedMechanism]:
     if sizes != tuple(None if each is None else each.n for each in pair):
         raise ParameterError("the groups are of other numbers of vertices than the plan")
     try:
-        cells = CellTree(*pair, directed=isinstance(setting.n, ArcsOn))
+        cells = CellTree(
+            *pair,
+            directed=isinstance(setting.n, ArcsOn),
+            loops=table is not None and pair[1] is None,
+            periods=None if table is None else table.tree,
+        )
     except GraphError as problem:
         raise ParameterError(str(problem)) from None
-    changes, work = cell_changes(cells, setting.protect), setting.workload
+    protect, work, unit = setting.protect, setting.workload, 1.0
+    if table is None:
+        changes = cell_changes(cells, protect)
+    else:
+        protect.check_rows(table.counting, owned=True, periods=table.periods is not None)
+        steps = STEPS if counts_in_parts(table.counting, protect) else 1
+        reach, unit = Reach(counts_once(table.counting), tail=False), 1 / steps
+        changes = cell_changes(cells, protect, sensitivity=steps, capped=False, reach=reach)
 
     @cache
     def errors(epsilon: float) -> dict[str, tuple[float, float]]:
@@ -443,8 +546,8 @@ def _flows(setting: Setting, groups: Groupings) -> list[PlannedMechanism]:
         return PlannedMechanism(
             method=FLOWS,
             cuts=kind,
-            guaranteed=lambda at: errors(at.epsilon)[kind][0],
-            typical=lambda at: mean_absolute(errors(at.epsilon)[kind][1]),
+            guaranteed=lambda at: errors(at.epsilon)[kind][0] * unit,
+            typical=lambda at: mean_absolute(errors(at.epsilon)[kind][1]) * unit,
         )
 
     return [flow(kind) for kind in errors(setting.epsilon)]

@@ -50,7 +50,7 @@ class FlowPicture:
             groups it has, in order; empty if the level is the coarsest.
         symmetric: whether (a, b) and (b, a) are one cell.
         title: what is shown, with the guarantee.
-        unit: what the numbers count: "edges", or "weight".
+        unit: what the numbers are of: "edges", "weight", "rows", "owners", "pairs" or "amount".
         whole: whether what is counted is a whole number.
     """
 
@@ -94,7 +94,8 @@ def heat_map_figure(drawn: FlowPicture) -> Figure:
             _write_values(axes, drawn, shades, float(np.clip(cell * 18, 6.5, 10)))
         _name_groups(axes, drawn)
         bar = figure.colorbar(ScalarMappable(norm, _BLUES), ax=axes, fraction=0.045, pad=0.02)
-        bar.set_label(f"noisy number of {drawn.unit}" if drawn.unit != "weight" else "noisy weight")
+        sums = drawn.unit in ("weight", "amount")
+        bar.set_label(f"noisy {drawn.unit}" if sums else f"noisy number of {drawn.unit}")
         bar.outline.set_edgecolor("#808080")
         bar.outline.set_linewidth(0.5)
         axes.spines[:].set_visible(True)
@@ -326,7 +327,7 @@ class PeriodPicture:
         low: lower ends of intervals, all at once, likewise.
         high: upper ends.
         title: what is shown, with the guarantee.
-        unit: what the numbers count: "edges", or "weight".
+        unit: what the numbers are of: "edges", "weight", "rows", "owners", "pairs" or "amount".
         others: how many cells there are beside these.
     """
 

@@ -44,6 +44,7 @@ from graphcuts_dp.privacy.noise import SEEDED_WARNING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+NO_PERIODS = "a bound for each period needs rows with periods="
 PRIORS = (0.001, 0.01, 0.1, 0.5)
 
 
@@ -680,6 +681,33 @@ class Protect:
         if self.kind == "rows":
             return "1 row"
         return f"1 {self.kind}" + (" in one period" if self.per_period else "")
+
+    def check_rows(self, counting: str, *, owned: bool, periods: bool) -> None:
+        """Refuse what rows of a kind cannot keep. From public facts alone.
+
+        Args:
+            counting: what their cells count, see `Rows`.
+            owned: whether each row has an owner.
+            periods: whether they have periods.
+
+        Raises:
+            ParameterError: they cannot keep it.
+        """
+        if self.kind == "owner" and not owned:
+            raise ParameterError("protect='owner' needs the column of the owners: owner=")
+        if self.kind == "rows" and counting not in ("rows", "weight"):
+            raise ParameterError(f"protect='rows' is for rows or their weights, not {counting}")
+        if self.kind == "rows" and counting == "rows" and self.steps > 1:
+            raise ParameterError("a row counts once: leave out at_most, which is for weights")
+        if self.kind == "edges" and counting != "edges":
+            raise ParameterError(
+                "protect='edges' hides whether a pair has any row: it is for counting='edges'; "
+                "for rows take protect='rows', or 'owner'"
+            )
+        if self.kind == "vertex":
+            raise ParameterError("protect='vertex' is for graphs: read the file with read_graph")
+        if self.per_period and not periods:
+            raise ParameterError(NO_PERIODS)
 
     def per_step(self, epsilon: float | Fraction) -> Fraction:
         """What of a pure epsilon each step may cost, exactly.

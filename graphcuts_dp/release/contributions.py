@@ -12,7 +12,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.rows import NO_PERIODS, Rows, without_rows
+from graphcuts_dp.graph.rows import Rows, without_rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.statistics import (
     bound_candidates,
@@ -27,7 +27,12 @@ from graphcuts_dp.measure.statistics import (
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import public_vertices
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import (
+    NO_PERIODS,
+    PrivacyGuarantee,
+    Protect,
+    exact_epsilon,
+)
 from graphcuts_dp.release.job import Job, execute
 
 _LARGEST_NOISE = 1e9

@@ -21,6 +21,7 @@ from graphcuts_dp.estimate.measurement import (
     Degrees,
     Measurements,
     Total,
+    counts_in_parts,
 )
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, accuracy_warning, expected_error_note
 from graphcuts_dp.estimate.strategy import (
@@ -708,10 +709,9 @@ def flows_job(
     protect.per_step(exact)  # refuses what would leave too little
     if isinstance(empty, Rows):
         # Rows that are not scaled down lose nothing by whole steps.
-        scaled = protect.kind == "owner" and empty.counting != "edges"
-        whole = whole or not (scaled or empty.counting == "weight")
+        whole = whole or not counts_in_parts(empty.counting, protect)
         bound: Callable[[Any], Any] = partial(counted_rows, protection=protect, whole=whole, by=by)
-        grid = grid_of_rows(whole=whole)
+        grid = grid_of_rows(whole=whole, unit=empty.unit)
     else:
         bound = partial(bounded_graph, protection=protect)
         grid = grid_of_cells(

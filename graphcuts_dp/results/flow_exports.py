@@ -217,7 +217,7 @@ def _picture(
         breaks=(_breaks(flows.groups, names[0]), _breaks(flows.right_groups, names[1])),
         symmetric=flows.cells.symmetric,
         title=f"{title} ({promise_text(flows.guarantee)})",
-        unit="weight" if flows.noisy.map.weighted else "edges",
+        unit=flows.noisy.map.counted,
         whole=flows.noisy.map.whole,
     )
 
@@ -260,7 +260,7 @@ def _over_periods(
         low=low[order],
         high=high[order],
         title=f"{title} ({promise_text(flows.guarantee)})",
-        unit="weight" if flows.noisy.map.weighted else "edges",
+        unit=flows.noisy.map.counted,
         others=len(values) - len(order),
     )
 

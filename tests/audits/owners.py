@@ -16,10 +16,9 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.estimate.measurement import cell_changes
+from graphcuts_dp.estimate.measurement import Counting, cell_changes
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.engine import Counting
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import Held, bounded_graph, reach_of
 from graphcuts_dp.measure.cells import cell_tree, measure_cells, sums_of_cells

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 import graphcuts_dp as gc
+from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.engine import Counting
 from graphcuts_dp.graph.rows import Held
 from graphcuts_dp.pairs.vertices import Space
 

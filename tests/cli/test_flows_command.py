@@ -117,7 +117,10 @@ def test_rows_come_in_from_a_program(done, refused, monkeypatch, tmp_path):
     assert "leaves out at most" in piped(done, "flows", "-", *TABLE[2:])[0]
     for command, message in (
         (("flows", "-", *BASE[2:3], "new.csv", *PROMISE), "- is standard input, for rows"),
-        (("session", "start", "-", "--store", "x.db", *PROMISE, *OWNED), "name a file in place"),
+        (
+            ("session", "start", "-", "--queries", "9", "--store", "x.db", *PROMISE, *OWNED),
+            "name a file in place",
+        ),
         (("flows", "-", "staff.csv", "new.csv", *PROMISE, *OWNED, "--data", "x"), "read once"),
     ):
         assert message in piped(refused, *command)
@@ -252,8 +255,8 @@ def test_a_vertex_or_an_owner_is_protected(done, refused, tmp_path):
     assert "protect 1 vertex" in refused(*UNITS, "--store", "mail.db", "--force")
     unit = ("--counting", "weight", "--columns", "weight=cost", "--unit", "0.25", "--force")
     _, err = done(*OWNERS, *OWNED, *unit)
-    assert "Of each owner at most 4" in err
-    assert "in units of 0.25" in err
+    assert "Of each owner at most 4 units of weight of 0.25 (1) count" in err
+    assert "Amounts come out as they are typed" in err
     receipt = json.loads((tmp_path / "flows.csv.json").read_text())
     assert receipt["guarantee"]["protects"] == "1 owner"
 

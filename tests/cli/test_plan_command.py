@@ -7,6 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli.options import RENAMED
+from graphcuts_dp.estimate.strategy import equal_groups
 
 SIZES = ("--n", "5000", "--edges", "5e4", "--queries", "1e6")
 PROMISE = ("--epsilon", "1", "--delta", "1e-6")
@@ -132,3 +133,30 @@ def test_old_options_answer_with_the_new_one(call, command_line):
 def test_old_commands_answer_with_the_new_one(command_line, old, new):
     told = f"error: {old} is now: graphcuts-dp {new}\n"
     assert command_line(*old.split(), "--epsilon", "1") == (2, "", told)
+
+
+ROWS = ("--n", "40", "--groups", "2,8", "--epsilon", "1")
+
+
+def test_flows_of_rows_by_periods(done, told, refused):
+    months = ("--periods", "2026-01..2026-12", "--by", "quarter,month")
+    out, _ = done(*ROWS, *months)
+    lines = out.splitlines()
+    assert "m =" not in lines[0]
+    assert lines[0].endswith("protects 1 row")
+    assert "Flows of rows in one month" in out
+    assert "Advice" not in out
+    owned = told(*ROWS, *months, "--protect", "owner:at-most=9", "--counting", "weight")
+    assert owned["flows"].startswith("Flows of units of weight in one month")
+    table = gc.planning.RowTable(
+        groups=equal_groups(40, [2, 8]),
+        counting="weight",
+        periods="2026-01..2026-12",
+        by=["quarter", "month"],
+    )
+    made = gc.plan(40, epsilon=1.0, groups=table, protect=gc.Protect.owner(at_most=9))
+    assert owned == made.to_dict()
+    assert out.count("flows ") == len(made.shown)
+    assert "Advice" not in done(*ROWS[:-1], "1,2", *months)[0]
+    assert "add --groups" in refused(*ROWS[:2], *ROWS[4:], *months)
+    assert "--periods" in refused(*ROWS, "--by", "month")

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.estimate.measurement import STEPS
 from graphcuts_dp.graph import engine as under_test
 from graphcuts_dp.graph.engine import (
-    STEPS,
     Cells,
     Engine,
     Shape,

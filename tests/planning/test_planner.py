@@ -3,10 +3,12 @@
 import itertools
 import json
 import math
+import warnings
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -32,6 +34,7 @@ from graphcuts_dp.learn.bounds import (
 from graphcuts_dp.learn.median import all_graphs
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.planning.mechanisms import mechanisms_for
 from graphcuts_dp.planning.planner import VACUOUS, plan, plan_of
 from graphcuts_dp.session.terms import SessionTerms
@@ -564,3 +567,87 @@ def test_numbers_out_of_range_are_refused(wrong, message):
     with pytest.raises(ParameterError, match=message) as problem:
         plan(queries=gc.SessionWorkload(**asked), **named)
     assert "\n" not in str(problem.value)
+
+
+MONTHS = {"periods": "2026-01..2026-06"}
+
+
+@pytest.mark.parametrize(
+    ("table", "protect"),
+    [
+        ({}, gc.Protect.rows()),
+        ({}, gc.Protect.owner(at_most=20)),
+        ({"counting": "weight"}, gc.Protect.rows(at_most=30)),
+        ({"counting": "weight"} | MONTHS, gc.Protect.owner(at_most=7)),
+        ({"counting": "owners"} | MONTHS, gc.Protect.owner(at_most=9)),
+        ({"counting": "edges"} | MONTHS, gc.Protect.edges(at_most=2)),
+        (MONTHS | {"by": "month"}, gc.Protect.owner(at_most=6, per_period=True)),
+        (MONTHS | {"by": ["quarter", "month"]}, gc.Protect.rows()),
+    ],
+)
+@pytest.mark.parametrize("kind", ["undirected", "directed", "bipartite"])
+def test_flows_of_rows_are_planned_as_they_are_released(table, protect, kind):
+    """For the same public numbers: the errors of a table that was released of no row."""
+    delta, owned = 1e-6, protect.kind == "owner"
+    frame = {"who": ["x"] * owned, "a": [0] * owned, "b": [0] * owned, "when": ["x"] * owned}
+    columns = gc.Columns(source="a", target="b", owner="who" if owned else None)
+    if "periods" in table:
+        columns = replace(columns, period="when")
+    if table.get("counting") == "weight":
+        columns = replace(columns, weight="paid")
+    frame = pd.DataFrame({**frame, "paid": [1.0] * owned})[:0]
+    frame = frame.astype({"who": str, "a": int, "b": int, "when": str})
+    n, sizes = (40, 30) if kind == "bipartite" else 40, [2, 8]
+    how = {name: value for name, value in table.items() if name != "by"}
+    rows = gc.Rows.of(frame, columns=columns, vertices=n, kind=kind, **how)
+    sets = rows.space if kind == "bipartite" else (VertexSet(40),)
+    groups = tuple(
+        gc.Groups(
+            each,
+            {
+                f"level {i}": [str(v * k // len(each)) for v in range(len(each))]
+                for i, k in enumerate(sizes, 1)
+            },
+        )
+        for each in sets
+    )
+    groups = groups if kind == "bipartite" else groups[0]
+    words = {"epsilon": 2.0, "delta": delta, "protect": protect}
+    work = gc.FlowWorkload(expected_cell=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = gc.release_flows(rows, groups, by=table.get("by"), workload=work, **words)
+    expected = guaranteed_flows(made.cells, made.strategy, failure=0.05 / 7)
+    plans = gc.plan(
+        n,
+        queries=7,
+        directed=kind == "directed",
+        groups=gc.planning.RowTable(groups=groups, **table),
+        **words,
+    )
+    assert {row.cuts: row.guaranteed for row in plans.shown} == pytest.approx(
+        {name: error * made.noisy.unit for name, (error, _) in expected.items()}
+    )
+    assert {row.method for row in plans.shown} == {"flows"}
+    assert ("in one month" in str(plans)) is ("periods" in table)
+
+
+@pytest.mark.parametrize(
+    ("table", "protect", "message"),
+    [
+        ({"counting": "trips"}, "edges", "unknown counting"),
+        ({"by": "month"}, "rows", "declare them by periods="),
+        ({"periods": "2026-01..2026-03", "by": "day"}, "rows", "the periods are months"),
+        ({}, gc.Protect.owner(at_most=2, per_period=True), "rows with periods"),
+        ({}, "edges", "counting='edges'"),
+        ({"counting": "edges"}, "rows", "for rows or their weights"),
+        ({}, gc.Protect.vertex(degree_bound=3), "for graphs"),
+    ],
+)
+def test_tables_of_rows_that_cannot_be_planned(table, protect, message):
+    def planned():
+        groups = gc.planning.RowTable(groups=equal_groups(40, [2, 8]), **table)
+        return plan(40, epsilon=1.0, groups=groups, protect=protect)
+
+    with pytest.raises(ParameterError, match=message):
+        planned()

@@ -1,5 +1,6 @@
 """Tables of flows made of rows: trips by period, with and without owners, against plain sums."""
 
+import math
 from collections import Counter
 from itertools import product
 
@@ -94,6 +95,48 @@ def test_each_month_has_its_table_with_the_rows_that_stay_in_an_area(kind, count
     scale = 2.0 if counting == "weight" else 0.02
     assert max(map(abs, off)) < 16 * scale
     assert np.std(off) < 4 * scale
+
+
+@pytest.mark.parametrize(("unit", "whole"), [(0.01, False), (0.5, True), (4.0, True), (2.5, True)])
+def test_amounts_come_out_as_they_were_typed(unit, whole, tmp_path):
+    """Whole units are rounded down for each owner and pair, which loses less than one of each."""
+    frame = trips().assign(paid=lambda rows: rows["paid"] + 4.0)
+    columns = gc.Columns(source="from", target="to", owner="who", period="when", weight="paid")
+    declared = {"vertices": ZONES, "kind": "directed", "periods": "2026-01..2026-04"}
+    rows = gc.Rows.of(frame, columns=columns, counting="weight", unit=unit, **declared)
+    most = round(400 / unit)  # of an owner
+    work = gc.FlowWorkload(whole=whole)
+    protect = gc.Protect.owner(at_most=most)
+    flows = gc.release_flows(rows, GROUPS, protect=protect, workload=work, **NEARLY_NOTHING)
+    flows.save(tmp_path / "flows.csv")
+    loaded = gc.load(tmp_path / "flows.csv")
+    assert loaded.noisy.map.counted == "amount"
+    true, shown = counted(frame, counting="weight"), table(loaded)
+    assert table(flows) == shown
+    spread = 400 / NEARLY_NOTHING["epsilon"]
+    for key, value in shown.items():
+        lost = len(frame) * unit if whole else 1.0
+        assert -16 * spread - lost < value - true[key] < 16 * spread + 1e-6
+    one = flows.between("north", "south", period="2026-02")
+    assert one.deviation == pytest.approx(spread * math.sqrt(2), rel=0.3)
+    in_units = float(one.value / unit)
+    assert in_units.is_integer() is whole
+    assert one.interval[0] < one.value < one.interval[1]
+    assert flows.noisy.map.whole is (unit == 4.0)
+
+
+@pytest.mark.parametrize(
+    ("counting", "expected"),
+    [("rows", "number of rows"), ("owners", "number of owners"), ("weight", "noisy amount")],
+)
+def test_pictures_name_what_rows_count(counting, expected):
+    protect = gc.Protect.owner(at_most=3)
+    rows = rows_of(trips(), counting=counting, owner=True)
+    flows = gc.release_flows(rows, GROUPS, epsilon=5.0, protect=protect)
+    month = flows.plot(period="2026-01")
+    assert expected in month.axes[1].get_ylabel()
+    word = expected.split()[-1]
+    assert flows.plot(by="month")._supylabel.get_text() == f"{word}, noisy"
 
 
 def test_rows_within_a_zone_are_none_of_those_that_vanish():
