@@ -61,6 +61,20 @@ def _medians(rows: list[Sequence[str]]) -> list[Sequence[str]]:
     ]
 
 
+def _by_kind(rows: list[Sequence[str]]) -> list[Sequence[str]]:
+    found: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
+    for kind, epsilon, *values in rows:
+        found[kind, epsilon].append(tuple(map(float, values)))
+    made = []
+    for (kind, epsilon), each in found.items():
+        release, noisy, interval, proven = zip(*each, strict=True)
+        worst = min if kind in ("max-cut", "clusters") else max
+        both = [f"{statistics.median(part):.2f} ({worst(part):.2f})" for part in (release, noisy)]
+        others = [f"{statistics.median(part):.2f}" for part in (interval, proven)]
+        made.append((f"{kind}, at {epsilon}", *both, *others))
+    return made
+
+
 FOLDS: tuple[Callable[[Sequence[float]], float], ...] = (statistics.median, max)
 
 
@@ -153,6 +167,18 @@ CUTS = {
         ("graph", "worst cut, with", "by chance", "pairs, without", "pairs, with"),
         _groups,
     ),
+    "least_cuts": Cut(
+        "What cuts between two terminals weigh more than the least one at epsilon = 1: mean over "
+        "twelve generators with four pairs of terminals each, and in brackets the median, of "
+        "private least cuts and of the least cut of the noisy matrix; on how many generators the "
+        "former are not worse; and their worst mean over n/epsilon, which a theorem bounds by 1.",
+        ("graphs", "n", "private cut", "noisy matrix", "not worse on", "worst over n/epsilon"),
+        lambda cells, _: (
+            (*cells[:2], f"{cells[2]} ({cells[3]})", f"{cells[4]} ({cells[5]})", *cells[6:])
+            if len(cells) == 8 and cells[0] in {"weights", "no weights"}
+            else None
+        ),
+    ),
     "linear_sessions": Cut(
         "A million promised answers on ratings of two kinds of users and items, epsilon = 1 and "
         "delta = 1e-6: the error that is guaranteed, and the largest that was seen.",
@@ -177,6 +203,31 @@ CUTS = {
             if len(cells) > 8 and cells[1] in {"200", "2,000"} and "as JT12" not in cells[4]
             else None
         ),
+    ),
+    "people": Cut(
+        "Counts of edges of the flights at epsilon = 1. *Half* is one cut between random halves, "
+        "asked alone; *cells* are all sums between five regions at once. Bias is what the bound "
+        "leaves out, which can be shown because the truth is known here.",
+        ("protects", "half: bias", "half: noise", "cells: bias", "cells: noise"),
+        lambda cells, _: (
+            (cells[0], cells[1], cells[2], cells[4], cells[5])
+            if len(cells) > 6 and _numbers(cells)
+            else None
+        ),
+    ),
+    "partitions": Cut(
+        "Seven graphs, five releases of each: the value in the true graph of the partition found "
+        "in a release, over the best one that is known; the median of the graphs, and in brackets "
+        "the worst graph. *Noisy*: found in the noisy matrix by the same search. *Half interval* "
+        "and *proven* (by how much it may be worse than the best) are divided by the best value, "
+        "too. No interval was wrong in 200 releases of each of four other graphs.",
+        ("kind, at epsilon", "release", "noisy", "half interval", "proven"),
+        lambda cells, _: (
+            (cells[1], cells[2], cells[4], cells[6], cells[8], cells[9])
+            if len(cells) == 10 and _numbers(cells)
+            else None
+        ),
+        _by_kind,
     ),
     "planted": Cut(
         "50 releases of each kind. The signal of the smallest block is given as a multiple of the "

@@ -7,6 +7,7 @@ by itself. `least_cut` has the proof.
 
 import math
 from collections.abc import Iterable, Sequence
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import partial
 
@@ -26,7 +27,7 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import Protect
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
+from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace, wide_context
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.measuring import promise
 from graphcuts_dp.resources import Progress, silent
@@ -34,6 +35,8 @@ from graphcuts_dp.resources import Progress, silent
 Terminal = Label | Iterable[Label]
 _FAILURE = 0.05
 _FINEST, _COARSEST = 12, 3  # binary digits of a weight below what is hidden
+_DIGITS = 60  # of rates and losses, of which these binary ones are kept:
+_RATE_BITS, _LOSS_BITS = 80, 100
 _FLOW_BITS = 29  # about as much noise in all still flows fast
 
 
@@ -57,7 +60,8 @@ def least_cut(
             the arcs that leave the part of the first terminal count, and there are two terminals.
         terminals: two or more: each a label, or a list of labels that stay together. Public.
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
-            Of k terminals each of the ceil(log2 k) halvings has an equal part.
+            Of k terminals there are ceil(log2 k) halvings, each with more than an equal part of it:
+            a pair pays for being parted once.
         protect: whom the promise is for: "edges", or a `Protect`. Where k edges may change
             together, each has a k-th of epsilon. It cannot hide a vertex.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
@@ -95,8 +99,7 @@ def least_cut(
     pair of terminals of two ends costs the same in all sets. L = epsilon/c would not do: two free
     vertices joined by w alone are parted with probability e^(-2 L w)/4, as w grows.
     Of k changes together each has epsilon/k. Of more terminals each halving is such a cut, of
-    disjoint parts at once, which became public before; a pair is within one of them at most. So
-    each is epsilon/ceil(log2 k)-DP, and they add up (DR14 Theorem 3.16).
+    disjoint parts at once that became public before; `loss_of_cuts` says what they cost together.
     Weights are rounded down to a grid that c is a multiple of, which moves no two of them further
     apart, and those above 2^52/n steps are cut to that.
 
@@ -146,8 +149,9 @@ def cut_job(
     halvings = math.ceil(math.log2(len(ends)))
     each = whom.per_step(epsilon)
     grid = grid_of_cuts(graph, each / halvings)
-    rate = rate_of_cuts(each / halvings, grid.sensitivity)
-    cost = whom.cost(Cost.of_pure(2 * grid.sensitivity * rate * halvings), epsilon=epsilon)
+    rate = rate_of_cuts(each, grid.sensitivity, halvings)
+    spent = loss_of_cuts(rate, grid.sensitivity, halvings)
+    cost = whom.cost(Cost.of_pure(spent), epsilon=epsilon)
     excess = halvings * least_cut_excess(graph.n, rate, unit=grid.unit, beta=_FAILURE / halvings)
     labels = graph.labels
     named = tuple(tuple(labels[row] for row in rows.tolist()) for rows in ends)
@@ -174,9 +178,51 @@ def cut_job(
     )
 
 
-def rate_of_cuts(epsilon: Fraction, change: int) -> Fraction:
-    """L: of noise that hides a change of one weight by so many steps; `least_cut` has the proof."""
-    return epsilon / (2 * change)
+def rate_of_cuts(epsilon: Fraction, change: int, halvings: int = 1) -> Fraction:
+    """L: of noise by which cuts lose at most epsilon by one change of so many steps.
+
+    What `loss_of_cuts` says, solved for the rate, and rounded to a lower one.
+    """
+    if halvings == 1:
+        return epsilon / (2 * change)
+    with localcontext(wide_context(_DIGITS)):
+        share = Decimal(epsilon.numerator) / epsilon.denominator / halvings
+        least = int(((share.exp() + 1) / 2).ln() * 2**_RATE_BITS) - 1
+    return min(epsilon / 2, Fraction(least, 2**_RATE_BITS)) / change
+
+
+def loss_of_cuts(rate: Fraction, change: int, halvings: int = 1) -> Fraction:
+    """What halvings with noise of this rate lose together by one change of so many steps.
+
+    One cut loses 2 L c where its output parts the pair and the weight grows, and nothing where it
+    parts it and the weight falls, or does not and the weight grows: see `least_cut`. What is left:
+    u and v are on one side, and the weight falls from w' = w + c to w. Then at most ln(2e^(Lc)-1)
+    is lost, which is less.
+    Proof: let all other noise be fixed, and both be in P. P is the least set within all others if
+    and only if it is that among the sets with u and v, which neither w nor their noise changes, and
+    x = D(v) >= a - w, y = D(u) >= b - w, x + y >= m: it is better than the sets with u alone, v
+    alone, neither. These are whole numbers with a + b <= m + 1, since the least cost of sets with u
+    alone and with v alone, without w, add up to at least that of both and of neither (a least value
+    of a submodular function over other vertices is submodular). Write a, b for a - w, b - w. What
+    w' has besides are (i) points with a - c <= x < a, for which y >= m - x is enough, as m - x >=
+    b, and (ii) likewise of y; none is in both. The line x = a - i of (i) has probability p(a - i)
+    P(y >= m - a + i). The line x = a + k, k >= 0, of w has one of at least e^(-L (i + k)) times
+    that: p(x + 1) >= e^-L p(x), and there y may be as small or smaller. The sum over k bounds line
+    i by (1 - e^-L) e^(L i) times the probability with w; that over i = 1 .. c is e^(Lc) - 1, and as
+    much for (ii). If both are outside P, the same holds of -D, with ties that make a + b <= m. If
+    one is a terminal, one noise has to pass a - w: at most e^(Lc). Each of these bounds is met to
+    rounding on graphs of four vertices: `tests/audits/cuts.py`.
+
+    So if the weight grows, a pair loses 2 L c once, when it is parted, and nothing before or after;
+    if it falls, ln(2e^(Lc)-1) in each halving until then. The larger of both is lost at most.
+    """
+    moved = rate * change
+    if halvings == 1:
+        return 2 * moved
+    with localcontext(wide_context(_DIGITS)):
+        once = (2 * (Decimal(moved.numerator) / moved.denominator).exp() - 1).ln()
+        most = int(once * 2**_LOSS_BITS) + 1
+    return max(2 * moved, halvings * Fraction(most, 2**_LOSS_BITS))
 
 
 def _forecast(excess: float, *, several: bool) -> str:
@@ -248,7 +294,7 @@ def measure_cut(
         source: where the noise comes from.
         progress: called with the fraction done.
 
-    Guarantee: each halving is (2 L c)-DP for one change by c steps, see `least_cut`.
+    Guarantee: for one change by c steps `loss_of_cuts` of the rate, in all.
     """
     n = graph.shape[0]
     steps = grid.edge_steps(graph)

@@ -49,8 +49,10 @@ from graphcuts_dp.planning.mechanisms import (
     mechanisms_for,
 )
 from graphcuts_dp.planning.synthetic import (
+    LeastCutForecast,
     SparseForecast,
     SyntheticForecast,
+    least_cut_forecast,
     sparse_forecast,
     synthetic_forecast,
 )
@@ -227,6 +229,11 @@ class Plan(Tabled):
         """What `release_graph` with mechanism "sparse" will keep."""
         return sparse_forecast(self.setting)
 
+    @cached_property
+    def least_cut(self) -> LeastCutForecast | None:
+        """What `least_cut` between two vertices is worth; None of two sides."""
+        return None if isinstance(self.setting.n, tuple) else least_cut_forecast(self.setting)
+
     def small_sets(self, *sizes: int) -> dict[str, list[float]]:
         """Expected errors of cuts between two small disjoint sets by mechanism, and what they hold.
 
@@ -293,6 +300,7 @@ class Plan(Tabled):
             told.append(_OF_VERTICES)
         else:
             told += [f"Synthetic graph: {self.synthetic}.", f"Sparse release: {self.sparse}."]
+            told += [] if self.least_cut is None else [f"Least cut of two: {self.least_cut}."]
         if any(math.isinf(row.guaranteed) for row in self.shown):
             told.append("Needs delta: give one far below 1/edges, for example a delta of 1e-6.")
         return (*told, f"Advice: {self.advice}")
@@ -348,12 +356,13 @@ class Plan(Tabled):
 
         Infinity becomes None, or "never" of an epsilon.
         """
-        s, work, synthetic = self.setting, self.setting.workload, None
+        s, work, synthetic, cut = self.setting, self.setting.workload, None, None
         if s.protect.kind != "vertex" and not work.linear:
             synthetic = {
                 name: "never" if value == math.inf else value
                 for name, value in asdict(self.synthetic).items()
             }
+            cut = None if self.least_cut is None else asdict(self.least_cut)
         return {
             "n": list(s.n) if isinstance(s.n, tuple) else shape_of(s.n)[0],
             "directed": isinstance(s.n, ArcsOn),
@@ -370,6 +379,7 @@ class Plan(Tabled):
             "best_method": self.best_method,
             "advice": self.advice,
             "synthetic_graph": synthetic,
+            "least_cut": cut,
         }
 
 

@@ -238,6 +238,9 @@ class Partition(Displayed):
         low, high = (short(end) for end in self.interval)
         return f"{self.kind}: {short(self.value)} in [{low}, {high}]"
 
+    def _picture(self) -> "Figure":
+        return self.plot()
+
     def __str__(self) -> str:
         least, most = (short(end) for end in self.optimum)
         mark = "" if self.guarantee.is_private else f" [{SEEDED_WARNING}]"

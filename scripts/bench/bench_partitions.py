@@ -93,8 +93,8 @@ def valued(kind: str, weights: Any, found: Any, resolution: float) -> float:
 def quality(quick: bool) -> None:
     """Print the first table."""
     table = Table(
-        "graph:<31 kind:<19 epsilon:<8 true:>6.3f release:>8.3f worst:>7.3f noisy:>7.3f "
-        "worst:>7.3f interval:>9.2f proven:>8.2f"
+        "graph:<31 kind:<19 epsilon:<8 true:>6.3f release:>9.3f worst:>9.3f noisy:>9.3f "
+        "worst:>9.3f interval:>10.2f proven:>9.2f"
     )
     for name, make in GRAPHS.items():
         graph = make()

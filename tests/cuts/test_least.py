@@ -9,11 +9,17 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.cuts import least
-from graphcuts_dp.cuts.least import cut_job, grid_of_cuts, least_cut, rate_of_cuts
+from graphcuts_dp.cuts.least import (
+    cut_job,
+    grid_of_cuts,
+    least_cut,
+    loss_of_cuts,
+    rate_of_cuts,
+)
 from graphcuts_dp.cuts.network import MOST_TOTAL
 from graphcuts_dp.errors import BudgetError, GraphError, ParameterError, QueryError
 from graphcuts_dp.learn.bounds import least_cut_excess
-from tests.audits.cuts import FREE, cut_law, pairs_of_four
+from tests.audits.cuts import FREE, cut_law, pairs_of_four, several_law
 from tests.audits.rows_in_memory import rows_in_memory
 
 CLUB = gc.datasets.load("karate")
@@ -93,6 +99,23 @@ def test_the_law_is_the_one_that_is_audited(epsilon):
     assert ((counts - expected) ** 2 / expected).sum() < 31  # p = 8e-7 of three degrees
 
 
+def test_the_law_of_several_is_the_one_that_is_audited():
+    """By a chi-square of the 16 places of two vertices beside four terminals."""
+    of_u, of_v, copies = (0, 1, 1, 0), (1, 0, 0, 1), 40_000
+    first = 4 + 2 * np.arange(copies)
+    ends = [(np.full(copies, t), first) for t in np.flatnonzero(of_u)]
+    ends += [(np.full(copies, t), first + 1) for t in np.flatnonzero(of_v)]
+    ends += [(first, first + 1)]
+    rows, columns = (np.concatenate(side) for side in zip(*ends, strict=True))
+    made = least_cut(
+        gc.Graph(rows, columns, vertices=4 + 2 * copies), 0, 1, 2, 3, epsilon=2.0, seed=6
+    )
+    counts = np.bincount(made.codes[4:].reshape(copies, 2) @ [4, 1], minlength=16)
+    rate = float(rate_of_cuts(Fraction(2), 1, 2))
+    expected = copies * several_law(of_u, of_v, 1, rate).ravel()
+    assert ((counts - expected) ** 2 / expected).sum() < 59  # p = 4e-7 of 15 degrees
+
+
 def test_each_halving_cuts_the_parts_that_the_last_one_left(noise):
     """A path of 9 vertices with five terminals, without noise, or with so much that it decides."""
     graph = gc.Graph(range(8), range(1, 9), vertices=9)
@@ -147,9 +170,33 @@ def test_the_rate_is_epsilon_by_twice_what_changes(
         made = least_cut(graph, *terminals, epsilon=1.5, protect=protect)
         grid = grid_of_cuts(graph, Fraction(3, 2) / k / halvings)
         assert grid.sensitivity * grid.unit >= change > (grid.sensitivity - 1) * grid.unit
-        assert rates == [Fraction(3, 2) / (2 * k * grid.sensitivity * halvings)] * halvings
+        (rate,) = set(rates)
+        assert len(rates) == halvings
+        assert rate == rate_of_cuts(Fraction(3, 2) / k, grid.sensitivity, halvings)
+        if halvings == 1:
+            assert rate == Fraction(3, 2) / (2 * k * grid.sensitivity)
         assert made.guarantee.epsilon == pytest.approx(1.5, rel=1e-5)
         assert made.guarantee.epsilon <= 1.5
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10**6), Fraction(1, 3), Fraction(3), Fraction(50)])
+@pytest.mark.parametrize("change", [1, 1280])
+def test_halvings_lose_no_more_than_epsilon_and_hardly_less(epsilon, change):
+    """A pair that is parted pays for it once; one that never is pays in each halving."""
+    equal = epsilon / (2 * change)
+    assert rate_of_cuts(epsilon, change) == equal
+    assert loss_of_cuts(equal, change) == epsilon
+    last = equal
+    for halvings in range(2, 12):
+        rate = rate_of_cuts(epsilon, change, halvings)
+        assert equal / halvings < rate <= last
+        last = rate
+        moved = float(rate * change)
+        both = 2 * moved, halvings * math.log1p(2 * math.expm1(moved))
+        lost = loss_of_cuts(rate, change, halvings)
+        assert float(lost) == pytest.approx(max(both), rel=1e-12)
+        assert (1 - Fraction(1, 10**12)) * epsilon < lost <= epsilon
+        assert loss_of_cuts(rate * Fraction(1001, 1000), change, halvings) > epsilon
 
 
 def test_grids_get_coarser_where_there_is_more_noise():

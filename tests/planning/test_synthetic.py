@@ -115,3 +115,24 @@ def test_a_release_keeps_what_was_forecast():
     assert kept.threshold * kept.unit == pytest.approx(plan.sparse.threshold, rel=0.25)
     errors = np.abs(release.degrees.values[0] - graph.adjacency.sum(axis=1))
     assert errors.mean() < 1.5 * plan.sparse.degree_error
+
+
+# Least cuts
+
+
+@pytest.mark.parametrize(("protect", "k"), [("edges", 1), ("edges:4", 4)])
+def test_what_a_plan_says_of_least_cuts_is_what_the_cut_says(protect, k):
+    graph = gc.Graph([0], [1], vertices=300)
+    plan = gc.plan(300, epsilon=2.0, protect=protect)
+    cut = gc.least_cut(graph, 0, 1, epsilon=2.0, protect=protect)
+    assert plan.least_cut.bound == pytest.approx(cut.excess, rel=1e-9)
+    assert plan.least_cut.mean == pytest.approx(300 / (2 * math.sinh(1 / k)))
+    assert plan.least_cut.mean < plan.least_cut.bound < 2 * plan.least_cut.mean
+    assert f"\nLeast cut of two: {plan.least_cut}.\n" in str(plan)
+    assert plan.to_dict()["least_cut"]["bound"] == plan.least_cut.bound
+
+
+def test_a_plan_says_nothing_of_least_cuts_where_there_are_none():
+    assert gc.plan((20, 30), epsilon=1.0).to_dict()["least_cut"] is None
+    vertex = gc.plan(20, epsilon=1.0, protect=gc.Protect.vertex(degree_bound=3))
+    assert vertex.to_dict()["least_cut"] is None

@@ -22,7 +22,7 @@ papers = importlib.import_module("papers")
 
 PAPERS = papers.papers()
 ROWS = [row for paper in PAPERS for row in paper.rows]
-KEYS = ("GRU12", "DR14", "JT12", "HR12", "Nik17", "AN06", "Nikiforov 2009")
+KEYS = ("GRU12", "DR14", "JT12", "HR12", "Nik17", "AN06", "Nikiforov 2009", "DMN23")
 
 
 def test_the_page_is_what_the_tables_say():
