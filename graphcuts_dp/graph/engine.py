@@ -20,7 +20,7 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import STEPS
 from graphcuts_dp.graph.engine_tables import (
     VIEW,
-    Reading,
+    ReadTable,
     Shape,
     collected,
     in_a_line,
@@ -262,7 +262,7 @@ def check_at_most(at_most: Any) -> None:
         raise ParameterError(f"at_most must be a whole number from 1 to {MOST:,}")
 
 
-def _parts(reading: Reading, most_units: int) -> nw.LazyFrame[Any]:
+def _parts(reading: ReadTable, most_units: int) -> nw.LazyFrame[Any]:
     """Owner, cell and amount: rows, distinct pairs, or steps of weight."""
     shape = reading.shape
     if shape.owner is None:
@@ -275,7 +275,7 @@ def _parts(reading: Reading, most_units: int) -> nw.LazyFrame[Any]:
     return rows
 
 
-def _who_and_where(reading: Reading) -> tuple[str, ...]:
+def _who_and_where(reading: ReadTable) -> tuple[str, ...]:
     """The columns of an owner's cells, each once."""
     return tuple(dict.fromkeys((*reading.shape.bounded, *keys_of(reading))))
 
@@ -291,7 +291,7 @@ def _summed(parts: nw.LazyFrame[Any], *keys: str) -> nw.LazyFrame[Any]:
 
 
 def _split(
-    parts: nw.LazyFrame[Any], reading: Reading, at_most: int
+    parts: nw.LazyFrame[Any], reading: ReadTable, at_most: int
 ) -> tuple[nw.LazyFrame[Any], nw.LazyFrame[Any]]:
     """Parts of owners within the bound, and merged ones of others, with the owner's total."""
     shape = reading.shape
@@ -322,7 +322,7 @@ def _quotient(top: nw.Expr, bottom: nw.Expr) -> nw.Expr:
 
 
 def _bounded(
-    light: nw.LazyFrame[Any], heavy: nw.LazyFrame[Any], reading: Reading, at_most: int
+    light: nw.LazyFrame[Any], heavy: nw.LazyFrame[Any], reading: ReadTable, at_most: int
 ) -> Cells:
     """The cells of bounded parts, after a look at what the engine says of each owner."""
     columns = (*_who_and_where(reading), "amount")
@@ -346,7 +346,7 @@ def _check_engine(good: bool) -> None:
 
 
 def _by_duckdb(
-    parts: nw.LazyFrame[Any], reading: Reading, at_most: int, way: str, *, whole: bool = False
+    parts: nw.LazyFrame[Any], reading: ReadTable, at_most: int, way: str, *, whole: bool = False
 ) -> Cells:
     """The cells of owners bounded one way, by SQL that goes over the rows twice and no more.
 
@@ -378,12 +378,12 @@ def _by_duckdb(
     return _numbered(columns, reading)
 
 
-def _coded(found: nw.LazyFrame[Any], reading: Reading) -> Cells:
+def _coded(found: nw.LazyFrame[Any], reading: ReadTable) -> Cells:
     """Cells whose amounts are in steps, collected, with numbers in place of labels."""
     return _numbered(collected(found.select(*keys_of(reading), "amount")), reading)
 
 
-def _numbered(columns: dict[str, npt.NDArray[Any]], reading: Reading) -> Cells:
+def _numbered(columns: dict[str, npt.NDArray[Any]], reading: ReadTable) -> Cells:
     """Cells of columns, which are taken from the dictionary, so that they go when they are used."""
     shape, known = reading.shape, reading.known
     steps = columns.pop("amount").astype(np.int64, copy=False)

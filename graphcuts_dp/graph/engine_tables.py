@@ -260,7 +260,7 @@ class Engine:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadTable:
     """The rows of a table: by what kinds one is bad by itself, and what is taken of the others.
 
     Attributes:
@@ -288,7 +288,7 @@ def _frame(table: Any) -> nw.LazyFrame[Any]:
     return lazy
 
 
-def read_table(table: Any, shape: Shape) -> Reading:
+def read_table(table: Any, shape: Shape) -> ReadTable:
     """How to read a table, from the types of its columns."""
     frame = _frame(table)
     schema = frame.collect_schema()
@@ -319,7 +319,7 @@ def read_table(table: Any, shape: Shape) -> Reading:
         if shape.weight is None:
             raise ParameterError("counting='weight' needs the column of weights; name it")
         bad |= _weight(shape.weight, schema[shape.weight], keys)
-    return Reading(shape, frame, bad, keys, known)
+    return ReadTable(shape, frame, bad, keys, known)
 
 
 def _wrong_type(name: str, wanted: str) -> GraphError:
@@ -432,14 +432,14 @@ def _period_keys(shape: Shape, dtype: Any) -> list[Any]:
     return labels
 
 
-def keys_of(reading: Reading) -> tuple[str, ...]:
+def keys_of(reading: ReadTable) -> tuple[str, ...]:
     """The columns that say which cell a row is in: one number where the engine knows places."""
     if reading.frame.implementation in _JOINING:
         return ("cell",)
     return CELL if reading.shape.period is not None else CELL[1:]
 
 
-def rows_in(reading: Reading, most_units: int) -> nw.LazyFrame[Any]:
+def rows_in(reading: ReadTable, most_units: int) -> nw.LazyFrame[Any]:
     """The rows that count: the owner, the cell, and of weights the amount in steps."""
     shape = reading.shape
     rows = reading.frame.filter(*(~bad for bad in reading.bad.values())).select(**reading.keys)
