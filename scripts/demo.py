@@ -14,7 +14,7 @@ from graphcuts_dp.plotting.style import write_figure
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "demo-output"
-EPSILON = 3.0
+EPSILON = 1.0
 REGIONS = {
     "West Coast": {"CA", "OR", "WA"},
     "Mountain": {"AZ", "CO", "ID", "MT", "NM", "NV", "UT", "WY"},

@@ -30,13 +30,13 @@ def main() -> None:
     groups = load_groups("us-flights")
     rows = [f"{label},{groups.group_of(label, 'region')}\n" for label in graph.vertices.labels]
     (FOLDER / "regions.csv").write_text("airport,region\n" + "".join(rows))
-    store = Store(FOLDER / "flights.db", budget=(4.0, 0.0))
+    store = Store(FOLDER / "flights.db", budget=(4.0, 1e-5))
     create_ledger(store, graph, protects="1 edge")
     book = Book(book_of(store.file))
     people = People(book)
     for person in (
         Person(name="curator", role="curator"),
-        Person(name="ann", preapproved=True, epsilon=2.0, queries=500),
+        Person(name="ann", preapproved=True, epsilon=2.0, delta=1e-5, queries=500),
         Person(name="bob"),
     ):
         out.print(f"{person.name:<8} {people.add(person, by='console')}", markup=False)
@@ -45,7 +45,7 @@ def main() -> None:
     line = [sys.executable, "-m", "graphcuts_dp", "serve", str(store.path), "--port", PORT]
     line += ["--graph", str(flights), "--ignore-weights", "--public-vertices-from-file"]
     sys.stdout.flush()
-    os.execv(sys.executable, [*line, "--groups", str(FOLDER / "regions.csv"), "--groups-header"])  # noqa: S606
+    os.execv(sys.executable, [*line, "--groups", str(FOLDER / "regions.csv")])  # noqa: S606
 
 
 if __name__ == "__main__":

@@ -204,6 +204,17 @@ CUTS = {
             else None
         ),
     ),
+    "people": Cut(
+        "Counts of edges of the flights at epsilon = 1. *Half* is one cut between random halves, "
+        "asked alone; *cells* are all sums between five regions at once. Bias is what the bound "
+        "leaves out, which can be shown because the truth is known here.",
+        ("protects", "half: bias", "half: noise", "cells: bias", "cells: noise"),
+        lambda cells, _: (
+            (cells[0], cells[1], cells[2], cells[4], cells[5])
+            if len(cells) > 6 and _numbers(cells)
+            else None
+        ),
+    ),
     "partitions": Cut(
         "Seven graphs, five releases of each: the value in the true graph of the partition found "
         "in a release, over the best one that is known; the median of the graphs, and in brackets "

@@ -471,6 +471,10 @@ class DistanceAnswers(Displayed):
         if self.metric.positions is not None:
             once[:] = False  # all pairs are edges
         best = self.best
+        low, high = np.array([row[2:] for row in self._rows], dtype=np.float64).T
+        width = (high - low) / 2
+        ends = dict.fromkeys((f"{width.min():,.2g}", f"{width.max():,.2g}"))
+        own = (best.interval[1] - best.interval[0]) / 2
         seeded = "" if self.guarantee.is_private else ", seeded: not private"
         return distance_map_figure(
             self.metric.coordinates,
@@ -478,7 +482,9 @@ class DistanceAnswers(Displayed):
             entries.data[once],
             values=self.values,
             possible=self.possible,
-            label=f"{best.vertex}  {best.value:,.4g} {unit}".rstrip(),
+            label=f"{best.vertex}  {best.value:,.4g} \u00b1 {own:,.2g} {unit}".rstrip(),
+            error=f"each answer \u00b1 {' to '.join(ends)} {unit}".rstrip()
+            + f", all at once, {self.confidence:.0%}",
             title="How far all people are, on average"
             f" (epsilon = {self.guarantee.epsilon:g}{seeded})",
             unit=unit,

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix
 from graphcuts_dp.plotting.style import PAGE, house_style
@@ -39,6 +40,7 @@ def distance_map_figure(
     possible: BoolVector,
     label: str,
     title: str,
+    error: str = "",
     unit: str = "",
 ) -> Figure:
     """Draw a map.
@@ -51,6 +53,7 @@ def distance_map_figure(
         possible: which vertices may be the best one, shape (V,).
         label: of the vertex with the least answer.
         title: what is shown, with the guarantee.
+        error: how wide the intervals of the answers are, in words, or empty.
         unit: of the lengths, or empty.
 
     Returns:
@@ -80,7 +83,10 @@ def distance_map_figure(
         axes.margins(0.03, 0.06)
         axes.set_axis_off()
         axes.set_title(title)
-        axes.legend(loc="lower left", fontsize=8, handletextpad=0.2)
+        handles, _ = axes.get_legend_handles_labels()
+        if error:
+            handles.append(Line2D([], [], linestyle="", label=error))
+        axes.legend(handles=handles, loc="lower left", fontsize=8, handletextpad=0.2)
     return figure
 
 

@@ -40,7 +40,7 @@ from graphcuts_dp.session.session import Preview, named_terms
 from graphcuts_dp.session.terms import Method
 
 _PAUSES = (0.1, 0.2, 0.5, 1.0, *[2.0] * 20)  # seconds before a request is sent again
-_AGAIN = (429, 503)
+_AGAIN = (429, 502, 503, 504)  # 502 and 504: a proxy does not reach the server
 
 
 @final

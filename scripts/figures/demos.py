@@ -11,7 +11,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 import graphcuts_dp as gc
-from graphcuts_dp.datasets import load_groups
+from graphcuts_dp.datasets import load
 from graphcuts_dp.distances.locations import all_distances
 from graphcuts_dp.evaluation.cut_error_figure import cut_error_figure
 from graphcuts_dp.resources import one_blas_thread
@@ -20,12 +20,11 @@ from scripts.figures.style import save_figure
 
 FIGURES = demo.ROOT / "figures"
 SEED = 2008
-FLOWS_EPSILON = 3.0
 
 
 def draw_cut_errors() -> None:
     """The README's figure: cut errors of one release."""
-    graph = demo_flows.flights()
+    graph = load("us_flights_2008", weighted=False)
     with one_blas_thread():  # the same digits whatever the number of processors
         release = gc.release_graph(graph, epsilon=demo.EPSILON, seed=SEED)
         table = gc.cut_errors(graph, release, groups=demo.regions())
@@ -71,8 +70,8 @@ def draw_distances() -> None:
 def draw_flows() -> None:
     """The README's map: flows between states."""
     graph = demo_flows.flights()
-    groups = load_groups("us-flights").down_to("state")
-    flows = gc.release_flows(graph, groups, epsilon=FLOWS_EPSILON, seed=SEED)
+    groups = demo_flows.states(graph, ("state",))
+    flows = gc.release_flows(graph, groups, epsilon=demo_flows.EPSILON, seed=SEED)
     with TemporaryDirectory() as folder:
         places = Path(folder) / "states.csv"
         demo_flows.write_places(places)
@@ -83,7 +82,7 @@ def draw_flows() -> None:
 def draw_flow_table() -> None:
     """The heat map of docs/groups.md: flows between divisions, with their errors."""
     graph = demo_flows.flights()
-    groups = demo_flows.states(graph).down_to("division")
+    groups = demo_flows.states(graph, ("division",))
     flows = gc.release_flows(graph, groups, epsilon=demo_flows.EPSILON, seed=SEED)
     figure = flows.plot("division", title="Connected airports by division")
     _save_flows(figure, flows, "division", "demo_flow_table")

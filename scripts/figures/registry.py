@@ -197,12 +197,15 @@ def _index_line(stem: str, about: dict[str, Any]) -> str:
 
 def _section(stem: str, about: dict[str, Any]) -> list[str]:
     lines = [f"### {stem}", "", f"![{about['shows']}]({stem}.png)", ""]
+    count = len(about["findings"])
+    agree = sum(finding["agrees"] for finding in about["findings"])
+    lines += ["<details>", f"<summary>{agree} of {count} statements agree</summary>", ""]
     lines += ["| statement | claimed | measured | agrees |", "|---|---|---|---|"]
     for finding in about["findings"]:
         claimed = "" if finding["claimed"] is None else f"{finding['claimed']:.3g}"
         verdict = "yes" if finding["agrees"] else "**no**"
         lines.append(_row(finding["statement"], claimed, f"{finding['measured']:.3g}", verdict))
-    return lines
+    return [*lines, "", "</details>"]
 
 
 def _row(*cells: str) -> str:

@@ -47,6 +47,15 @@ def test_the_reference_has_every_public_name():
     assert sorted(named) == sorted(set(public_names()) - {"__version__"})
 
 
+def test_the_page_of_figures_names_scripts_that_are_there():
+    text = (ROOT / "figures" / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:scripts|docs)/[\w/.-]+)`", text)
+    assert len(named) > 5
+    assert [each for each in named if not (ROOT / each).exists()] == []
+    pictures = {path.stem for path in (ROOT / "figures").glob("*.png")}
+    assert [each for each in pictures if f"`{each}`" not in text] == []
+
+
 def test_the_table_of_errors_is_that_of_the_figure():
     with (ROOT / "figures" / "demo_tables.csv").open(newline="") as file:
         rows = list(csv.reader(file))[1:]

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import closing
@@ -10,6 +11,13 @@ from pathlib import Path
 
 from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.people import People, Person
+
+
+def free_port():
+    """A port that nobody listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
 
 
 class Process:

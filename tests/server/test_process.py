@@ -135,9 +135,8 @@ def test_the_command_refuses_a_second_server(process):
     assert (status, "another server" in told) == (2, True), told
 
 
-def under_kills(folder, *, clients, each, kills, seed, up=0.5):
+def under_kills(process, *, clients, each, kills, seed, up=0.5):
     """Clients that ask, each query under its own key, while the server is killed and restarted."""
-    process = Process(folder, made_graph(), *OPTIONS)
     process.add("ann", preapproved=True)
     total = 2 * clients * each + 2 * kills
     with connected(process, queries=total):
@@ -194,9 +193,11 @@ def judge_kills(process, found, history, asked, used, lost, kills):
 
 
 def test_kill_9_under_load_loses_and_doubles_nothing(tmp_path):
-    assert under_kills(tmp_path, clients=2, each=8, kills=2, seed=1) > 0
+    process = Process(tmp_path, made_graph(), *OPTIONS)
+    assert under_kills(process, clients=2, each=8, kills=2, seed=1) > 0
 
 
 @pytest.mark.slow
 def test_kill_9_two_hundred_times(tmp_path):
-    assert under_kills(tmp_path, clients=8, each=4500, kills=200, seed=2, up=3.0) == 200
+    process = Process(tmp_path, made_graph(), *OPTIONS)
+    assert under_kills(process, clients=8, each=4500, kills=200, seed=2, up=3.0) == 200
