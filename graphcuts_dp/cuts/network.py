@@ -24,7 +24,9 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from graphcuts_dp.arrays import BoolVector, IntegerVector, IntVector
 
-MOST_TOTAL = 2**52  # of what can flow: floats hold every whole number up to it
+# Of what can flow into a vertex: pairs and pull together stay below 2^53, up to which floats, in
+# which one of the solvers counts, hold every whole number.
+MOST_TOTAL = 2**51
 # What scipy's flows hold: it counts in 32 bits, and adds what a pair lets pass in both directions;
 # larger ones would wrap around without a word.
 _SMALL_FLOW = 2**30
