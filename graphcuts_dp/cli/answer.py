@@ -32,6 +32,7 @@ from graphcuts_dp.pairs.query_lines import read_linear
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
+from graphcuts_dp.results.flows import FlowAnswer, Flows
 from graphcuts_dp.results.release import KIND, Release
 
 _Answering = Release | IterativeRelease
@@ -82,6 +83,9 @@ def answer(
     Example: graphcuts-dp answer synthetic.graphml --groups staff.csv
     --groups-columns levels=department
 
+    Of a table of `flows`, --from and --to are groups, of which the cells of all periods are added
+    up: graphcuts-dp answer flows.csv --from north --to south,west
+
     A set is a list of labels separated by commas, or @FILE with one label on each line. @@NAME is a
     group of the release, or of the public table --groups. With --groups but without --from and
     --queries, the command answers all pairs of groups of the finest level. A file of queries is a
@@ -101,6 +105,12 @@ def answer(
     if output is not None and not output.lower().endswith(".csv"):
         raise FileFormatError(f"{output} must end in .csv: answers are a table")
     release = _load(path)
+    if isinstance(release, Flows):
+        many = queries is not None or query is not None or complement
+        if many or second is None or grouping != GroupFile():
+            raise ParameterError("a table of flows answers --from GROUP --to GROUP, nothing else")
+        sums = _sum_of_cells(release, first, second, confidence, simultaneous=simultaneous)
+        return Report(asdict(sums) | {"guarantee": str(release.guarantee)}, [str(sums)])
     space = release.space if isinstance(release, Release) else release.universe.space
     names = grouping.names(space)
     if names is None and isinstance(release, Release):
@@ -126,12 +136,29 @@ def answer(
     return Report({"answers": answers} | guarantee, parts)
 
 
-def _load(path: str) -> _Answering:
+def _sum_of_cells(
+    flows: Flows, first: str | None, second: str, confidence: float, *, simultaneous: bool
+) -> FlowAnswer:
+    """What passes between groups of the finest level that has them, in all periods together.
+
+    Raises:
+        QueryError: no level has these groups.
+    """
+    sides = [next(csv.reader([text or ""]), []) for text in (first, second)]
+    for level in reversed(flows.levels):
+        known = [{str(label): label for label in labels} for labels in flows.labels(level)]
+        if all(set(side) <= set(own) for side, own in zip(sides, known, strict=True)):
+            a, b = ([own[name] for name in side] for side, own in zip(sides, known, strict=True))
+            return flows.between(a, b, level, confidence=confidence, simultaneous=simultaneous)
+    raise QueryError(f"no level of {', '.join(flows.levels)} has these groups; see the table")
+
+
+def _load(path: str) -> _Answering | Flows:
     """The release at a path, of whichever kind; a sparse one answers without its graph."""
     if bundle.kind_at(path) == KIND:
         return Release.load(path, graph=False)
     found = bundle.load(path)
-    if not isinstance(found, _Answering):
+    if not isinstance(found, _Answering | Flows):
         raise FileFormatError(
             f"{path} holds a table, which any program opens that reads CSV; to ask it for sums of "
             "cells, see gc.load in Python"

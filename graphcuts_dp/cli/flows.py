@@ -225,6 +225,8 @@ def flows(
 
     GRAPH is a file, a folder of Parquet files, or - for rows in CSV on standard input.
 
+    Where --vertices is left out, rows are between the vertices that GROUPS names.
+
     GROUPS is public: a table (.csv, .tsv, .txt) with a row for each vertex and a column for each
     level, or a GraphML file with vertex attributes. The command writes the table (level, from, to,
     value, low, high), a receipt beside it (.json) and the measured sums (.noisy.npz). Of a
@@ -240,12 +242,18 @@ def flows(
         protect.per_step(epsilon)
     store = spending.check()
     if contributions is not None:
-        if groups is not None or reading.columns.owner is None or maps != FlowMaps():
+        if target is not None or reading.columns.owner is None or maps != FlowMaps():
             raise ParameterError(
-                "--contributions needs the file of rows and --columns owner=COLUMN, and no groups, "
-                "OUT or maps: what it finds is printed"
+                "--contributions needs the file of rows and --columns owner=COLUMN, and no OUT or "
+                "maps: what it finds is printed"
             )
-        rows = reading.read_rows(source, tell=note)
+        files = GroupFile(groups=groups, groups_columns=groups_columns, right_groups=right_groups)
+        rows = reading.read_rows(source, public=reading.vertices_beside(files), tell=note)
+        if store is not None:
+            note(
+                "The store knows these rows as they are read here: give the table the same "
+                "--kind, --counting, --periods, vertices and --columns (period= too)."
+            )
         spending.remind(rows, source)
         return contributions.report(rows, epsilon=epsilon, store=store, seed=seed)
     if groups is None or target is None:

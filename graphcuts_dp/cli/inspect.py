@@ -237,7 +237,7 @@ def _cut(receipt: Fields) -> dict[str, str]:
 
 def _partition(receipt: Fields) -> dict[str, str]:
     kind, parts = receipt["partition"], int(receipt["parts"])
-    low, high = ("any" if end is None else f"{float(end):,.4g}" for end in receipt["interval"])
+    low, high = (f"{float(end):,.4g}" for end in receipt["interval"])
     return {
         "What it is": f"a partition of {_sides(receipt)} into {parts} parts, {kind}.",
         "How it was made": "from a release alone: it costs no privacy beyond that.",

@@ -26,6 +26,7 @@ from graphcuts_dp.graph.rows import (
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
 from graphcuts_dp.options import INPUT, PRIVACY, option
+from graphcuts_dp.pairs.group_tables import vertices_of_table
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
@@ -172,8 +173,14 @@ class Reading:
         owned = self.columns.owner is not None or self.columns.period is not None
         return self.counting is not None or owned or self.periods is not None
 
-    def read_rows(self, path: str, *, tell: Callable[[str], None] | None = None) -> Rows:
-        """Read rows, of standard input if the path is "-".
+    def read_rows(
+        self,
+        path: str,
+        *,
+        public: GivenVertices = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> Rows:
+        """Read rows, of standard input if the path is "-", perhaps on vertices that are known.
 
         Raises:
             GraphCutsError: as `Rows.read`.
@@ -191,13 +198,25 @@ class Reading:
                 columns=self.columns,
                 counting=cast(Counting, self.counting or "rows"),
                 unit=self.unit,
-                vertices=self._vertices(),
+                vertices=self._vertices() if public is None else public,
                 public_vertices_from_file=self.public_vertices_from_file,
                 periods=self.periods,
                 kind=self.kind,
                 data=self.data,
                 tell=tell,
             )
+
+    def vertices_beside(self, grouping: "GroupFile | None") -> GivenVertices:
+        """The vertices that the public groups name, where no option names those of rows.
+
+        Raises:
+            FileFormatError, GraphError: groups that do not tell them.
+        """
+        named = self.vertices is not None or self.public_vertices_from_file
+        if named or grouping is None or grouping.groups is None:
+            return None
+        note("The public vertices are those of the groups, since --vertices names no others.")
+        return grouping.vertices(bipartite=self.bipartite)
 
     def read_data(self, path: str) -> PrivateData:
         """Read a graph, or rows where the options speak of these.
@@ -229,7 +248,7 @@ class Reading:
                 else "--protect owner needs --columns owner=COLUMN, which names whose a row is"
             )
         if self.rows:
-            rows = self.read_rows(path, tell=note)
+            rows = self.read_rows(path, public=self.vertices_beside(grouping), tell=note)
             if protect is not None and owner:
                 each = " in each period" if protect.per_period else ""
                 note(
@@ -414,6 +433,24 @@ class GroupFile:
         del how["levels"], how["right_levels"]
         with naming("--groups-columns", GroupColumns, path, columns="levels"):
             return Groups.read(path, vertices, **how)
+
+    def vertices(self, *, bipartite: bool) -> GivenVertices:
+        """The vertices that the tables name; None where a side has no table.
+
+        Raises:
+            FileFormatError, GraphError: as `vertices_of_table`.
+        """
+        how = self.groups_columns
+        text = Columns(header=how.header, delimiter=how.delimiter, encoding=how.encoding)
+        sides = [(self.groups, how.levels)]
+        sides += [(self.right_groups, how.right_levels)] if bipartite else []
+        found = []
+        for path, levels in sides:
+            if path is None:
+                return None
+            with naming("--groups-columns", GroupColumns, path, columns="levels"):
+                found.append(vertices_of_table(path, levels, how.vertex, text))
+        return (found[0], found[1]) if bipartite else found[0]
 
     def names(self, space: Space) -> GroupNames | None:
         """What reads the names of the groups in queries; None without `--groups`.

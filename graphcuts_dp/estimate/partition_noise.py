@@ -58,6 +58,14 @@ class PartitionNoise:
         share = math.log(n) + ways * (1 + 1e-9)
         return self.of_pairs(size * (n - size), self.log_failures + share)
 
+    def worst(self, n: int) -> float:
+        """Of the weight across any cut in two of n vertices; two of these between any parts.
+
+        A cut in two that takes each part to either side at random holds half of what is between
+        the parts on average.
+        """
+        return max(self.across(size, n) for size in range(1, n // 2 + 1))
+
     def of_pairs(self, pairs: int, log_failures: float) -> float:
         """Of a sum of so many entries, which rounding to fine grids may lower besides."""
         return _radius(self.distribution, pairs, log_failures) + pairs * self.distribution.rounding

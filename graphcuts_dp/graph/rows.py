@@ -21,11 +21,12 @@ from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import STEPS, Counting, Reach, counts_once
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph import engine
+from graphcuts_dp.graph import engine, engine_tables
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, kind_of_graph
 from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, numbered, numbered_labels
 from graphcuts_dp.graph.edge_store import EdgeParts
-from graphcuts_dp.graph.engine import Cells, Engine, check_at_most
+from graphcuts_dp.graph.engine import Cells, check_at_most
+from graphcuts_dp.graph.engine_tables import Engine, Shape
 from graphcuts_dp.graph.files import (
     FORMATS,
     VertexSource,
@@ -45,7 +46,7 @@ COUNTINGS: tuple[Counting, ...] = get_args(Counting)
 _UNIT_NAMES = {"edges": "pairs", "owners": "pairs", "rows": "rows", "weight": "units of weight"}
 Marks = npt.NDArray[np.uint64]
 VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
-_SPANS: dict[str, engine.Span] = {span: span for span in get_args(engine.Span)}
+_SPANS: dict[str, engine_tables.Span] = {span: span for span in get_args(engine_tables.Span)}
 _SMALLEST_UNIT = float(np.finfo(np.float64).tiny)
 _STREAM = "the rows that come in"
 _FOLDER = "folders and tables that stay in an engine"
@@ -194,7 +195,7 @@ class Rows:
             ParameterError: no vertices, or options that do not fit each other.
         """
         options = _options(columns, vertices, counting, unit, periods, kind)
-        if data is not None or engine.is_lazy(table):
+        if data is not None or engine_tables.is_lazy(table):
             return cls._staying(table, options, counting, unit, data)
         return cls._holding(rows_of(table, options), options, counting, unit)
 
@@ -325,7 +326,7 @@ class Rows:
             _source=source,
             _columns=replace(columns, owner=columns.source) if tail else columns,
         )
-        engine.check_columns(found._table, found.shape_of_cells())
+        engine_tables.check_columns(found._table, found.shape_of_cells())
         return found
 
     @property
@@ -359,7 +360,7 @@ class Rows:
             return str(protection)
         return f"{replace(protection, per_period=False)} in one {self.periods.by}"
 
-    def shape_of_cells(self, *, loops: bool = True, per_period: bool = False) -> engine.Shape:
+    def shape_of_cells(self, *, loops: bool = True, per_period: bool = False) -> Shape:
         """Public: which columns are what, and how what they count is bounded."""
         columns, held = self._columns, self.held is not None
         left, right = vertex_sets(self.space)
@@ -368,7 +369,7 @@ class Rows:
         if declared is not None:
             periods = tuple(map(str, range(len(declared.labels)))) if held else declared.labels
             by = None if held else _SPANS.get(declared.by)
-        return engine.Shape(
+        return Shape(
             counting=self.counting,
             unordered=isinstance(self.space, VertexSet),
             loops=loops,
@@ -413,7 +414,7 @@ class Rows:
             return Cells.none()
         table = self._table
         shape = self.shape_of_cells(loops=loops, per_period=protection.per_period)
-        engine.check_rows(table, shape)
+        engine_tables.check_rows(table, shape)
         if protection.kind == "owner":
             if self.counting != "weight" and (whole or self.counting == "edges"):
                 return engine.kept_cells(table, shape, at_most=steps)
@@ -473,7 +474,7 @@ class Rows:
         if self._source is None:
             return np.zeros(0, dtype=np.int64)
         shape = self.shape_of_cells(per_period=per_period)
-        engine.check_rows(self._table, shape)
+        engine_tables.check_rows(self._table, shape)
         return engine.contributions(self._table, shape)
 
     def __repr__(self) -> str:

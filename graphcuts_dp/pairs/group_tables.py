@@ -65,6 +65,31 @@ def read_levels(
         raise FileFormatError(f"{path!s}: {problem}") from None
 
 
+def vertices_of_table(
+    path: PathLike, columns: Sequence[Column] | None, vertex: Column | None, text: Columns
+) -> VertexSet:
+    """The vertices that a public table of groups names, in the order of its rows.
+
+    Raises:
+        FileFormatError: no such table, or not one that tells them.
+        GraphError: no vertex, or one twice.
+    """
+    name = Path(path).name.lower()
+    form = _FORMS.get(Path(name.removesuffix(".gz")).suffix)
+    if form is None:
+        raise FileFormatError(f"{path!s}: only a .csv, .tsv or .txt table names the vertices, too")
+    named = has_header(text.header, [*(columns or ()), vertex], form)
+    try:
+        names, rows = read_rows(read_unpacked(path), form, replace(text, header=named))
+        width = len(names or (rows[0][1] if rows else ()))
+        key = _key_column(names, width, vertex)
+        if any(len(cells) != width for _, cells in rows):
+            raise FileFormatError("rows have different numbers of columns; correct them")
+        return VertexSet(labels_of([cells[key] for _, cells in rows]))
+    except FileFormatError as problem:
+        raise FileFormatError(f"{path!s}: {problem}") from None
+
+
 def levels_of(
     source: Any,
     vertices: VertexSet,

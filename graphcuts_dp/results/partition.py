@@ -16,7 +16,7 @@ side at random holds half of it on average.
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, final
@@ -196,7 +196,8 @@ class Partition(Displayed):
             **space_fields(self.vertices),
             "options": asdict(self.options),
             "measure": self.measure,
-            **{name: list(map(_plain, getattr(self, name))) for name in ("interval", "optimum")},
+            "interval": self.interval,
+            "optimum": self.optimum,
             "value": self.value,
         }
         return bundle.save(KIND, path, self.guarantee, fields, arrays, table=table, force=force)
@@ -218,16 +219,14 @@ class Partition(Displayed):
                 raise FileFormatError("the parts are of other vertices")
             if fields["partition"] not in KINDS:
                 raise FileFormatError("there is no such kind of partition")
-            low, high = fields["interval"]
-            least, most = fields["optimum"]
             return cls(
                 kind=fields["partition"],
                 options=Partitioning(**fields["options"]),
                 vertices=vertices,
                 codes=arrays["codes"],
                 value=float(fields["value"]),
-                interval=(_number(low), _number(high)),
-                optimum=(_number(least), _number(most)),
+                interval=_pair(fields["interval"]),
+                optimum=_pair(fields["optimum"]),
                 guarantee=saved.guarantee,
                 picture=arrays["picture"],
                 bins=arrays["bins"],
@@ -278,12 +277,9 @@ class Partition(Displayed):
         )
 
 
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _number(value: float | None) -> float:
-    return math.inf if value is None else float(value)
+def _pair(stored: Sequence[float]) -> Interval:
+    low, high = stored
+    return float(low), float(high)
 
 
 def _ends(interval: Interval) -> str:
@@ -335,26 +331,22 @@ def _largest_first(codes: IntVector) -> IntVector:
 
 
 def _picture(weights: Any, codes: IntVector, order: IntVector) -> tuple[FloatMatrix, IntVector]:
-    """Mean weights between bins of vertices of one part each."""
-    n = len(codes)
-    sizes = np.bincount(codes)
+    """Mean weights between bins of vertices of one part each; of any part if there are many."""
+    n, sizes = len(codes), np.bincount(codes)
     counts = np.maximum(np.minimum(sizes, sizes * _MOST_BINS // n), 1)
-    pieces = [
-        np.array_split(np.arange(size), count) for size, count in zip(sizes, counts, strict=True)
-    ]
+    pieces = [np.array_split(np.arange(size), count)
+              for size, count in zip(sizes, counts, strict=True)]  # fmt: skip
     lengths = np.array([len(piece) for part in pieces for piece in part])
-    of_order = np.repeat(np.arange(len(lengths)), lengths)
+    if len(lengths) > 2 * _MOST_BINS:
+        lengths = np.bincount(np.arange(n) * _MOST_BINS // n)
     member = np.empty(n, dtype=np.int64)
-    member[order] = of_order
-    if len(lengths) > 2 * _MOST_BINS:  # thousands of parts: nothing that one could see
-        member, lengths, counts = member * 0, np.array([n]), np.array([1])
+    member[order] = np.repeat(np.arange(len(lengths)), lengths)
     bins = sp.csr_array((np.ones(n), (np.arange(n), member)), shape=(n, len(lengths)))
     sums = bins.T @ (weights @ bins)
     sums = sums.toarray() if sp.issparse(sums) else np.asarray(sums)
     pairs = np.outer(lengths, lengths) - np.diag(lengths)
-    picture = sums / np.maximum(pairs, 1)
-    parts = np.repeat(np.arange(len(counts)), counts)
-    return picture, np.stack([parts, lengths])
+    first = np.cumsum(lengths) - lengths
+    return sums / np.maximum(pairs, 1), np.stack([codes[order][first], lengths])
 
 
 Told = tuple[Interval, Interval]  # of the value, and of the optimum
@@ -469,7 +461,7 @@ def _max_cut(facts: _Known, codes: IntVector, tree: object, wanted: Partitioning
     interval, most = facts.between(codes), facts.total[1]
     if facts.noise is not None:  # of signs s, a cut is (sum of weights)/4 - s'Ws/4
         bound = (float(m.sum()) + relaxed(-m)) / 4 + ROUNDING * float(np.abs(m).sum())
-        most = min(most, bound + facts.distance + facts.noise.across(n // 2, n))
+        most = min(most, bound + facts.distance + facts.noise.worst(n))
     return interval, (interval[0], max(most, interval[0]))
 
 
@@ -515,7 +507,7 @@ def _clusters(facts: _Known, codes: IntVector, tree: object, wanted: Partitionin
         shifted += _raised(shifted, codes)
         slack = ROUNDING * float(np.abs(shifted).sum()) + facts.total[1] - float(m.sum()) / 2
         bound = relaxed(shifted) / 2 + slack
-        most = min(most, bound + 2 * (facts.distance + facts.noise.across(n // 2, n)))
+        most = min(most, bound + 2 * (facts.distance + facts.noise.worst(n)))
     interval = low - price, high - price
     least = max(interval[0], 0.0)  # of parts of one vertex each
     return interval, (least, max(most, least))
@@ -547,7 +539,7 @@ def _hierarchy(facts: _Known, codes: IntVector, tree: Any, wanted: Partitioning)
         radius += math.fsum(count * facts.noise.within(sizes) for count, sizes in levels(tree))
         low = max(low, cost + n * facts.lost[0] - radius)
         high = min(high, cost + n * facts.lost[1] + radius)
-        across = 2 * facts.noise.across(n // 2, n)
+        across = 2 * facts.noise.worst(n)
         for matrix, distance in facts.matrices():
             bound = least_cost(matrix, max(facts.total[0], 0.0), across + 2 * distance)
             least = max(least, bound)

@@ -497,19 +497,8 @@ def hierarchy(weights: Matrix, wanted: Partitioning) -> FoundParts:
     np.fill_diagonal(distances, 0)
     condensed = scipy.spatial.distance.squareform(distances, checks=False)
     tree = scipy.cluster.hierarchy.linkage(condensed, "average")
-    return FoundParts(cut_tree(tree, parts), tree)
-
-
-def cut_tree(tree: FloatMatrix, parts: int) -> IntVector:
-    """The part of each vertex where the last merges of a tree are undone."""
-    n = len(tree) + 1
-    above = np.arange(2 * n - 1)
-    for place, (a, b) in enumerate(tree[: n - parts, :2].astype(np.int64)):
-        above[[a, b]] = n + place
-    for node in range(2 * n - 2, -1, -1):
-        above[node] = above[above[node]]
-    codes: IntVector = np.unique(above[:n], return_inverse=True)[1].ravel().astype(np.int64)
-    return codes
+    codes = scipy.cluster.hierarchy.cut_tree(tree, n_clusters=parts).ravel()
+    return FoundParts(codes.astype(np.int64), tree)
 
 
 def merged(tree: FloatMatrix) -> list[tuple[IntVector, IntVector]]:

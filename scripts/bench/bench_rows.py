@@ -38,6 +38,7 @@ WAYS = {  # what is counted, and how
 WORK = """
 import time
 from graphcuts_dp.graph.engine import *
+from graphcuts_dp.graph.engine_tables import Engine, Shape
 labels = [f"zone {{place:03d}}" for place in range({zones})]
 shape = Shape(counting={counting!r}, unordered=False, loops=True, source="from", target="to",
               owner="who", period="day", weight="paid", by="month", labels=(labels, labels),

@@ -102,6 +102,45 @@ def test_what_counts_of_a_weight_is_said(done):
     assert "note: Of each row at most 50 units of weight count.\n" in told
 
 
+def test_public_groups_name_the_vertices_of_rows(done, refused, tmp_path):
+    rest = (*OWNED, "--counting", "edges", "--epsilon", "1", "--seed", "1")
+    done(*OWNERS, *rest[:-4], "--seed", "1")
+    _, err = done("flows", "visits.csv", "staff.csv", "same.csv", *COLUMNS, *rest)
+    assert "The public vertices are those of the groups" in err
+    assert (tmp_path / "same.csv").read_text() == (tmp_path / "flows.csv").read_text()
+    few = (tmp_path / "staff.csv").read_text().splitlines()
+    (tmp_path / "few.csv").write_text("\n".join(few[:-1]) + "\n")
+    said = refused("flows", "visits.csv", "few.csv", "new.csv", *COLUMNS, *rest)
+    assert "not in the public vertex set" in said
+    (tmp_path / "twice.csv").write_text("\n".join([*few, few[-1]]) + "\n")
+    assert "twice" in refused("flows", "visits.csv", "twice.csv", "new.csv", *COLUMNS, *rest)
+    (tmp_path / "wide.csv").write_text("\n".join([*few, few[-1] + ";x"]) + "\n")
+    said = refused("flows", "visits.csv", "wide.csv", "new.csv", *COLUMNS, *rest)
+    assert "wide.csv: rows have different numbers of columns" in said
+    # The bound of the same rows, in the same store.
+    owner = ("--columns", OWNED[1], "--store", "visits.db", "--counting", "edges")
+    table = ("--contributions", "table", "--epsilon", "0.5")
+    _, err = done("flows", "visits.csv", "staff.csv", *COLUMNS, *owner, *table)
+    assert "give the table the same --kind" in err
+    more = ("--protect", "owner:at-most=4", "--epsilon", "1")
+    done("flows", "visits.csv", "staff.csv", "paid.csv", *COLUMNS, *owner, *more)
+
+
+def test_a_table_of_flows_is_asked_for_sums_of_cells(done, told, refused):
+    done(*BASE, *COLUMNS)
+    flows = gc.load("flows.csv")
+    for first, second, level in (("A", "B", "site"), ("u0,u1", "u3", "unit")):
+        asked = ("answer", "flows.csv", "--from", first, "--to", second)
+        found = flows.between(first.split(","), second.split(","), level)
+        assert done(*asked)[0].strip() == str(found)
+        assert told(*asked)["value"] == found.value
+        sure = flows.between(first.split(","), second.split(","), level, simultaneous=True)
+        assert tuple(told(*asked, "--simultaneous")["interval"]) == sure.interval
+    assert "has these groups" in refused("answer", "flows.csv", "--from", "A", "--to", "u1")
+    for words in (("--from", "A"), ("--queries", "x.csv"), ("--groups", "staff.csv")):
+        assert "--from GROUP --to GROUP" in refused("answer", "flows.csv", *words)
+
+
 def test_rows_come_in_from_a_program(done, refused, monkeypatch, tmp_path):
     def piped(run, *words):
         text = io.TextIOWrapper(io.BytesIO((tmp_path / "visits.csv").read_bytes()))
@@ -216,7 +255,7 @@ def test_other_tables_of_groups(done, refused):
         ((*UNITS, "--degree-bound", "3"), "--protect vertex:degree-bound="),
         ((*OWNERS, *OWNED[2:]), "needs --columns owner=COLUMN"),
         ((*OWNERS, *OWNED[:2]), "is for --protect owner"),
-        ((*OWNERS[:6], *COLUMNS, *OWNED), "pass --vertices"),
+        ((*TABLE[:4], *OWNED[:2], "--contributions", "table"), "pass --vertices"),
         ((*OWNERS, *OWNED[:2], "--protect", "owner"), "needs at-most"),
         ((*OWNERS, *OWNED, "--columns", "owner=who"), "owner is given twice"),
         ((*OWNERS, *OWNED, "--columns", "weight=cost"), "weight= is for --counting weight"),
@@ -227,7 +266,7 @@ def test_other_tables_of_groups(done, refused):
         ),
         ((*OWNERS[:1], "nobody.csv", *OWNERS[2:], *OWNED), "line 3: the owner is missing"),
         ((*TABLE[:6], *TABLE[-2:]), "owner=COLUMN"),
-        ((*TABLE, "--plot", "x.png"), "no groups, OUT or maps"),
+        ((*TABLE, "--plot", "x.png"), "no OUT or maps"),
         ((*TABLE[:-1], "table:bounds=5/x"), "whole numbers"),
         ((*TABLE[:-1], "choice"), "share-above"),
         (("evaluate", "visits.csv", "visits.csv", *OWNED[:2]), "this command reads graphs"),

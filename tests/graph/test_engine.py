@@ -2,6 +2,8 @@
 
 import datetime
 import hashlib
+import os
+import subprocess
 import sys
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -18,17 +20,16 @@ import pytest
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import STEPS
 from graphcuts_dp.graph import engine as under_test
+from graphcuts_dp.graph import engine_tables
 from graphcuts_dp.graph.engine import (
     Cells,
-    Engine,
-    Shape,
     cells,
-    check_rows,
     clipped_cells,
     contributions,
     kept_cells,
     scaled_cells,
 )
+from graphcuts_dp.graph.engine_tables import Engine, Shape, check_rows
 
 ZONES = ("b", "a", "d", "c")
 MONTHS = ("2026-01", "2026-02", "2026-03")
@@ -56,7 +57,7 @@ def raw_labels(request, monkeypatch):
     """For "raw": as with PySpark, ends are compared with lists, and numbered when collected."""
     case = getattr(request.node, "callspec", None)
     if case is not None and case.params.get("engine") == "raw":
-        monkeypatch.setattr(under_test, "_JOINING", ())
+        monkeypatch.setattr(engine_tables, "_JOINING", ())
 
 
 def random_rows(rng, count, *, zones=ZONES, owners=6):
@@ -805,3 +806,29 @@ def test_spark_refuses_or_leaves_out_a_bad_row(kind, spark):
         check_rows(table, shape)
     good = [row for row in rows if row is not BAD[kind]]
     assert as_dict(scaled_cells(table, shape, at_most=2)) == plain_scaled(good, shape, 2)
+
+
+ENDED = """
+import os, signal, sys
+import numpy as np
+from graphcuts_dp.graph.engine_tables import Engine
+engine = Engine({"x": np.arange(3)}, folder=sys.argv[1])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_folder_of_a_killed_process_goes_and_that_of_a_living_one_stays(tmp_path):
+    other = tmp_path / "graphcuts-dp-young"  # no lock yet
+    other.mkdir()
+    with Engine({"x": np.arange(3)}, folder=tmp_path):
+        living = {path.name for path in tmp_path.iterdir()}
+        subprocess.run([sys.executable, "-c", ENDED, str(tmp_path)], check=False)
+        killed = {path.name for path in tmp_path.iterdir()} - living
+        assert len(killed) == 1
+        for lock in tmp_path.glob("*/in-use"):
+            os.utime(lock, (0, 0))  # old, all of them
+        with Engine({"x": np.arange(3)}, folder=tmp_path):
+            now = {path.name for path in tmp_path.iterdir()}
+            assert living < now
+            assert not killed & now
+    assert list(tmp_path.iterdir()) == [other]
