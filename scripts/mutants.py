@@ -26,6 +26,7 @@ TARGETS = {
     "estimate": "measurement strategy",
     "release": "releases measuring",
     "offline": "construction *tuning lists query_lists distinguisher* rank_one",
+    "cuts": "least network",
     "learn": "calibrations bounds",
     "session": "online plain queries runner",
     "ledger": "ledger opening uses",
@@ -38,6 +39,7 @@ CORE = re.compile(
     "ledger/uses|"
     "measure/(cells|entries|statistics)|release/measuring|estimate/strategy|"
     "offline/(construction|lists|tuning)[.]|"
+    "cuts/(least|network)[.]|"
     "offline/(distinguisher|rank_one)[.]|"
     "distances/(coordinate|counts)[.]"
 )

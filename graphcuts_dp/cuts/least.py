@@ -101,7 +101,7 @@ def least_cut(
     Of k changes together each has epsilon/k. Of more terminals each halving is such a cut, of
     disjoint parts at once that became public before; `loss_of_cuts` says what they cost together.
     Weights are rounded down to a grid that c is a multiple of, which moves no two of them further
-    apart, and those above 2^52/n steps are cut to that.
+    apart, and those above 2^51/n steps are cut to that.
 
     Accuracy: let P* be a least cut of w. P costs at most D(P) - D(P*) more, which is at most the
     sum of max(0, D) over free vertices outside P* and of max(0, -D) over those in it: on average

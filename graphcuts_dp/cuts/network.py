@@ -24,7 +24,9 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from graphcuts_dp.arrays import BoolVector, IntegerVector, IntVector
 
-MOST_TOTAL = 2**52  # of what can flow: floats hold every whole number up to it
+# Of what the pairs of a vertex let pass. What flows into one is at most twice that: floats hold
+# every whole number up to 2^53.
+MOST_TOTAL = 2**51
 # What scipy's flows hold: it counts in 32 bits, and adds what a pair lets pass in both directions;
 # larger ones would wrap around without a word.
 _SMALL_FLOW = 2**30
@@ -112,7 +114,7 @@ def _settled(network: Network, side: npt.NDArray[np.int8]) -> IntVector:
 
 
 def _at(ends: IntegerVector, weights: IntVector, n: int) -> IntVector:
-    """Sums of weights at each vertex; exact, since they stay below 2^53."""
+    """Sums of weights at each vertex; exact, since they stay below 2^52."""
     return np.bincount(ends, weights=weights, minlength=n).astype(np.int64)
 
 
@@ -120,10 +122,12 @@ def _reached(network: Network, pull: IntVector) -> BoolVector:
     """The least set within all others where all vertices are free, shape (n,)."""
     n = len(pull)
     above, below = np.flatnonzero(pull > 0), np.flatnonzero(pull < 0)
-    most = min(int(pull[above].sum()), -int(pull[below].sum()))
+    # Python's integers: of many vertices the sum may pass 64 bits.
+    most = min(sum(pull[above].tolist()), -sum(pull[below].tolist()))
     tails = np.concatenate([network.tails, np.full_like(above, n), below])
     heads = np.concatenate([network.heads, above, np.full_like(below, n + 1)])
     # A pair that lets pass more than can flow is in no least cut, however much more it is.
+    most = min(most, 2 * MOST_TOTAL)
     room = np.minimum(np.concatenate([network.weights, pull[above], -pull[below]]), most + 1)
     if most + 1 < _SMALL_FLOW:
         return _by_scipy(tails, heads, room, n, pairs=len(network.tails), both=not network.directed)

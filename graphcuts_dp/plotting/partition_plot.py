@@ -59,7 +59,7 @@ def matrix_figure(
         axes.tick_params(length=0)
         axes.set_aspect("equal")
         axes.invert_yaxis()
-        axes.set_xlabel(f"{vertices:,} vertices by part, {len(ends):,} parts")
+        axes.set_xlabel(f"{vertices:,} vertices, ordered by part")
         figure.colorbar(drawn, ax=axes, label="mean weight of a pair", extend="max", shrink=0.8)
         figure.suptitle(title, fontsize=8, x=0.01, ha="left")
     return figure

@@ -367,7 +367,7 @@ def _post_process(
     if summary.warning is not None:
         # Where warnings are errors, what was paid for must not be lost.
         with suppress(AccuracyWarning):
-            warnings.warn(summary.warning, AccuracyWarning, stacklevel=2)
+            warnings.warn(summary.warning, AccuracyWarning, stacklevel=6)
     graph = from_rows_on(
         noisy.space,
         (weights_of(rows, cap) for rows in row_parts(made.matrix)),

@@ -331,26 +331,22 @@ def _largest_first(codes: IntVector) -> IntVector:
 
 
 def _picture(weights: Any, codes: IntVector, order: IntVector) -> tuple[FloatMatrix, IntVector]:
-    """Mean weights between bins of vertices of one part each."""
-    n = len(codes)
-    sizes = np.bincount(codes)
+    """Mean weights between bins of vertices of one part each; of any part if there are many."""
+    n, sizes = len(codes), np.bincount(codes)
     counts = np.maximum(np.minimum(sizes, sizes * _MOST_BINS // n), 1)
-    pieces = [
-        np.array_split(np.arange(size), count) for size, count in zip(sizes, counts, strict=True)
-    ]
+    pieces = [np.array_split(np.arange(size), count)
+              for size, count in zip(sizes, counts, strict=True)]  # fmt: skip
     lengths = np.array([len(piece) for part in pieces for piece in part])
-    of_order = np.repeat(np.arange(len(lengths)), lengths)
+    if len(lengths) > 2 * _MOST_BINS:
+        lengths = np.bincount(np.arange(n) * _MOST_BINS // n)
     member = np.empty(n, dtype=np.int64)
-    member[order] = of_order
-    if len(lengths) > 2 * _MOST_BINS:  # thousands of parts: nothing that one could see
-        member, lengths, counts = member * 0, np.array([n]), np.array([1])
+    member[order] = np.repeat(np.arange(len(lengths)), lengths)
     bins = sp.csr_array((np.ones(n), (np.arange(n), member)), shape=(n, len(lengths)))
     sums = bins.T @ (weights @ bins)
     sums = sums.toarray() if sp.issparse(sums) else np.asarray(sums)
     pairs = np.outer(lengths, lengths) - np.diag(lengths)
-    picture = sums / np.maximum(pairs, 1)
-    parts = np.repeat(np.arange(len(counts)), counts)
-    return picture, np.stack([parts, lengths])
+    first = np.cumsum(lengths) - lengths
+    return sums / np.maximum(pairs, 1), np.stack([codes[order][first], lengths])
 
 
 Told = tuple[Interval, Interval]  # of the value, and of the optimum

@@ -67,6 +67,7 @@ GRAPHS: Mapping[str, Callable[[], gc.Graph]] = {
 COVERED: Mapping[str, Callable[[], gc.Graph]] = {
     "karate": lambda: gc.datasets.load("karate"),
     "lesmis": lambda: gc.datasets.load("lesmis", weighted=False),
+    "US flights": lambda: gc.datasets.load("us-flights", weighted=False),
     "planted 60, .8/.2": lambda: planted(60, 2, 0.8, 0.2),
     "no edges, 40": lambda: gc.Graph([], [], vertices=40),
 }
@@ -139,6 +140,7 @@ def coverage(quick: bool) -> None:
     for name, make in COVERED.items():
         graph = make()
         truth = graph.adjacency.toarray().astype(float)
+        known: dict[tuple[str, Partitioning], float] = {}  # by the search on the true graph
         for epsilon in (1.0, 3.0):
             missed = {label: [0, 0] for label in ASKED}
             for seed in range(runs):
@@ -147,9 +149,11 @@ def coverage(quick: bool) -> None:
                     found = release.partition(kind, **wanted(graph, options))
                     mine = FoundParts(found.codes, found.tree)
                     value = worth(kind, truth, mine, found.options)
-                    other = worth(
-                        kind, truth, KINDS[kind].search(truth, found.options), found.options
-                    )
+                    key = kind, found.options
+                    if key not in known:
+                        own = KINDS[kind].search(truth, found.options)
+                        known[key] = worth(kind, truth, own, found.options)
+                    other = known[key]
                     best = max(value, other) if KINDS[kind].largest else min(value, other)
                     slack = 1e-9 * (1 + abs(value))
                     for place, (each, ends) in enumerate(

@@ -102,6 +102,18 @@ def test_what_flows_above_32_bits_does_not_wrap_around():
             np.testing.assert_array_equal(found, [True, True, False, False, False])
 
 
+def test_the_pulls_of_many_vertices_do_not_wrap_around():
+    """On a path of 10,000 vertices they add up to more than 64 bits hold."""
+    n, heavy = 10_002, 2**50
+    path = np.arange(2, n - 1)
+    problem = Network(path, path + 1, np.full(len(path), heavy), False)
+    side = np.zeros(n, dtype=np.int8)
+    side[:2] = 1, -1
+    pull = np.full(n, heavy)
+    pull[:2], pull[-1] = 0, 1 - heavy
+    assert least_side(problem, pull, side).tolist() == [True, False] + [True] * (n - 2)
+
+
 def test_noise_of_any_size_decides():
     """At small rates it is made of Python integers, beyond 64 bits."""
     problem = Network(np.array([0, 1]), np.array([1, 2]), np.array([2**50, 2**50]), False)

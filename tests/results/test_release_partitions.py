@@ -204,6 +204,8 @@ def test_the_pictures_show_matrix_and_map():
     inside = (found.picture * own)[np.ix_(first, first)].sum()
     members = found.codes == 0
     assert inside == pytest.approx(weights[np.ix_(members, members)].sum())
+    single = release.partition("clusters", resolution=1.0)
+    assert (single.bins[1].sum(), len(single.picture)) == (300, 300)
     some = {label: (float(label % 20), label / 20) for label in range(200)}
     drawn = found.plot(some, title="Somewhere")
     assert sum(len(each.get_offsets()) for each in drawn.axes[0].collections) == 200
