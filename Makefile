@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo demo-server test check test-slow test-portable audit mutate bench benchmark fuzz figures docs clean
+.PHONY: demo demo-server test check test-slow test-portable test-next audit mutate bench benchmark fuzz figures docs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
@@ -35,6 +35,11 @@ test-slow: $(STAMP)  ## the tests that take minutes, some of which need Java
 
 test-portable: $(STAMP)  ## the numerical tests under every BLAS kernel that this processor can run, or KERNELS=a,b
 	$(BIN)/python scripts/portable.py $(if $(KERNELS),--kernels $(KERNELS))
+
+test-next:  ## the tests with the newest of everything, pre-releases too: make test-next PYTHON=python3.13
+	$(PYTHON) -m venv --clear .venv-next
+	.venv-next/bin/python -m pip install --quiet --disable-pip-version-check --pre --upgrade -e '.[dev]'
+	.venv-next/bin/pytest
 
 mutate: $(STAMP)  ## break the privacy of the code on purpose, see which tests notice (an hour)
 	$(BIN)/python scripts/mutate.py
@@ -69,4 +74,4 @@ $(VENV)/.docs: $(STAMP)
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo-output build
+	rm -rf $(VENV) .venv-next demo-output build

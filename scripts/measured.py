@@ -147,6 +147,15 @@ CUTS = {
         ("who", "seconds"),
         lambda cells, _: cells if len(cells) == 2 else None,
     ),
+    "cut_trees": Cut(
+        "The least cuts of all pairs of vertices at epsilon = 1: the share of pairs where one "
+        "vertex alone is the least cut, and mean errors of two estimates of its weight: the lesser "
+        "of two noisy degrees, and the tree of a synthetic graph.",
+        ("graph", "n", "one alone", "noisy degrees", "synthetic graph", "n/epsilon"),
+        lambda cells, _: (
+            (*cells[:4], cells[5], cells[8]) if len(cells) == 9 and cells[1] == "400" else None
+        ),
+    ),
     "flows": Cut(
         "Root mean square errors of sums between groups of three levels, of unions of groups, and "
         "of halves of the map: flows with each workload, beside other ways to the same numbers.",

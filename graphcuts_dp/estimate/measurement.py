@@ -122,7 +122,7 @@ class CellSums:
     def counted(self) -> str:
         """What the sums are of, in a word: "edges", "weight", or of rows "rows", "amount", ..."""
         if self.counting is not None:
-            return _COUNTED[self.counting]
+            return counted_by(self.counting)
         return "weight" if self.weighted else "edges"
 
     @property
@@ -505,6 +505,11 @@ def _capped(met: IntVector, bound: int, largest: int | None) -> IntVector:
         return np.where(met > 0, bound, 0)
     fewest = -(-bound // largest)  # so many reach the bound
     return np.where(met < fewest, met * largest, bound)
+
+
+def counted_by(counting: Counting) -> str:
+    """What cells of rows count, in a word."""
+    return _COUNTED[counting]
 
 
 def counts_once(counting: str) -> bool:

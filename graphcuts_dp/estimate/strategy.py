@@ -374,6 +374,27 @@ def noise_warning(
     raise ParameterError(f"{told}; {', or '.join(ways) or 'no epsilon is enough for such cells'}")
 
 
+def least_cell_note(cells: CellTree, strategy: FlowStrategy, *, unit: float, counted: str) -> str:
+    """What a cell of rows has to hold to show above its noise: nothing public bounds what it does.
+
+    Reads public numbers alone: twice the noise of a cell, and what so many cells hold together.
+
+    Args:
+        cells: the public cells.
+        strategy: of the levels.
+        unit: weight of a step.
+        counted: what cells count, in a word.
+    """
+    place = cells.depth - 1
+    least, count = 2 * strategy.deviations[place] * unit, cells.size(place)
+    return (
+        f"A cell of level {cells.levels[-1]!r:.60} shows above its noise from about "
+        f"{_three(least)} on, and all {count:,} cells together from a total of "
+        f"{_three(least * count)} ({counted}). --expected-cell NUMBER (expected_cell=) tells what "
+        "you expect in one: then a table of noise is refused before it is paid."
+    )
+
+
 def _pairs_of_half(cells: CellTree, place: int) -> float:
     """The largest number of pairs that half of the cells of a place do not exceed."""
     pairs = np.sort(cells.pairs(place))

@@ -21,6 +21,7 @@ from graphcuts_dp.estimate.measurement import (
     Degrees,
     Measurements,
     Total,
+    counted_by,
     counts_in_parts,
 )
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, accuracy_warning, expected_error_note
@@ -29,6 +30,7 @@ from graphcuts_dp.estimate.strategy import (
     FlowWorkload,
     choose_strategy,
     forecast_of,
+    least_cell_note,
     noise_warning,
 )
 from graphcuts_dp.files import PathLike
@@ -367,7 +369,7 @@ def _post_process(
     if summary.warning is not None:
         # Where warnings are errors, what was paid for must not be lost.
         with suppress(AccuracyWarning):
-            warnings.warn(summary.warning, AccuracyWarning, stacklevel=2)
+            warnings.warn(summary.warning, AccuracyWarning, stacklevel=6)
     graph = from_rows_on(
         noisy.space,
         (weights_of(rows, cap) for rows in row_parts(made.matrix)),
@@ -779,8 +781,11 @@ def flows_job(
         ),
         warning=warning,
         told=lambda: (
-            forecast_of(
+            *forecast_of(
                 cells, strategy, unit=grid.unit, epsilon=float(exact), delta=float(delta)
-            ).notes
+            ).notes,
+            least_cell_note(cells, strategy, unit=grid.unit, counted=counted_by(empty.counting))
+            if isinstance(empty, Rows) and empty.weighted and work.expected_cell is None
+            else None,
         ),
     )

@@ -158,7 +158,7 @@ def make_figure(
 def write_index(folder: str | Path) -> None:
     """Rewrite what the folder's README.md says of the figures that lie there.
 
-    A table with a line for each, and a section for each with all that was found.
+    A section for each, with all that was found.
 
     Args:
         folder: with a README.md that has the two marks between which the table stands.
@@ -177,29 +177,18 @@ def write_index(folder: str | Path) -> None:
         for stem in (spec.base(Path(folder)) for spec in FIGURES)
         if stem.with_suffix(".json").is_file()
     ]
-    lines = ["| figure | shows | tests | found |", "|---|---|---|---|"]
-    lines += [_index_line(stem, about) for stem, about in there]
-    for stem, about in there:
-        lines += ["", *_section(stem, about)]
-    table = "\n".join(lines)
+    table = "\n\n".join("\n".join(_section(stem, about)) for stem, about in there)
     with atomic_write(readme, force=True) as handle:
         handle.write(f"{before}{_BEGIN}\n{table}\n{_END}{after}".encode())
 
 
-def _index_line(stem: str, about: dict[str, Any]) -> str:
-    findings = about["findings"]
-    agree = sum(finding["agrees"] for finding in findings)
-    found = f"{findings[0]['text']}; {agree} of {len(findings)} statements agree"
-    if about["quick"]:
-        found = f"(quick run) {found}"
-    return _row(f"[`{stem}`](#{stem})", about["shows"], about["tests"], found)
-
-
 def _section(stem: str, about: dict[str, Any]) -> list[str]:
-    lines = [f"### {stem}", "", f"![{about['shows']}]({stem}.png)", ""]
+    shows = f"{about['shows'][0].upper()}{about['shows'][1:]}. Tests {about['tests']}."
+    lines = [f"### {stem}", "", shows, "", f"![{stem}]({stem}.png)", ""]
+    quick = " (quick run)" if about["quick"] else ""
     count = len(about["findings"])
     agree = sum(finding["agrees"] for finding in about["findings"])
-    lines += ["<details>", f"<summary>{agree} of {count} statements agree</summary>", ""]
+    lines += ["<details>", f"<summary>{agree} of {count} statements agree{quick}</summary>", ""]
     lines += ["| statement | claimed | measured | agrees |", "|---|---|---|---|"]
     for finding in about["findings"]:
         claimed = "" if finding["claimed"] is None else f"{finding['claimed']:.3g}"

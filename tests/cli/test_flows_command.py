@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import random
 
 import pytest
@@ -124,6 +125,20 @@ def test_public_groups_name_the_vertices_of_rows(done, refused, tmp_path):
     assert "give the table the same --kind" in err
     more = ("--protect", "owner:at-most=4", "--epsilon", "1")
     done("flows", "visits.csv", "staff.csv", "paid.csv", *COLUMNS, *owner, *more)
+
+
+@pytest.mark.parametrize(("unit", "noise"), [("1", 8.0), ("0.25", 2.0)])
+def test_what_a_cell_of_amounts_has_to_hold_is_said(done, refused, unit, noise):
+    """From epsilon, the bound and the cells alone; a smaller guess is refused."""
+    line = (*OWNERS[:6], *COLUMNS[:1], "levels=site", "--counting", "weight", "--unit", unit)
+    line = (*line, "--vertices", "labels.txt", "--columns", f"{OWNED[1]},weight=cost", *OWNED[2:])
+    _, err = done(*line)
+    least = 2 * noise * math.sqrt(0.5)
+    told = f"from about {least:.3g} on, and all 3 cells together from a total of {3 * least:.3g}"
+    assert f"{told} (amount)" in err
+    said = refused(*line, "--force", "--expected-cell", str(least / 3))
+    assert f"above the {least / 3:,.6g} that you expect" in said
+    assert "together from a total" not in done(*line, "--force", "--expected-cell", "99")[1]
 
 
 def test_a_table_of_flows_is_asked_for_sums_of_cells(done, told, refused):

@@ -104,8 +104,16 @@ SHAPES = {
     "months": {"periods": MONTHS},
     "months, unordered": {"periods": MONTHS[:2], "unordered": True, "loops": False},
     "quarters": {"periods": ("2026-Q2", "2026-Q1"), "by": "quarter"},
-    "two sides": {"labels": (ZONES, tuple("abcd")), "loops": False},
+    "two sides": {"labels": (ZONES, tuple("eabcd")), "loops": False},
 }
+# What engines could see in different ways is tried with each of them, the rest with three.
+HARD = ("unordered, no loops", "months, unordered", "quarters", "two sides")
+TRIED = [
+    (engine, name)
+    for engine in ENGINES
+    for name in SHAPES
+    if engine in ("duckdb", "polars", "raw") or name in HARD
+]
 FIELDS = ("first", "second", "period", "steps")
 COUNTINGS = ("edges", "owners", "rows", "weight")
 
@@ -188,8 +196,7 @@ def as_dict(found):
     return cells_of
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize(("engine", "name"), TRIED)
 @pytest.mark.parametrize("counting", COUNTINGS)
 def test_cells_are_those_of_plain_python(counting, name, engine):
     rows = random_rows(np.random.default_rng(5), 60)
@@ -199,8 +206,7 @@ def test_cells_are_those_of_plain_python(counting, name, engine):
     assert as_dict(cells(table, shape)) == plain_cells(rows, shape)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize(("engine", "name"), TRIED)
 @pytest.mark.parametrize("counting", COUNTINGS[1:])
 def test_scaled_cells_are_those_of_plain_python(counting, name, engine):
     rows = random_rows(np.random.default_rng(6), 60)
@@ -240,13 +246,18 @@ def plain_kept(rows, shape, at_most):
     }
 
 
-@pytest.mark.parametrize("name", ["months, unordered", "quarters", "two sides"])
-@pytest.mark.parametrize("counting", COUNTINGS[:3])
+@pytest.mark.parametrize(
+    ("counting", "name"),
+    [
+        *(("edges", "months, unordered"), ("owners", "quarters"), ("rows", "two sides")),
+        *(("rows", "months, unordered"), ("edges", "two sides")),
+    ],
+)
 def test_kept_cells_are_some_of_each_owner(counting, name):
     rows = random_rows(np.random.default_rng(9), 40, owners=3)
     shape = shape_of(counting, **SHAPES[name])
     everything = plain_cells(rows, shape)
-    for at_most in (1, 4, 1000):
+    for at_most in (1, 4):
         union = Counter()
         for who, (own, count) in plain_kept(rows, shape, at_most).items():
             mine = [row for row in rows if row[0] == who]
@@ -258,7 +269,8 @@ def test_kept_cells_are_some_of_each_owner(counting, name):
         if counting == "edges":
             union = dict.fromkeys(union, STEPS)
         assert found == union  # each owner keeps the same beside the others
-    assert found == everything
+    table = relation(columns_of(rows))
+    assert as_dict(kept_cells(table, shape, at_most=1000)) == everything
 
 
 def test_which_rows_are_kept_differs_between_owners():
@@ -308,14 +320,14 @@ def changes(before, after):
     return found
 
 
-def largest_changes(bounded, counting):
+def largest_changes(bounded, counting, batches=BATCHES):
     """The most that removing an owner changes, over the bound, of each of the tables."""
     rng, found = np.random.default_rng(3), []
-    for name, at_most in BATCHES.items():
+    for name, at_most in batches.items():
         before, after, shape = tables_side_by_side(rng, name, counting)
         tables = (as_dict(bounded(rows, shape, at_most)) for rows in (before, after))
         found += [change / (at_most * STEPS) for change in changes(*tables)]
-    assert len(found) == TABLES
+    assert len(found) == TABLES or batches is not BATCHES
     return found
 
 
@@ -360,7 +372,7 @@ def test_one_owner_changes_all_kept_cells_together_by_at_most_the_bound(counting
 
 
 def test_a_bound_within_each_period_is_seen():
-    assert max(largest_changes(by_keeping_in_each_period, "rows")) > 2
+    assert max(largest_changes(by_keeping_in_each_period, "rows", {"months": 1})) > 2
 
 
 FAULTS = {  # as of an engine whose windows or joins are wrong
@@ -469,7 +481,7 @@ def test_columns_in_which_all_is_missing_are_refused_or_give_nothing(engine):
     assert as_dict(scaled_cells(table, left_out, at_most=2)) == {}
 
 
-DATES = [datetime.date(2026, 1, 31), datetime.date(2026, 2, 1), datetime.date(2026, 5, 9)]
+DATES = [datetime.date(2026, 1, 31), datetime.date(2026, 3, 31), datetime.date(2026, 4, 1)]
 DATED = {
     "dates": pl.Series(DATES),
     "datetimes": pl.Series([datetime.datetime(d.year, d.month, d.day, 23, 59) for d in DATES]),
@@ -479,7 +491,7 @@ DATED = {
 }
 LABELS = {
     "day": tuple(map(str, DATES)),
-    "month": ("2026-01", "2026-02", "2026-05"),
+    "month": ("2026-01", "2026-03", "2026-04"),
     "quarter": ("2026-Q1", "2026-Q2"),
     "year": ("2026",),
 }
