@@ -67,7 +67,6 @@ GRAPHS: Mapping[str, Callable[[], gc.Graph]] = {
 COVERED: Mapping[str, Callable[[], gc.Graph]] = {
     "karate": lambda: gc.datasets.load("karate"),
     "lesmis": lambda: gc.datasets.load("lesmis", weighted=False),
-    "US flights": lambda: gc.datasets.load("us-flights", weighted=False),
     "planted 60, .8/.2": lambda: planted(60, 2, 0.8, 0.2),
     "no edges, 40": lambda: gc.Graph([], [], vertices=40),
 }

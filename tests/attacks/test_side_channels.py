@@ -661,7 +661,7 @@ def test_every_command_is_watched_or_excused():
 
 WATCHED = {  # public functions that spend: in `MECHANISMS`, `OF_PEOPLE` and `PRIVATE`
     *("release_graph", "release_iteratively", "open_session", "choose_degree_bound"),
-    *("release_flows", "release_contributions", "choose_bound"),
+    *("release_flows", "release_contributions", "choose_bound", "least_cut"),
     *("distances.answer_distances", "distances.open_distance_session"),
 }
 
