@@ -46,7 +46,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "cuts": (
         "cli.cuts.cuts",
-        "Find privately a cut of little weight that keeps vertices apart.",
+        "Find privately a cut that keeps vertices apart, or partition what was released.",
     ),
     "plan": ("cli.plan.plan", "Compare what all mechanisms would guarantee, best first."),
     "inspect": (

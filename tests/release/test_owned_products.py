@@ -61,7 +61,7 @@ def test_flows_and_sessions_of_any_counting(counting, tmp_path):
     assert "at most 3 count" in made.guarantee.neighbours
     # Discrete Laplace noise of rate 1/3 for a pair or row, on the one level that is measured.
     steps = 1 if counting == "edges" else 1024
-    assert made.noisy.unit == 1 / steps
+    assert made.noisy.unit == rows.unit / steps
     rates = [float(rate) for rate in made.noisy.noise.parameters]
     assert rates == [pytest.approx(1 / (3 * steps))]
     terms = {"queries": 4, "epsilon": 12.0, "method": "laplace", "protect": THREE}
