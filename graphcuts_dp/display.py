@@ -127,9 +127,11 @@ def short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def cell_text(value: object) -> str:
-    """A number with five digits; anything else as it prints itself."""
-    return f"{value:,.5g}" if isinstance(value, float) else str(value)
+def cell_text(value: object, digits: int = 5) -> str:
+    """A number with so many digits, or all before the point; anything else as it prints itself."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:,.{digits}g}"
 
 
 def _text(value: object) -> str:

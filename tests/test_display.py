@@ -9,7 +9,7 @@ import pytest
 import shown
 
 import graphcuts_dp as gc
-from graphcuts_dp.display import Card, html_of
+from graphcuts_dp.display import Card, cell_text, html_of
 
 
 class Page(HTMLParser):
@@ -155,3 +155,22 @@ def test_tables_for_pandas(made):
     assert history["S"].tolist() == [(shown.EVIL,), ("b", "c")]
     assert [set(T) for T in history["T"]] == [{"b"}, set(shown.LABELS) - {"b", "c"}]
     assert history["low"].le(history["high"]).all()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (104_032.4, "104,032"),
+        (99_999.4, "99,999"),
+        (70_690.12, "70,690"),
+        (-1.5e6, "-1,500,000"),
+        (0.123456, "0.12346"),
+        (1e20, "1e+20"),
+        (float("inf"), "inf"),
+        (7, "7"),
+    ],
+)
+def test_numbers_in_tables_have_five_digits_and_no_exponents_that_people_would_not_write(
+    value, text
+):
+    assert cell_text(value) == text

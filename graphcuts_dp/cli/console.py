@@ -87,7 +87,7 @@ def show_facts(facts: Mapping[str, object]) -> None:
 def _shown(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(part)}" for name, part in value.items())
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+    return cell_text(value, 4)
 
 
 def show_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
