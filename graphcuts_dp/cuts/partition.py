@@ -1,12 +1,11 @@
 """The cut that a user gets: which part each vertex is in. It was put out with noise: all public."""
 
 import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -154,7 +153,9 @@ class LeastCut(Displayed):
             "terminals": [list(ends) for ends in self.terminals],
             "excess": self.excess,
         }
-        return bundle.save(KIND, path, self.guarantee, fields, table=self._write, force=force)
+        parts = [self.names[code] for code in self.codes.tolist()]
+        table = bundle.table_of_parts(self.guarantee, self.vertices, parts)
+        return bundle.save(KIND, path, self.guarantee, fields, table=table, force=force)
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -184,19 +185,6 @@ class LeastCut(Displayed):
             if len(codes) != len(cut.vertices):
                 raise ValueError("a table of other vertices")
             return cut
-
-    def _write(self, handle: BinaryIO) -> None:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        # A column, since a comment would be taken for the heads of the columns.
-        head, mark = ((), ()) if self.guarantee.is_private else (("mark",), (SEEDED_WARNING,))
-        writer.writerow(("vertex", "part", *head))
-        names = self.names
-        writer.writerows(
-            (label, names[code], *mark)
-            for label, code in zip(self.vertices.labels, self.codes.tolist(), strict=True)
-        )
-        handle.write(text.getvalue().encode())
 
     def _card(self) -> Card:
         rows: list[Sequence[object]] = [

@@ -10,12 +10,14 @@ files and of its own fields, so a set that was interrupted, mixed or damaged is 
 read. Nothing here tells more than the released numbers do: they are all that is written.
 """
 
+import csv
 import hashlib
+import io
 import json
 import os
 import platform
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -32,6 +34,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, graph_class
 from graphcuts_dp.graph.files import check_writable_graph, graph_files
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
 # 10: a guarantee has its rho; 9: tables have periods; 8: graphs without weights are rounded; 7: a
@@ -107,6 +110,31 @@ def check_path(kind: str, path: PathLike, *, force: bool = False) -> None:
     elif not os.fspath(path).lower().endswith(form.ending):
         raise FileFormatError(f"{path!s} must end in {form.ending}: {form.because}")
     check_writable_set(form.files(path), force=force)
+
+
+def table_of_parts(
+    guarantee: PrivacyGuarantee, vertices: VertexSet, parts: Sequence[object]
+) -> Callable[[BinaryIO], None]:
+    """What writes the part of each vertex as CSV, which is a table of public groups, too.
+
+    Args:
+        guarantee: a seeded one marks every row.
+        vertices: in their order.
+        parts: the name or number of the part of each.
+    """
+
+    def write(handle: BinaryIO) -> None:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        # A column, since a comment would be taken for the heads of the columns.
+        head, mark = ((), ()) if guarantee.is_private else (("mark",), (SEEDED_WARNING,))
+        writer.writerow(("vertex", "part", *head))
+        writer.writerows(
+            (label, part, *mark) for label, part in zip(vertices.labels, parts, strict=True)
+        )
+        handle.write(text.getvalue().encode())
+
+    return write
 
 
 def save(

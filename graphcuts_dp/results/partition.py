@@ -13,13 +13,11 @@ between the parts of any partition by twice that, since a cut in two that takes 
 side at random holds half of it on average.
 """
 
-import csv
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -171,19 +169,6 @@ class Partition(Displayed):
         Raises:
             FileFormatError: another ending, missing folder, files that are there, a full disk.
         """
-
-        def table(handle: BinaryIO) -> None:
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            # A column, since a comment would be taken for the heads of the columns.
-            head, mark = ((), ()) if self.guarantee.is_private else (("mark",), (SEEDED_WARNING,))
-            writer.writerow(("vertex", "part", *head))
-            writer.writerows(
-                (label, code, *mark)
-                for label, code in zip(self.vertices.labels, (self.codes + 1).tolist(), strict=True)
-            )
-            handle.write(text.getvalue().encode())
-
         arrays = {
             "codes": self.codes,
             "picture": self.picture,
@@ -200,6 +185,7 @@ class Partition(Displayed):
             "optimum": self.optimum,
             "value": self.value,
         }
+        table = bundle.table_of_parts(self.guarantee, self.vertices, (self.codes + 1).tolist())
         return bundle.save(KIND, path, self.guarantee, fields, arrays, table=table, force=force)
 
     @classmethod
