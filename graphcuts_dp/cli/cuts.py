@@ -7,11 +7,11 @@ from typing import Any
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report
+from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.cli.reading import WHOM, Reading, Spending
-from graphcuts_dp.cli.release import carry_out, foretold, released
+from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.cuts.partition import KIND
 from graphcuts_dp.errors import FileFormatError, ParameterError

@@ -7,7 +7,7 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report
+from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.reading import (
     GROUPS_COLUMNS,
     RIGHT_GROUPS,
@@ -17,7 +17,7 @@ from graphcuts_dp.cli.reading import (
     Spending,
     note,
 )
-from graphcuts_dp.cli.release import carry_out, foretold, released
+from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
 from graphcuts_dp.estimate.strategy import FlowWorkload
@@ -290,8 +290,11 @@ def flows(
         protect=protect,
     )
     if dry_run:
-        whom = whom_of(private, protect)
-        return foretold(job.guarantee, whom, job.errors(), job.notes, job.warning)
+        whom, errors = whom_of(private, protect), list(job.errors())
+        sides = grouping if isinstance(grouping, tuple) else (grouping,)
+        side = max(len(each.labels()) for each in sides)
+        cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
+        return foretold(job.guarantee, whom, errors, job.notes, job.warning, cells)
     made = carry_out(job, private, store=store, seed=seed)
     written = [*made.save(target, force=force), *maps.write(made, places, force=force)]
     report = released(_facts(made), made.guarantee, written, source)

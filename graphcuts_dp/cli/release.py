@@ -1,6 +1,6 @@
 """`graphcuts-dp release` and `release-iteratively`: a private graph in, a synthetic graph out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,11 +8,10 @@ from typing import Any, TypeVar
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, progress_bar, say
+from graphcuts_dp.cli.console import Report, foretold, progress_bar, say
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_query_file
 from graphcuts_dp.cli.reading import STDIN, WHOM, GroupFile, Reading, Spending
-from graphcuts_dp.display import Card, short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.files import check_writable_set
@@ -38,10 +37,11 @@ from graphcuts_dp.release.releases import (
     may_be_sparse,
 )
 from graphcuts_dp.release.shares import RESPONSES, SPARSE, Response
-from graphcuts_dp.release.usefulness import usefulness_of
+from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.synth.methods import FITTINGS, Fitting
 
+BLOCKS = 12  # on each side of the picture of a made graph
 R = TypeVar("R")
 TARGET = typer.Argument(metavar="OUT", help="File for what is released.")
 
@@ -115,7 +115,7 @@ def release(
         step = Cost.of_pure(protect.per_step(epsilon))
         whole = protect.promise(job.guarantee, protect.cost(step, epsilon=epsilon))
         errors = [(one.what, one.error) for one in found.questions]
-        told = foretold(whole, protect, errors, [lost], job.warning)
+        told = foretold(whole, protect, errors, [lost], job.warning, _blocks(found))
         return replace(
             told, data=found.to_dict() | told.data | {"communities": lost}, parts=[found]
         )
@@ -161,30 +161,14 @@ def carry_out(job: Job[R], private: Any, *, store: Store | None, seed: int | Non
         return execute(job, private, store=store, seed=seed, progress=progress)
 
 
-def foretold(
-    guarantee: PrivacyGuarantee,
-    protect: Protect,
-    errors: Iterable[tuple[str, float]],
-    notes: Iterable[str | None] = (),
-    warning: str | None = None,
-) -> Report:
-    """What a dry run says of a use of the budget; forms read its data."""
-    sentences = protect.explain(epsilon=guarantee.epsilon, delta=guarantee.delta).sentences
-    told = [*filter(None, (warning, *notes))]
-    rows = [*errors]
-    data = {
-        "dry_run": True,
-        "guarantee": str(guarantee),
-        "epsilon": guarantee.epsilon,
-        "delta": guarantee.delta,
-        "protected": sentences["Protected"],
-        "errors": [{"of": of, "at_most": error} for of, error in rows],
-        "notes": told,
-    }
-    columns = ("what is told", "off by at most (95%)")
-    card = Card(title="To expect", columns=columns, rows=[(of, short(e)) for of, e in rows])
-    done = "A dry run: no graph was read, nothing was spent, and nothing was written."
-    return Report(data, [{"guarantee": data["guarantee"]}, card], [*told, done])
+def _blocks(found: Usefulness) -> dict[str, Any] | None:
+    """A made matrix in blocks: errors of independent entries grow by the root of their number."""
+    halves = [one for one in found.questions if one.what.startswith("two halves")]
+    if not halves:
+        return None
+    across = BLOCKS // 2
+    size, error = halves[0].size / across**2, halves[0].error / across
+    return {"what": "graph, as a matrix of blocks", "side": BLOCKS, "cell": size, "error": error}
 
 
 def released(
