@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate as CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm
     from graphcuts_dp.cuts.least import least_cut
-    from graphcuts_dp.cuts.partition import LeastCut as LeastCut
     from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
@@ -79,7 +78,6 @@ _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
     "cutnorm.cut_norm": ("cut_norm",),
     "cuts.least": ("least_cut",),
-    "cuts.partition": ("LeastCut",),
     "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.answers": ("CutAnswer",),

@@ -75,9 +75,6 @@ KINDS = {
     "flows": FileSet(
         "results.flows.Flows", ".noisy.npz", ending=".csv", because="flows are a table"
     ),
-    "cut": FileSet(
-        "cuts.partition.LeastCut", ending=".csv", because="a cut is a table of vertices"
-    ),
     "iterative construction": FileSet(
         "offline.release.IterativeRelease", ".hypothesis.npz", graph=True
     ),
@@ -189,7 +186,7 @@ def load(path: PathLike) -> Any:
         path: the same path as for `save`.
 
     Returns:
-        A `Release`, `Flows`, `Partition`, `LeastCut` or `IterativeRelease`, as it was saved.
+        A `Release`, `Flows`, `Partition` or `IterativeRelease`, as it was saved.
 
     Raises:
         FileFormatError: a file is missing, damaged, of another version, or not the one that the
