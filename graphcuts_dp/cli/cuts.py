@@ -11,7 +11,7 @@ from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.cli.reading import WHOM, Reading, Spending
-from graphcuts_dp.cli.release import carry_out, made_up, released
+from graphcuts_dp.cli.release import carry_out, foretold, released
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.cuts.partition import KIND
 from graphcuts_dp.errors import FileFormatError, ParameterError
@@ -36,13 +36,14 @@ def cuts(
     ),
     target: str = typer.Argument(metavar="OUT", help="The .csv file to write the parts to."),
     epsilon: float | None = option(
-        None, help="Privacy parameter; smaller is more private.", group=PRIVACY
+        None, usual=True, help="Privacy parameter; smaller is more private.", group=PRIVACY
     ),
     spending: Spending,
     reading: Reading,
     protect: Protect = WHOM,
     first: str | None = option(
         None,
+        usual=True,
         help="A vertex, or several that stay together: ann,bob or @FILE.",
         flag="--from",
         metavar="SET",
@@ -50,6 +51,7 @@ def cuts(
     ),
     second: str | None = option(
         None,
+        usual=True,
         help="What is kept apart from it: likewise; several of these with a slash between.",
         flag="--to",
         metavar="SET[/SET]",
@@ -106,7 +108,7 @@ def cuts(
         check_path(KIND, target, force=force)
     private: PrivateData
     if dry_run:
-        private = made_up(reading, 1)  # with an edge at random
+        private, _ = reading.without_file(protect)
     else:
         private, _ = reading.read_private(source, protect)
         spending.remind(private, source)
@@ -118,9 +120,7 @@ def cuts(
         protect=protect,
     )
     if dry_run:
-        promised = {"guarantee": str(job.guarantee), "notes": " ".join(job.notes)}
-        told = "A dry run: no graph was read, nothing was spent, and nothing was written."
-        return Report(promised | {"dry_run": True}, [promised], [told])
+        return foretold(job.guarantee, protect, job.errors(), job.notes, job.warning)
     made = carry_out(job, private, store=store, seed=seed)
     sizes = {str(name): size for name, size in zip(made.names, made.sizes, strict=True)}
     facts: dict[str, Any] = {
