@@ -12,7 +12,6 @@ from graphcuts_dp._version import __version__
 if TYPE_CHECKING:
     from graphcuts_dp import (
         cutnorm,
-        cuts,
         datasets,
         distances,
         estimate,
@@ -122,7 +121,6 @@ _HOMES = {
 }
 _SUBMODULES = (
     "cutnorm",
-    "cuts",
     "datasets",
     "distances",
     "estimate",
@@ -174,7 +172,6 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "cutnorm",
-    "cuts",
     "datasets",
     "distances",
     "estimate",

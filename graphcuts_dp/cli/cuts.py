@@ -1,27 +1,24 @@
 """`graphcuts-dp cuts`: private cuts that keep vertices apart, and partitions of a release, free."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
-from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.cli.reading import WHOM, Reading, Spending
-from graphcuts_dp.cli.release import carry_out, made_up, released
+from graphcuts_dp.cli.release import carry_out, foretold, released
 from graphcuts_dp.cuts.least import cut_job
-from graphcuts_dp.cuts.partition import KIND
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.options import INPUT, METHOD, OUTPUT, PRIVACY, option
 from graphcuts_dp.pairs.queries import sides_of
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
-from graphcuts_dp.results import partition as partitions
 from graphcuts_dp.results.bundle import check_path, kind_at
+from graphcuts_dp.results.partition import KIND, Partition, partition_of
 from graphcuts_dp.results.release import KIND as RELEASE
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.partitions import KINDS, read_partitioning
@@ -36,13 +33,14 @@ def cuts(
     ),
     target: str = typer.Argument(metavar="OUT", help="The .csv file to write the parts to."),
     epsilon: float | None = option(
-        None, help="Privacy parameter; smaller is more private.", group=PRIVACY
+        None, usual=True, help="Privacy parameter; smaller is more private.", group=PRIVACY
     ),
     spending: Spending,
     reading: Reading,
     protect: Protect = WHOM,
     first: str | None = option(
         None,
+        usual=True,
         help="A vertex, or several that stay together: ann,bob or @FILE.",
         flag="--from",
         metavar="SET",
@@ -50,6 +48,7 @@ def cuts(
     ),
     second: str | None = option(
         None,
+        usual=True,
         help="What is kept apart from it: likewise; several of these with a slash between.",
         flag="--to",
         metavar="SET[/SET]",
@@ -106,7 +105,7 @@ def cuts(
         check_path(KIND, target, force=force)
     private: PrivateData
     if dry_run:
-        private = made_up(reading, 1)  # with an edge at random
+        private, _ = reading.without_file(protect)
     else:
         private, _ = reading.read_private(source, protect)
         spending.remind(private, source)
@@ -118,44 +117,32 @@ def cuts(
         protect=protect,
     )
     if dry_run:
-        promised = {"guarantee": str(job.guarantee), "notes": " ".join(job.notes)}
-        told = "A dry run: no graph was read, nothing was spent, and nothing was written."
-        return Report(promised | {"dry_run": True}, [promised], [told])
-    made = carry_out(job, private, store=store, seed=seed)
-    sizes = {str(name): size for name, size in zip(made.names, made.sizes, strict=True)}
-    facts: dict[str, Any] = {
-        "guarantee": str(made.guarantee),
-        "vertices": sizes,
-        "above_the_least": made.excess,
-        "notes": list(made.notes),
-    }
-    written = made.save(target, force=force)
-    report = released(facts, made.guarantee, written, source)
-    return replace(report, parts=[made, {"files": "  ".join(written)}])
+        return foretold(job.guarantee, protect, job.errors(), job.notes, job.warning)
+    return _report(carry_out(job, private, store=store, seed=seed), target, source, force=force)
 
 
 def _partition(source: str, target: str, asked: str, *, force: bool) -> Report:
     """The report of a partition of a release, which is written."""
     kind, wanted = read_partitioning(asked)
-    check_path(partitions.KIND, target, force=force)
+    check_path(KIND, target, force=force)
     if kind_at(source) != RELEASE:
         raise FileFormatError(f"{source} is no release; make one with graphcuts-dp release")
-    made = partitions.partition_of(Release.load(source), kind, wanted)
+    made = partition_of(Release.load(source), kind, wanted)
+    return _report(made, target, None, force=force)
+
+
+def _report(made: Partition, target: str, private: str | None, *, force: bool) -> Report:
+    """Writes a partition, of a private file or of a release."""
     written = made.save(target, force=force)
-    facts = {
-        "partition": kind,
-        "value": made.value,
-        "measure": made.measure,
-        "interval": made.interval,
-        "optimum": made.optimum,
-        "confidence": wanted.confidence,
-        "vertices": [len(part) for part in made.parts],
+    own = ("value", "interval", "optimum", "shortfall", "confidence", "measure", "notes")
+    facts: dict[str, Any] = {
+        "partition": made.kind,
+        "vertices": {str(name): size for name, size in zip(made.names, made.sizes, strict=True)},
+        **{name: getattr(made, name) for name in own},
         "guarantee": str(made.guarantee),
-        "files": list(written),
     }
-    names = ", ".join(Path(file).name for file in written)
-    note = f"May be published: {names}." if made.guarantee.is_private else NOT_PRIVATE
-    return Report(facts, [made, {"files": "  ".join(written)}], [note])
+    report = released(facts, made.guarantee, written, private)
+    return replace(report, parts=[made, {"files": "  ".join(written)}])
 
 
 def _terminal(text: str, vertices: VertexSet) -> list[Label]:

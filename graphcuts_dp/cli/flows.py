@@ -17,7 +17,7 @@ from graphcuts_dp.cli.reading import (
     Spending,
     note,
 )
-from graphcuts_dp.cli.release import carry_out, released
+from graphcuts_dp.cli.release import carry_out, foretold, released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
 from graphcuts_dp.estimate.strategy import FlowWorkload
@@ -28,7 +28,7 @@ from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, check, option
 from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
 from graphcuts_dp.privacy.guarantee import PROTECTIONS, Protect, exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
-from graphcuts_dp.release.releases import flows_job
+from graphcuts_dp.release.releases import flows_job, whom_of
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.od_tables import GroupLocations, od_files
@@ -126,6 +126,7 @@ class FlowMaps:
 
     plot: str | None = option(
         None,
+        usual=True,
         help="Also draw the finest level: a heat map, the largest flows over time if there are "
         "periods, or with --locations a map (.png or .pdf).",
         metavar="FILE",
@@ -140,6 +141,7 @@ class FlowMaps:
     )
     locations: str | None = option(
         None,
+        usual=True,
         help="Public places of the groups: a .csv or .tsv file with columns id, lat and lon.",
         metavar="FILE",
         group=INPUT,
@@ -189,6 +191,7 @@ def flows(
     ),
     protect: Protect | None = option(
         None,
+        usual=True,
         help="Whom the promise protects; edges of a graph if omitted, or single rows.",
         of=PROTECTIONS,
         group=PRIVACY,
@@ -196,6 +199,7 @@ def flows(
     delta: float = options.DELTA,
     by: str | None = option(
         None,
+        usual=True,
         help="Of rows with periods: a table for each day, month, quarter or year; or several of "
         "these, coarsest first, as year,month. The periods of --periods if omitted.",
     ),
@@ -205,6 +209,11 @@ def flows(
         None,
         help="Instead of flows: how many rows owners have, and which bound on it to take.",
         of={"table": BoundTable, "choice": BoundChoice},
+    ),
+    dry_run: bool = option(
+        False,
+        help="Only say what it would promise, from the groups and --vertices: reads no graph.",
+        group=OUTPUT,
     ),
     seed: int | None = options.SEED,
     force: bool = options.FORCE,
@@ -258,11 +267,15 @@ def flows(
         return contributions.report(rows, epsilon=epsilon, store=store, seed=seed)
     if groups is None or target is None:
         raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
-    check_path("flows", target, force=force)
-    places = maps.read(target, force=force)
     files = GroupFile(groups=groups, groups_columns=groups_columns, right_groups=right_groups)
-    private, found = reading.read_private(source, protect, files)
-    spending.remind(private, source)
+    places = None
+    if dry_run:
+        private, found = reading.without_file(protect, files)
+    else:
+        check_path("flows", target, force=force)
+        places = maps.read(target, force=force)
+        private, found = reading.read_private(source, protect, files)
+        spending.remind(private, source)
     grouping: Any = found  # never None: the file is named
     if places is not None:
         for side in grouping if isinstance(grouping, tuple) else (grouping,):
@@ -276,6 +289,9 @@ def flows(
         workload=workload,
         protect=protect,
     )
+    if dry_run:
+        whom = whom_of(private, protect)
+        return foretold(job.guarantee, whom, job.errors(), job.notes, job.warning)
     made = carry_out(job, private, store=store, seed=seed)
     written = [*made.save(target, force=force), *maps.write(made, places, force=force)]
     report = released(_facts(made), made.guarantee, written, source)

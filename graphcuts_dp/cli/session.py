@@ -16,12 +16,15 @@ from graphcuts_dp.cli.console import Report, out, progress_bar, say, show_facts,
 from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.queries import FIRST, ONE_QUERY, SECOND, check_sets, read_sets
 from graphcuts_dp.cli.reading import BUDGET, STDIN, WHOM, GroupFile, Reading, store_named
+from graphcuts_dp.cli.release import foretold
 from graphcuts_dp.display import Card, printable
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.rows import bounded_graph
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Budget, Store, open_ledger
-from graphcuts_dp.options import INPUT, PRIVACY, option
+from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, option
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.pairs.query_lines import (
     folder_of,
@@ -38,7 +41,7 @@ from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.runner import SessionStatus
 from graphcuts_dp.session.session import Session, named_terms, open_session, session_of
-from graphcuts_dp.session.terms import METHODS, Auto, Method
+from graphcuts_dp.session.terms import METHODS, Auto, Method, SessionTerms
 from graphcuts_dp.session.transcript import (
     LedgerStatus,
     answer_to_dict,
@@ -73,13 +76,14 @@ def start(
     *,
     graph: str = options.PRIVATE_GRAPH,
     store: str = option(
+        usual=True,
         help="File that records what was spent on this graph; created if it does not exist.",
         metavar="FILE",
         group=PRIVACY,
     ),
     epsilon: float = options.EPSILON,
     queries: SessionWorkload = option(
-        help="How many answers the session promises, and of what.", of=SessionWorkload
+        usual=True, help="How many answers the session promises, and of what.", of=SessionWorkload
     ),
     reading: Reading,
     grouping: GroupFile,
@@ -91,6 +95,9 @@ def start(
     protect: Protect = WHOM,
     budget: Budget | None = BUDGET,
     expect_head: str | None = options.EXPECT_HEAD,
+    dry_run: bool = option(
+        False, help="Only say what it would promise, from --vertices: reads no graph.", group=OUTPUT
+    ),
     seed: int | None = options.SEED,
 ) -> Report:
     """Begin a session of cut queries on a private graph.
@@ -114,10 +121,13 @@ def start(
             "--groups is for --method ...:start=groups here; to name groups in queries, give it to "
             "session ask"
         )
-    place = store_named(store, budget, expect_head)
-    private, _ = reading.read_private(graph, protect)
     terms = named_terms(epsilon, delta, queries, method) | protect.keywords
     terms.pop("rule", None)
+    if dry_run:
+        empty, _ = reading.without_file(protect, grouping)
+        return _foretold(bounded_graph(empty, protect), protect, SessionTerms.of(**terms))
+    place = store_named(store, budget, expect_head)
+    private, _ = reading.read_private(graph, protect)
     source = {"path": str(Path(graph).resolve()), **reading.to_dict()}
     with session_of(
         private,
@@ -140,6 +150,20 @@ def start(
         "error": f"up to {error:,.1f} ({1 - agreed['beta']:.0%}, all queries at once)",
     }
     return Report({"store": store, "error_bound": error, **chosen, **status.to_dict()}, [facts])
+
+
+def _foretold(empty: AnyGraph, protect: Protect, asked: SessionTerms) -> Report:
+    universe, grid = Universe.of(empty), asked.grid(empty)
+    terms = asked.resolved(universe, grid)
+    made = terms.mechanism(universe, grid)
+    error = terms.expected_error(universe, grid)
+    return foretold(
+        terms.guarantee(made, None),
+        protect,
+        [(f"each of {terms.workload.queries:,} answers, all at once", error)],
+        [f"It answers by the method {terms.method.name}."],
+        terms.warning(universe, grid),
+    )
 
 
 @session.command()

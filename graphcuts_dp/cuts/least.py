@@ -155,11 +155,9 @@ def cut_job(
     spent = loss_of_cuts(rate, grid.sensitivity, halvings)
     cost = whom.cost(Cost.of_pure(spent), epsilon=epsilon)
     excess = halvings * least_cut_excess(graph.n, rate, unit=grid.unit, beta=_FAILURE / halvings)
-    over = ", added up over all halvings" if halvings > 1 else ""
-    told = (
-        f"With probability 95 % the cut weighs at most {excess:,.4g} more than the least one{over};"
-        " on graphs that have a clear cut far less."
-    )
+    told = f"With probability 95 % the cut weighs at most {excess:,.4g} more than the least one"
+    told += ", added up over all halvings" if halvings > 1 else ""
+    told += "; on graphs that have a clear cut far less."
     space, labels = graph.space, graph.labels
     named = [[labels[row] for row in rows.tolist()] for rows in ends]
 
@@ -187,6 +185,7 @@ def cut_job(
         ),
         finish=finish,
         told=lambda: [told],
+        errors=lambda: [("what the cut weighs above the least one", excess)],
     )
 
 
@@ -205,8 +204,6 @@ def rate_of_cuts(epsilon: Fraction, change: int, halvings: int = 1) -> Fraction:
 
     What `loss_of_cuts` says, solved for the rate, and rounded to a lower one.
     """
-    if halvings == 1:
-        return epsilon / (2 * change)
     with localcontext(wide_context(_DIGITS)):
         share = Decimal(epsilon.numerator) / epsilon.denominator / halvings
         least = int(((share.exp() + 1) / 2).ln() * 2**_RATE_BITS) - 1
@@ -239,8 +236,6 @@ def loss_of_cuts(rate: Fraction, change: int, halvings: int = 1) -> Fraction:
     if it falls, ln(2e^(Lc)-1) in each halving until then. The larger of both is lost at most.
     """
     moved = rate * change
-    if halvings == 1:
-        return 2 * moved
     with localcontext(wide_context(_DIGITS)):
         once = (2 * (Decimal(moved.numerator) / moved.denominator).exp() - 1).ln()
         most = int(once * 2**_LOSS_BITS) + 1
@@ -254,17 +249,15 @@ def rows_of_terminals(vertices: VertexSet, terminals: Sequence[Terminal]) -> lis
         ParameterError: fewer than two terminals, or an empty one.
         QueryError: a label that is no vertex, or is in two terminals.
     """
-    if len(terminals) < 2:
-        raise ParameterError("name two or more vertices to keep apart, for example 'ann', 'bob'")
-    found = []
-    for terminal in terminals:
-        named: Iterable[Label] = (
-            [terminal] if isinstance(terminal, str | int | np.integer) else tuple(terminal)
+    found = [
+        np.flatnonzero(vertices.mask([each] if isinstance(each, str | int) else list(each)))
+        for each in terminals
+    ]
+    if len(found) < 2 or not all(map(len, found)):
+        raise ParameterError(
+            "name two or more vertices to keep apart, for example 'ann', 'bob'; each may be a list "
+            "of vertices that is not empty"
         )
-        rows = np.flatnonzero(vertices.mask(list(named)))
-        if not len(rows):
-            raise ParameterError("a terminal is a vertex, or a list of vertices that is not empty")
-        found.append(rows)
     together = np.concatenate(found)
     if len(np.unique(together)) < len(together):
         raise QueryError("a vertex is in two terminals: no cut keeps it from itself")

@@ -40,7 +40,8 @@ def least_side(arcs: sp.csr_array, pull: IntVector, side: npt.NDArray[np.int8]) 
         pull: of each vertex towards S, shape (n,); integers of any size.
         side: 1 of vertices in S, -1 of those in T, 0 of free ones, shape (n,).
     """
-    found, rows = side == 1, np.arange(len(side))
+    found: BoolVector = side == 1
+    rows = np.arange(len(side))
     # Beyond all weights together a pull decides, however large it is.
     pull = np.clip(pull, -2 * MOST_TOTAL, 2 * MOST_TOTAL).astype(np.int64)
     while True:
@@ -68,7 +69,7 @@ def _reached(arcs: sp.csr_array, pull: IntVector) -> BoolVector:
     heads = np.concatenate([between.col, above, np.full_like(below, n + 1)])
     # What lets pass more than can flow is in no least cut, however much more it is.
     room = np.minimum(np.concatenate([between.data, pull[above], -pull[below]]), most + 1)
-    found = np.zeros(n + 2, dtype=np.bool_)
+    found: BoolVector = np.zeros(n + 2, dtype=np.bool_)
     if most + 1 < _SMALL_FLOW:
         ends = tails.astype(np.int32), heads.astype(np.int32)
         passing = sp.csr_array((room.astype(np.int32), ends), shape=(n + 2, n + 2))

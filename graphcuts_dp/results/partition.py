@@ -14,7 +14,7 @@ to A likewise; on all graphs that were tried they are weaker.)
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, final
@@ -24,7 +24,7 @@ from scipy.cluster.hierarchy import leaves_list
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.display import Card, Displayed, short
-from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
+from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.estimate.answers import ROUNDING
 from graphcuts_dp.estimate.partition_noise import PartitionNoise
 from graphcuts_dp.files import PathLike
@@ -34,23 +34,8 @@ from graphcuts_dp.pairs.vertices import ALL, Arcs, Label, VertexSet
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
-from graphcuts_dp.synth.partitions import (
-    KINDS,
-    MOST_PROVEN,
-    FoundParts,
-    Partitioning,
-    block_sums,
-    check_kind,
-    dense,
-    laplacian_values,
-    least_between,
-    least_cost,
-    levels,
-    mean_weight,
-    relaxed,
-    tree_cost,
-    worth,
-)
+from graphcuts_dp.synth import partitions as found
+from graphcuts_dp.synth.partitions import KINDS, Partitioning
 from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
@@ -151,10 +136,7 @@ class Partition(Displayed):
         Raises:
             QueryError: an unknown vertex.
         """
-        row = self.vertices.find(vertex)
-        if row is None:
-            raise QueryError(f"unknown vertex {vertex!r:.60}; it is not in the public vertex set")
-        return self.names[int(self.codes[row])]
+        return self.groups.group_of(vertex)
 
     @cached_property
     def groups(self) -> Groups:
@@ -210,8 +192,9 @@ class Partition(Displayed):
         """
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         arrays = {name: each for name, each in own.items() if isinstance(each, np.ndarray)}
-        told = {name: own[name] for name in own.keys() - arrays.keys() - {"space", "guarantee"}}
-        told["options"] = None if self.options is None else asdict(self.options)
+        others = {"space", "guarantee", *arrays}
+        told = {name: each for name, each in own.items() if name not in others}
+        told["options"] = self.options and asdict(self.options)
         shown = {"partition": told, "measure": self.measure, **bundle.space_fields(self.space)}
         table = bundle.table_of_parts(self.guarantee, self.vertices, self.part_names)
         return bundle.save(KIND, path, self.guarantee, shown, arrays, table=table, force=force)
@@ -227,15 +210,13 @@ class Partition(Displayed):
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
         with bundle.opened(path, KIND) as saved:
-            told = {
-                name: tuple(each) if isinstance(each, list) else each
-                for name, each in saved.fields["partition"].items()
-            }
+            told: dict[str, Any] = saved.fields["partition"] | saved.arrays()
+            del told["header"]
+            for name in ("names", "interval", "optimum", "notes"):
+                told[name] = told[name] and tuple(told[name])
             told["options"] = told["options"] and Partitioning(**told["options"])
-            arrays = saved.arrays()
-            del arrays["header"]
-            space: Any = saved.space
-            made = cls(space=space, guarantee=saved.guarantee, **told, **arrays)
+            told |= {"space": saved.space, "guarantee": saved.guarantee}
+            made = cls(**told)
             if made.codes.shape != (len(made.vertices),):
                 raise FileFormatError("the parts are of other vertices")
             return made
@@ -262,26 +243,21 @@ class Partition(Displayed):
         return f"Partition({self.kind!r}, {size}{mark})"
 
     def _card(self) -> Card:
-        facts: list[tuple[str, object]] = []
-        if self.interval is not None and self.optimum is not None:
-            facts = [
-                ("value in the release", self.value),
-                ("which is", self.measure),
-                ("in the true graph", _ends(self.interval)),
-                ("the best of the true graph", _ends(self.optimum)),
-            ]
-        facts += [
-            ("worse than the best, at most", self.shortfall),
-            ("confidence", f"{self.confidence:.0%}"),
-            *self.guarantee.facts,
-        ]
+        facts = {
+            "value in the release": self.value,
+            "in the true graph": self.interval and _ends(self.interval),
+            "the best of the true graph": self.optimum and _ends(self.optimum),
+            "worse than the best, at most": self.shortfall,
+            "confidence": f"{self.confidence:.0%}",
+        }
+        known = [(name, each) for name, each in facts.items() if each is not None]
         rows: list[Sequence[object]] = [
             (name, len(part), ", ".join(map(str, part[:10])) + (", ..." if part[10:] else ""))
             for name, part in zip(self.names[:_MOST_SHOWN], self.parts, strict=False)
         ]
         return Card(
             title=f"Partition: {self.kind}",
-            facts=facts,
+            facts=(*known, ("value", self.measure), *self.guarantee.facts),
             columns=("part", "vertices", "which"),
             rows=rows,
             size=len(self.names),
@@ -296,32 +272,31 @@ def _ends(interval: Interval) -> str:
 
 def partition_of(release: "Release", kind: str, wanted: Partitioning) -> Partition:
     """See `Release.partition`."""
-    known, space = check_kind(kind, wanted), release.space
-    if not isinstance(space, VertexSet):
+    found.check_kind(kind, wanted)
+    if not isinstance(release.space, VertexSet):
         raise GraphError(
             "partitions are of undirected graphs with one set of vertices; this release has "
             "two sides or directions"
         )
-    truth = _Truth(release, 1 - wanted.confidence)
-    weights = truth.searched
+    weights = _searched(release)
     if kind == "clusters" and wanted.resolution is None:
-        wanted = replace(wanted, resolution=mean_weight(weights))
-    codes, tree = known.search(weights, wanted)
+        wanted = replace(wanted, resolution=found.mean_weight(weights))
+    codes, tree = KINDS[kind].search(weights, wanted)
     codes = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))[codes]  # the largest first
-    value = worth(kind, weights, FoundParts(codes, tree), wanted)
-    low, high = _interval(truth, kind, FoundParts(codes, tree), wanted)
-    least, most = _optimum(truth, kind, codes, wanted, (low, high))
+    value = found.worth(kind, weights, found.FoundParts(codes, tree), wanted)
+    proof = _Proof(release, kind, wanted, codes, tree)
+    (low, high), (least, most) = proof.interval, proof.optimum
     notes = ["The interval holds although the partition was chosen after looking at the release."]
     if low <= 0 and high >= most and high > 2 * abs(value):
         notes.append(HIDDEN)
     picture, bins = _picture(weights, codes, tree)
     return Partition(
         kind=kind,
-        space=space,
+        space=release.space,
         names=tuple(range(1, int(codes.max()) + 2)),
         codes=codes,
         guarantee=release.guarantee,
-        shortfall=max(0.0, most - low if known.largest else high - least),
+        shortfall=max(0.0, most - low if KINDS[kind].largest else high - least),
         confidence=wanted.confidence,
         options=wanted,
         value=value,
@@ -334,6 +309,19 @@ def partition_of(release: "Release", kind: str, wanted: Partitioning) -> Partiti
     )
 
 
+def _searched(release: Any) -> Any:
+    """The weights that partitions are found in: synthetic ones, or the noisy matrix."""
+    if release.estimator.noise_name is not None:
+        dense = release.expected.adjacency.toarray() if release.has_graph else release.noisy
+        return dense.astype(np.float64) if release.has_graph else np.asarray(dense.estimate())
+    if release.shape[0] > _MOST_SPARSE:
+        raise GraphError(
+            f"partitions are found of up to {_MOST_SPARSE:,} vertices; work on release.graph for "
+            "more"
+        )
+    return release.graph.adjacency.astype(np.float64)
+
+
 def _picture(
     weights: Any, codes: IntVector, tree: FloatMatrix | None
 ) -> tuple[FloatMatrix, IntVector]:
@@ -343,49 +331,46 @@ def _picture(
     order = ranks[np.argsort(codes[ranks], kind="stable")]
     sizes = np.bincount(codes)
     bins = np.minimum(np.maximum(sizes * _MOST_BINS // len(codes), 1), sizes)
-    first, ordered = np.cumsum(sizes) - sizes, codes[order]
-    within = (np.arange(len(codes)) - first[ordered]) * bins[ordered] // sizes[ordered]
+    numbered = np.repeat(np.arange(len(bins)), bins)  # the part of each bin
     place = np.empty(len(codes), dtype=np.int64)
-    place[order] = (np.cumsum(bins) - bins)[ordered] + within
-    return dense(block_sums(weights, place)), bins
+    place[order] = np.concatenate(
+        [np.flatnonzero(numbered == part)[np.arange(size) * count // size]
+         for part, (size, count) in enumerate(zip(sizes, bins, strict=True))]
+    )  # fmt: skip
+    return found.dense(found.block_sums(weights, place)), bins
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class _Truth:
-    """What a release tells of the true graph, for all partitions at once.
+class _Proof:
+    """What a release tells of the truth about a partition, and about the best one of its kind.
 
-    Attributes:
-        release: the release.
-        failure: probability with which anything that is told may be wrong.
+    All of it holds for all partitions at once. Of a sparse release there is no noisy matrix z, and
+    less to tell.
     """
 
     release: "Release"
-    failure: float
+    kind: str
+    wanted: Partitioning
+    codes: IntVector
+    tree: FloatMatrix | None
+
+    @property
+    def failure(self) -> float:
+        """Probability with which anything that is told may be wrong."""
+        return 1 - self.wanted.confidence
+
+    @property
+    def sparse(self) -> bool:
+        return self.release.estimator.noise_name is None
 
     @cached_property
-    def noisy(self) -> FloatMatrix | None:
-        """The noisy matrix, None of a sparse release."""
-        sparse = self.release.estimator.noise_name is None
-        return None if sparse else np.asarray(self.release.noisy.estimate())
-
-    @cached_property
-    def searched(self) -> Any:
-        """The weights that partitions are found in: synthetic ones, or the noisy matrix."""
-        if self.noisy is None:
-            if self.release.shape[0] > _MOST_SPARSE:
-                raise GraphError(
-                    f"partitions are found of up to {_MOST_SPARSE:,} vertices; work on "
-                    "release.graph for more"
-                )
-            return self.release.graph.adjacency.astype(np.float64)
-        if not self.release.has_graph:
-            return self.noisy
-        return self.release.expected.adjacency.toarray().astype(np.float64)
+    def z(self) -> FloatMatrix:
+        return np.asarray(self.release.noisy.estimate())
 
     @cached_property
     def noise(self) -> PartitionNoise:
-        """Of sums of the noisy matrix."""
+        """Of sums of z."""
         log_failures = -math.log(self.failure * _FOR_EACH)
         return PartitionNoise(self.release.noisy.distribution, log_failures)
 
@@ -395,129 +380,115 @@ class _Truth:
         confidence = 1 - self.failure * _FOR_TOTAL
         return self.release.answer(ALL, ALL, confidence=confidence).interval
 
-    def moved(self, noisy: FloatMatrix) -> tuple[float, float]:
-        """By how much the true total may lie below that of the noisy matrix, and above."""
-        own, slack = float(noisy.sum()) / 2, ROUNDING * float(np.abs(noisy).sum())
-        return self.total[0] - own - slack, self.total[1] - own + slack
+    @cached_property
+    def slack(self) -> float:
+        """What floats may be off in a sum over z."""
+        return ROUNDING * float(np.abs(self.z).sum())
 
-    def between(self, codes: IntVector) -> Interval:
-        """The weight between parts, for a partition that was chosen after looking."""
-        count = int(codes.max()) + 1
-        if count > 2 and self.noisy is not None:
-            within = self.within(codes)
+    @cached_property
+    def moved(self) -> Interval:
+        """By how much the true total may lie below that of z, and above."""
+        own = float(self.z.sum()) / 2
+        return self.total[0] - own - self.slack, self.total[1] - own + self.slack
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        found: list[int] = np.bincount(self.codes).tolist()
+        return found
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Holds the value of the partition."""
+        if self.tree is not None:
+            return self._cost(self.tree)
+        if self.kind == "clusters":
+            price = (self.wanted.resolution or 0.0) * sum(s * (s - 1) for s in self.sizes) / 2
+            low, high = self._within()
+            return low - price, high - price
+        low, high = self._between()
+        pairs = self.sizes[0] * self.sizes[1] if self.kind == "sparsest" else 1
+        return low / pairs, high / pairs
+
+    def _between(self) -> Interval:
+        """The weight between parts."""
+        if len(self.sizes) > 2 and not self.sparse:
+            within = self._within()
             low, high = self.total[0] - within[1], self.total[1] - within[0]
         else:
-            asked = [CutQuery(codes == code) for code in range(count if count > 2 else 1)]
-            confidence = 1 - self.failure * _FOR_EACH
-            found = self.release.answer_all(asked, confidence=confidence, simultaneous=True)
-            half = 0.5 if count > 2 else 1.0  # each pair leaves two parts
-            low, high = (half * math.fsum(each.interval[end] for each in found) for end in (0, 1))
+            asked = range(1 if len(self.sizes) == 2 else len(self.sizes))  # any pair leaves two
+            each = self.release.answer_all(
+                [CutQuery(self.codes == code) for code in asked],
+                confidence=1 - self.failure * _FOR_EACH,
+                simultaneous=True,
+            )
+            low, high = (math.fsum(one.interval[end] for one in each) for end in (0, 1))
+            low, high = (low, high) if len(asked) == 1 else (low / 2, high / 2)
         return max(low, 0.0), min(high, self.total[1])
 
-    def within(self, codes: IntVector) -> Interval:
-        """The weight within parts, likewise."""
-        if self.noisy is None:
-            between = self.between(codes)
+    def _within(self) -> Interval:
+        """The weight within parts."""
+        if self.sparse:
+            between = self._between()
             low, high = self.total[0] - between[1], self.total[1] - between[0]
         else:
-            own = float(block_sums(self.noisy, codes).trace()) / 2
-            radius = self.noise.within(np.bincount(codes).tolist())
-            radius += ROUNDING * float(np.abs(self.noisy).sum())
+            own = float(found.block_sums(self.z, self.codes).trace()) / 2
+            radius = self.slack + self.noise.within(self.sizes)
             low, high = own - radius, own + radius
         return max(low, 0.0), min(high, self.total[1])
 
-    def cost(self, tree: FloatMatrix) -> Interval:
-        """A tree's: the sum over n levels of the weight between the clusters of a level."""
-        n = len(tree) + 1
+    def _cost(self, tree: FloatMatrix) -> Interval:
+        """The sum over n levels of the weight between the clusters of a level."""
+        n = len(self.codes)
         low, high = 2 * self.total[0], n * self.total[1]  # a pair costs 2 to n
-        if self.noisy is not None:
-            own, moved = tree_cost(self.noisy, tree), self.moved(self.noisy)
-            radius = ROUNDING * n * float(np.abs(self.noisy).sum())
-            radius += math.fsum(
-                count * self.noise.within(sizes.tolist()) for count, sizes in levels(tree)
-            )
-            low = max(low, own + n * moved[0] - radius)
-            high = min(high, own + n * moved[1] + radius)
+        if not self.sparse:
+            own = found.tree_cost(self.z, tree)
+            radii = [count * self.noise.within(sizes) for count, sizes in found.levels(tree)]
+            radius = math.fsum([n * self.slack, *radii])
+            low = max(low, own + n * self.moved[0] - radius)
+            high = min(high, own + n * self.moved[1] + radius)
         return low, high
 
+    @property
+    def optimum(self) -> Interval:
+        """Holds the value of the best partition."""
+        (low, high), largest = self.interval, KINDS[self.kind].largest
+        told = not self.sparse and (largest or len(self.codes) <= found.MOST_PROVEN)
+        if largest:
+            most = min(self._bound(), self.total[1]) if told else self.total[1]
+            return max(low, 0.0), max(most, low, 0.0)
+        least = 2 * self.total[0] if self.kind == "hierarchy" else 0.0
+        return min(max(least, self._bound()) if told else least, high), high
 
-def _interval(truth: _Truth, kind: str, found: FoundParts, wanted: Partitioning) -> Interval:
-    """Holds the value of a partition in the true graph."""
-    if found.tree is not None:
-        return truth.cost(found.tree)
-    sizes = np.bincount(found.codes)
-    if kind == "clusters":
-        price = (wanted.resolution or 0.0) * float((sizes * (sizes - 1)).sum()) / 2
-        low, high = truth.within(found.codes)
-        return low - price, high - price
-    low, high = truth.between(found.codes)
-    pairs = float(sizes[0] * sizes[1]) if kind == "sparsest" else 1.0
-    return low / pairs, high / pairs
+    def _bound(self) -> float:
+        """On the value of the best partition, by a relaxation of z."""
+        n, z, noise = len(self.codes), self.z, self.noise
+        if self.kind == "max-cut":  # of signs s, a cut is (sum of weights)/4 - s'Ws/4
+            return (float(z.sum()) + found.relaxed(-z)) / 4 + self.slack + noise.worst(n)
+        if self.kind == "clusters":
+            return self._most_gain() + 2 * noise.worst(n)
+        if self.kind == "sparsest":
+            sides = np.arange(self.wanted.smallest, n // 2 + 1)
+            radii = np.array([noise.across(int(side), n) for side in sides])
+            least = found.laplacian_values(z)[0] / n - radii / (sides * (n - sides))
+            return float(least.min())
+        if self.kind == "hierarchy":
+            return found.least_cost(z, max(self.total[0], 0.0), 2 * noise.worst(n))
+        lost = self.moved[0] - noise.within(self.sizes)
+        if len(self.sizes) == 2:
+            lost = max(lost, -noise.across(self.sizes[0], n))
+        return found.least_between(z, np.array(self.sizes)) + lost
 
+    def _most_gain(self) -> float:
+        """Parts are matrices M with no entry below 0: weights may be raised in a bound on <W, M>.
 
-def _optimum(
-    truth: _Truth, kind: str, codes: IntVector, wanted: Partitioning, interval: Interval
-) -> Interval:
-    """Holds the value of the best partition of the true graph."""
-    low, high = interval
-    proven = truth.noisy is not None and (KINDS[kind].largest or len(codes) <= MOST_PROVEN)
-    bound = _BOUNDS[kind](truth, truth.noisy, codes, wanted) if proven else None
-    if KINDS[kind].largest:
-        most = truth.total[1] if bound is None else min(bound, truth.total[1])
-        least = max(low, 0.0) if kind == "clusters" else low  # of parts of one vertex each
-        return least, max(most, least)
-    least = 2 * truth.total[0] if kind == "hierarchy" else 0.0
-    return min(max(least, bound or 0.0), high), high
-
-
-def _most_across(truth: _Truth, z: FloatMatrix, codes: IntVector, wanted: Partitioning) -> float:
-    """Of signs s, a cut is (sum of weights)/4 - s'Ws/4."""
-    del wanted
-    slack = ROUNDING * float(np.abs(z).sum())
-    return (float(z.sum()) + relaxed(-z)) / 4 + slack + truth.noise.worst(len(codes))
-
-
-def _least_density(truth: _Truth, z: FloatMatrix, codes: IntVector, wanted: Partitioning) -> float:
-    n = len(codes)
-    sides = np.arange(wanted.smallest, n // 2 + 1)
-    radii = np.array([truth.noise.across(int(side), n) for side in sides])
-    return float((laplacian_values(z)[0] / n - radii / (sides * (n - sides))).min())
-
-
-def _least_between(truth: _Truth, z: FloatMatrix, codes: IntVector, wanted: Partitioning) -> float:
-    del wanted
-    sizes = np.bincount(codes)
-    lost = truth.moved(z)[0] - truth.noise.within(sizes.tolist())
-    if len(sizes) == 2:
-        lost = max(lost, -truth.noise.across(int(sizes[0]), len(codes)))
-    return least_between(z, sizes) + lost
-
-
-def _most_gain(truth: _Truth, z: FloatMatrix, codes: IntVector, wanted: Partitioning) -> float:
-    """Parts are matrices M without entries below 0: weights may be raised in a bound on <W, M>.
-
-    The mean weight between any two parts is, to 0, where it is below: the relaxation would make
-    gains of pairs that are better apart.
-    """
-    shifted = z - (wanted.resolution or 0.0)
-    np.fill_diagonal(shifted, 0)
-    sizes = np.bincount(codes)
-    raised = np.maximum(-block_sums(shifted, codes) / np.outer(sizes, sizes), 0)
-    np.fill_diagonal(raised, 0)
-    shifted += raised[codes][:, codes]
-    slack = ROUNDING * float(np.abs(shifted).sum()) + truth.moved(z)[1]
-    return relaxed(shifted) / 2 + slack + 2 * truth.noise.worst(len(codes))
-
-
-def _least_cost(truth: _Truth, z: FloatMatrix, codes: IntVector, wanted: Partitioning) -> float:
-    del wanted
-    return least_cost(z, max(truth.total[0], 0.0), 2 * truth.noise.worst(len(codes)))
-
-
-_BOUNDS: Mapping[str, Callable[..., float]] = {
-    "max-cut": _most_across,
-    "sparsest": _least_density,
-    "balanced": _least_between,
-    "clusters": _most_gain,
-    "hierarchy": _least_cost,
-}
+        The mean weight between any two parts is, to 0, where it is below: the relaxation would make
+        gains of pairs that are better apart.
+        """
+        shifted = self.z - (self.wanted.resolution or 0.0)
+        np.fill_diagonal(shifted, 0)
+        sums = found.block_sums(shifted, self.codes)
+        raised = np.maximum(-sums / np.outer(self.sizes, self.sizes), 0)
+        np.fill_diagonal(raised, 0)
+        shifted += raised[self.codes][:, self.codes]
+        slack = ROUNDING * float(np.abs(shifted).sum())
+        return found.relaxed(shifted) / 2 + slack + self.moved[1]

@@ -37,7 +37,7 @@ Matrix = Any  # FloatMatrix or sp.csr_array, symmetric with a zero diagonal
 # Of the weight between parts and the sum of their squared sizes; numbers or arrays.
 Score = Callable[[Any, Any], Any]
 
-_DIRECTIONS = 8  # eigenvectors that a search starts from
+_DIRECTIONS = 9  # eigenvectors that a search starts from
 _TURNS = 12  # mixtures of them besides, of more than two parts
 _PATIENCE = 60  # moves without a gain, and a quarter of the vertices
 _REST = 10  # moves until a vertex may move again
@@ -71,6 +71,7 @@ class Partitioning:
 
     def __post_init__(self) -> None:
         check(self)
+
 
 class FoundParts(NamedTuple):
     """A partition: the part of each vertex, from 0 on, and the tree that it is cut from, or None.
@@ -120,10 +121,10 @@ def balanced(weights: Matrix, wanted: Partitioning) -> FoundParts:
     def score(between: Any, squares: Any) -> Any:
         return -between - price * (squares - sizes @ sizes)
 
-    vectors = directions(weights, parts - 1 + _DIRECTIONS // 2)
-    space = vectors[:, : parts - 1]  # that tells so many communities
-    turns = np.random.default_rng(0).standard_normal((space.shape[1], _TURNS if parts > 2 else 0))
-    orders = np.argsort(np.hstack([vectors[:, : _DIRECTIONS // 2], space @ turns]), axis=0)
+    vectors = directions(weights, parts + _DIRECTIONS // 2)
+    space = vectors[:, :parts]  # that tells so many communities
+    turns = np.random.default_rng(0).standard_normal((space.shape[1], _TURNS))
+    orders = np.argsort(np.hstack([vectors[:, : _DIRECTIONS // 2 + 1], space @ turns]), axis=0)
     ordered = np.repeat(np.arange(parts), sizes)
     return _best(weights, [ordered[np.argsort(order)] for order in orders.T], score)
 
@@ -136,25 +137,13 @@ def part_sizes(n: int, parts: int) -> IntVector:
 def directions(weights: Matrix, count: int) -> FloatMatrix:
     """Eigenvectors that tell communities, the largest eigenvalues first, shape (n, <= count).
 
-    Of weights over the roots of the absolute sums at both ends, divided by these roots; the first
-    one, which is constant where no weight is negative, is left out. To a few digits: a search goes
-    on from them.
+    To a few digits: a search goes on from them.
     """
     n = weights.shape[0]
-    sums = np.asarray(abs(weights).sum(axis=1), dtype=np.float64)
-    roots = 1 / np.sqrt(np.maximum(sums, 1e-9 * max(float(sums.max()), 1e-300)))[:, None]
-
-    def scaled(block: FloatMatrix) -> FloatMatrix:
-        product: FloatMatrix = roots * (weights @ (roots * block.reshape(n, -1)))
-        return product
-
-    start = np.random.default_rng(0).standard_normal((n, min(count + 1, n)))
-    start[:, 0] = 1 / roots[:, 0]
-    operator = scipy.sparse.linalg.LinearOperator((n, n), matvec=scaled, matmat=scaled, dtype=float)
+    start = np.random.default_rng(0).standard_normal((n, min(count, n)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that digits are few
-        _, vectors = scipy.sparse.linalg.lobpcg(operator, start, maxiter=40, tol=1e-4)
-    found: FloatMatrix = vectors[:, min(1, n - 1) :] * roots
+        found: FloatMatrix = scipy.sparse.linalg.lobpcg(weights, start, maxiter=40, tol=1e-4)[1]
     return found
 
 
@@ -229,7 +218,7 @@ def relaxed(weights: FloatMatrix) -> float:
     n = len(weights)
     shift = largest_singular_value(Operand.from_matrix(weights)).value
     raised = weights + shift * np.eye(n)
-    found = cut_norm(raised, norm="infinity-to-one", method="low-rank").upper
+    found = cut_norm(raised, norm="infinity-to-one", method="low-rank", tolerance=1).upper
     return found - shift * n + 1e-13 * (abs(found) + shift * n)
 
 
@@ -348,12 +337,12 @@ def _by_size(tree: FloatMatrix) -> FloatMatrix:
     return np.column_stack([tree[:, :2], tree[:, 3], tree[:, 3]])
 
 
-def levels(tree: FloatMatrix) -> Iterator[tuple[int, IntVector]]:
+def levels(tree: FloatMatrix) -> Iterator[tuple[int, list[int]]]:
     """For t = 1 to n - 1 the sizes of the largest clusters of at most t; how many t are alike."""
     by_size = _by_size(tree)
     for t, after in itertools.pairwise(np.unique([1.0, *tree[:, 3]])):
         clusters_of = scipy.cluster.hierarchy.fcluster(by_size, t, "distance")
-        yield int(after - t), np.bincount(clusters_of)[1:]
+        yield int(after - t), np.bincount(clusters_of)[1:].tolist()
 
 
 def tree_cost(weights: Matrix, tree: FloatMatrix) -> float:

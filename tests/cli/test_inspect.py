@@ -45,7 +45,7 @@ PRODUCTS = {
     "cut": (
         ("cuts", "in.edges", "out.csv", *READ, "--from", "0", "--to", "7/11"),
         ["a partition of 12 vertices into 3 parts", "added up over all halvings"],
-        ["out.csv"],
+        ["out.csv", "out.csv.parts.npz"],
     ),
     "partition": (
         ("cuts", "released.csv", "out.csv", "--partition", "balanced:parts=3"),
