@@ -182,7 +182,7 @@ def _name_groups(axes: Axes, drawn: FlowPicture) -> None:
             size = 8 if len(named) <= 20 else 6
         axis.set_tick_params(labelsize=size)
     names = drawn.columns if len(drawn.columns) <= _NAMED else [name for name, _ in drawn.breaks[1]]
-    if sum(len(name) + 2 for name in names) > 60:
+    if sum(len(name) + 2 for name in names if name) > 60:
         axes.tick_params(axis="x", rotation=90)
 
 

@@ -17,15 +17,19 @@ _MARKS = "os^DvPX"
 _MOST_NAMED = 12  # vertices that have their names on a map
 
 
-def blocks_figure(weights: FloatMatrix, bins: IntVector, *, title: str) -> Figure:
+def blocks_figure(
+    weights: FloatMatrix, bins: IntVector, *, title: str, whole: bool = True
+) -> Figure:
     """Weights between bins of vertices as a heat map, with lines between the parts.
 
     Args:
         weights: shape (bins, bins), symmetric.
         bins: how many of them each part has.
         title: what is shown, with the guarantee.
+        whole: whether the last one is a part; else it is all that are smaller.
     """
     parts = [(str(part), count) for part, count in enumerate(bins.tolist(), 1)]
+    parts[-1] = parts[-1] if whole else ("others", parts[-1][1])
     unnamed, shown = [""] * len(weights), np.maximum(weights, 0)
     return heat_map_figure(
         FlowPicture(

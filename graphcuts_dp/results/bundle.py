@@ -85,7 +85,7 @@ KINDS = {
         because="it holds arrays; `answer -o` writes a table",
     ),
     "partition": FileSet(
-        "results.partition.Partition", ".parts.npz", ending=".csv", because="parts are a table"
+        "results.partition.Partition", ".arrays.npz", ending=".csv", because="parts are a table"
     ),
     "distances": FileSet(""),
 }

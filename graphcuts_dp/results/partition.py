@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 KIND = "partition"  # of `bundle`
 HIDDEN = "Noise hides it: the interval holds nearly all that it could be worth."
 _FOR_TOTAL, _FOR_EACH = 0.1, 0.3  # of a failure probability
-_MOST_BINS = 220  # of the picture
+_MOST_BINS, _MOST_NAMED = 220, 60  # bins of the picture, and parts
 _MOST_SPARSE = 50_000  # vertices
 _MOST_SHOWN = 20  # parts
 Interval = tuple[float, float]
@@ -76,9 +76,9 @@ class Partition(Displayed):
         interval: holds its value in the true graph, although it was chosen after looking; likewise.
         optimum: holds the value of the best such partition of the true graph; likewise.
         notes: what else there is to say of it, in sentences.
-        picture: weights of the release between bins of vertices, ordered by part; small parts have
-            one bin together. None of a least cut.
-        bins: how many bins each part has; likewise.
+        picture: weights of the release between bins of vertices, ordered by part. None of a least
+            cut.
+        bins: how many bins each part has, the smallest ones together; likewise.
         tree: of a hierarchy, its merges as those of `scipy.cluster.hierarchy`; None of others.
     """
 
@@ -171,7 +171,8 @@ class Partition(Displayed):
 
         title = f"{self._words} ({promise_text(self.guarantee)})" if title is None else title
         if positions is None and self.picture is not None and self.bins is not None:
-            return drawn.blocks_figure(self.picture, self.bins, title=title)
+            whole = len(self.bins) == len(self.names)
+            return drawn.blocks_figure(self.picture, self.bins, title=title, whole=whole)
         return drawn.map_figure(positions or {}, self.vertices.labels, self.codes, title=title)
 
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
@@ -326,7 +327,8 @@ def _picture(
     weights: Any, codes: IntVector, tree: FloatMatrix | None
 ) -> tuple[FloatMatrix, IntVector]:
     """Weights between bins of vertices of one part each; the heaviest vertices of a part first."""
-    codes = np.minimum(codes, _MOST_BINS)  # small parts have one bin together
+    # Parts that are too narrow to be named are one together.
+    codes = np.minimum(codes, np.count_nonzero(np.bincount(codes) * _MOST_NAMED >= len(codes)))
     ranks = np.argsort(-np.asarray(weights.sum(axis=1))) if tree is None else leaves_list(tree)
     order = ranks[np.argsort(codes[ranks], kind="stable")]
     sizes = np.bincount(codes)

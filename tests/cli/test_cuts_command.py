@@ -52,7 +52,7 @@ def test_json_says_the_same(folder):
     made = gc.load(folder / "parts.csv")
     assert status == 0
     assert told["vertices"] == dict(zip(made.names, made.sizes, strict=True))
-    assert told["files"] == ["parts.csv", "parts.csv.parts.npz", "parts.csv.json"]
+    assert told["files"] == ["parts.csv", "parts.csv.arrays.npz", "parts.csv.json"]
     assert (told["shortfall"], told["notes"]) == (made.shortfall, list(made.notes))
     (use,) = gc.store_status(folder / "mail.db").uses
     assert use.use.kind == "cut"
@@ -113,7 +113,7 @@ def test_a_release_is_partitioned_for_free(folder, release):
     told = json.loads(out)
     made = gc.load(folder / "parts.csv")
     assert (status, told["value"], told["interval"]) == (0, made.value, list(made.interval))
-    assert told["files"] == ["parts.csv", "parts.csv.parts.npz", "parts.csv.json"]
+    assert told["files"] == ["parts.csv", "parts.csv.arrays.npz", "parts.csv.json"]
     levels = ("--groups-columns", "levels=part")  # a seeded table has a column of marks
     status, out, _ = run_line("flows", "mail.csv", "parts.csv", "flows.csv", *RUN, *levels)
     assert "Flows between groups: part" in out  # what it weighs can be bought, too

@@ -27,7 +27,7 @@ def test_what_is_saved_is_read_back(name, seed, tmp_path):
     path = tmp_path / "parts.csv"
     assert [file.rsplit("/", 1)[1] for file in made.save(path)] == [
         "parts.csv",
-        "parts.csv.parts.npz",
+        "parts.csv.arrays.npz",
         "parts.csv.json",
     ]
     again = gc.load(path)
