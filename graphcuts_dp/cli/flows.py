@@ -12,11 +12,11 @@ from graphcuts_dp.cli.reading import (
     ApproximatePromise,
     GroupReading,
     Reading,
-    Run,
     Spending,
+    TriedRun,
     note,
 )
-from graphcuts_dp.cli.release import carry_out, released
+from graphcuts_dp.cli.release import carry_out, foretold, released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
 from graphcuts_dp.estimate.strategy import FlowWorkload
@@ -27,7 +27,7 @@ from graphcuts_dp.options import INPUT, OUTPUT, check, option
 from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
-from graphcuts_dp.release.releases import flows_job
+from graphcuts_dp.release.releases import flows_job, whom_of
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.od_tables import GroupLocations, od_files
@@ -120,11 +120,12 @@ class BoundChoice:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class FlowMaps(Run):
+class FlowMaps(TriedRun):
     """What is drawn of flows, and written for programs that draw maps; and how it runs."""
 
     plot: str | None = option(
         None,
+        usual=True,
         help="Also draw the finest level: a heat map, the largest flows over time if there are "
         "periods, or with --locations a map (.png or .pdf).",
         metavar="FILE",
@@ -139,6 +140,7 @@ class FlowMaps(Run):
     )
     locations: str | None = option(
         None,
+        usual=True,
         help="Public places of the groups: a .csv or .tsv file with columns id, lat and lon.",
         metavar="FILE",
         group=INPUT,
@@ -181,6 +183,7 @@ class FlowKind:
 
     by: str | None = option(
         None,
+        usual=True,
         help="Of rows with periods: a table for each day, month, quarter or year; or several of "
         "these, coarsest first, as year,month. The periods of --periods if omitted.",
     )
@@ -258,10 +261,14 @@ def flows(
         return kind.contributions.report(rows, epsilon=promise.epsilon, store=store, seed=maps.seed)
     if groups is None or target is None:
         raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
-    check_path("flows", target, force=maps.force)
-    places = maps.read(target)
-    private, found = reading.read_private(source, promise.protect, files)
-    spending.remind(private, source)
+    places = None
+    if maps.dry_run:
+        private, found = reading.without_file(promise.protect, files)
+    else:
+        check_path("flows", target, force=maps.force)
+        places = maps.read(target)
+        private, found = reading.read_private(source, promise.protect, files)
+        spending.remind(private, source)
     sides: Any = found  # never None: the file is named
     if places is not None:
         for side in sides if isinstance(sides, tuple) else (sides,):
@@ -275,6 +282,9 @@ def flows(
         workload=workload,
         protect=promise.protect,
     )
+    if maps.dry_run:
+        whom = whom_of(private, promise.protect)
+        return foretold(job.guarantee, whom, job.errors(), job.notes, job.warning)
     made = carry_out(job, private, store=store, seed=maps.seed)
     written = [*made.save(target, force=maps.force), *maps.write(made, places)]
     report = released(_facts(made), made.guarantee, written, source)

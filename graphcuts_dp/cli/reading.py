@@ -29,18 +29,28 @@ from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
 from graphcuts_dp.options import INPUT, PRIVACY, check, option
 from graphcuts_dp.pairs.group_tables import vertices_of_table
 from graphcuts_dp.pairs.groups import GroupNames, Groups
-from graphcuts_dp.pairs.vertices import Space, VertexSet, sets_in, vertex_sets
+from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
+from graphcuts_dp.release.usefulness import made_up_graph
 from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
 
 WHOM = option(
-    EDGE, help="Whom the promise protects; edges if omitted.", of=PROTECTIONS, group=PRIVACY
+    EDGE,
+    usual=True,
+    help="Whom the promise protects; edges if omitted.",
+    of=PROTECTIONS,
+    group=PRIVACY,
 )
 BUDGET = option(
-    None, help="Of a new store: cap on all uses of the data together.", of=Budget, group=PRIVACY
+    None,
+    usual=True,
+    help="Of a new store: cap on all uses of the data together.",
+    of=Budget,
+    group=PRIVACY,
 )
 KINDS = ("undirected", "directed", "bipartite")
 STDIN = "-"
+_NO_FILE = "--dry-run reads no graph: name its vertices by --vertices"
 _option = partial(option, group=INPUT)
 _Groups = Groups | tuple[Groups, Groups] | None  # of both sides, where there are two
 
@@ -52,6 +62,7 @@ class Promise:
     epsilon: float = options.EPSILON
     protect: Protect | None = option(
         None,
+        usual=True,
         help="Whom the promise protects; edges if omitted, and of rows with amounts or periods "
         "single rows.",
         of=PROTECTIONS,
@@ -87,6 +98,13 @@ class Run:
         check(self)
 
 
+@dataclass(frozen=True, kw_only=True)
+class TriedRun(Run):
+    """One that may be tried first."""
+
+    dry_run: bool = options.DRY_RUN
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Reading:
@@ -94,23 +112,27 @@ class Reading:
 
     columns: Columns = option(
         Columns(),
+        usual=True,
         help="How to read the columns of an edge list or a table.",
         of=Columns,
         group=INPUT,
     )
     vertices: str | None = _option(
         None,
+        usual=True,
         help="Public vertex set: a count, or a file with one label on each line; of two sides "
         "two of these with a comma between.",
         metavar="COUNT|FILE",
     )
     public_vertices_from_file: bool = _option(
         False,
+        usual=True,
         help="Declare that the vertices in the file are public. Without this or --vertices they "
         "may reveal edges, and the guarantee says so.",
     )
     kind: str = _option(
         KINDS[0],
+        usual=True,
         help="Of the graph. Directed: from the first column to the second. Bipartite: first column "
         "left, second right.",
         choices=KINDS,
@@ -133,6 +155,7 @@ class Reading:
     )
     counting: str | None = _option(
         None,
+        usual=True,
         help="Read rows, not a graph, and count for each pair: rows; their weight; edges: whether "
         "there is a row; or how many owners have one. Rows if an owner or a period is named.",
         choices=COUNTINGS,
@@ -143,6 +166,7 @@ class Reading:
     )
     periods: str | None = _option(
         None,
+        usual=True,
         help="Public: the periods of --columns period=, as 2026-01..2026-12 or spring,autumn. "
         "Rows of others do not count.",
         metavar="FROM..TO",
@@ -260,7 +284,7 @@ class Reading:
         if named or grouping is None or grouping.groups is None:
             return None
         note("The public vertices are those of the groups, since --vertices names no others.")
-        return grouping.vertices(bipartite=self.bipartite)
+        return grouping.space(bipartite=self.bipartite)
 
     def read_data(self, path: str) -> PrivateData:
         """Read a graph, or rows where the options speak of these.
@@ -282,25 +306,17 @@ class Reading:
             ParameterError: weights whose bound nobody has given; owners that are not to be
                 protected, or the other way round.
         """
-        kind = "" if protect is None else protect.kind
-        owner = self.columns.owner is not None
-        if owner is not (kind == "owner"):
-            raise ParameterError(
-                "--columns owner=COLUMN is for --protect owner:at-most=K, which says how much of "
-                "each owner counts; --contributions helps to choose K"
-                if owner
-                else "--protect owner needs --columns owner=COLUMN, which names whose a row is"
-            )
+        self._check_owner(protect)
         if self.rows:
             rows = self.read_rows(path, public=self.vertices_beside(grouping))
-            if protect is not None and owner:
+            if protect is not None and protect.kind == "owner":
                 each = " in each period" if protect.per_period else ""
                 note(
                     f"Of each owner at most {_amount(rows, protect)} count{each}; how much is "
                     "left out is not told: flows --contributions tells it, for a part of the "
                     "budget."
                 )
-            if kind == "rows" and rows.counting == "weight" and protect is not None:
+            if protect is not None and protect.kind == "rows" and rows.counting == "weight":
                 note(f"Of each row at most {_amount(rows, protect)} count.")
             if isinstance(rows.space, VertexSet):
                 note("Both directions of a pair count together: --kind directed keeps them apart.")
@@ -338,6 +354,68 @@ class Reading:
             note(text)
         bounded_graph(without_rows(graph), protect or EDGE)  # refuses what cannot be promised
         return graph, groups
+
+    def without_file(
+        self, protect: Protect | None = EDGE, grouping: "GroupFile | None" = None
+    ) -> tuple[PrivateData, _Groups]:
+        """Data of the schema that the options give, without any row, and their groups.
+
+        Nothing private is read: a dry run makes a job of it.
+
+        Raises:
+            GraphCutsError: as `read_private`.
+        """
+        self._check_owner(protect)
+        public = self.public_sets
+        if public is None and grouping is not None:
+            public = grouping.space(bipartite=self.bipartite)
+        if public is None:
+            raise ParameterError(_NO_FILE)
+        data: PrivateData
+        if self.rows:
+            data = Rows.empty(
+                columns=self.columns,
+                counting=cast(Counting, self.counting or "rows"),
+                unit=self.unit,
+                vertices=public,
+                periods=self.periods,
+                kind=self.kind,
+            )
+        else:
+            data = without_rows(self.made_up(1, public))
+        return data, None if grouping is None else grouping.read(data.space)
+
+    def made_up(self, edges: float, public: GivenVertices = None) -> AnyGraph:
+        """A graph of so many edges at random, of the schema that the options give.
+
+        On the vertices that the options name, or else on those that are known.
+
+        Raises:
+            ParameterError: they name none; owners of rows; or a number that is no guess of edges.
+        """
+        named = self.public_sets
+        space: Space | None = public if named is None else named
+        if space is None:
+            raise ParameterError(_NO_FILE)
+        if self.columns.owner is not None and self.counting != "edges":
+            raise ParameterError("--dry-run with owners is for --counting edges")
+        if self.directed and isinstance(space, VertexSet):
+            space = Arcs(space)
+        cap, change = self.weight_cap, self.hide_change
+        weighted = (cap, change) != (None, None) and not self.ignore_weights
+        schema = {"weight_cap": cap, "hide_change": change} if weighted else {}
+        return made_up_graph(space, edges, weighted=weighted, **schema)
+
+    def _check_owner(self, protect: Protect | None) -> None:
+        """Refuse owners that are not to be protected, or the other way round."""
+        owner = self.columns.owner is not None
+        if owner is not (protect is not None and protect.kind == "owner"):
+            raise ParameterError(
+                "--columns owner=COLUMN is for --protect owner:at-most=K, which says how much of "
+                "each owner counts; --contributions helps to choose K"
+                if owner
+                else "--protect owner needs --columns owner=COLUMN, which names whose a row is"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """How to read the graph again, from any folder: plain values."""
@@ -402,18 +480,26 @@ class GroupColumns:
 
     levels: list[Column] | None = option(
         None,
+        usual=True,
+        metavar="COLUMN",
         help="Columns of the groups, coarsest first, as region/office.",
         parse=_levels,
         group=INPUT,
     )
     vertex: Column | None = option(
         None,
+        usual=True,
+        metavar="COLUMN",
         help="Column of the vertices: a name, or a number from 1.",
         parse=column_of,
         group=INPUT,
     )
     right_levels: list[Column] | None = option(
-        None, help="Columns of --right-groups, likewise.", parse=_levels, group=INPUT
+        None,
+        metavar="COLUMN",
+        help="Columns of --right-groups, likewise.",
+        parse=_levels,
+        group=INPUT,
     )
     rest: str | None = _option(None, help="Group of all vertices that have none.")
     unknown: str = _option(
@@ -441,6 +527,7 @@ class GroupReading:
 
     groups_columns: GroupColumns = option(
         GroupColumns(),
+        usual=True,
         help="How to read the columns of the groups.",
         of=GroupColumns,
         group=INPUT,
@@ -461,6 +548,7 @@ class GroupFile(GroupReading):
 
     groups: str | None = _option(
         None,
+        usual=True,
         help="Public groups of the vertices: a table with a row for each vertex, or GraphML.",
         metavar="FILE",
     )
@@ -499,7 +587,7 @@ class GroupFile(GroupReading):
                 text=how.text,
             )
 
-    def vertices(self, *, bipartite: bool) -> GivenVertices:
+    def space(self, *, bipartite: bool) -> GivenVertices:
         """The vertices that the tables name; None where a side has no table.
 
         Raises:
@@ -536,6 +624,7 @@ class Spending:
     store: str | None = option(
         group=PRIVACY,
         default=None,
+        usual=True,
         help="File that records what was spent on the data; created if it does not exist.",
         metavar="FILE",
     )

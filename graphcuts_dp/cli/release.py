@@ -1,6 +1,6 @@
 """`graphcuts-dp release` and `release-iteratively`: a private graph in, a synthetic graph out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, final
@@ -20,10 +20,10 @@ from graphcuts_dp.cli.reading import (
     Run,
     Spending,
 )
+from graphcuts_dp.display import Card, short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.files import check_writable_set
-from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.files import check_labels, check_writable_graph, graph_files
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
 from graphcuts_dp.ledger.opening import Store
@@ -34,8 +34,9 @@ from graphcuts_dp.options import INPUT, METHOD, OUTPUT, check, option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, space_of
 from graphcuts_dp.pairs.query_lines import folder_of, read_asked, read_lines
-from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.pairs.vertices import Space
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.releases import (
@@ -45,7 +46,7 @@ from graphcuts_dp.release.releases import (
     may_be_sparse,
 )
 from graphcuts_dp.release.shares import RESPONSES, SPARSE, Response
-from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
+from graphcuts_dp.release.usefulness import usefulness_of
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.synth.methods import FITTINGS, Fitting
 
@@ -80,6 +81,7 @@ class Forecast:
     dry_run: float | None = option(
         None,
         metavar="EDGES",
+        usual=True,
         help="Forecast from --vertices and this public guess of the number of edges.",
     )
     force_hopeless: bool = option(
@@ -130,20 +132,21 @@ def release(
     likely = method.noise or "binary"  # before the graph is read
     if forecast.dry_run is not None:
         guess = forecast.dry_run
-        graph = made_up(reading, guess)
+        graph = reading.made_up(guess, grouping.space(bipartite=reading.bipartite))
         each, groups = float(protect.per_step(promise.epsilon)), grouping.read(graph.space)
         job = graph_job(graph, epsilon=each, groups=groups, fitted=False, **vars(method))
         made = job.run(graph, SeededEntropy(0))
         found = usefulness_of(made, edges=guess)
-        notes = ["A dry run: no graph was read, nothing was spent, and nothing was written."]
         lost = None
         dense = made.measurements.matrix is not None
         if dense and fit.fit != "none" and not graph.weighted and groups is None:
             lost = communities_note(graph, each, noise=likely, guess=guess, steps=protect.steps)
-        return Report(
-            found.to_dict() | {"dry_run": True, "communities": lost},
-            [found],
-            notes if lost is None else [lost, *notes],
+        step = Cost.of_pure(protect.per_step(promise.epsilon))
+        whole = protect.promise(job.guarantee, protect.cost(step, epsilon=promise.epsilon))
+        errors = [(one.what, one.error) for one in found.questions]
+        told = foretold(whole, protect, errors, [lost], job.warning)
+        return replace(
+            told, data=found.to_dict() | told.data | {"communities": lost}, parts=[found]
         )
     store = spending.check()
     check_path("release", target, force=force)
@@ -189,6 +192,32 @@ def carry_out(job: Job[R], private: Any, *, store: Store | None, seed: int | Non
         return execute(job, private, store=store, seed=seed, progress=progress)
 
 
+def foretold(
+    guarantee: PrivacyGuarantee,
+    protect: Protect,
+    errors: Iterable[tuple[str, float]],
+    notes: Iterable[str | None] = (),
+    warning: str | None = None,
+) -> Report:
+    """What a dry run says of a use of the budget; forms read its data."""
+    sentences = protect.explain(epsilon=guarantee.epsilon, delta=guarantee.delta).sentences
+    told = [*filter(None, (warning, *notes))]
+    rows = [*errors]
+    data = {
+        "dry_run": True,
+        "guarantee": str(guarantee),
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+        "protected": sentences["Protected"],
+        "errors": [{"of": of, "at_most": error} for of, error in rows],
+        "notes": told,
+    }
+    columns = ("what is told", "off by at most (95%)")
+    card = Card(title="To expect", columns=columns, rows=[(of, short(e)) for of, e in rows])
+    done = "A dry run: no graph was read, nothing was spent, and nothing was written."
+    return Report(data, [{"guarantee": data["guarantee"]}, card], [*told, done])
+
+
 def released(
     facts: dict[str, Any],
     guarantee: PrivacyGuarantee,
@@ -205,21 +234,6 @@ def released(
         [{**facts, "files": "  ".join(written)}, *parts],
         [text if guarantee.is_private else NOT_PRIVATE] if written else [],
     )
-
-
-def made_up(reading: Reading, edges: float) -> AnyGraph:
-    """A graph of so many edges at random, on the public vertex sets and of the schema given."""
-    space = reading.public_sets
-    if space is None:
-        raise ParameterError("--dry-run reads no graph: name its vertices by --vertices")
-    if reading.columns.owner is not None and reading.counting != "edges":
-        raise ParameterError("--dry-run with owners is for --counting edges")
-    if reading.directed and isinstance(space, VertexSet):
-        space = Arcs(space)
-    cap, change = reading.weight_cap, reading.hide_change
-    weighted = (cap, change) != (None, None) and not reading.ignore_weights
-    schema = {"weight_cap": cap, "hide_change": change} if weighted else {}
-    return made_up_graph(space, edges, weighted=weighted, **schema)
 
 
 def iteratively(

@@ -24,8 +24,11 @@ from graphcuts_dp.cli.reading import (
     Reading,
     store_named,
 )
+from graphcuts_dp.cli.release import foretold
 from graphcuts_dp.display import Card, printable
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.rows import bounded_graph
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Budget, open_ledger
@@ -40,12 +43,13 @@ from graphcuts_dp.pairs.query_lines import (
 )
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.runner import SessionStatus
 from graphcuts_dp.session.session import Session, named_terms, open_session, session_of
-from graphcuts_dp.session.terms import METHODS, Auto, Method
+from graphcuts_dp.session.terms import METHODS, Auto, Method, SessionTerms
 from graphcuts_dp.session.transcript import (
     LedgerStatus,
     answer_to_dict,
@@ -81,6 +85,7 @@ class NewSession:
     """Where a session is kept that begins."""
 
     store: str = option(
+        usual=True,
         help="File that records what was spent on this graph; created if it does not exist.",
         metavar="FILE",
         group=PRIVACY,
@@ -130,13 +135,14 @@ def start(
     place: NewSession,
     promise: ApproximatePromise,
     queries: SessionWorkload = option(
-        help="How many answers the session promises, and of what.", of=SessionWorkload
+        usual=True, help="How many answers the session promises, and of what.", of=SessionWorkload
     ),
     reading: Reading,
     grouping: GroupFile,
     method: Method = option(
         Auto(), help="auto if omitted: least guaranteed error.", of={Auto.name: Auto, **METHODS}
     ),
+    dry_run: bool = options.DRY_RUN,
     seed: int | None = options.SEED,
 ) -> Report:
     """Begin a session of cut queries on a private graph.
@@ -160,10 +166,14 @@ def start(
             "--groups is for --method ...:start=groups here; to name groups in queries, give it to "
             "session ask"
         )
-    kept = store_named(place.store, place.budget, place.expect_head)
-    private, _ = reading.read_private(graph, promise.whom)
-    terms = named_terms(promise.epsilon, promise.delta, queries, method) | promise.whom.keywords
+    protect = promise.whom
+    terms = named_terms(promise.epsilon, promise.delta, queries, method) | protect.keywords
     terms.pop("rule", None)
+    if dry_run:
+        empty, _ = reading.without_file(protect, grouping)
+        return _foretold(bounded_graph(empty, protect), protect, SessionTerms.of(**terms))
+    kept = store_named(place.store, place.budget, place.expect_head)
+    private, _ = reading.read_private(graph, protect)
     source = {"path": str(Path(graph).resolve()), **reading.to_dict()}
     with session_of(
         private,
@@ -187,6 +197,20 @@ def start(
     }
     return Report(
         {"store": place.store, "error_bound": error, **chosen, **status.to_dict()}, [facts]
+    )
+
+
+def _foretold(empty: AnyGraph, protect: Protect, asked: SessionTerms) -> Report:
+    universe, grid = Universe.of(empty), asked.grid(empty)
+    terms = asked.resolved(universe, grid)
+    made = terms.mechanism(universe, grid)
+    error = terms.expected_error(universe, grid)
+    return foretold(
+        terms.guarantee(made, None),
+        protect,
+        [(f"each of {terms.workload.queries:,} answers, all at once", error)],
+        [f"It answers by the method {terms.method.name}."],
+        terms.warning(universe, grid),
     )
 
 

@@ -201,6 +201,43 @@ class Rows:
         return cls._holding(rows_of(table, options), options, counting, unit)
 
     @classmethod
+    def empty(
+        cls,
+        *,
+        columns: Columns,
+        counting: Counting = "rows",
+        unit: float = 1.0,
+        vertices: VertexSources = None,
+        periods: Periods | Sequence[str] | str | None = None,
+        kind: str = "undirected",
+    ) -> Self:
+        """No rows, of the schema that options for `read` give: for forecasts. Reads no rows.
+
+        Args:
+            columns: as for `read`.
+            counting: likewise.
+            unit: likewise.
+            vertices: likewise.
+            periods: likewise.
+            kind: likewise.
+
+        Raises:
+            ParameterError: no vertices, or options that do not fit each other.
+        """
+        options = _options(columns, vertices, counting, unit, periods, kind)
+        none = np.zeros(0, dtype=np.int64)
+        named = columns.owner not in (None, TAIL, columns.source)
+        raw = RawEdges(
+            sources=none,
+            targets=none,
+            weights=np.zeros(0) if counting == "weight" else None,
+            owners=none if named else None,
+            periods=None if periods is None else none,
+            where=str,
+        )
+        return cls._holding(raw, options, counting, unit)
+
+    @classmethod
     def _holding(cls, raw: RawEdges, options: Options, counting: Counting, unit: float) -> Self:
         """Rows that were read into memory."""
         if counting == "weight" and raw.weights is None:

@@ -85,6 +85,7 @@ class Job(Generic[R]):
         finish: makes the result: (drawn, promise with its seed, noise, progress) -> result.
         warning: why the result will be worthless, or None.
         told: makes the notes.
+        errors: tells what may be off by how much, with probability 95 %, in the order of interest.
         periods: labels of the declared periods that `measure` reads, see `charged`; None for all.
     """
 
@@ -98,6 +99,7 @@ class Job(Generic[R]):
     finish: Callable[[Any, PrivacyGuarantee, EntropySource, Progress], R]
     warning: str | None = None
     told: Callable[[], Iterable[str | None]] = tuple
+    errors: Callable[[], Iterable[tuple[str, float]]] = tuple
     periods: tuple[str, ...] | None = None
 
     @property
