@@ -75,7 +75,7 @@ class ReleaseMethod:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Forecast:
+class Trial:
     """What is forecast of a release, and whether that stops it."""
 
     dry_run: float | None = option(
@@ -107,7 +107,7 @@ def release(
         help="Also write the weights of the fit, on every pair, as a graph.",
         group=OUTPUT,
     ),
-    forecast: Forecast,
+    trial: Trial,
     run: Run,
 ) -> Report:
     """Release a synthetic graph with differential privacy.
@@ -130,8 +130,8 @@ def release(
     """
     protect, fit, force = promise.whom, method.fit, run.force
     likely = method.noise or "binary"  # before the graph is read
-    if forecast.dry_run is not None:
-        guess = forecast.dry_run
+    if trial.dry_run is not None:
+        guess = trial.dry_run
         graph = reading.made_up(guess, grouping.space(bipartite=reading.bipartite))
         each, groups = float(protect.per_step(promise.epsilon)), grouping.read(graph.space)
         job = graph_job(graph, epsilon=each, groups=groups, fitted=False, **vars(method))
@@ -167,7 +167,7 @@ def release(
     )
     if weights is not None and (fit.fit == "none" or job.parameters["mechanism"] == SPARSE):
         raise ParameterError("--weights is for a release with a fit, and not for a sparse one")
-    if job.warning is not None and not forecast.force_hopeless:
+    if job.warning is not None and not trial.force_hopeless:
         raise ParameterError(f"{job.warning}; --force-hopeless releases it all the same")
     made = carry_out(job, private, store=store, seed=run.seed)
     written = [*made.save(target, force=force)]
