@@ -48,7 +48,7 @@ def sessions(graph: gc.Graph, store: Path) -> dict[str, float]:
     with gc.open_session(graph, store=store, epsilon=1.0, queries=50) as session:
         assert_type(session, gc.Session)
         answer = session.ask([1], [2, 3])
-        assert_type(answer, gc.session.Answer)
+        assert_type(answer, gc.Answer)
         assert_type(session.guarantee, gc.PrivacyGuarantee)
         told = session.history.to_frame()
         return {"value": answer.value, "answers": float(len(told))}

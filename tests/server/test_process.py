@@ -44,7 +44,7 @@ def test_a_remote_session_is_used_like_one_at_home(process):
     with connected(process) as session:
         assert (session.id, session.state, session.name) == ("ann.default", "open", "default")
         one = session.ask(["v1", "v2"], ["v3"])
-        assert isinstance(one, gc.session.Answer)
+        assert isinstance(one, gc.Answer)
         assert one.confidence == 0.95
         mask = np.zeros(24, dtype=bool)
         mask[[1, 2]] = True
