@@ -75,6 +75,7 @@ class Option:
         choices: the only words; empty where any will do. An object may stand in their place where
             the kind is None.
         group: one of `GROUPS`.
+        usual: whether a form asks for it at once; others stand behind "more".
         flag: what the command line calls it; None for the name with hyphens.
         metavar: what stands for the value in its help.
         parse: makes the value of a typed word; None where the kind tells how.
@@ -94,6 +95,7 @@ class Option:
     below: float | None = None
     choices: tuple[str, ...] = ()
     group: str = METHOD
+    usual: bool = False
     flag: str | None = None
     metavar: str | None = None
     parse: Callable[[str], Any] | None = None
@@ -103,6 +105,18 @@ class Option:
     def key(self) -> str:
         """What it is called where it is typed."""
         return self.name.replace("_", "-")
+
+    @property
+    def switch(self) -> str:
+        """What the command line calls it."""
+        return self.flag.split()[-1] if self.flag else f"--{self.key}"
+
+    @property
+    def kinds(self) -> Mapping[str, Any]:
+        """What makes its objects, by name; one without a name for a class alone."""
+        if isinstance(self.of, Mapping):
+            return self.of
+        return {} if self.of is None else {"": self.of}
 
     @property
     def typed(self) -> bool:
@@ -196,8 +210,8 @@ def option(default: Any = dataclasses.MISSING, *, help: str, **known: Any) -> An
     Args:
         default: its value where none is given; without it, one has to be given.
         help: one sentence that says what it does.
-        known: any of `unit`, `least`, `most`, `above`, `below`, `choices`, `group`, `flag`,
-            `metavar` and `parse`, as in `Option`.
+        known: any of `unit`, `least`, `most`, `above`, `below`, `choices`, `group`, `usual`,
+            `flag`, `metavar` and `parse`, as in `Option`.
     """
     about = Option(default=default, help=help, **known)
     return dataclasses.field(default=default, metadata={_KEY: about})

@@ -6,8 +6,10 @@ import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -24,6 +26,8 @@ from graphcuts_dp.resources import Progress, silent
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
+_HEARD: ContextVar[list[str] | None] = ContextVar("heard", default=None)
+PROGRESS_FILE = "GRAPHCUTS_DP_PROGRESS"  # names a file that is told how far the work is
 
 _WIDE = None if sys.stdout.isatty() else 200  # a pipe has no width to respect
 out = Console(soft_wrap=True, highlight=False, width=_WIDE)
@@ -34,8 +38,24 @@ def say(message: str) -> None:
     """A note for the user, on standard error so that standard output stays clean.
 
     One line whatever the names in it: what cannot be printed is shown as Python would write it.
+    Within `heard` it goes into the list.
     """
-    err.print(printable(message), markup=False)
+    told = _HEARD.get()
+    if told is None:
+        err.print(printable(message), markup=False)
+    else:
+        told.append(printable(message))
+
+
+@contextmanager
+def heard() -> Iterator[list[str]]:
+    """What is said within, as a list in place of standard error: for forms."""
+    told: list[str] = []
+    before = _HEARD.set(told)
+    try:
+        yield told
+    finally:
+        _HEARD.reset(before)
 
 
 def show_json(value: Any) -> None:
@@ -131,7 +151,14 @@ def write_out(parts: Iterable[str], output: str | None, *, force: bool) -> None:
 
 @contextmanager
 def progress_bar(title: str) -> Iterator[Progress]:
-    """Report progress on standard error: a bar after two seconds, nothing if not a terminal."""
+    """Report progress on standard error: a bar after two seconds, nothing if not a terminal.
+
+    To a file instead, where the environment names one.
+    """
+    if PROGRESS_FILE in os.environ:
+        file = Path(os.environ[PROGRESS_FILE])
+        yield lambda done, message: _tell(file, f"{done:.2f} {message}")
+        return
     if not err.is_terminal:
         yield silent
         return
@@ -151,6 +178,11 @@ def progress_bar(title: str) -> Iterator[Progress]:
                 bar.refresh()
 
         yield report
+
+
+def _tell(file: Path, text: str) -> None:
+    with suppress(OSError):  # what is told of the work must not stop it
+        file.write_text(text, encoding="utf-8")
 
 
 @contextmanager

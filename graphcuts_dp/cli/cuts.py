@@ -1,22 +1,21 @@
 """`graphcuts-dp cuts`: private cuts that keep vertices apart, and partitions of a release, free."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import typer
 
-from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_set
-from graphcuts_dp.cli.reading import WHOM, Reading, Spending
-from graphcuts_dp.cli.release import carry_out, made_up, released
+from graphcuts_dp.cli.reading import WHOM, Reading, Spending, TriedRun
+from graphcuts_dp.cli.release import carry_out, foretold, released
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.cuts.partition import KIND
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
-from graphcuts_dp.options import INPUT, METHOD, OUTPUT, PRIVACY, option
+from graphcuts_dp.options import INPUT, METHOD, PRIVACY, option
 from graphcuts_dp.pairs.queries import sides_of
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
@@ -29,6 +28,29 @@ from graphcuts_dp.synth.partitions import KINDS, read_partitioning
 _BETWEEN = "/"  # two terminals
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class Terminals:
+    """What a least cut keeps apart."""
+
+    first: str | None = option(
+        None,
+        usual=True,
+        help="A vertex, or several that stay together: ann,bob or @FILE.",
+        flag="--from",
+        metavar="SET",
+        group=INPUT,
+    )
+    second: str | None = option(
+        None,
+        usual=True,
+        help="What is kept apart from it: likewise; several of these with a slash between.",
+        flag="--to",
+        metavar="SET[/SET]",
+        group=INPUT,
+    )
+
+
 def cuts(
     *,
     source: str = typer.Argument(
@@ -36,36 +58,19 @@ def cuts(
     ),
     target: str = typer.Argument(metavar="OUT", help="The .csv file to write the parts to."),
     epsilon: float | None = option(
-        None, help="Privacy parameter; smaller is more private.", group=PRIVACY
+        None, usual=True, help="Privacy parameter; smaller is more private.", group=PRIVACY
     ),
     spending: Spending,
     reading: Reading,
     protect: Protect = WHOM,
-    first: str | None = option(
-        None,
-        help="A vertex, or several that stay together: ann,bob or @FILE.",
-        flag="--from",
-        metavar="SET",
-        group=INPUT,
-    ),
-    second: str | None = option(
-        None,
-        help="What is kept apart from it: likewise; several of these with a slash between.",
-        flag="--to",
-        metavar="SET[/SET]",
-        group=INPUT,
-    ),
+    terminals: Terminals,
     partition: str | None = option(
         None,
         help="Of a release, free: " + ", ".join(KINDS) + "; with its options, as balanced:parts=4.",
         metavar="KIND[:OPTION=...]",
         group=METHOD,
     ),
-    dry_run: bool = option(
-        False, help="Only say what it would promise, from --vertices: reads no graph.", group=OUTPUT
-    ),
-    seed: int | None = options.SEED,
-    force: bool = options.FORCE,
+    run: TriedRun,
 ) -> Report:
     """Find privately a cut that keeps vertices apart, or partition what was released.
 
@@ -94,19 +99,20 @@ def cuts(
     tree, cut into so many.
     """
     if partition is not None:
-        if (epsilon, first, second, seed, dry_run) != (None, None, None, None, False) or (
-            (spending, reading, protect) != (Spending(), Reading(), EDGE)
-        ):
+        given = (epsilon, terminals, run, spending, reading, protect)
+        plain = (None, Terminals(), TriedRun(force=run.force), Spending(), Reading(), EDGE)
+        if given != plain:
             raise ParameterError("--partition is of a release, and goes with --force alone")
-        return _partition(source, target, partition, force=force)
+        return _partition(source, target, partition, force=run.force)
+    first, second = terminals.first, terminals.second
     if epsilon is None or first is None or second is None:
         raise ParameterError("give --epsilon, --from and --to; or --partition of a saved release")
     store = spending.check()
-    if not dry_run:
-        check_path(KIND, target, force=force)
+    if not run.dry_run:
+        check_path(KIND, target, force=run.force)
     private: PrivateData
-    if dry_run:
-        private = made_up(reading, 1)  # with an edge at random
+    if run.dry_run:
+        private, _ = reading.without_file(protect)
     else:
         private, _ = reading.read_private(source, protect)
         spending.remind(private, source)
@@ -117,11 +123,9 @@ def cuts(
         epsilon=epsilon,
         protect=protect,
     )
-    if dry_run:
-        promised = {"guarantee": str(job.guarantee), "notes": " ".join(job.notes)}
-        told = "A dry run: no graph was read, nothing was spent, and nothing was written."
-        return Report(promised | {"dry_run": True}, [promised], [told])
-    made = carry_out(job, private, store=store, seed=seed)
+    if run.dry_run:
+        return foretold(job.guarantee, protect, job.errors(), job.notes, job.warning)
+    made = carry_out(job, private, store=store, seed=run.seed)
     sizes = {str(name): size for name, size in zip(made.names, made.sizes, strict=True)}
     facts: dict[str, Any] = {
         "guarantee": str(made.guarantee),
@@ -129,7 +133,7 @@ def cuts(
         "above_the_least": made.excess,
         "notes": list(made.notes),
     }
-    written = made.save(target, force=force)
+    written = made.save(target, force=run.force)
     report = released(facts, made.guarantee, written, source)
     return replace(report, parts=[made, {"files": "  ".join(written)}])
 

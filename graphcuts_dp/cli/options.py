@@ -33,7 +33,7 @@ from graphcuts_dp.options import (
 
 PRIVATE_GRAPH = typer.Argument(metavar="GRAPH", help="The private graph.")
 SESSION_STORE = typer.Argument(metavar="STORE", help="The store, made by `session start`.")
-EPSILON = option(help="Privacy parameter; smaller is more private.", group=PRIVACY)
+EPSILON = option(help="Privacy parameter; smaller is more private.", group=PRIVACY, usual=True)
 DELTA = option(
     0.0,
     help="0 for pure differential privacy; otherwise choose far below 1/n.",
@@ -46,15 +46,8 @@ EXPECT_HEAD = option(
     help="The head that `session status` printed earlier: refuse a store that lacks later records.",
     group=PRIVACY,
 )
-COMPLEMENT = option(False, help="T is all other vertices.", group=INPUT)
 NAME = option("default", help="Name of the session within the store.", group=INPUT)
 ANY_NAME = option(None, help="Of one session; all in the store if omitted.", group=INPUT)
-MOVED_GRAPH = option(
-    None,
-    help="The private graph, if its file has moved since the start.",
-    metavar="FILE",
-    group=INPUT,
-)
 UNGUARANTEED = option(
     False,
     help="When the session has no queries left, answer without guarantee, and mark it.",
@@ -74,6 +67,11 @@ PLOT = option(
     group=OUTPUT,
 )
 SEED = option(None, help="Seed of a repeatable run. NOT PRIVATE: for tests only.", group=OUTPUT)
+DRY_RUN = option(
+    False,
+    help="Only say what it would promise, from --vertices and groups: reads no private file.",
+    group=OUTPUT,
+)
 FORCE = option(False, help="Replace existing files.", group=OUTPUT)
 _JSON = Option(
     name="as_json",
@@ -158,7 +156,7 @@ class Command(TyperCommand):
             keys = _keys(about)
             if keys:
                 first = "NAME:" if isinstance(about.of, Mapping) else _first(about.of)
-                title = f"Keys of {_flag(about)} {first}KEY=VALUE,KEY=VALUE"
+                title = f"Keys of {about.switch} {first}KEY=VALUE,KEY=VALUE"
                 with formatter.section(rf"{title} (a comma in a value: \,)"):
                     formatter.write_dl(keys)
 
@@ -166,14 +164,14 @@ class Command(TyperCommand):
         """What an option of earlier versions is called now; None for one that never was."""
         key = flag.removeprefix("--")
         for about in self.known:
-            for name, kind in _kinds(about).items():
+            for name, kind in about.kinds.items():
                 for each in described(kind):
                     if each.key == key:
                         value = "" if each.kind is bool else "="
                         first = f"{name}:" if name else _first(kind)
-                        return f"{_flag(about)} {first}{key}{value}"
+                        return f"{about.switch} {first}{key}{value}"
         now = _OLD.get(flag)
-        there = {_flag(about) for about in self.known}
+        there = {about.switch for about in self.known}
         return now if now is not None and now.split()[0] in there else None
 
 
@@ -254,9 +252,8 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
         if getattr(given.default, "metavar", None) == NO_FILE
     }
 
-    @functools.wraps(command)
-    def run(**given: Any) -> None:
-        as_json = given.pop(_JSON.name) if shows else False
+    def report(**given: Any) -> Report | None:
+        """What the command has to say, of options as they are typed and of its arguments."""
         try:
             values = {each.name: _value(each, given.pop(each.name)) for each in known}
             _check_files({n: v for n, v in (given | values).items() if n not in words}, values)
@@ -267,12 +264,19 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 about.check(values[name])
                 given[name] = values[name]
             with accuracy_notes():
-                report = command(**given)
+                made: Report | None = command(**given)
         except GraphCutsError as problem:
             raise spelled(problem, known, given.values()) from None
-        if report is not None:
-            show(report, as_json=as_json)
+        return made
 
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        as_json = given.pop(_JSON.name) if shows else False
+        made = report(**given)
+        if made is not None:
+            show(made, as_json=as_json)
+
+    run.report = report  # type: ignore[attr-defined]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.known = tuple(known)  # type: ignore[attr-defined]
     return run
@@ -300,10 +304,6 @@ def _check_files(files: Mapping[str, Any], values: Mapping[str, Any]) -> None:
             check_writable(path, force=values["force"])
 
 
-def _flag(about: Option) -> str:
-    return about.flag.split()[-1] if about.flag else f"--{about.key}"
-
-
 def _parameter(about: Option) -> inspect.Parameter:
     """What typer is told of an option: a flag, or a word that `_value` reads."""
     flags = about.flag.split() if about.flag else [f"--{about.key}"]
@@ -313,12 +313,12 @@ def _parameter(about: Option) -> inspect.Parameter:
     metavar: str | None = about.metavar or _METAVARS.get(about.kind, other)
     if about.of is not None and about.metavar is None:
         named = isinstance(about.of, Mapping)
-        keyed = any(described(each) for each in _kinds(about).values())
+        keyed = any(described(each) for each in about.kinds.values())
         first = "" if named else _first(about.of)
         metavar = "NAME" * named + ":" * (named and keyed) + first + "KEY=..." * keyed
     if about.kind is bool and not about.optional:
         kind, default, metavar = bool, False, None
-    elif isinstance(about.of, type) or isinstance(about.default, list):
+    elif isinstance(about.of, type) or isinstance(about.default, list | tuple):
         kind = list[str]  # which may also be given one after the other
     if about.default is dataclasses.MISSING:
         default = inspect.Parameter.empty
@@ -354,14 +354,7 @@ def _value(about: Option, given: Any) -> Any:
     except ParameterError as problem:
         if about.of is None or f"{about.name}=" in str(problem):
             raise
-        raise ParameterError(f"{_flag(about)}: {problem}") from None
-
-
-def _kinds(about: Option) -> Mapping[str, Any]:
-    """What makes its objects, by name; one without a name for a class alone."""
-    if isinstance(about.of, Mapping):
-        return about.of
-    return {} if about.of is None else {"": about.of}
+        raise ParameterError(f"{about.switch}: {problem}") from None
 
 
 def _first(kind: Any) -> str:
@@ -372,7 +365,7 @@ def _first(kind: Any) -> str:
 
 def _keys(about: Option) -> list[tuple[str, str]]:
     """Each key of a value that is an object, with its help, and the names that have it."""
-    kinds = _kinds(about)
+    kinds = about.kinds
     having: dict[tuple[str, str], list[str]] = {}
     for name, kind in kinds.items():
         for each in described(kind):
@@ -413,11 +406,11 @@ def naming(flag: str, kind: type, path: str, **renamed: str) -> Iterator[None]:
 
 def spelled(problem: GraphCutsError, known: Any, given: Any = ()) -> GraphCutsError:
     """The same error, which names options as they are typed."""
-    flags = {each.name: _flag(each) for each in known}
+    flags = {each.name: each.switch for each in known}
     inner = {
         each.name: each.key
         for about in known
-        for kind in _kinds(about).values()
+        for kind in about.kinds.values()
         for each in described(kind)
     }
     long = "|".join(name for name in inner | flags if "_" in name) or "(?!)"

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast, final
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.errors import GraphCutsError, ParameterError
@@ -25,23 +26,83 @@ from graphcuts_dp.graph.rows import (
 )
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
-from graphcuts_dp.options import INPUT, PRIVACY, option
+from graphcuts_dp.options import INPUT, PRIVACY, check, option
 from graphcuts_dp.pairs.group_tables import vertices_of_table
 from graphcuts_dp.pairs.groups import GroupNames, Groups
-from graphcuts_dp.pairs.vertices import Space, VertexSet, sets_in, vertex_sets
+from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
+from graphcuts_dp.release.usefulness import made_up_graph
 from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
 
 WHOM = option(
-    EDGE, help="Whom the promise protects; edges if omitted.", of=PROTECTIONS, group=PRIVACY
+    EDGE,
+    usual=True,
+    help="Whom the promise protects; edges if omitted.",
+    of=PROTECTIONS,
+    group=PRIVACY,
 )
 BUDGET = option(
-    None, help="Of a new store: cap on all uses of the data together.", of=Budget, group=PRIVACY
+    None,
+    usual=True,
+    help="Of a new store: cap on all uses of the data together.",
+    of=Budget,
+    group=PRIVACY,
 )
 KINDS = ("undirected", "directed", "bipartite")
 STDIN = "-"
+_NO_FILE = "--dry-run reads no graph: name its vertices by --vertices"
 _option = partial(option, group=INPUT)
 _Groups = Groups | tuple[Groups, Groups] | None  # of both sides, where there are two
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """How much is promised, and to whom."""
+
+    epsilon: float = options.EPSILON
+    protect: Protect | None = option(
+        None,
+        usual=True,
+        help="Whom the promise protects; edges if omitted, and of rows with amounts or periods "
+        "single rows.",
+        of=PROTECTIONS,
+        group=PRIVACY,
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        self.whom.per_step(self.epsilon)
+
+    @property
+    def whom(self) -> Protect:
+        """Of what has edges."""
+        return self.protect or EDGE
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ApproximatePromise(Promise):
+    """Of approximate differential privacy, where delta is given."""
+
+    delta: float = options.DELTA
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """How a command runs: whether it can be repeated, and replaces files."""
+
+    seed: int | None = options.SEED
+    force: bool = options.FORCE
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriedRun(Run):
+    """One that may be tried first."""
+
+    dry_run: bool = options.DRY_RUN
 
 
 @final
@@ -51,23 +112,27 @@ class Reading:
 
     columns: Columns = option(
         Columns(),
+        usual=True,
         help="How to read the columns of an edge list or a table.",
         of=Columns,
         group=INPUT,
     )
     vertices: str | None = _option(
         None,
+        usual=True,
         help="Public vertex set: a count, or a file with one label on each line; of two sides "
         "two of these with a comma between.",
         metavar="COUNT|FILE",
     )
     public_vertices_from_file: bool = _option(
         False,
+        usual=True,
         help="Declare that the vertices in the file are public. Without this or --vertices they "
         "may reveal edges, and the guarantee says so.",
     )
     kind: str = _option(
         KINDS[0],
+        usual=True,
         help="Of the graph. Directed: from the first column to the second. Bipartite: first column "
         "left, second right.",
         choices=KINDS,
@@ -90,6 +155,7 @@ class Reading:
     )
     counting: str | None = _option(
         None,
+        usual=True,
         help="Read rows, not a graph, and count for each pair: rows; their weight; edges: whether "
         "there is a row; or how many owners have one. Rows if an owner or a period is named.",
         choices=COUNTINGS,
@@ -100,6 +166,7 @@ class Reading:
     )
     periods: str | None = _option(
         None,
+        usual=True,
         help="Public: the periods of --columns period=, as 2026-01..2026-12 or spring,autumn. "
         "Rows of others do not count.",
         metavar="FROM..TO",
@@ -178,7 +245,6 @@ class Reading:
         path: str,
         *,
         public: GivenVertices = None,
-        tell: Callable[[str], None] | None = None,
     ) -> Rows:
         """Read rows, of standard input if the path is "-", perhaps on vertices that are known.
 
@@ -193,7 +259,7 @@ class Reading:
             )
         with naming("--columns", Columns, path):
             stdin: Any = sys.stdin
-            return Rows.read(
+            rows = Rows.read(
                 getattr(stdin, "buffer", stdin) if path == STDIN else path,
                 columns=self.columns,
                 counting=cast(Counting, self.counting or "rows"),
@@ -203,8 +269,10 @@ class Reading:
                 periods=self.periods,
                 kind=self.kind,
                 data=self.data,
-                tell=tell,
             )
+        if rows.reading:
+            note(rows.reading)
+        return rows
 
     def vertices_beside(self, grouping: "GroupFile | None") -> GivenVertices:
         """The vertices that the public groups name, where no option names those of rows.
@@ -216,7 +284,7 @@ class Reading:
         if named or grouping is None or grouping.groups is None:
             return None
         note("The public vertices are those of the groups, since --vertices names no others.")
-        return grouping.vertices(bipartite=self.bipartite)
+        return grouping.space(bipartite=self.bipartite)
 
     def read_data(self, path: str) -> PrivateData:
         """Read a graph, or rows where the options speak of these.
@@ -238,25 +306,17 @@ class Reading:
             ParameterError: weights whose bound nobody has given; owners that are not to be
                 protected, or the other way round.
         """
-        kind = "" if protect is None else protect.kind
-        owner = self.columns.owner is not None
-        if owner is not (kind == "owner"):
-            raise ParameterError(
-                "--columns owner=COLUMN is for --protect owner:at-most=K, which says how much of "
-                "each owner counts; --contributions helps to choose K"
-                if owner
-                else "--protect owner needs --columns owner=COLUMN, which names whose a row is"
-            )
+        self._check_owner(protect)
         if self.rows:
-            rows = self.read_rows(path, public=self.vertices_beside(grouping), tell=note)
-            if protect is not None and owner:
+            rows = self.read_rows(path, public=self.vertices_beside(grouping))
+            if protect is not None and protect.kind == "owner":
                 each = " in each period" if protect.per_period else ""
                 note(
                     f"Of each owner at most {_amount(rows, protect)} count{each}; how much is "
                     "left out is not told: flows --contributions tells it, for a part of the "
                     "budget."
                 )
-            if kind == "rows" and rows.counting == "weight" and protect is not None:
+            if protect is not None and protect.kind == "rows" and rows.counting == "weight":
                 note(f"Of each row at most {_amount(rows, protect)} count.")
             if isinstance(rows.space, VertexSet):
                 note("Both directions of a pair count together: --kind directed keeps them apart.")
@@ -294,6 +354,68 @@ class Reading:
             note(text)
         bounded_graph(without_rows(graph), protect or EDGE)  # refuses what cannot be promised
         return graph, groups
+
+    def without_file(
+        self, protect: Protect | None = EDGE, grouping: "GroupFile | None" = None
+    ) -> tuple[PrivateData, _Groups]:
+        """Data of the schema that the options give, without any row, and their groups.
+
+        Nothing private is read: a dry run makes a job of it.
+
+        Raises:
+            GraphCutsError: as `read_private`.
+        """
+        self._check_owner(protect)
+        public = self.public_sets
+        if public is None and grouping is not None:
+            public = grouping.space(bipartite=self.bipartite)
+        if public is None:
+            raise ParameterError(_NO_FILE)
+        data: PrivateData
+        if self.rows:
+            data = Rows.empty(
+                columns=self.columns,
+                counting=cast(Counting, self.counting or "rows"),
+                unit=self.unit,
+                vertices=public,
+                periods=self.periods,
+                kind=self.kind,
+            )
+        else:
+            data = without_rows(self.made_up(1, public))
+        return data, None if grouping is None else grouping.read(data.space)
+
+    def made_up(self, edges: float, public: GivenVertices = None) -> AnyGraph:
+        """A graph of so many edges at random, of the schema that the options give.
+
+        On the vertices that the options name, or else on those that are known.
+
+        Raises:
+            ParameterError: they name none; owners of rows; or a number that is no guess of edges.
+        """
+        named = self.public_sets
+        space: Space | None = public if named is None else named
+        if space is None:
+            raise ParameterError(_NO_FILE)
+        if self.columns.owner is not None and self.counting != "edges":
+            raise ParameterError("--dry-run with owners is for --counting edges")
+        if self.directed and isinstance(space, VertexSet):
+            space = Arcs(space)
+        cap, change = self.weight_cap, self.hide_change
+        weighted = (cap, change) != (None, None) and not self.ignore_weights
+        schema = {"weight_cap": cap, "hide_change": change} if weighted else {}
+        return made_up_graph(space, edges, weighted=weighted, **schema)
+
+    def _check_owner(self, protect: Protect | None) -> None:
+        """Refuse owners that are not to be protected, or the other way round."""
+        owner = self.columns.owner is not None
+        if owner is not (protect is not None and protect.kind == "owner"):
+            raise ParameterError(
+                "--columns owner=COLUMN is for --protect owner:at-most=K, which says how much of "
+                "each owner counts; --contributions helps to choose K"
+                if owner
+                else "--protect owner needs --columns owner=COLUMN, which names whose a row is"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """How to read the graph again, from any folder: plain values."""
@@ -358,18 +480,26 @@ class GroupColumns:
 
     levels: list[Column] | None = option(
         None,
+        usual=True,
+        metavar="COLUMN",
         help="Columns of the groups, coarsest first, as region/office.",
         parse=_levels,
         group=INPUT,
     )
     vertex: Column | None = option(
         None,
+        usual=True,
+        metavar="COLUMN",
         help="Column of the vertices: a name, or a number from 1.",
         parse=column_of,
         group=INPUT,
     )
     right_levels: list[Column] | None = option(
-        None, help="Columns of --right-groups, likewise.", parse=_levels, group=INPUT
+        None,
+        metavar="COLUMN",
+        help="Columns of --right-groups, likewise.",
+        parse=_levels,
+        group=INPUT,
     )
     rest: str | None = _option(None, help="Group of all vertices that have none.")
     unknown: str = _option(
@@ -385,27 +515,43 @@ class GroupColumns:
     )
     encoding: str | None = _option(None, help="Of the text, such as cp1252.")
 
+    @property
+    def text(self) -> Columns:
+        """How the text is read."""
+        return Columns(header=self.header, delimiter=self.delimiter, encoding=self.encoding)
 
-GROUPS_COLUMNS = _option(
-    GroupColumns(), help="How to read the columns of the groups.", of=GroupColumns
-)
-RIGHT_GROUPS = _option(
-    None, help="Public groups of the right side, of a bipartite graph.", metavar="FILE"
-)
+
+@dataclass(frozen=True, kw_only=True)
+class GroupReading:
+    """How public groups are read that an argument names."""
+
+    groups_columns: GroupColumns = option(
+        GroupColumns(),
+        usual=True,
+        help="How to read the columns of the groups.",
+        of=GroupColumns,
+        group=INPUT,
+    )
+    right_groups: str | None = _option(
+        None, help="Public groups of the right side, of a bipartite graph.", metavar="FILE"
+    )
+
+    def of(self, path: str | None) -> "GroupFile":
+        """The groups of a file."""
+        return GroupFile(groups=path, **vars(self))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class GroupFile:
+class GroupFile(GroupReading):
     """Public groups of vertices, if there are any."""
 
     groups: str | None = _option(
         None,
+        usual=True,
         help="Public groups of the vertices: a table with a row for each vertex, or GraphML.",
         metavar="FILE",
     )
-    groups_columns: GroupColumns = GROUPS_COLUMNS
-    right_groups: str | None = RIGHT_GROUPS
 
     def read(self, space: Space) -> _Groups:
         """The groups of the vertices of pairs, where there are two sides those of both; or None.
@@ -429,19 +575,25 @@ class GroupFile:
         return found, self._side(self.right_groups, right, self.groups_columns.right_levels)
 
     def _side(self, path: str, vertices: VertexSet, levels: Sequence[Column] | None) -> Groups:
-        how = vars(self.groups_columns) | {"columns": levels}
-        del how["levels"], how["right_levels"]
+        how = self.groups_columns
         with naming("--groups-columns", GroupColumns, path, columns="levels"):
-            return Groups.read(path, vertices, **how)
+            return Groups.read(
+                path,
+                vertices,
+                columns=levels,
+                vertex=how.vertex,
+                rest=how.rest,
+                unknown=how.unknown,
+                text=how.text,
+            )
 
-    def vertices(self, *, bipartite: bool) -> GivenVertices:
+    def space(self, *, bipartite: bool) -> GivenVertices:
         """The vertices that the tables name; None where a side has no table.
 
         Raises:
             FileFormatError, GraphError: as `vertices_of_table`.
         """
         how = self.groups_columns
-        text = Columns(header=how.header, delimiter=how.delimiter, encoding=how.encoding)
         sides = [(self.groups, how.levels)]
         sides += [(self.right_groups, how.right_levels)] if bipartite else []
         found = []
@@ -449,7 +601,7 @@ class GroupFile:
             if path is None:
                 return None
             with naming("--groups-columns", GroupColumns, path, columns="levels"):
-                found.append(vertices_of_table(path, levels, how.vertex, text))
+                found.append(vertices_of_table(path, levels, how.vertex, how.text))
         return (found[0], found[1]) if bipartite else found[0]
 
     def names(self, space: Space) -> GroupNames | None:
@@ -472,6 +624,7 @@ class Spending:
     store: str | None = option(
         group=PRIVACY,
         default=None,
+        usual=True,
         help="File that records what was spent on the data; created if it does not exist.",
         metavar="FILE",
     )

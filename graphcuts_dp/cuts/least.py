@@ -175,6 +175,7 @@ def cut_job(
             excess=excess,
         ),
         told=lambda: [_forecast(excess, several=halvings > 1)],
+        errors=lambda: [("what the cut weighs above the least one", excess)],
     )
 
 

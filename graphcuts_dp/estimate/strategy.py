@@ -486,6 +486,11 @@ class FlowsForecast:
         return found
 
     @property
+    def errors(self) -> tuple[tuple[str, float], ...]:
+        """What may be off by how much, with 95 %: a cell of each level, the finest first."""
+        return tuple((f"a cell of level {each.level!r}", each.within) for each in self.levels[::-1])
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """In words, a sentence a level."""
         return tuple(

@@ -552,7 +552,7 @@ class SessionWorkload:
         graphcuts_dp.errors.ParameterError: queries must be a whole number from 1 on, not 0
     """
 
-    queries: int = option(help="Number of answers that the session promises.", least=1)
+    queries: int = option(usual=True, help="Number of answers that the session promises.", least=1)
     beta: float = option(
         0.05,
         help="Probability that any of the intervals is wrong.",

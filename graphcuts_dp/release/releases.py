@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -752,6 +752,16 @@ def flows_job(
     if strategy.noise.distribution == "laplace" and len(places) > 1:
         shares = zip(places, strategy.shares, strict=True)
         parts = tuple((names[p], float(share * exact)) for p, share in shares)
+    forecast = cache(
+        partial(
+            forecast_of,
+            cells,
+            strategy,
+            unit=grid.unit,
+            epsilon=float(exact),
+            delta=float(delta),
+        )
+    )
     return Job(
         kind="flows",
         public=empty,
@@ -781,11 +791,10 @@ def flows_job(
         ),
         warning=warning,
         told=lambda: (
-            *forecast_of(
-                cells, strategy, unit=grid.unit, epsilon=float(exact), delta=float(delta)
-            ).notes,
+            *forecast().notes,
             least_cell_note(cells, strategy, unit=grid.unit, counted=counted_by(empty.counting))
             if isinstance(empty, Rows) and empty.weighted and work.expected_cell is None
             else None,
         ),
+        errors=lambda: forecast().errors,
     )

@@ -99,20 +99,39 @@ class Columns:
     """
 
     source: Column | None = option(
-        None, group=INPUT, help="First ends: a name, or a number from 1.", parse=column_of
+        None,
+        group=INPUT,
+        usual=True,
+        metavar="COLUMN",
+        help="First ends: a name, or a number from 1.",
+        parse=column_of,
     )
     target: Column | None = option(
-        None, group=INPUT, help="Second ends, likewise.", parse=column_of
+        None,
+        group=INPUT,
+        usual=True,
+        metavar="COLUMN",
+        help="Second ends, likewise.",
+        parse=column_of,
     )
-    weight: Column | None = option(None, group=INPUT, help="Weights, likewise.", parse=column_of)
+    weight: Column | None = option(
+        None, group=INPUT, usual=True, metavar="COLUMN", help="Weights, likewise.", parse=column_of
+    )
     owner: Column | None = option(
         None,
         group=INPUT,
+        usual=True,
+        metavar="COLUMN",
         help="Whose each row is, for --protect owner; or tail, the first end.",
         parse=column_of,
     )
     period: Column | None = option(
-        None, group=INPUT, help="In which period each row is, such as a month.", parse=column_of
+        None,
+        group=INPUT,
+        usual=True,
+        metavar="COLUMN",
+        help="In which period each row is, such as a month.",
+        parse=column_of,
     )
     header: bool | None = option(
         None, group=INPUT, help="Whether the first line names the columns."
@@ -131,7 +150,10 @@ class Columns:
         parse=decimal_of,
     )
     on_bad: OnBad = option(
-        "refuse", group=INPUT, help="Whether rows that cannot be used are refused or left out."
+        "refuse",
+        group=INPUT,
+        usual=True,
+        help="Whether rows that cannot be used are refused or left out.",
     )
     encoding: str | None = option(
         None, group=INPUT, help="Of the text, such as cp1252; UTF-8 if omitted."

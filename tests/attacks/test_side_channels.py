@@ -541,6 +541,7 @@ PRIVATE = {
         FLOWS,
         f"{FLOWS} --groups-columns levels=half --vertices 9",
         f"{FLOWS} --workload town --groups-columns levels=half --uncounted",
+        f"{FLOWS} --groups-columns levels=half --dry-run --vertices 9",
     ],
     "cuts": [
         f"cuts GRAPH x.csv --from 0 --to 5 {RUN}",

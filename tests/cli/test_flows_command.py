@@ -384,3 +384,54 @@ def test_months_are_paid_one_by_one_and_the_bound_of_each_beside_its_table(
     spent = {period: cost["epsilon"] for period, cost in found["periods"].items()}
     assert spent == {"2026-01": 3.0, "2026-02": 3.0, "2026-03": 1.0}
     assert (found["epsilon"], found["all_periods"]["epsilon"]) == (3.0, 7.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--kind", "directed"),
+        ("--delta", "1e-6", "--noise", "gaussian"),
+        ("--protect", "vertex:degree-bound=3"),
+        ("--weight-cap", "2"),
+        OWNED,
+        (*OWNED, "--counting", "edges"),
+        (*OWNED[:1], "owner=b,source=a,target=b", *OWNED[2:]),
+        (*OWNED[:1], "owner=tail,source=a,target=b", *OWNED[2:], "--kind", "directed"),
+        (*OWNED[:1], f"{OWNED[1]},weight=cost", *OWNED[2:], "--counting", "weight"),
+        ("--columns", "source=a,target=b,period=month", "--periods", "2026-01..2026-03"),
+    ],
+)
+def test_a_dry_run_says_what_the_run_says_and_reads_no_private_file(done, options, tmp_path):
+    visits = (tmp_path / "visits.csv").read_text().splitlines()
+    months = [f"{line},2026-0{1 + i % 3}" for i, line in enumerate(visits[1:])]
+    weighted = "--weight-cap" in options
+    rows = ["a,b,weight", "v1,v2,1"] if weighted else [f"{visits[0]},month", *months]
+    if not weighted and "--columns" not in options:
+        rows = ["a,b", "v1,v2"]
+        options += ("--columns", "source=a,target=b")
+    source = tmp_path / "here.csv"
+    line = ("flows", "here.csv", "staff.csv", "out.csv", *PROMISE, *COLUMNS, *options)
+    line += ("--expected-cell", "0")
+    out, _ = done(*line, "--dry-run", "--json")
+    promised = json.loads(out)
+    assert not (tmp_path / "out.csv").exists()
+    source.write_text("\n".join(rows) + "\n")
+    out, err = done(*line, "--json")
+    assert json.loads(out)["guarantee"] == promised["guarantee"]
+    notes = [text for text in promised["notes"] if text.startswith("Expected error")]
+    assert len(notes) == 2
+    assert all(f"note: {text}" in err for text in notes)
+    assert [each["of"] for each in promised["errors"]] == [
+        f"a cell of level {level!r}" for level in gc.load("out.csv").levels[::-1]
+    ]
+    assert f"+-{promised['errors'][0]['at_most']:.3g}" in notes[-1]
+
+
+def test_a_dry_run_refuses_what_the_run_refuses(refused):
+    line = (*BASE, *COLUMNS, "--dry-run")
+    assert "--protect owner:at-most" in refused(*line, "--columns", "owner=patient")
+    assert "owner=COLUMN" in refused(*line, "--protect", "owner:at-most=3")
+    assert "both, or neither" in refused(*line, "--columns", "period=month,source=a,target=b")
+    words = ("flows", "mail.edges", "labels.txt", "x.csv", "--epsilon", "1", "--dry-run")
+    assert "labels.txt" in refused(*words)

@@ -380,3 +380,18 @@ def test_a_delta_that_is_too_large_is_told_and_no_refusal(done, delta, said):
 @pytest.mark.parametrize("verb", ["start", "ask", "run", "repl", "status", "export"])
 def test_help_has_an_example(done, verb):
     assert "Example: graphcuts-dp session" in done("session", verb, "--help")[0]
+
+
+def test_a_dry_run_says_what_the_session_will_promise_and_reads_no_graph(told, mail):
+    (mail.parent / "names.txt").write_text("\n".join(NAMES) + "\n")
+    line = (*START, *TERMS, "--vertices", "names.txt")
+    kept = mail.read_bytes()
+    mail.unlink()
+    promised = told(*line, "--dry-run")
+    assert not (mail.parent / "mail.db").exists()
+    mail.write_bytes(kept)
+    begun = told(*line)
+    assert begun["guarantee"]["epsilon"] == promised["epsilon"]
+    (error,) = promised["errors"]
+    assert error["of"] == "each of 500 answers, all at once"
+    assert error["at_most"] == pytest.approx(begun["error_bound"])
