@@ -285,7 +285,7 @@ class MatrixEstimator:
 
             def apart(some: Sequence[Cut]) -> FloatMatrix:
                 shares = np.sqrt(graph.apart(some))
-                return self.covariances(some) * np.outer(shares, shares)
+                return np.asarray(self.covariances(some) * np.outer(shares, shares))
 
             shrunk = shrunk_list(
                 cuts,

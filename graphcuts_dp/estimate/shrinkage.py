@@ -259,9 +259,9 @@ def shrunk_towards(
     far = noisy & ((unbiased - synthetic) ** 2 > _FAR**2 * variances)
     near = noisy & ~far
     if far.any() and near.any():
-        parts = [estimated(far), estimated(near)]
-        if sum(log for _, log in parts) + math.log(_TWO_KINDS) > likely:
-            found[far], found[near] = parts[0][0], parts[1][0]
+        (of_far, log_far), (of_near, log_near) = estimated(far), estimated(near)
+        if log_far + log_near + math.log(_TWO_KINDS) > likely:
+            found[far], found[near] = of_far, of_near
     return found
 
 
