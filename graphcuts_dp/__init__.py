@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.pairs.periods import Periods
     from graphcuts_dp.pairs.queries import CutQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
-    from graphcuts_dp.planning.planner import Plan, plan
+    from graphcuts_dp.planning.planner import Plan as Plan
+    from graphcuts_dp.planning.planner import plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
     from graphcuts_dp.release.contributions import ChosenBound as ChosenBound
     from graphcuts_dp.release.contributions import DegreeBound as DegreeBound
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.results.release import Release
     from graphcuts_dp.server.client import RemoteSession as RemoteSession
     from graphcuts_dp.server.client import connect
-    from graphcuts_dp.session.base import Answer
+    from graphcuts_dp.session.base import Answer as Answer
     from graphcuts_dp.session.session import Session, open_session
     from graphcuts_dp.session.terms import FriezeKannan, MirrorDescent, MultiplicativeWeights
     from graphcuts_dp.session.transcript import LedgerStatus as LedgerStatus
@@ -135,7 +136,6 @@ _SUBMODULES = (
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Answer",
     "BipartiteGraph",
     "Columns",
     "CutList",
@@ -154,7 +154,6 @@ __all__ = [
     "MultiplicativeWeights",
     "Net",
     "Periods",
-    "Plan",
     "PrivacyGuarantee",
     "Protect",
     "Query",
