@@ -31,7 +31,7 @@ import scipy
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
-from graphcuts_dp.options import OUTPUT, check, is_number, option
+from graphcuts_dp.options import OUTPUT, Checked, check, is_number, option
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import discrete_gaussian_scale, sparse_vector_scales, zcdp_rho
 from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise, response_radius
@@ -519,7 +519,7 @@ def _alpha_for(update_bound: UpdateBound, updates: float) -> float:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SessionWorkload:
+class SessionWorkload(Checked):
     """What will be asked of a session: how much, and which queries. The less, the less noise.
 
     A plan takes it, too: whatever is announced of them, it is about cuts between disjoint sets, or
@@ -576,9 +576,6 @@ class SessionWorkload:
     expected_edges: float | None = option(
         None, help="A public guess of the number of edges, used only to choose the method.", above=0
     )
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def expected(self, n: Size) -> float:
         """The number of edges to expect, or of the largest weights that can change."""
