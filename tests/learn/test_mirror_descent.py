@@ -56,7 +56,7 @@ def any_query(universe, rng):
 
 
 def rule_for(universe, psi, *, zeta=100.0, alpha=1.0, **more):
-    start = minimal_start(universe, psi, more.get("domain"))
+    start = minimal_start(universe, psi)
     return MirrorDescentRule(
         start=start, psi=psi, alpha=alpha, zeta=zeta, start_potential=50.0, **more
     )
