@@ -267,6 +267,36 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def check_probability(name: str, value: float, *, zero: bool = False) -> None:
+    """Refuse what does not lie between 0 and 1, or is no number.
+
+    Args:
+        name: of the parameter.
+        value: that a user gave.
+        zero: whether 0 will do.
+
+    Raises:
+        ParameterError: it will not do.
+    """
+    if not (is_number(value) and 0 <= value < 1 and (zero or value > 0)):
+        words = "at least 0 and below 1" if zero else "between 0 and 1"
+        raise ParameterError(f"{name} must be {words}, not {value!r:.60}")
+
+
+def check_positive(**numbers: float) -> None:
+    """Refuse what is not above 0, or not finite.
+
+    Args:
+        numbers: by the names of the parameters.
+
+    Raises:
+        ParameterError: one will not do.
+    """
+    for name, number in numbers.items():
+        if not 0 < number < math.inf:
+            raise ParameterError(f"{name} must be positive and finite, not {number!r:.60}")
+
+
 def check(options: Any) -> None:
     """Check all options of an object: `Checked` does, or call it in `__post_init__`.
 

@@ -35,6 +35,7 @@ import scipy
 
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.options import check_positive
 from graphcuts_dp.resources import one_blas_thread
 
 _NEWTON_STEPS = 60  # quadratic convergence; reached only by the last bit's rounding
@@ -433,8 +434,7 @@ class Entropy(Potential):
     total: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.total) and self.total > 0):
-            raise ParameterError("the total of the entropy's hypotheses must be positive")
+        check_positive(total=self.total)
 
     def value(self, x: FloatArray) -> float:
         """M sum x ln x, with 0 ln 0 = 0."""

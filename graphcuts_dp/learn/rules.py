@@ -45,6 +45,7 @@ from graphcuts_dp.learn.bounds import entropy_drop, squared_drop
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.norms import mirror_drop, printed_step_size, step_size
 from graphcuts_dp.learn.potentials import Domain, Potential
+from graphcuts_dp.options import check_positive
 from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
@@ -124,8 +125,8 @@ class FriezeKannanRule(_SteppingRule[A]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.largest_norm_squared is not None and not 0 < self.largest_norm_squared < np.inf:
-            raise ParameterError("largest_norm_squared must be a finite number > 0")
+        if self.largest_norm_squared is not None:
+            check_positive(largest_norm_squared=self.largest_norm_squared)
 
     @property
     def _norm_limit(self) -> float:
@@ -271,8 +272,7 @@ class MirrorDescentRule(_SteppingRule[Any]):
     def __post_init__(self) -> None:
         _check_universe(self.start.universe, self.psi)
         super().__post_init__()
-        if not 0 < self.zeta < np.inf:
-            raise ParameterError(f"zeta must be a finite number > 0, not {self.zeta}")
+        check_positive(zeta=self.zeta)
         if not 0 <= self.shift < np.inf:
             raise ParameterError("shift must be a finite number >= 0")
         self._left(self.alpha)
