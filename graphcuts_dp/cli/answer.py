@@ -64,6 +64,12 @@ def answer(
     queries: str | None = option(
         None, metavar="FILE", help="A .csv or .jsonl file of many queries.", group=INPUT
     ),
+    period: str | None = option(
+        None,
+        metavar="LABEL,...",
+        help="Periods of a table of flows, of which the cells are added up; without it, of all.",
+        group=INPUT,
+    ),
     intervals: Intervals,
     output: str | None = option(
         None, help="A .csv file to write the table of answers to.", flag="-o --output", group=OUTPUT
@@ -85,8 +91,8 @@ def answer(
     Example: graphcuts-dp answer synthetic.graphml --groups staff.csv
     --groups-columns levels=department
 
-    Of a table of `flows`, --from and --to are groups, of which the cells of all periods are added
-    up: graphcuts-dp answer flows.csv --from north --to south,west
+    Of a table of `flows`, --from and --to are groups, of which the cells are added up:
+    graphcuts-dp answer flows.csv --from north --to south,west --period 2026-01,2026-02
 
     A set is a list of labels separated by commas, or @FILE with one label on each line. @@NAME is a
     group of the release, or of the public table --groups. With --groups but without --from and
@@ -110,9 +116,13 @@ def answer(
     if isinstance(release, Flows):
         many = queries is not None or typed.query is not None or typed.complement
         if many or typed.second is None or grouping != GroupFile():
-            raise ParameterError("a table of flows answers --from GROUP --to GROUP, nothing else")
-        sums = _sum_of_cells(release, typed, intervals)
+            raise ParameterError(
+                "a table of flows answers --from GROUP --to GROUP, with or without --period"
+            )
+        sums = _sum_of_cells(release, typed, period, intervals)
         return Report(asdict(sums) | {"guarantee": str(release.guarantee)}, [str(sums)])
+    if period is not None:
+        raise ParameterError("--period is for a table of flows that has periods")
     space = release.space if isinstance(release, Release) else release.universe.space
     names = grouping.names(space)
     if names is None and isinstance(release, Release):
@@ -138,14 +148,20 @@ def answer(
     return Report({"answers": answers} | guarantee, parts)
 
 
-def _sum_of_cells(flows: Flows, typed: TypedQuery, intervals: Intervals) -> FlowAnswer:
-    """What passes between groups of the finest level that has them, in all periods together.
+def _sum_of_cells(
+    flows: Flows, typed: TypedQuery, period: str | None, intervals: Intervals
+) -> FlowAnswer:
+    """What passes between groups of the finest level that has them, in some periods or in all.
 
     Raises:
-        QueryError: no level has these groups.
+        QueryError: no level has these groups, or the finest one that has them not these periods.
     """
-    sides = [next(csv.reader([text or ""]), []) for text in (typed.first, typed.second)]
+    *sides, periods = (
+        next(csv.reader([text or ""]), []) for text in (typed.first, typed.second, period)
+    )
     how: Any = {"confidence": intervals.confidence, "simultaneous": intervals.simultaneous}
+    if period is not None:
+        how["period"] = periods
     for level in reversed(flows.levels):
         known = [{str(label): label for label in labels} for labels in flows.labels(level)]
         if all(set(side) <= set(own) for side, own in zip(sides, known, strict=True)):
