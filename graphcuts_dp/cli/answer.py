@@ -22,7 +22,7 @@ from graphcuts_dp.display import Card
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.answers import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.offline.release import IterativeRelease
-from graphcuts_dp.options import INPUT, OUTPUT, check, option
+from graphcuts_dp.options import INPUT, OUTPUT, Checked, option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.query_lines import read_linear
@@ -37,7 +37,7 @@ _Answering = Release | IterativeRelease
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Intervals:
+class Intervals(Checked):
     """Which intervals stand beside answers; as `Release.answer_all` takes them."""
 
     confidence: float = option(
@@ -52,9 +52,6 @@ class Intervals:
     joint: bool = option(
         False, help="Intervals that hold for all cuts of the table at once.", group=OUTPUT
     )
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 def answer(

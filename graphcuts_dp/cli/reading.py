@@ -26,7 +26,7 @@ from graphcuts_dp.graph.rows import (
 )
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
-from graphcuts_dp.options import INPUT, PRIVACY, check, option
+from graphcuts_dp.options import INPUT, PRIVACY, Checked, check, option
 from graphcuts_dp.pairs.group_tables import vertices_of_table
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
@@ -88,14 +88,11 @@ class ApproximatePromise(Promise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(Checked):
     """How a command runs: whether it can be repeated, and replaces files."""
 
     seed: int | None = options.SEED
     force: bool = options.FORCE
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,7 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively
 from graphcuts_dp.offline.release import GRAPH, IterativeRelease, NetChoice
-from graphcuts_dp.options import INPUT, METHOD, OUTPUT, check, option
+from graphcuts_dp.options import INPUT, METHOD, OUTPUT, Checked, option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, space_of
 from graphcuts_dp.pairs.query_lines import folder_of, read_asked, read_lines
@@ -56,7 +56,7 @@ TARGET = typer.Argument(metavar="OUT", help="File for what is released.")
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ReleaseMethod:
+class ReleaseMethod(Checked):
     """How a graph is released; as `graph_job` takes it."""
 
     mechanism: Response = option(
@@ -69,13 +69,10 @@ class ReleaseMethod:
         choices=tuple(NOISES),
     )
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class Trial(Checked):
     """What is forecast of a release, and whether that stops it."""
 
     dry_run: float | None = option(
@@ -87,9 +84,6 @@ class Trial:
     force_hopeless: bool = option(
         False, help="Release even where the noise hides every graph of this size."
     )
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 def release(
