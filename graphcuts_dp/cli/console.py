@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -22,8 +22,10 @@ from rich.table import Table as RichTable
 from graphcuts_dp.display import Card, Displayed, cell_text, printable, short
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.files import atomic_write
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
 from graphcuts_dp.resources import Progress, silent
+
+if TYPE_CHECKING:
+    from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
@@ -82,8 +84,8 @@ class Report:
 
 
 def foretold(
-    guarantee: PrivacyGuarantee,
-    protect: Protect,
+    guarantee: "PrivacyGuarantee",
+    protect: "Protect",
     errors: Iterable[tuple[str, float]],
     notes: Iterable[str | None] = (),
     warning: str | None = None,

@@ -249,7 +249,7 @@ def test_an_option_is_one_field_and_a_default_one_line(tmp_path):
     added, changed = shown_below("### An option, and a default")[:2]
     shutil.copytree(ROOT / "graphcuts_dp", tmp_path / "graphcuts_dp")
     place = tmp_path / "graphcuts_dp" / "learn" / "bounds.py"
-    before, kind, rest = place.read_text().partition("class SessionWorkload:\n")
+    before, kind, rest = place.read_text().partition("class SessionWorkload(Checked):\n")
     default = changed.replace("0.01", "0.05")
     assert rest.count(default) == 1
     rest = rest.replace(default, added + changed, 1)

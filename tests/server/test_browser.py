@@ -1,5 +1,7 @@
 """The page in a real browser; skipped, visibly, where Chromium and its driver are not installed."""
 
+import re
+
 import pytest
 from browser import IN_A_BROWSER, Visit, chromium
 from processes import Process
@@ -114,6 +116,9 @@ def test_a_curator_and_two_analysts(page):
     page.press("#flows-ask")
     page.wait(lambda: page.driver.find_elements(By.CSS_SELECTOR, "#flows-table svg rect"))
     assert len(page.driver.find_elements(By.CSS_SELECTOR, "#flows-table svg rect")) == 16
+    errors = page.driver.find_elements(By.CSS_SELECTOR, "#flows-table svg text.off")
+    assert len(errors) == 16
+    assert all(re.fullmatch(r"± [\d.,]+", each.text) for each in errors)
     page.wait(lambda: "12 answered" in page.text("#left-text"))
     page.check("analyst")
     # Bob exhausts his session.
