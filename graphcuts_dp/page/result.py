@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from graphcuts_dp.display import Displayed, cell_text
-from graphcuts_dp.page.runs import Run
+from graphcuts_dp.page.runs import PageRun
 from graphcuts_dp.results import bundle
 
 _MOST_ROWS = 400

@@ -37,7 +37,7 @@ _SECONDS = 600  # of the comparison with the truth
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class PageRun:
     """A run, as its folder tells.
 
     Attributes:
@@ -180,12 +180,12 @@ class Runs:
 
     folder: Path
 
-    def all(self) -> list[Run]:
+    def all(self) -> list[PageRun]:
         """From the latest to the first."""
         plans = sorted(self.folder.glob(f"*/{_OWN}/plan.json"), reverse=True)
         return [self.find(each.parent.parent.name) for each in plans]
 
-    def find(self, name: str) -> Run:
+    def find(self, name: str) -> PageRun:
         """The run of this name.
 
         Raises:
@@ -198,9 +198,9 @@ class Runs:
             plan = json.loads((place / _OWN / "plan.json").read_bytes())
         except (OSError, ValueError):
             raise ParameterError("there is no such run") from None
-        return Run(folder=place, plan=plan)
+        return PageRun(folder=place, plan=plan)
 
-    def start(self, name: str, values: Values, source: str) -> Run:
+    def start(self, name: str, values: Values, source: str) -> PageRun:
         """Begin a run.
 
         Args:
@@ -250,7 +250,7 @@ class Runs:
                     env={**os.environ, PROGRESS_FILE: str(own / "progress")},
                 )
         threading.Thread(target=child.wait, daemon=True).start()  # until nothing is left of it
-        return Run(folder=place, plan=plan)
+        return PageRun(folder=place, plan=plan)
 
 
 def uses_on(store: str) -> tuple[UseStatus, ...]:
