@@ -21,12 +21,12 @@ _STYLE = (
 )
 
 
-def command_of(run: Run) -> str:
+def command_of(run: PageRun) -> str:
     """The command that was run, to type again."""
     return shlex.join(["graphcuts-dp", *run.plan["words"]])
 
 
-def fragment(run: Run) -> str:
+def fragment(run: PageRun) -> str:
     """The result as HTML, every text escaped; it reads what was released, and the plan."""
     if not run.product.result:
         left = {name: value for name, value in run.report.items() if not isinstance(value, dict)}
@@ -44,7 +44,7 @@ def fragment(run: Run) -> str:
     return "\n".join(parts)
 
 
-def _rows(run: Run) -> str:
+def _rows(run: PageRun) -> str:
     """The table that was released, each number with its error."""
     with run.result.open(encoding="utf-8", newline="") as file:
         found = list(csv.DictReader(file))
@@ -68,7 +68,7 @@ def _table(heads: Any, rows: Any) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
-def printable(run: Run) -> str:
+def printable(run: PageRun) -> str:
     """One page for who decides: what was made, whom it protects, how exact it is."""
     expected = run.plan["expected"]
     errors = [(each["of"], each["at_most"]) for each in expected["errors"]]
@@ -106,7 +106,7 @@ _SHOW = {
 }
 
 
-def notebook(run: Run) -> bytes:
+def notebook(run: PageRun) -> bytes:
     """The same as a notebook, which makes the release where it is not there, and shows it."""
     store = run.plan["store"]  # of a session, which is kept there
     made, result = (str(run.result), run.product.result) if run.product.result else (store, store)
