@@ -51,6 +51,7 @@ _SPARSE_SHARES = (0.01, 0.95)  # of epsilon, that degrees may have: other parts 
 TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for the total
 EARLY_SHARE = Fraction(2, 25)  # of the rest, for early degrees where the total leaves it open
 HIDDEN_SHARE = Fraction(3, 5)  # of what is then left, for degrees where entries show nothing
+UNSURE_SHARE = Fraction(3, 4)  # likewise, where that leaves degrees unsure
 # Thresholds tuned on the graphs called "tuning" in scripts/bench/baseline_graphs.py at epsilon
 # .5, 1 and 2; the others only decided whether they stay (bench_baselines.py).
 _SEEN_BY_ALL = 1.6  # signal over the noise's edge, above which entries may show blocks
@@ -59,10 +60,11 @@ _SEEN_BY_REST = 2.2  # likewise with the entries' part of a split budget: they a
 _SEEN_BESIDE = 1.75  # likewise, where degrees are so uneven that they are worth a part
 # Spread of degrees over the noise of entries' row sums, below which it does not matter: where the
 # signal is above _SEEN_WELL, and below it.
-_EVEN, _EVEN_BELOW = 1.0, 0.5
+_EVEN, _EVEN_BELOW = 0.75, 0.5
 _DENSE = 2.0  # missing neighbours count for so much less than neighbours
 _ALIKE = Fraction(1, 20)  # shares that differ by no more are one choice
 _LEAST_SPREAD, _MOST_SPREAD, _SPREADS = 0.02, 50.0, 80  # grid of spreads, over the noise's scale
+_UNSURE = 1.1  # posterior deviation of a degree, over the root of the mean degree
 _FINE = 1.5  # entries give degrees well by themselves when their error is below this many times
 _CLOSE = 0.1  # of the noise's edge: how well the mean degree must be known for the choice
 _FINE_ENTRY = 0.3  # and an entry, in units of the cap, tells an edge from none
@@ -175,12 +177,17 @@ class Prospect:
 
     @property
     def hidden(self) -> Fraction:
-        """For degrees where entries show nothing; more than that is never chosen for them.
+        """For degrees where entries show nothing.
 
         The worst cut is then that of a graph of noisy degrees, which wants all of epsilon for
         these, and sums between groups want it for the entries.
         """
         return max(HIDDEN_SHARE, self.beside) if self.share is None else self.share
+
+    @property
+    def unsure(self) -> Fraction:
+        """For degrees where entries show nothing, and the degrees that `hidden` buys are unsure."""
+        return max(UNSURE_SHARE, self.beside) if self.share is None else self.share
 
     def deviation(self, epsilon: Fraction) -> float:
         """Of the noise of an entry that epsilon is spent on."""
@@ -256,6 +263,28 @@ class Prospect:
         shown = self._signal(total) >= _SEEN_BESIDE * self._edge_beside(epsilon)
         return self.beside if shown else self.hidden
 
+    def share_of_held(self, noisy: Measurement[Degrees], share: Fraction) -> Fraction:
+        """The part of epsilon for degrees once they are held with a part of it; at least that.
+
+        Even degrees are known far better than their noise, since each is like the others; of uneven
+        ones nothing but epsilon tells more. Where entries show nothing, the worst cut is that of a
+        graph with these degrees, whose own edges scatter a degree of d by sqrt(d): an error below
+        that hardly shows, one above it is the worst cut.
+
+        Args:
+            noisy: the degrees.
+            share: the part that they cost.
+        """
+        if share != self.hidden:
+            return share
+        deviation = math.sqrt(noisy.law.variance)
+        for sums, values in zip(noisy.steps, noisy.values, strict=True):
+            uneven = spread(sums, noisy)
+            posterior = uneven * deviation / math.hypot(uneven, deviation)
+            if posterior > _UNSURE * math.sqrt(self.cap * max(float(values.mean()), self.cap)):
+                return self.unsure
+        return share
+
     def beside_groups(self, groups: "GroupPlan") -> Self:
         """The prospect where groups show the blocks: degrees are worth more then."""
         return self if self.share is not None else replace(self, share=groups.degrees)
@@ -290,7 +319,7 @@ class Prospect:
             return self.beside, 1 - self.beside
         rest = 1 - TOTAL_SHARE
         left = rest * (1 - EARLY_SHARE)
-        shares = self.beside, self.hidden
+        shares = self.beside, self.hidden, self.unsure
         either = (part * left for share in shares for part in (share, 1 - share))
         return TOTAL_SHARE, rest * EARLY_SHARE, *either
 

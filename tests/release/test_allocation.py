@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import Degrees, Measurements
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.measure.statistics import measure_degrees, measure_total
+from graphcuts_dp.measure.statistics import Refinable, measure_degrees, measure_total
 from graphcuts_dp.privacy import level_noise
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -26,6 +27,7 @@ from graphcuts_dp.release.shares import (
     EARLY_SHARE,
     HIDDEN_SHARE,
     TOTAL_SHARE,
+    UNSURE_SHARE,
     Prospect,
     Response,
     degree_share,
@@ -56,7 +58,7 @@ def spent(monkeypatch):
         plain = getattr(mechanism, name)
 
         def watched(*arguments, **options):
-            key = "early" if options.get("early") else name
+            key = "early" if options.get("name") == "early degrees" else name
             assert key not in parts
             parts[key] = of(*arguments, **options)
             return plain(*arguments, **options)
@@ -65,6 +67,16 @@ def spent(monkeypatch):
 
     watch("measure_total", lambda *_, epsilon, **__: epsilon)
     watch("measure_degrees", lambda *_, epsilon, **__: epsilon)
+    watch("refinable_degrees", lambda *_, epsilon, **__: epsilon)
+    plain = Refinable.refined
+
+    def refined(self, epsilon, *arguments, **options):
+        """The finer copy of degrees costs what both cost together."""
+        assert epsilon > max(parts.pop(name, 0) for name in ("early", "refinable_degrees"))
+        parts["refinable_degrees"] = epsilon
+        return plain(self, epsilon, *arguments, **options)
+
+    monkeypatch.setattr(Refinable, "refined", refined)
     watch("randomized_response", lambda _, distribution, *__: distribution.epsilon)
     return parts
 
@@ -83,15 +95,17 @@ def test_the_parts_add_up_to_epsilon_exactly(shape, how, epsilon, share, spent):
     assert sum(spent.values()) == Fraction(epsilon)
     assert all(isinstance(part, Fraction) and part > 0 for part in spent.values())
     assert data.guarantee.epsilon == epsilon
-    names = {"measure_total": "total", "early": "early degrees", "measure_degrees": "degrees"}
-    parts = [(names.get(name, "entries"), float(part)) for name, part in spent.items()]
+    names = {"measure_total": "total", "early": "early degrees", "randomized_response": "entries"}
+    parts = [(names.get(name, "degrees"), float(part)) for name, part in spent.items()]
     assert list(data.guarantee.parts) == (parts if parts[1:] else [])
     assert ("measure_total" in spent) == (data.total is not None)
     assert ("measure_total" not in spent) or how == "auto"
-    assert ("early" in spent or "measure_degrees" in spent) == (data.degrees is not None)
-    if share is not None and "measure_degrees" in spent:
-        left = Fraction(epsilon) - spent.get("measure_total", 0) - spent.get("early", 0)
-        assert spent["measure_degrees"] / left == pytest.approx(share, abs=1e-6)
+    assert ("degrees" in dict(parts) or "early degrees" in dict(parts)) == bool(data.degrees)
+    if share is not None and "degrees" in dict(parts):
+        left = Fraction(epsilon) - spent.get("measure_total", 0)
+        given = float(dict(parts)["degrees"] / left)
+        refined = float(EARLY_SHARE + (1 - EARLY_SHARE) * Fraction(share))
+        assert min(abs(given - share), abs(given - refined)) < 1e-6
 
 
 @pytest.mark.parametrize("noise", ["binary", "laplace", "discrete-laplace"])
@@ -213,11 +227,12 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
     empty, full = (graph_of(shape, density=density) for density in (0.0, 1.0))
     noisy = drawn(graph_of(shape), "response", epsilon=0.5).noisy
     degrees = drawn(graph_of(shape), "degrees+response", epsilon=0.4).degrees
+    held = SimpleNamespace(measurement=degrees, refined=lambda *_, **__: held)
     for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
         total = total_of(value, 2.0, Fraction(1, 50))
         read = []
         monkeypatch.setattr(mechanism, "measure_total", lambda *_, total=total, **__: total)
-        monkeypatch.setattr(mechanism, "measure_degrees", lambda *_, **__: degrees)
+        monkeypatch.setattr(mechanism, "refinable_degrees", lambda *_, **__: held)
         monkeypatch.setattr(mechanism, "randomized_response", lambda *_: noisy)
         for graph in (empty, full):
             data = drawn(graph, "auto")
@@ -244,7 +259,7 @@ def test_nothing_is_drawn_before_all_parts_are_accepted(monkeypatch):
     def never(*_, **__):
         raise AssertionError("noise was drawn")
 
-    for part in ("measure_total", "measure_degrees", "randomized_response"):
+    for part in ("measure_total", "refinable_degrees", "measure_degrees", "randomized_response"):
         monkeypatch.setattr(mechanism, part, never)
     with pytest.raises(ParameterError, match="too large for this epsilon"):
         release_graph(graph, epsilon=epsilon, noise="discrete-laplace")
@@ -401,13 +416,24 @@ def test_early_degrees_that_err_by_more_than_the_mean_are_not_bought():
     assert prospect.share_from_total(242 * 80.0, Fraction(1, 2)) is None
 
 
-def test_where_the_total_shows_nothing_the_parts_add_up_to_epsilon(spent):
-    graph = graph_of(density=0.1)
-    data = drawn(graph, "auto")
-    assert sum(spent.values()) == 1
+@pytest.mark.parametrize(("uneven", "share"), [(False, HIDDEN_SHARE), (True, UNSURE_SHARE)])
+def test_where_the_total_shows_nothing_the_parts_add_up_to_epsilon(uneven, share, spent):
+    """Degrees of about 30 of 400, known up to 4.8: all alike, or a tenth of them 200 and others 10.
+
+    The first are known better than that, since they are alike; the others up to 4.8, which is above
+    the root of their mean times 1.1 in no case, but at epsilon = .5 it is, by 9.4 to 6.
+    """
+    random = np.random.default_rng(0)
+    chance = np.full((400, 400), 0.075)
+    if uneven:
+        chance[40:, 40:], chance[:40], chance[:, :40] = 0.0, 0.5, 0.5
+    ends = np.nonzero(np.triu(random.random((400, 400)) < chance, 1))
+    graph = Graph(*ends, vertices=400)
+    data = drawn(graph, "auto", epsilon=0.5)
+    assert sum(spent.values()) == Fraction(1, 2)
     parts = {value.name: value.epsilon for value in data.measurements.values}
-    assert parts["degrees"] == HIDDEN_SHARE * (1 - TOTAL_SHARE)
-    told = mechanism.least_distribution(graph, "binary", 1.0, Response()).epsilon
+    assert parts["degrees"] == share * (1 - TOTAL_SHARE) / 2
+    told = mechanism.least_distribution(graph, "binary", 0.5, Response()).epsilon
     assert told <= parts["entries"]
 
 
