@@ -93,6 +93,11 @@ def measure(
     `measure_degrees`, `randomized_response`), their epsilons are exact fractions that add up to
     epsilon, and each is chosen from the results of those before it: sequential composition, which
     holds for adaptive choices. Neighbours are the same for all parts. Source: DR14 Theorem 3.16.
+    Degrees and sums between groups that a choice looks at may be refined before anything else is
+    drawn. The coarse numbers and the finer ones are then one part, which costs what the finer ones
+    cost, and the coarse ones where they stay (`RefinableLaplace`, with the proof for each branch).
+    So what comes out costs epsilon along every path of choices, and a store, which is charged with
+    epsilon before any noise is drawn, is charged with the largest cost and never given any back.
     """
     whole = exact_epsilon(epsilon)
     rest = whole

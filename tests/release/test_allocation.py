@@ -417,11 +417,11 @@ def test_early_degrees_that_err_by_more_than_the_mean_are_not_bought():
 
 
 @pytest.mark.parametrize(("uneven", "share"), [(False, HIDDEN_SHARE), (True, UNSURE_SHARE)])
-def test_where_the_total_shows_nothing_the_parts_add_up_to_epsilon(uneven, share, spent):
-    """Degrees of about 30 of 400, known up to 4.8: all alike, or a tenth of them 200 and others 10.
+def test_where_the_total_shows_nothing_uneven_degrees_are_refined(uneven, share, spent):
+    """Noise of deviation 9.6 on 400 degrees: all about 30, or 40 of 200 and 360 of 20.
 
-    The first are known better than that, since they are alike; the others up to 4.8, which is above
-    the root of their mean times 1.1 in no case, but at epsilon = .5 it is, by 9.4 to 6.
+    The first differ by 5 and are then known up to 4.7, below 1.1 times the root of 30; the others
+    differ by 54, so that 9.5 are left, above 1.1 times the root of 38.
     """
     random = np.random.default_rng(0)
     chance = np.full((400, 400), 0.075)
@@ -435,6 +435,21 @@ def test_where_the_total_shows_nothing_the_parts_add_up_to_epsilon(uneven, share
     assert parts["degrees"] == share * (1 - TOTAL_SHARE) / 2
     told = mechanism.least_distribution(graph, "binary", 0.5, Response()).epsilon
     assert told <= parts["entries"]
+
+
+def test_refined_degrees_are_charged_with_the_early_ones():
+    """A tenth of 400 vertices know half of all, so early degrees of any draw are uneven."""
+    random = np.random.default_rng(0)
+    chance = np.full((400, 400), 0.05)
+    chance[:40], chance[:, :40] = 0.5, 0.5
+    ends = np.nonzero(np.triu(random.random((400, 400)) < chance, 1))
+    data = drawn(Graph(*ends, vertices=400), "auto", epsilon=1.0)
+    parts = {value.name: value.epsilon for value in data.measurements.values}
+    assert set(parts) == {"total", "degrees", "entries"}
+    left = 1 - TOTAL_SHARE
+    early = left * EARLY_SHARE
+    assert parts["degrees"] == early + (left - early) * HIDDEN_SHARE
+    assert sum(parts.values()) == 1
 
 
 def test_early_degrees_are_bought_kept_and_charged():

@@ -1,4 +1,4 @@
-"""What is bought of public groups: shares of epsilon, two looks, and what groups may not change."""
+"""What is bought of public groups: shares, refined sums, and what groups may not change."""
 
 from fractions import Fraction
 
@@ -7,9 +7,10 @@ import pytest
 from group_cases import cliques, drawn, two_sided
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.measure.cells import measure_groups
+from graphcuts_dp.measure.statistics import Refinable
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import shares
@@ -134,6 +135,18 @@ def test_degrees_have_their_part_of_what_telling_groups_leave():
     assert parts["degrees"] == left * plan.degrees
     told = least_distribution(graph, "binary", 1.0, gc.Response(), plan).epsilon
     assert told <= parts["entries"]
+
+
+def test_finer_sums_that_cost_more_than_their_part_are_refused(monkeypatch):
+    graph, groups = cliques((100, 100))
+    plain = Refinable.refined
+
+    def dearer(self, epsilon, *arguments, **options):
+        return plain(self, epsilon * Fraction(101, 100), *arguments, **options)
+
+    monkeypatch.setattr(Refinable, "refined", dearer)
+    with pytest.raises(BudgetError, match="would cost more than epsilon = "):
+        drawn(graph, groups, "auto", epsilon=1.0)
 
 
 @pytest.mark.parametrize(("density", "bought"), [(0.3, False), (0.16, True)])
