@@ -47,6 +47,7 @@ from graphcuts_dp.release.shares import (
     FALSE_SHARE,
     RESPONSE,
     SPLIT,
+    SURER_SHARE,
     TOTAL_SHARE,
     GroupPlan,
     Prospect,
@@ -77,7 +78,7 @@ def measure(
         epsilon: for everything together.
         noise: distribution of the entries.
         response: "auto" is chosen from a noisy total and, where that leaves it open, early noisy
-            degrees (`Prospect`); the share is of what is left of epsilon after the choice.
+            degrees (`Prospect`); the share is of what the total leaves of epsilon.
         source: where the noise comes from.
         groups: what is bought of public groups; see `group_plan`.
         choice: what "auto" chooses by.
@@ -178,22 +179,24 @@ def _degrees_bought(
     share = prospect.share_from_total(total, alone)
     if share == 0:
         return [], Fraction(0)
-    first = rest * EARLY_SHARE if share is None else Fraction(0)
-
-    def cost(share: Fraction) -> Fraction:
-        return first + (rest - first) * share
-
+    early = share is None
+    paid = EARLY_SHARE if share is None else share
+    held = degrees(epsilon=rest * paid, source=source, name="early degrees" if early else "degrees")
     if share is None:
-        held = degrees(epsilon=first, source=source, name="early degrees")
-        share = prospect.share_from_degrees(held.measurement, total, alone * (1 - EARLY_SHARE))
-        if share:
-            held = held.refined(cost(share), source, name="degrees")
-    else:
-        held = degrees(epsilon=cost(share), source=source)
+        share = prospect.share_from_degrees(held.measurement, total, alone * (1 - paid))
+    if share is None:
+        paid = SURER_SHARE
+        held = held.refined(rest * paid, source, name="early degrees")
+        share = prospect.share_from_degrees(held.measurement, total, alone * (1 - paid), last=True)
+    share = share or Fraction(0)
+    if share > paid:
+        paid = share
+        held = held.refined(rest * paid, source, name="degrees")
     more = prospect.share_of_held(held.measurement, share)
-    if more > share:
-        held = held.refined(cost(more), source, name="degrees")
-    return [held.measurement], cost(more)
+    if more > paid:
+        paid = more
+        held = held.refined(rest * paid, source, name="degrees")
+    return [held.measurement], rest * paid
 
 
 def _groups_bought(

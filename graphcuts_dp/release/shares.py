@@ -50,7 +50,8 @@ _SPARSE_SHARES = (0.01, 0.95)  # of epsilon, that degrees may have: other parts 
 
 TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for the total
 EARLY_SHARE = Fraction(2, 25)  # of the rest, for early degrees where the total leaves it open
-HIDDEN_SHARE = Fraction(3, 5)  # of what is then left, for degrees where entries show nothing
+SURER_SHARE = Fraction(1, 5)  # likewise, where these leave it open whether they are even
+HIDDEN_SHARE = Fraction(3, 5)  # likewise, for degrees where entries show nothing
 UNSURE_SHARE = Fraction(3, 4)  # likewise, where that leaves degrees unsure
 # Thresholds tuned on the graphs called "tuning" in scripts/bench/baseline_graphs.py at epsilon
 # .5, 1 and 2; the others only decided whether they stay (bench_baselines.py).
@@ -233,9 +234,9 @@ class Prospect:
         return self.hidden
 
     def share_from_degrees(
-        self, early: Measurement[Degrees], total: float, epsilon: Fraction
-    ) -> Fraction:
-        """The part of epsilon for more degrees, from early ones.
+        self, early: Measurement[Degrees], total: float, epsilon: Fraction, *, last: bool = False
+    ) -> Fraction | None:
+        """The part of epsilon for all degrees, from early ones; None where finer ones would tell.
 
         Where degrees are even, entries need all of epsilon and lose nothing by it: the row sums of
         entries err by less than the degrees differ. Uneven degrees need a part themselves, and more
@@ -245,6 +246,7 @@ class Prospect:
             early: noisy.
             total: noisy sum of the matrix.
             epsilon: that is left.
+            last: whether no finer ones can be had: doubtful ones are then taken for even.
         """
         rows, columns = self.shape
         noise = self.deviation(epsilon)
@@ -254,12 +256,14 @@ class Prospect:
         # Early degrees of few vertices must not hide blocks by their noise: one standard error of
         # the variance that they would have by themselves, and two where blocks are likely to show.
         doubt = math.sqrt((2 if well else 1) * early.law.variance)
-        even = all(
-            spread(side, early) < max(most * math.sqrt(n), doubt * (5 / len(side)) ** 0.25)
+        excess = [
+            (spread(side, early), most * math.sqrt(n), doubt * (5 / len(side)) ** 0.25)
             for side, n in sides
-        )
-        if even:
+        ]
+        if all(found < limit for found, limit, _ in excess):
             return Fraction(0)
+        if all(found < max(limit, unsure) for found, limit, unsure in excess):
+            return Fraction(0) if last else None
         shown = self._signal(total) >= _SEEN_BESIDE * self._edge_beside(epsilon)
         return self.beside if shown else self.hidden
 
@@ -318,10 +322,10 @@ class Prospect:
         if mechanism == SPLIT:
             return self.beside, 1 - self.beside
         rest = 1 - TOTAL_SHARE
-        left = rest * (1 - EARLY_SHARE)
-        shares = self.beside, self.hidden, self.unsure
-        either = (part * left for share in shares for part in (share, 1 - share))
-        return TOTAL_SHARE, rest * EARLY_SHARE, *either
+        shares = EARLY_SHARE, self.beside, self.hidden, self.unsure
+        either = (part * rest for share in shares for part in (share, 1 - share))
+        least = min(1 - SURER_SHARE, *(1 - share for share in shares)) * rest
+        return TOTAL_SHARE, *either, least
 
     def total_of_groups(self, bought: Sequence[Bought], epsilon: Fraction) -> float | None:
         """Sum of the whole matrix from sums between groups, where these tell it well enough.

@@ -220,13 +220,16 @@ class _AlwaysLooks(Prospect):
         return None
 
     def share_from_degrees(
-        self, early: Measurement[Degrees], total: float, epsilon: Fraction
-    ) -> Fraction:
+        self, early: Measurement[Degrees], total: float, epsilon: Fraction, *, last: bool = False
+    ) -> Fraction | None:
         del total, epsilon
-        return self.hidden if early.values[0].max() > 2 * self.cap else Fraction(0)
+        largest = early.values[0].max()
+        if not last and largest > 4 * self.cap:
+            return None
+        return self.hidden if largest > 2 * self.cap else Fraction(0)
 
     def share_of_held(self, noisy: Measurement[Degrees], share: Fraction) -> Fraction:
-        """Degrees are refined twice where the largest one is larger still."""
+        """Degrees are refined once more where the largest one is larger still."""
         return self.unsure if share and noisy.values[0].max() > 3 * self.cap else share
 
 
