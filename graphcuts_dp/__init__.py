@@ -12,7 +12,6 @@ from graphcuts_dp._version import __version__
 if TYPE_CHECKING:
     from graphcuts_dp import (
         cutnorm,
-        cuts,
         datasets,
         distances,
         estimate,
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate as CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm
     from graphcuts_dp.cuts.least import least_cut
-    from graphcuts_dp.cuts.partition import LeastCut as LeastCut
     from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
@@ -48,7 +46,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.pairs.periods import Periods
     from graphcuts_dp.pairs.queries import CutQuery, answer_all
     from graphcuts_dp.pairs.vertices import VertexSet
-    from graphcuts_dp.planning.planner import Plan, plan
+    from graphcuts_dp.planning.planner import Plan as Plan
+    from graphcuts_dp.planning.planner import plan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
     from graphcuts_dp.release.contributions import ChosenBound as ChosenBound
     from graphcuts_dp.release.contributions import DegreeBound as DegreeBound
@@ -64,7 +63,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.results.release import Release
     from graphcuts_dp.server.client import RemoteSession as RemoteSession
     from graphcuts_dp.server.client import connect
-    from graphcuts_dp.session.base import Answer
+    from graphcuts_dp.session.base import Answer as Answer
     from graphcuts_dp.session.session import Session, open_session
     from graphcuts_dp.session.terms import FriezeKannan, MirrorDescent, MultiplicativeWeights
     from graphcuts_dp.session.transcript import LedgerStatus as LedgerStatus
@@ -79,7 +78,6 @@ _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
     "cutnorm.cut_norm": ("cut_norm",),
     "cuts.least": ("least_cut",),
-    "cuts.partition": ("LeastCut",),
     "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.answers": ("CutAnswer",),
@@ -124,7 +122,6 @@ _HOMES = {
 }
 _SUBMODULES = (
     "cutnorm",
-    "cuts",
     "datasets",
     "distances",
     "estimate",
@@ -139,7 +136,6 @@ _SUBMODULES = (
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Answer",
     "BipartiteGraph",
     "Columns",
     "CutList",
@@ -158,7 +154,6 @@ __all__ = [
     "MultiplicativeWeights",
     "Net",
     "Periods",
-    "Plan",
     "PrivacyGuarantee",
     "Protect",
     "Query",
@@ -176,7 +171,6 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "cutnorm",
-    "cuts",
     "datasets",
     "distances",
     "estimate",

@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -9,8 +10,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from html import escape
+from importlib import import_module
 from pathlib import Path
-from typing import Self, TypeVar, final
+from typing import Any, Self, TypeVar, final
 
 from threadpoolctl import ThreadpoolController
 
@@ -53,6 +56,38 @@ Progress = Callable[[float, str], None]
 def silent(done: float, message: str) -> None:
     """Tell nobody."""
     del done, message
+
+
+_QUIET_SECONDS = 2.0  # work shorter than this gets no bar
+_SECONDS_BETWEEN = 0.2  # of two looks of a bar
+
+
+def seen(progress: Progress) -> Progress:
+    """It, or in a notebook in place of `silent` a bar below the cell, which goes when all is done.
+
+    Only the kernel of a notebook gets one: its own IPython is asked, so that nothing is imported.
+    """
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if progress is not silent or getattr(shell, "kernel", None) is None:
+        return progress
+    display = import_module("IPython.display").display
+    next_look = time.monotonic() + _QUIET_SECONDS
+    handle: Any = None
+
+    def tell(done: float, message: str) -> None:
+        nonlocal handle, next_look
+        over, now = done >= 1, time.monotonic()
+        if (now < next_look and not over) or (over and handle is None):
+            return
+        next_look = now + _SECONDS_BETWEEN
+        bar = f'<progress value="{done:.3f}"></progress> {done:.0%} {escape(message)}'
+        shown = {"text/html": "" if over else bar, "text/plain": "" if over else message}
+        if handle is None:
+            handle = display(shown, raw=True, display_id=True)
+        else:
+            handle.update(shown, raw=True)
+
+    return tell
 
 
 R = TypeVar("R")

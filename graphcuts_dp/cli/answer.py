@@ -3,19 +3,16 @@
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, final
 
 import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, say, write_out
 from graphcuts_dp.cli.queries import (
-    FIRST,
-    ONE_QUERY,
-    SECOND,
     AskedQuery,
-    check_sets,
+    TypedQuery,
     pairs_of_groups,
     read_query_file,
     read_sets,
@@ -25,7 +22,7 @@ from graphcuts_dp.display import Card
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.answers import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.offline.release import IterativeRelease
-from graphcuts_dp.options import INPUT, OUTPUT, option
+from graphcuts_dp.options import INPUT, OUTPUT, Checked, option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.query_lines import read_linear
@@ -38,31 +35,42 @@ from graphcuts_dp.results.release import KIND, Release
 _Answering = Release | IterativeRelease
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class Intervals(Checked):
+    """Which intervals stand beside answers; as `Release.answer_all` takes them."""
+
+    confidence: float = option(
+        0.95, help="Probability that the interval contains the true value.", group=OUTPUT
+    )
+    simultaneous: bool = option(
+        False,
+        help="Intervals that hold for all cuts at once; needed if you chose the cut after "
+        "seeing the release.",
+        group=OUTPUT,
+    )
+    joint: bool = option(
+        False, help="Intervals that hold for all cuts of the table at once.", group=OUTPUT
+    )
+
+
 def answer(
     *,
     path: str = typer.Argument(
         metavar="RELEASE", help="The file OUT that `release` or its like wrote."
     ),
     grouping: GroupFile,
-    first: str | None = FIRST,
-    second: str | None = SECOND,
-    complement: bool = options.COMPLEMENT,
-    query: str | None = ONE_QUERY,
+    typed: TypedQuery,
     queries: str | None = option(
         None, metavar="FILE", help="A .csv or .jsonl file of many queries.", group=INPUT
     ),
-    confidence: float = option(
-        0.95, help="Probability that the interval contains the true value.", group=OUTPUT
+    period: str | None = option(
+        None,
+        metavar="LABEL,...",
+        help="Periods of a table of flows, of which the cells are added up; without it, of all.",
+        group=INPUT,
     ),
-    simultaneous: bool = option(
-        False,
-        help="Intervals that hold for all cuts at once; needed if you chose the cut after "
-        "seeing the release.",
-        group=OUTPUT,
-    ),
-    joint: bool = option(
-        False, help="Intervals that hold for all cuts of the table at once.", group=OUTPUT
-    ),
+    intervals: Intervals,
     output: str | None = option(
         None, help="A .csv file to write the table of answers to.", flag="-o --output", group=OUTPUT
     ),
@@ -83,8 +91,8 @@ def answer(
     Example: graphcuts-dp answer synthetic.graphml --groups staff.csv
     --groups-columns levels=department
 
-    Of a table of `flows`, --from and --to are groups, of which the cells of all periods are added
-    up: graphcuts-dp answer flows.csv --from north --to south,west
+    Of a table of `flows`, --from and --to are groups, of which the cells are added up:
+    graphcuts-dp answer flows.csv --from north --to south,west --period 2026-01,2026-02
 
     A set is a list of labels separated by commas, or @FILE with one label on each line. @@NAME is a
     group of the release, or of the public table --groups. With --groups but without --from and
@@ -94,36 +102,40 @@ def answer(
     {"left": {"ann": 0.5}, "right": {"kim": 1}}, {"entries": [["ann", "kim", 2.5]]} or
     {"matrix": "file.npz"}; pass a single one with --query.
     """
-    given = sum(each is not None for each in (first, query, queries))
+    given = sum(each is not None for each in (typed.first, typed.query, queries))
     if given > 1 or not (given or grouping.groups):
         raise ParameterError(
             "give one of --from, --query, --queries with a file, or --groups for all pairs"
         )
-    if queries is None and given and (joint or output is not None):
+    if queries is None and given and (intervals.joint or output is not None):
         raise ParameterError("--joint and --output are for --queries, or all pairs of --groups")
-    check_sets(first, second, complement)
+    typed.check_sets()
     if output is not None and not output.lower().endswith(".csv"):
         raise FileFormatError(f"{output} must end in .csv: answers are a table")
     release = _load(path)
     if isinstance(release, Flows):
-        many = queries is not None or query is not None or complement
-        if many or second is None or grouping != GroupFile():
-            raise ParameterError("a table of flows answers --from GROUP --to GROUP, nothing else")
-        sums = _sum_of_cells(release, first, second, confidence, simultaneous=simultaneous)
+        many = queries is not None or typed.query is not None or typed.complement
+        if many or typed.second is None or grouping != GroupFile():
+            raise ParameterError(
+                "a table of flows answers --from GROUP --to GROUP, with or without --period"
+            )
+        sums = _sum_of_cells(release, typed, period, intervals)
         return Report(asdict(sums) | {"guarantee": str(release.guarantee)}, [str(sums)])
+    if period is not None:
+        raise ParameterError("--period is for a table of flows that has periods")
     space = release.space if isinstance(release, Release) else release.universe.space
     names = grouping.names(space)
     if names is None and isinstance(release, Release):
         names = release.groups
-    asked = _asked(first, second, query, queries, space, names)
+    asked = _asked(typed, queries, space, names)
     cuts = [each.query for each in asked]
-    found = _answers(release, cuts, confidence, simultaneous=simultaneous, joint=joint)
+    found = _answers(release, cuts, intervals)
     shrunk: list[float | None] = [None] * len(cuts)
     if isinstance(release, Release) and release.has_graph:
         shrunk = _shrunk(release, cuts)
     guarantee = {"guarantee": str(release.guarantee)}
     facts = [_facts(one, value) for one, value in zip(found, shrunk, strict=True)]
-    if first is not None or query is not None:
+    if queries is None and given:
         parts = [str(found[0])]
         if shrunk[0] is not None:
             parts.append(f"{shrunk[0]:.1f} with the synthetic graph ({NO_GUARANTEE})")
@@ -137,19 +149,24 @@ def answer(
 
 
 def _sum_of_cells(
-    flows: Flows, first: str | None, second: str, confidence: float, *, simultaneous: bool
+    flows: Flows, typed: TypedQuery, period: str | None, intervals: Intervals
 ) -> FlowAnswer:
-    """What passes between groups of the finest level that has them, in all periods together.
+    """What passes between groups of the finest level that has them, in some periods or in all.
 
     Raises:
-        QueryError: no level has these groups.
+        QueryError: no level has these groups, or the finest one that has them not these periods.
     """
-    sides = [next(csv.reader([text or ""]), []) for text in (first, second)]
+    *sides, periods = (
+        next(csv.reader([text or ""]), []) for text in (typed.first, typed.second, period)
+    )
+    how: Any = {"confidence": intervals.confidence, "simultaneous": intervals.simultaneous}
+    if period is not None:
+        how["period"] = periods
     for level in reversed(flows.levels):
         known = [{str(label): label for label in labels} for labels in flows.labels(level)]
         if all(set(side) <= set(own) for side, own in zip(sides, known, strict=True)):
             a, b = ([own[name] for name in side] for side, own in zip(sides, known, strict=True))
-            return flows.between(a, b, level, confidence=confidence, simultaneous=simultaneous)
+            return flows.between(a, b, level, **how)
     raise QueryError(f"no level of {', '.join(flows.levels)} has these groups; see the table")
 
 
@@ -167,41 +184,30 @@ def _load(path: str) -> _Answering | Flows:
 
 
 def _asked(
-    first: str | None,
-    second: str | None,
-    query: str | None,
-    queries: str | None,
-    space: Space,
-    names: GroupNames | None,
+    typed: TypedQuery, queries: str | None, space: Space, names: GroupNames | None
 ) -> list[AskedQuery]:
+    first, second, line = typed.first, typed.second, typed.query
     if queries is not None:
         return read_query_file(queries, space, names)
-    if query is not None:
-        return [AskedQuery(read_linear(query, None, space), query, None)]
+    if line is not None:
+        return [AskedQuery(read_linear(line, None, space), line, None)]
     if first is not None:
         return [AskedQuery(read_sets(first, second, sides_of(space), names), first, second)]
     return [] if names is None else pairs_of_groups(names, space)
 
 
 def _answers(
-    release: _Answering,
-    cuts: Sequence[LinearQuery],
-    confidence: float,
-    *,
-    simultaneous: bool,
-    joint: bool,
+    release: _Answering, cuts: Sequence[LinearQuery], intervals: Intervals
 ) -> Sequence[CutAnswer]:
     if isinstance(release, Release):
-        return release.answer_all(
-            cuts, confidence=confidence, simultaneous=simultaneous, joint=joint
-        )
+        return release.answer_all(cuts, **vars(intervals))
     learnt = release.law is None
-    if learnt and (confidence != 0.95 or simultaneous or joint):
+    if learnt and intervals != Intervals():
         raise ParameterError(
             "this release was learnt from a few answers: its intervals are what they are, for all"
             " queries at once; leave out --confidence, --simultaneous and --joint"
         )
-    return release.answer_all(cuts, confidence=None if learnt else confidence)
+    return release.answer_all(cuts, confidence=None if learnt else intervals.confidence)
 
 
 def _shrunk(release: Release, queries: Sequence[LinearQuery]) -> list[float | None]:

@@ -1,32 +1,51 @@
 """`graphcuts-dp cuts`: private cuts that keep vertices apart, and partitions of a release, free."""
 
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 import typer
 
-from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report
-from graphcuts_dp.cli.inspect import NOT_PRIVATE
+from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.queries import read_set
-from graphcuts_dp.cli.reading import WHOM, Reading, Spending
-from graphcuts_dp.cli.release import carry_out, foretold, released
+from graphcuts_dp.cli.reading import WHOM, Reading, Spending, TriedRun
+from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cuts.least import cut_job
-from graphcuts_dp.cuts.partition import KIND
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
-from graphcuts_dp.options import INPUT, METHOD, OUTPUT, PRIVACY, option
+from graphcuts_dp.options import INPUT, METHOD, PRIVACY, option
 from graphcuts_dp.pairs.queries import sides_of
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
-from graphcuts_dp.results import partition as partitions
 from graphcuts_dp.results.bundle import check_path, kind_at
+from graphcuts_dp.results.partition import KIND, Partition, partition_of
 from graphcuts_dp.results.release import KIND as RELEASE
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.partitions import KINDS, read_partitioning
 
 _BETWEEN = "/"  # two terminals
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Terminals:
+    """What a least cut keeps apart."""
+
+    first: str | None = option(
+        None,
+        usual=True,
+        help="A vertex, or several that stay together: ann,bob or @FILE.",
+        flag="--from",
+        metavar="SET",
+        group=INPUT,
+    )
+    second: str | None = option(
+        None,
+        usual=True,
+        help="What is kept apart from it: likewise; several of these with a slash between.",
+        flag="--to",
+        metavar="SET[/SET]",
+        group=INPUT,
+    )
 
 
 def cuts(
@@ -41,33 +60,14 @@ def cuts(
     spending: Spending,
     reading: Reading,
     protect: Protect = WHOM,
-    first: str | None = option(
-        None,
-        usual=True,
-        help="A vertex, or several that stay together: ann,bob or @FILE.",
-        flag="--from",
-        metavar="SET",
-        group=INPUT,
-    ),
-    second: str | None = option(
-        None,
-        usual=True,
-        help="What is kept apart from it: likewise; several of these with a slash between.",
-        flag="--to",
-        metavar="SET[/SET]",
-        group=INPUT,
-    ),
+    terminals: Terminals,
     partition: str | None = option(
         None,
         help="Of a release, free: " + ", ".join(KINDS) + "; with its options, as balanced:parts=4.",
         metavar="KIND[:OPTION=...]",
         group=METHOD,
     ),
-    dry_run: bool = option(
-        False, help="Only say what it would promise, from --vertices: reads no graph.", group=OUTPUT
-    ),
-    seed: int | None = options.SEED,
-    force: bool = options.FORCE,
+    run: TriedRun,
 ) -> Report:
     """Find privately a cut that keeps vertices apart, or partition what was released.
 
@@ -96,18 +96,19 @@ def cuts(
     tree, cut into so many.
     """
     if partition is not None:
-        if (epsilon, first, second, seed, dry_run) != (None, None, None, None, False) or (
-            (spending, reading, protect) != (Spending(), Reading(), EDGE)
-        ):
+        given = (epsilon, terminals, run, spending, reading, protect)
+        plain = (None, Terminals(), TriedRun(force=run.force), Spending(), Reading(), EDGE)
+        if given != plain:
             raise ParameterError("--partition is of a release, and goes with --force alone")
-        return _partition(source, target, partition, force=force)
+        return _partition(source, target, partition, force=run.force)
+    first, second = terminals.first, terminals.second
     if epsilon is None or first is None or second is None:
         raise ParameterError("give --epsilon, --from and --to; or --partition of a saved release")
     store = spending.check()
-    if not dry_run:
-        check_path(KIND, target, force=force)
+    if not run.dry_run:
+        check_path(KIND, target, force=run.force)
     private: PrivateData
-    if dry_run:
+    if run.dry_run:
         private, _ = reading.without_file(protect)
     else:
         private, _ = reading.read_private(source, protect)
@@ -119,43 +120,34 @@ def cuts(
         epsilon=epsilon,
         protect=protect,
     )
-    if dry_run:
+    if run.dry_run:
         return foretold(job.guarantee, protect, job.errors(), job.notes, job.warning)
-    made = carry_out(job, private, store=store, seed=seed)
-    sizes = {str(name): size for name, size in zip(made.names, made.sizes, strict=True)}
-    facts: dict[str, Any] = {
-        "guarantee": str(made.guarantee),
-        "vertices": sizes,
-        "above_the_least": made.excess,
-        "notes": list(made.notes),
-    }
-    written = made.save(target, force=force)
-    report = released(facts, made.guarantee, written, source)
-    return replace(report, parts=[made, {"files": "  ".join(written)}])
+    made = carry_out(job, private, store=store, seed=run.seed)
+    return _report(made, target, source, force=run.force)
 
 
 def _partition(source: str, target: str, asked: str, *, force: bool) -> Report:
     """The report of a partition of a release, which is written."""
     kind, wanted = read_partitioning(asked)
-    check_path(partitions.KIND, target, force=force)
+    check_path(KIND, target, force=force)
     if kind_at(source) != RELEASE:
         raise FileFormatError(f"{source} is no release; make one with graphcuts-dp release")
-    made = partitions.partition_of(Release.load(source), kind, wanted)
+    made = partition_of(Release.load(source), kind, wanted)
+    return _report(made, target, None, force=force)
+
+
+def _report(made: Partition, target: str, private: str | None, *, force: bool) -> Report:
+    """Writes a partition, of a private file or of a release."""
     written = made.save(target, force=force)
-    facts = {
-        "partition": kind,
-        "value": made.value,
-        "measure": made.measure,
-        "interval": made.interval,
-        "optimum": made.optimum,
-        "confidence": wanted.confidence,
-        "vertices": [len(part) for part in made.parts],
+    own = ("value", "interval", "optimum", "shortfall", "confidence", "measure", "notes")
+    facts: dict[str, Any] = {
+        "partition": made.kind,
+        "vertices": {str(name): size for name, size in zip(made.names, made.sizes, strict=True)},
+        **{name: getattr(made, name) for name in own},
         "guarantee": str(made.guarantee),
-        "files": list(written),
     }
-    names = ", ".join(Path(file).name for file in written)
-    note = f"May be published: {names}." if made.guarantee.is_private else NOT_PRIVATE
-    return Report(facts, [made, {"files": "  ".join(written)}], [note])
+    report = released(facts, made.guarantee, written, private)
+    return replace(report, parts=[made, {"files": "  ".join(written)}])
 
 
 def _terminal(text: str, vertices: VertexSet) -> list[Label]:

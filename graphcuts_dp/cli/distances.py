@@ -1,5 +1,6 @@
 """`graphcuts-dp distances`: average distances of all people on a map, at once or one by one."""
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, progress_bar
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.cli.queries import split_words
-from graphcuts_dp.cli.reading import Spending, store_named
+from graphcuts_dp.cli.reading import Run, Spending, store_named
 from graphcuts_dp.cli.release import released
 from graphcuts_dp.distances.answers import MECHANISMS, NOISES, answer_distances
 from graphcuts_dp.distances.locations import Locations
@@ -21,13 +22,11 @@ from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
-from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, option
+from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, Checked, option
 from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.tables.columns import Columns
-
-_TERMS = ("epsilon", "delta", "at_most", "confidence", "queries")
 
 
 @final
@@ -78,6 +77,68 @@ class MapReading:
         return asdict(replace(self, coordinates=drawn))
 
 
+@final
+@dataclass(frozen=True, kw_only=True)
+class DistanceTerms(Checked):
+    """What is promised of distances; None has the default of a session, or of all vertices."""
+
+    epsilon: float | None = option(
+        None, help="Epsilon of one person; smaller is more private.", group=PRIVACY
+    )
+    delta: float | None = option(
+        None, help="0, if omitted, for pure privacy; else far below 1/n.", group=PRIVACY
+    )
+    at_most: int | None = option(
+        None, help="Number of people that are protected together; 1 if omitted.", group=PRIVACY
+    )
+    queries: int | None = option(None, help="Begin a session that promises so many answers.")
+    confidence: float | None = option(
+        None, help="Probability that all intervals hold at once; 0.95 if omitted.", group=OUTPUT
+    )
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that were given, by name."""
+        return {key: value for key, value in vars(self).items() if value is not None}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DistanceMethod(Checked):
+    """How all distances are measured at once."""
+
+    mechanism: str = option("auto", help="How distances are measured.", choices=tuple(MECHANISMS))
+    noise: str = option("auto", help="Distribution of the noise.", choices=tuple(NOISES))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """What a session is asked."""
+
+    ask: Sequence[str] = option(
+        (), help="Vertices to ask the session about, with commas between.", parse=split_words
+    )
+    name: str = options.NAME
+    unguaranteed: bool = options.UNGUARANTEED
+    expect_head: str | None = options.EXPECT_HEAD
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Shown(Checked):
+    """What is shown of all answers, and written."""
+
+    top: int = option(20, help="Best vertices to show; 0 shows all.", least=0, group=OUTPUT)
+    output: str | None = option(
+        None,
+        help="CSV file for all answers; a receipt is written beside it.",
+        metavar="FILE",
+        group=OUTPUT,
+    )
+    plot: str | None = options.PLOT
+
+
 def distances(
     *,
     reading: MapReading,
@@ -86,37 +147,11 @@ def distances(
     locations: str | None = typer.Argument(
         None, metavar="LOCATIONS", help="The private locations of people."
     ),
-    epsilon: float | None = option(
-        None, help="Epsilon of one person; smaller is more private.", group=PRIVACY
-    ),
-    delta: float | None = option(
-        None, help="0, if omitted, for pure privacy; else far below 1/n.", group=PRIVACY
-    ),
-    at_most: int | None = option(
-        None, help="Number of people that are protected together; 1 if omitted.", group=PRIVACY
-    ),
-    mechanism: str = option("auto", help="How distances are measured.", choices=tuple(MECHANISMS)),
-    noise: str = option("auto", help="Distribution of the noise.", choices=tuple(NOISES)),
-    queries: int | None = option(None, help="Begin a session that promises so many answers."),
-    ask: list[str] = option(
-        [], help="Vertices to ask the session about, with commas between.", parse=split_words
-    ),
-    name: str = options.NAME,
-    unguaranteed: bool = options.UNGUARANTEED,
-    expect_head: str | None = options.EXPECT_HEAD,
-    confidence: float | None = option(
-        None, help="Probability that all intervals hold at once; 0.95 if omitted.", group=OUTPUT
-    ),
-    top: int = option(20, help="Best vertices to show; 0 shows all.", least=0, group=OUTPUT),
-    output: str | None = option(
-        None,
-        help="CSV file for all answers; a receipt is written beside it.",
-        metavar="FILE",
-        group=OUTPUT,
-    ),
-    plot: str | None = options.PLOT,
-    seed: int | None = options.SEED,
-    force: bool = options.FORCE,
+    terms: DistanceTerms,
+    method: DistanceMethod,
+    asking: Asking,
+    shown: Shown,
+    run: Run,
 ) -> Report:
     """Release privately the average distance of all people from every vertex of a map.
 
@@ -142,42 +177,43 @@ def distances(
     Answers are written to the disk before they are shown. A vertex that was asked before is free.
     After an interruption, ask again; the queries that the lost step may have used count as spent.
     """
-    values = (epsilon, delta, at_most, confidence, queries)
-    given: Any = {
-        key: value for key, value in zip(_TERMS, values, strict=True) if value is not None
-    }
-    if queries is not None or ask or (map_file is None and spending.store is not None):
+    output, plot = shown.output, shown.plot
+    in_session = terms.queries is not None or asking.ask
+    if in_session or (map_file is None and spending.store is not None):
         if spending.store is None:
             raise ParameterError("a session is kept in a store: add, for example, --store p.db")
         if output is not None or plot is not None:
             raise ParameterError("--output and --plot are for all vertices at once")
-        store = store_named(spending.store, spending.budget, expect_head)
-        with _session(store, name, map_file, locations, reading, given, seed) as opened:
-            return _asked(opened, ask, unguaranteed=unguaranteed)
-    if map_file is None or locations is None or epsilon is None:
+        store = store_named(spending.store, spending.budget, asking.expect_head)
+        files = (map_file, locations)
+        with _session(store, asking.name, files, reading, terms.given, run.seed) as opened:
+            return _asked(opened, asking.ask, unguaranteed=asking.unguaranteed)
+    if map_file is None or locations is None or terms.epsilon is None:
         raise ParameterError(
             "name the map and the locations, and give --epsilon; or --store and --ask of a session"
         )
-    exact_epsilon(epsilon)
+    exact_epsilon(terms.epsilon)
     charged = spending.check()
     answers = () if output is None else (output, receipt_path(output))
-    check_writable_set([*answers, *filter(None, [plot])], force=force)
+    check_writable_set([*answers, *filter(None, [plot])], force=run.force)
     metric = reading.read(map_file)
     placed = Locations.read(metric, locations)
     spending.remind(placed.subject, locations)
     with progress_bar("answering") as progress, metric.reporting(progress):
         made = answer_distances(
-            metric, placed, store=charged, mechanism=mechanism, noise=noise, seed=seed, **given
+            metric, placed, store=charged, seed=run.seed, **vars(method), **terms.given
         )
-    written = [] if output is None else list(made.save(output, force=force))
+    written = [] if output is None else list(made.save(output, force=run.force))
     if plot is not None:
-        write_figure(made.plot(), plot, force=force)
+        write_figure(made.plot(), plot, force=run.force)
         written.append(plot)
     report = released({}, made.guarantee, written, locations)
-    return replace(report, data=made.to_dict() | {"files": written}, parts=[made], most=top or None)
+    return replace(
+        report, data=made.to_dict() | {"files": written}, parts=[made], most=shown.top or None
+    )
 
 
-def _asked(session: DistanceSession, asked: list[str], *, unguaranteed: bool) -> Report:
+def _asked(session: DistanceSession, asked: Sequence[str], *, unguaranteed: bool) -> Report:
     """What is asked; of a session that is asked nothing, where it stands and all answers so far."""
     labels, vertices = [], session.metric.vertices
     for text in asked:
@@ -205,8 +241,7 @@ def _asked(session: DistanceSession, asked: list[str], *, unguaranteed: bool) ->
 def _session(
     store: Store,
     name: str,
-    map_file: str | None,
-    locations: str | None,
+    files: tuple[str | None, str | None],
     reading: MapReading,
     terms: dict[str, Any],
     seed: int | None,
@@ -217,6 +252,7 @@ def _session(
         ParameterError: no such session, or nobody knows where its files are.
         GraphCutsError: as `open_distance_session`.
     """
+    map_file, locations = files
     if "queries" not in terms:
         with closing(open_ledger(store)) as ledger, ledger.locked():
             uses = [use for use in uses_of(ledger) if use.kind == DISTANCE_SESSION]

@@ -7,26 +7,25 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report
+from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.reading import (
-    GROUPS_COLUMNS,
-    RIGHT_GROUPS,
-    GroupColumns,
-    GroupFile,
+    ApproximatePromise,
+    GroupReading,
     Reading,
     Spending,
+    TriedRun,
     note,
 )
-from graphcuts_dp.cli.release import carry_out, foretold, released
+from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
 from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, check, option
+from graphcuts_dp.options import INPUT, OUTPUT, check, option
 from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
-from graphcuts_dp.privacy.guarantee import PROTECTIONS, Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
 from graphcuts_dp.release.releases import flows_job, whom_of
 from graphcuts_dp.results.bundle import KINDS, check_path
@@ -121,8 +120,8 @@ class BoundChoice:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class FlowMaps:
-    """What is drawn of flows, and written for programs that draw maps."""
+class FlowMaps(TriedRun):
+    """What is drawn of flows, and written for programs that draw maps; and how it runs."""
 
     plot: str | None = option(
         None,
@@ -147,7 +146,7 @@ class FlowMaps:
         group=INPUT,
     )
 
-    def read(self, target: str, *, force: bool) -> GroupLocations | None:
+    def read(self, target: str) -> GroupLocations | None:
         """The places, after a check of all files that will be written.
 
         Raises:
@@ -158,65 +157,62 @@ class FlowMaps:
             raise ParameterError("--locations is for --plot or --od; name one")
         od = () if self.od is None else od_files(self.od, located=self.locations is not None)
         plot = () if self.plot is None else (self.plot,)
-        check_writable_set((*KINDS["flows"].files(target), *od, *plot), force=force)
+        check_writable_set((*KINDS["flows"].files(target), *od, *plot), force=self.force)
         return None if self.locations is None else GroupLocations.read(self.locations)
 
-    def write(self, made: Flows, places: GroupLocations | None, *, force: bool) -> list[str]:
+    def write(self, made: Flows, places: GroupLocations | None) -> list[str]:
         """Write what is asked for; returns the paths."""
         written: list[str] = []
         if self.od is not None:
-            written += made.write_od(self.od, places, force=force)
+            written += made.write_od(self.od, places, force=self.force)
         if self.plot is not None:
             from graphcuts_dp.plotting.style import write_figure  # matplotlib is slow to import
 
             periods = made.cells.periods
             several = places is None and periods is not None and len(periods.sizes()) > 1
             by = periods.levels[-1] if periods is not None and several else None
-            write_figure(made.plot(locations=places, by=by), self.plot, force=force)
+            write_figure(made.plot(locations=places, by=by), self.plot, force=self.force)
             written.append(self.plot)
         return written
 
 
-def flows(
-    *,
-    source: str = options.PRIVATE_GRAPH,
-    epsilon: float = options.EPSILON,
-    spending: Spending,
-    reading: Reading,
-    groups_columns: GroupColumns = GROUPS_COLUMNS,
-    right_groups: str | None = RIGHT_GROUPS,
-    groups: str | None = typer.Argument(None, metavar="GROUPS", help="Public groups of vertices."),
-    target: str | None = typer.Argument(
-        None, metavar="OUT", help="The .csv file to write the table to."
-    ),
-    protect: Protect | None = option(
-        None,
-        usual=True,
-        help="Whom the promise protects; edges of a graph if omitted, or single rows.",
-        of=PROTECTIONS,
-        group=PRIVACY,
-    ),
-    delta: float = options.DELTA,
+@final
+@dataclass(frozen=True, kw_only=True)
+class FlowKind:
+    """What is released of rows: tables, or what helps to bound them."""
+
     by: str | None = option(
         None,
         usual=True,
         help="Of rows with periods: a table for each day, month, quarter or year; or several of "
         "these, coarsest first, as year,month. The periods of --periods if omitted.",
-    ),
-    workload: FlowWorkload,
-    maps: FlowMaps,
+    )
     contributions: BoundTable | BoundChoice | None = option(
         None,
         help="Instead of flows: how many rows owners have, and which bound on it to take.",
         of={"table": BoundTable, "choice": BoundChoice},
+    )
+
+    @property
+    def levels(self) -> list[str] | None:
+        """Of periods."""
+        return None if self.by is None else self.by.split(",")
+
+
+def flows(
+    *,
+    source: str = options.PRIVATE_GRAPH,
+    promise: ApproximatePromise,
+    spending: Spending,
+    reading: Reading,
+    grouping: GroupReading,
+    groups: str | None = typer.Argument(None, metavar="GROUPS", help="Public groups of vertices."),
+    target: str | None = typer.Argument(
+        None, metavar="OUT", help="The .csv file to write the table to."
     ),
-    dry_run: bool = option(
-        False,
-        help="Only say what it would promise, from the groups and --vertices: reads no graph.",
-        group=OUTPUT,
-    ),
-    seed: int | None = options.SEED,
-    force: bool = options.FORCE,
+    kind: FlowKind,
+    workload: FlowWorkload,
+    maps: FlowMaps,
 ) -> Report:
     """Release privately how much weight passes between public groups of vertices.
 
@@ -247,53 +243,53 @@ def flows(
     have most of the rows: no private table can rule that out. If no owner can have more than a
     known number, say it with --contributions table:most=.
     """
-    if protect is not None:
-        protect.per_step(epsilon)
-    store = spending.check()
-    if contributions is not None:
-        if target is not None or reading.columns.owner is None or maps != FlowMaps():
+    store, files = spending.check(), grouping.of(groups)
+    if kind.contributions is not None:
+        drawn = (maps.plot, maps.od, maps.locations) != (None, None, None)
+        if target is not None or reading.columns.owner is None or drawn:
             raise ParameterError(
                 "--contributions needs the file of rows and --columns owner=COLUMN, and no OUT or "
                 "maps: what it finds is printed"
             )
-        files = GroupFile(groups=groups, groups_columns=groups_columns, right_groups=right_groups)
-        rows = reading.read_rows(source, public=reading.vertices_beside(files), tell=note)
+        rows = reading.read_rows(source, public=reading.vertices_beside(files))
         if store is not None:
             note(
                 "The store knows these rows as they are read here: give the table the same "
                 "--kind, --counting, --periods, vertices and --columns (period= too)."
             )
         spending.remind(rows, source)
-        return contributions.report(rows, epsilon=epsilon, store=store, seed=seed)
+        return kind.contributions.report(rows, epsilon=promise.epsilon, store=store, seed=maps.seed)
     if groups is None or target is None:
         raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
-    files = GroupFile(groups=groups, groups_columns=groups_columns, right_groups=right_groups)
     places = None
-    if dry_run:
-        private, found = reading.without_file(protect, files)
+    if maps.dry_run:
+        private, found = reading.without_file(promise.protect, files)
     else:
-        check_path("flows", target, force=force)
-        places = maps.read(target, force=force)
-        private, found = reading.read_private(source, protect, files)
+        check_path("flows", target, force=maps.force)
+        places = maps.read(target)
+        private, found = reading.read_private(source, promise.protect, files)
         spending.remind(private, source)
-    grouping: Any = found  # never None: the file is named
+    sides: Any = found  # never None: the file is named
     if places is not None:
-        for side in grouping if isinstance(grouping, tuple) else (grouping,):
+        for side in sides if isinstance(sides, tuple) else (sides,):
             places.of_labels(side.labels())  # refused here, before anything is paid
     job = flows_job(
         private,
-        grouping,
-        epsilon=epsilon,
-        delta=delta,
-        by=None if by is None else by.split(","),
+        sides,
+        epsilon=promise.epsilon,
+        delta=promise.delta,
+        by=kind.levels,
         workload=workload,
-        protect=protect,
+        protect=promise.protect,
     )
-    if dry_run:
-        whom = whom_of(private, protect)
-        return foretold(job.guarantee, whom, job.errors(), job.notes, job.warning)
-    made = carry_out(job, private, store=store, seed=seed)
-    written = [*made.save(target, force=force), *maps.write(made, places, force=force)]
+    if maps.dry_run:
+        whom, errors = whom_of(private, promise.protect), list(job.errors())
+        pair = sides if isinstance(sides, tuple) else (sides,)
+        side = max(len(each.labels()) for each in pair)
+        cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
+        return foretold(job.guarantee, whom, errors, job.notes, job.warning, cells)
+    made = carry_out(job, private, store=store, seed=maps.seed)
+    written = [*made.save(target, force=maps.force), *maps.write(made, places)]
     report = released(_facts(made), made.guarantee, written, source)
     return replace(report, parts=[made, {"files": "  ".join(written)}], most=_SHOWN)
 

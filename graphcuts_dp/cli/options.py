@@ -46,15 +46,8 @@ EXPECT_HEAD = option(
     help="The head that `session status` printed earlier: refuse a store that lacks later records.",
     group=PRIVACY,
 )
-COMPLEMENT = option(False, help="T is all other vertices.", group=INPUT)
 NAME = option("default", help="Name of the session within the store.", group=INPUT)
 ANY_NAME = option(None, help="Of one session; all in the store if omitted.", group=INPUT)
-MOVED_GRAPH = option(
-    None,
-    help="The private graph, if its file has moved since the start.",
-    metavar="FILE",
-    group=INPUT,
-)
 UNGUARANTEED = option(
     False,
     help="When the session has no queries left, answer without guarantee, and mark it.",
@@ -74,6 +67,11 @@ PLOT = option(
     group=OUTPUT,
 )
 SEED = option(None, help="Seed of a repeatable run. NOT PRIVATE: for tests only.", group=OUTPUT)
+DRY_RUN = option(
+    False,
+    help="Only say what it would promise, from --vertices and groups: reads no private file.",
+    group=OUTPUT,
+)
 FORCE = option(False, help="Replace existing files.", group=OUTPUT)
 _JSON = Option(
     name="as_json",
@@ -320,7 +318,7 @@ def _parameter(about: Option) -> inspect.Parameter:
         metavar = "NAME" * named + ":" * (named and keyed) + first + "KEY=..." * keyed
     if about.kind is bool and not about.optional:
         kind, default, metavar = bool, False, None
-    elif isinstance(about.of, type) or isinstance(about.default, list):
+    elif isinstance(about.of, type) or isinstance(about.default, list | tuple):
         kind = list[str]  # which may also be given one after the other
     if about.default is dataclasses.MISSING:
         default = inspect.Parameter.empty

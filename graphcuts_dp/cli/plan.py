@@ -5,7 +5,8 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast, get_args
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast, final, get_args
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
@@ -15,7 +16,7 @@ from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, largest_cut, noise_distribution
 from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.learn.bounds import SessionWorkload
-from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, option, read_options
+from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, Checked, option, read_options
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import Plan, RowTable, least_epsilon
@@ -48,71 +49,125 @@ def _list_of(kind: Callable[[str], T], what: str) -> Callable[[str], list[T]]:
     return read
 
 
-def plan(
-    *,
+@final
+@dataclass(frozen=True, kw_only=True)
+class PlannedGraph(Checked):
+    """The graph that a plan is for, from public numbers."""
+
     n: list[int] | None = option(
         None,
         help="Number of vertices; LEFT,RIGHT of a graph with two sides.",
         parse=_list_of(int, "--n is a whole number, or LEFT,RIGHT"),
         metavar="COUNT",
         group=INPUT,
-    ),
+    )
+    edges: float | None = option(
+        None, help="A public guess of the number of edges; 10 a vertex if omitted.", group=INPUT
+    )
+    rank: int | None = option(
+        None,
+        help="With --queries K,linear and two sides: a public guess of the rank of the matrix "
+        "of weights.",
+    )
+    kind: str = option(
+        "undirected",
+        help="Of the graph; with two sides leave it out.",
+        choices=("undirected", "directed"),
+        group=INPUT,
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PlannedPromise(Checked):
+    """What a plan promises, to whom, and whether that is explained."""
+
     epsilon: list[float] | None = option(
         None,
         help="Privacy parameter; smaller is more private. Several values: 0.5,1,2.",
         parse=_list_of(float, "--epsilon is a number, or several: 0.5,1,2"),
         metavar="NUMBER",
         group=PRIVACY,
-    ),
-    edges: float | None = option(
-        None, help="A public guess of the number of edges; 10 a vertex if omitted.", group=INPUT
-    ),
-    queries: SessionWorkload = option(
-        SessionWorkload(queries=1000),
-        help="How many queries will be asked, and of what; 1000 if omitted.",
-        of=SessionWorkload,
-    ),
-    rank: int | None = option(
-        None,
-        help="With --queries K,linear and two sides: a public guess of the rank of the matrix "
-        "of weights.",
-    ),
-    delta: float = options.DELTA,
-    kind: str = option(
-        "undirected",
-        help="Of the graph; with two sides leave it out.",
-        choices=("undirected", "directed"),
-        group=INPUT,
-    ),
+    )
+    delta: float = options.DELTA
     protect: Protect | None = option(
         None,
         help="Whom the promise protects; edges if omitted.",
         of=PROTECTIONS,
         group=PRIVACY,
-    ),
+    )
+    explain: bool = option(
+        False, help="Explain in plain words what the promise means.", group=OUTPUT
+    )
+    priors: Sequence[float] = option(
+        PRIORS,
+        help="With --explain: what an attacker may believe before the release.",
+        parse=_list_of(float, "--priors are numbers with commas between: 0.01,0.5"),
+        metavar="NUMBERS",
+        group=OUTPUT,
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PlannedFlows(Checked):
+    """The flows that are planned, too."""
+
     groups: str | None = option(
         None,
         help="Also plan flows: the number of public groups of equal sizes on each level, "
         "coarsest first, such as 5,50; of two sides LEFT:RIGHT, such as 5,50:4,20. With --ask "
         "the public table of the groups, or none.",
         group=INPUT,
-    ),
+    )
     counting: str | None = option(
         None,
         help="With --groups: flows of rows, and what they count; see `flows`. Rows if periods are "
         "named.",
         choices=tuple(get_args(Counting)),
         group=INPUT,
-    ),
+    )
     periods: str | None = option(
         None,
         help="With --groups: the periods of rows, as 2026-01..2026-12.",
         metavar="FROM..TO",
         group=INPUT,
-    ),
+    )
     by: str | None = option(
         None, help="With --periods: levels of them, as year,month; see `flows`.", group=INPUT
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Questions(Checked):
+    """What is asked at a terminal, and what of it is known."""
+
+    asking: bool = option(
+        False, help="Ask five questions, and print the command to type.", flag="--ask", group=OUTPUT
+    )
+    data: str | None = option(
+        None, help="With --ask: the private graph.", metavar="FILE", group=INPUT
+    )
+    columns: Any = option(
+        (),
+        parse=str,
+        help="With --ask: how to read its columns, such as owner=patient; see `release`.",
+        group=INPUT,
+    )
+    who: str | None = option(None, help="With --ask: who asks.", choices=WHO, group=INPUT)
+
+
+def plan(
+    *,
+    graph: PlannedGraph,
+    promise: PlannedPromise,
+    queries: SessionWorkload = option(
+        SessionWorkload(queries=1000),
+        help="How many queries will be asked, and of what; 1000 if omitted.",
+        of=SessionWorkload,
     ),
+    flows: PlannedFlows,
     target_error: float | None = option(
         None, help="Also show the epsilon that guarantees this error.", group=OUTPUT
     ),
@@ -124,29 +179,7 @@ def plan(
         metavar="COUNTS",
         group=OUTPUT,
     ),
-    explain: bool = option(
-        False, help="Explain in plain words what the promise means.", group=OUTPUT
-    ),
-    priors: Sequence[float] = option(
-        PRIORS,
-        help="With --explain: what an attacker may believe before the release.",
-        parse=_list_of(float, "--priors are numbers with commas between: 0.01,0.5"),
-        metavar="NUMBERS",
-        group=OUTPUT,
-    ),
-    asking: bool = option(
-        False, help="Ask five questions, and print the command to type.", flag="--ask", group=OUTPUT
-    ),
-    data: str | None = option(
-        None, help="With --ask: the private graph.", metavar="FILE", group=INPUT
-    ),
-    columns: Any = option(
-        [],
-        parse=str,
-        help="With --ask: how to read its columns, such as owner=patient; see `release`.",
-        group=INPUT,
-    ),
-    who: str | None = option(None, help="With --ask: who asks.", choices=WHO, group=INPUT),
+    questions: Questions,
 ) -> Report:
     """Compare what all mechanisms would guarantee, best first. Reads no data.
 
@@ -166,18 +199,17 @@ def plan(
     private graph. --explain says in plain words what a promise means. --ask asks five questions and
     prints the command to type; it takes the defaults where nobody sits at a terminal.
     """
-    if asking:
+    n, epsilon, explain, protect = graph.n, promise.epsilon, promise.explain, promise.protect
+    if questions.asking:
         return _ask(
-            data=data,
-            groups=groups,
+            questions,
+            groups=flows.groups,
             protect=protect,
-            columns=columns or None,
             error=target_error,
-            who=who,
             n=None if n is None else n[0],
         )
-    for name, value in (("data", data), ("columns", columns), ("who", who)):
-        if value:
+    for name in ("data", "columns", "who"):
+        if getattr(questions, name):
             raise ParameterError(f"--{name} is for --ask; add --ask or leave it out")
     missing = [
         f"--{name} {example}"
@@ -187,14 +219,14 @@ def plan(
     if missing:
         raise ParameterError(f"a plan needs {' and '.join(missing)}, for example; or --ask")
     epsilons, sides = epsilon or [], n or []
-    of_rows = {"counting": counting, "periods": periods, "by": by}
     if protect is None:
+        counting, periods = flows.counting, flows.periods
         single = counting in ("rows", "weight") or (counting is None and periods is not None)
         protect = Protect.rows() if single else EDGE
     if explain:
         if len(epsilons) > 1:
             raise ParameterError("--explain takes one --epsilon")
-        told = protect.explain(epsilon=epsilons[0], delta=delta, priors=priors)
+        told = protect.explain(epsilon=epsilons[0], delta=promise.delta, priors=promise.priors)
         return Report(told.to_dict(), [told])
     if len(sides) > 2:
         raise ParameterError("--n is a whole number, or LEFT,RIGHT of a graph with two sides")
@@ -202,13 +234,13 @@ def plan(
         planner.plan(
             (sides[0], sides[1]) if len(sides) == 2 else sides[0],
             epsilon=each,
-            edges=edges,
+            edges=graph.edges,
             queries=queries,
-            delta=delta,
-            rank=rank,
-            directed=kind == "directed",
+            delta=promise.delta,
+            rank=graph.rank,
+            directed=graph.kind == "directed",
             protect=protect,
-            groups=_flows(groups, sides, **of_rows),
+            groups=_flows(flows, sides),
             target_error=target_error,
         )
         for each in epsilons
@@ -253,24 +285,19 @@ def _beside(plans: Sequence[Plan]) -> Card:
 
 
 def _flows(
-    groups: str | None,
-    sides: Sequence[int],
-    *,
-    counting: str | None,
-    periods: str | None,
-    by: str | None,
+    asked: PlannedFlows, sides: Sequence[int]
 ) -> GroupTree | tuple[GroupTree, GroupTree] | RowTable | None:
     """The flows to plan: of a graph, or of rows where an option speaks of these."""
-    given = None if groups is None else _groups(groups, sides)
-    if (counting, periods, by) == (None, None, None):
+    given = None if asked.groups is None else _groups(asked.groups, sides)
+    if (asked.counting, asked.periods, asked.by) == (None, None, None):
         return given
     if given is None:
         raise ParameterError("--counting, --periods and --by are for flows: add --groups, as 5,50")
     return RowTable(
         groups=given,
-        counting=cast(Counting, counting or "rows"),
-        periods=periods,
-        by=None if by is None else by.split(","),
+        counting=cast(Counting, asked.counting or "rows"),
+        periods=asked.periods,
+        by=None if asked.by is None else asked.by.split(","),
     )
 
 
@@ -285,17 +312,15 @@ def _groups(text: str, sides: Sequence[int]) -> GroupTree | tuple[GroupTree, Gro
 
 
 def _ask(
+    known: Questions,
     *,
-    data: str | None,
     groups: str | None,
     protect: Protect | None,
-    columns: str | None,
     error: float | None,
-    who: str | None,
     n: int | None,
 ) -> Report:
     """Ask what is not given, and say the command to type with its forecast."""
-    data = _file(_asked("1. Which file holds the private graph?", data, ""), "--data FILE")
+    data = _file(_asked("1. Which file holds the private graph?", known.data, ""), "--data FILE")
     groups = _asked(
         "2. Which public table names the groups of vertices? (or: none)", groups, "none"
     )
@@ -309,7 +334,8 @@ def _ask(
         key, question, usual = _BOUNDS[kind]
         bound = _number(f"   {question}", None, usual, whole=True)
         protect = PROTECTIONS[kind](**{key.replace("-", "_"): int(bound)})
-    if protect.kind == "owner" and columns is None:
+    columns = known.columns
+    if protect.kind == "owner" and not columns:
         column = _asked("   Which column says whose a row is?", None, "")
         columns = f"owner={column}" if column else ""
     if protect.kind == "owner" and not (columns and read_options(columns, Columns).owner):
@@ -319,7 +345,7 @@ def _ask(
     error = _number("4. By how many edges may an answer be off?", error, 20)
     if not 0 < error < math.inf:
         raise ParameterError("--target-error is a number of edges above 0, for example 20")
-    who = _asked(f"5. Who asks: {', '.join(WHO)}?", who, EVERYBODY)
+    who = _asked(f"5. Who asks: {', '.join(WHO)}?", known.who, EVERYBODY)
     if who not in WHO:
         raise ParameterError(f"unknown --who {who!r:.60}; choose one of {', '.join(WHO)}")
     if who == EVERYBODY and groups == "none":

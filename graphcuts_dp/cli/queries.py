@@ -14,19 +14,6 @@ from graphcuts_dp.pairs.queries import MARK, CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.query_lines import folder_of, read_linear, read_lines
 from graphcuts_dp.pairs.vertices import ALL, Label, Space, VertexSet
 
-FIRST = option(
-    None,
-    help='The set S of vertices: ann,bob, @FILE or @@GROUP; "*" is all.',
-    flag="--from",
-    metavar="SET",
-    group=INPUT,
-)
-SECOND = option(
-    None, help="The set T; all other vertices if omitted.", flag="--to", metavar="SET", group=INPUT
-)
-ONE_QUERY = option(
-    None, help="Instead of sets: one line of JSON, as in a file.", metavar="JSON", group=INPUT
-)
 _GROUP = "@@"  # before the name of a group; a single @ is for files
 _MOST_PAIRS = 10_000
 _SHOWN = 40  # characters of a set
@@ -56,16 +43,40 @@ class AskedQuery:
         return printable(text)
 
 
-def check_sets(first: str | None, second: str | None, complement: bool) -> None:
-    """Refuse options of sets that do not fit together.
+@final
+@dataclass(frozen=True, kw_only=True)
+class TypedQuery:
+    """One query, if there is any: two sets, or a line."""
 
-    Raises:
-        ParameterError: so it is.
-    """
-    if complement and second is not None:
-        raise ParameterError("give --to or --complement, not both")
-    if first is None and (complement or second is not None):
-        raise ParameterError("leave out --to and --complement: they need --from")
+    first: str | None = option(
+        None,
+        help='The set S of vertices: ann,bob, @FILE or @@GROUP; "*" is all.',
+        flag="--from",
+        metavar="SET",
+        group=INPUT,
+    )
+    second: str | None = option(
+        None,
+        help="The set T; all other vertices if omitted.",
+        flag="--to",
+        metavar="SET",
+        group=INPUT,
+    )
+    complement: bool = option(False, help="T is all other vertices.", group=INPUT)
+    query: str | None = option(
+        None, help="Instead of sets: one line of JSON, as in a file.", metavar="JSON", group=INPUT
+    )
+
+    def check_sets(self) -> None:
+        """Refuse sets that do not fit together.
+
+        Raises:
+            ParameterError: so it is.
+        """
+        if self.complement and self.second is not None:
+            raise ParameterError("give --to or --complement, not both")
+        if self.first is None and (self.complement or self.second is not None):
+            raise ParameterError("leave out --to and --complement: they need --from")
 
 
 def read_sets(

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast, final
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.errors import GraphCutsError, ParameterError
@@ -25,12 +26,11 @@ from graphcuts_dp.graph.rows import (
 )
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
-from graphcuts_dp.options import INPUT, PRIVACY, option
+from graphcuts_dp.options import INPUT, PRIVACY, Checked, check, option
 from graphcuts_dp.pairs.group_tables import vertices_of_table
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
-from graphcuts_dp.release.usefulness import made_up_graph
 from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
 
 WHOM = option(
@@ -52,6 +52,53 @@ STDIN = "-"
 _NO_FILE = "--dry-run reads no graph: name its vertices by --vertices"
 _option = partial(option, group=INPUT)
 _Groups = Groups | tuple[Groups, Groups] | None  # of both sides, where there are two
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """How much is promised, and to whom."""
+
+    epsilon: float = options.EPSILON
+    protect: Protect | None = option(
+        None,
+        usual=True,
+        help="Whom the promise protects; edges if omitted, and of rows with amounts or periods "
+        "single rows.",
+        of=PROTECTIONS,
+        group=PRIVACY,
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        self.whom.per_step(self.epsilon)
+
+    @property
+    def whom(self) -> Protect:
+        """Of what has edges."""
+        return self.protect or EDGE
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ApproximatePromise(Promise):
+    """Of approximate differential privacy, where delta is given."""
+
+    delta: float = options.DELTA
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(Checked):
+    """How a command runs: whether it can be repeated, and replaces files."""
+
+    seed: int | None = options.SEED
+    force: bool = options.FORCE
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriedRun(Run):
+    """One that may be tried first."""
+
+    dry_run: bool = options.DRY_RUN
 
 
 @final
@@ -194,7 +241,6 @@ class Reading:
         path: str,
         *,
         public: GivenVertices = None,
-        tell: Callable[[str], None] | None = None,
     ) -> Rows:
         """Read rows, of standard input if the path is "-", perhaps on vertices that are known.
 
@@ -209,7 +255,7 @@ class Reading:
             )
         with naming("--columns", Columns, path):
             stdin: Any = sys.stdin
-            return Rows.read(
+            rows = Rows.read(
                 getattr(stdin, "buffer", stdin) if path == STDIN else path,
                 columns=self.columns,
                 counting=cast(Counting, self.counting or "rows"),
@@ -219,8 +265,10 @@ class Reading:
                 periods=self.periods,
                 kind=self.kind,
                 data=self.data,
-                tell=tell,
             )
+        if rows.reading:
+            note(rows.reading)
+        return rows
 
     def vertices_beside(self, grouping: "GroupFile | None") -> GivenVertices:
         """The vertices that the public groups name, where no option names those of rows.
@@ -256,7 +304,7 @@ class Reading:
         """
         self._check_owner(protect)
         if self.rows:
-            rows = self.read_rows(path, public=self.vertices_beside(grouping), tell=note)
+            rows = self.read_rows(path, public=self.vertices_beside(grouping))
             if protect is not None and protect.kind == "owner":
                 each = " in each period" if protect.per_period else ""
                 note(
@@ -341,6 +389,8 @@ class Reading:
         Raises:
             ParameterError: they name none; owners of rows; or a number that is no guess of edges.
         """
+        from graphcuts_dp.release.usefulness import made_up_graph  # results are slow to import
+
         named = self.public_sets
         space: Space | None = public if named is None else named
         if space is None:
@@ -463,18 +513,35 @@ class GroupColumns:
     )
     encoding: str | None = _option(None, help="Of the text, such as cp1252.")
 
+    @property
+    def text(self) -> Columns:
+        """How the text is read."""
+        return Columns(header=self.header, delimiter=self.delimiter, encoding=self.encoding)
 
-GROUPS_COLUMNS = _option(
-    GroupColumns(), usual=True, help="How to read the columns of the groups.", of=GroupColumns
-)
-RIGHT_GROUPS = _option(
-    None, help="Public groups of the right side, of a bipartite graph.", metavar="FILE"
-)
+
+@dataclass(frozen=True, kw_only=True)
+class GroupReading:
+    """How public groups are read that an argument names."""
+
+    groups_columns: GroupColumns = option(
+        GroupColumns(),
+        usual=True,
+        help="How to read the columns of the groups.",
+        of=GroupColumns,
+        group=INPUT,
+    )
+    right_groups: str | None = _option(
+        None, help="Public groups of the right side, of a bipartite graph.", metavar="FILE"
+    )
+
+    def of(self, path: str | None) -> "GroupFile":
+        """The groups of a file."""
+        return GroupFile(groups=path, **vars(self))
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class GroupFile:
+class GroupFile(GroupReading):
     """Public groups of vertices, if there are any."""
 
     groups: str | None = _option(
@@ -483,8 +550,6 @@ class GroupFile:
         help="Public groups of the vertices: a table with a row for each vertex, or GraphML.",
         metavar="FILE",
     )
-    groups_columns: GroupColumns = GROUPS_COLUMNS
-    right_groups: str | None = RIGHT_GROUPS
 
     def read(self, space: Space) -> _Groups:
         """The groups of the vertices of pairs, where there are two sides those of both; or None.
@@ -508,10 +573,17 @@ class GroupFile:
         return found, self._side(self.right_groups, right, self.groups_columns.right_levels)
 
     def _side(self, path: str, vertices: VertexSet, levels: Sequence[Column] | None) -> Groups:
-        how = vars(self.groups_columns) | {"columns": levels}
-        del how["levels"], how["right_levels"]
+        how = self.groups_columns
         with naming("--groups-columns", GroupColumns, path, columns="levels"):
-            return Groups.read(path, vertices, **how)
+            return Groups.read(
+                path,
+                vertices,
+                columns=levels,
+                vertex=how.vertex,
+                rest=how.rest,
+                unknown=how.unknown,
+                text=how.text,
+            )
 
     def space(self, *, bipartite: bool) -> GivenVertices:
         """The vertices that the tables name; None where a side has no table.
@@ -520,7 +592,6 @@ class GroupFile:
             FileFormatError, GraphError: as `vertices_of_table`.
         """
         how = self.groups_columns
-        text = Columns(header=how.header, delimiter=how.delimiter, encoding=how.encoding)
         sides = [(self.groups, how.levels)]
         sides += [(self.right_groups, how.right_levels)] if bipartite else []
         found = []
@@ -528,7 +599,7 @@ class GroupFile:
             if path is None:
                 return None
             with naming("--groups-columns", GroupColumns, path, columns="levels"):
-                found.append(vertices_of_table(path, levels, how.vertex, text))
+                found.append(vertices_of_table(path, levels, how.vertex, how.text))
         return (found[0], found[1]) if bipartite else found[0]
 
     def names(self, space: Space) -> GroupNames | None:

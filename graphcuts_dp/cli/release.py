@@ -1,18 +1,25 @@
 """`graphcuts-dp release` and `release-iteratively`: a private graph in, a synthetic graph out."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, final
 
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, progress_bar, say
+from graphcuts_dp.cli.console import Report, foretold, progress_bar, say
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_query_file
-from graphcuts_dp.cli.reading import STDIN, WHOM, GroupFile, Reading, Spending
-from graphcuts_dp.display import Card, short
+from graphcuts_dp.cli.reading import (
+    STDIN,
+    ApproximatePromise,
+    GroupFile,
+    Promise,
+    Reading,
+    Run,
+    Spending,
+)
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.files import check_writable_set
@@ -22,13 +29,13 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively
 from graphcuts_dp.offline.release import GRAPH, IterativeRelease, NetChoice
-from graphcuts_dp.options import INPUT, METHOD, OUTPUT, option
+from graphcuts_dp.options import INPUT, METHOD, OUTPUT, Checked, option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, space_of
 from graphcuts_dp.pairs.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.releases import (
@@ -38,49 +45,64 @@ from graphcuts_dp.release.releases import (
     may_be_sparse,
 )
 from graphcuts_dp.release.shares import RESPONSES, SPARSE, Response
-from graphcuts_dp.release.usefulness import usefulness_of
+from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.synth.methods import FITTINGS, Fitting
 
+BLOCKS = 12  # on each side of the picture of a made graph
 R = TypeVar("R")
 TARGET = typer.Argument(metavar="OUT", help="File for what is released.")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ReleaseMethod(Checked):
+    """How a graph is released; as `graph_job` takes it."""
+
+    mechanism: Response = option(
+        Response(), help="How epsilon is spent; auto if omitted.", of=RESPONSES
+    )
+    fit: Fitting = option(Fitting(), help="How the graph is fitted; auto if omitted.", of=FITTINGS)
+    noise: str | None = option(
+        None,
+        help="Noise of entries; if omitted, binary, and laplace with weights.",
+        choices=tuple(NOISES),
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Trial(Checked):
+    """What is forecast of a release, and whether that stops it."""
+
+    dry_run: float | None = option(
+        None,
+        metavar="EDGES",
+        usual=True,
+        help="Forecast from --vertices and this public guess of the number of edges.",
+    )
+    force_hopeless: bool = option(
+        False, help="Release even where the noise hides every graph of this size."
+    )
 
 
 def release(
     *,
     source: str = options.PRIVATE_GRAPH,
     target: str = TARGET,
-    epsilon: float = options.EPSILON,
+    promise: Promise,
     spending: Spending,
     reading: Reading,
     grouping: GroupFile,
-    protect: Protect = WHOM,
-    mechanism: Response = option(
-        Response(), help="How epsilon is spent; auto if omitted.", of=RESPONSES
-    ),
-    fit: Fitting = option(Fitting(), help="How the graph is fitted; auto if omitted.", of=FITTINGS),
-    noise: str | None = option(
-        None,
-        help="Noise of entries; if omitted, binary, and laplace with weights.",
-        choices=tuple(NOISES),
-    ),
+    method: ReleaseMethod,
     weights: str | None = option(
         None,
         metavar="FILE",
         help="Also write the weights of the fit, on every pair, as a graph.",
         group=OUTPUT,
     ),
-    dry_run: float | None = option(
-        None,
-        metavar="EDGES",
-        usual=True,
-        help="Forecast from --vertices and this public guess of the number of edges.",
-    ),
-    force_hopeless: bool = option(
-        False, help="Release even where the noise hides every graph of this size."
-    ),
-    seed: int | None = options.SEED,
-    force: bool = options.FORCE,
+    trial: Trial,
+    run: Run,
 ) -> Report:
     """Release a synthetic graph with differential privacy.
 
@@ -100,22 +122,23 @@ def release(
     50000 forecasts what the release would be good for if the graph had so many edges: it reads no
     graph, spends no budget and writes no file.
     """
-    terms: dict[str, Any] = {"noise": noise, "mechanism": mechanism, "fit": fit}
-    likely = noise or "binary"  # before the graph is read
-    if dry_run is not None:
-        graph = reading.made_up(dry_run, grouping.space(bipartite=reading.bipartite))
-        each, groups = float(protect.per_step(epsilon)), grouping.read(graph.space)
-        job = graph_job(graph, epsilon=each, groups=groups, fitted=False, **terms)
+    protect, fit, force = promise.whom, method.fit, run.force
+    likely = method.noise or "binary"  # before the graph is read
+    if trial.dry_run is not None:
+        guess = trial.dry_run
+        graph = reading.made_up(guess, grouping.space(bipartite=reading.bipartite))
+        each, groups = float(protect.per_step(promise.epsilon)), grouping.read(graph.space)
+        job = graph_job(graph, epsilon=each, groups=groups, fitted=False, **vars(method))
         made = job.run(graph, SeededEntropy(0))
-        found = usefulness_of(made, edges=dry_run)
+        found = usefulness_of(made, edges=guess)
         lost = None
         dense = made.measurements.matrix is not None
         if dense and fit.fit != "none" and not graph.weighted and groups is None:
-            lost = communities_note(graph, each, noise=likely, guess=dry_run, steps=protect.steps)
-        step = Cost.of_pure(protect.per_step(epsilon))
-        whole = protect.promise(job.guarantee, protect.cost(step, epsilon=epsilon))
+            lost = communities_note(graph, each, noise=likely, guess=guess, steps=protect.steps)
+        step = Cost.of_pure(protect.per_step(promise.epsilon))
+        whole = protect.promise(job.guarantee, protect.cost(step, epsilon=promise.epsilon))
         errors = [(one.what, one.error) for one in found.questions]
-        told = foretold(whole, protect, errors, [lost], job.warning)
+        told = foretold(whole, protect, errors, [lost], job.warning, _blocks(found))
         return replace(
             told, data=found.to_dict() | told.data | {"communities": lost}, parts=[found]
         )
@@ -125,7 +148,7 @@ def release(
         check_writable_graph(weights, force=force)
         files = (*KINDS["release"].files(target), *graph_files(weights))
         check_writable_set(files, force=force)
-    if reading.counts is not None and not may_be_sparse(mechanism, fit):
+    if reading.counts is not None and not may_be_sparse(method.mechanism, fit):
         check_size(reading.counts, noise=likely, fit=fit.fit != "none")  # before a long reading
     private, groups = reading.read_private(source, protect, grouping)
     graph = bounded_graph(without_rows(private), protect)
@@ -133,12 +156,14 @@ def release(
     check_labels(target, graph)
     if weights is not None:
         check_labels(weights, graph)
-    job = graph_job(private, epsilon=epsilon, groups=groups, protect=protect, **terms)
+    job = graph_job(
+        private, epsilon=promise.epsilon, groups=groups, protect=protect, **vars(method)
+    )
     if weights is not None and (fit.fit == "none" or job.parameters["mechanism"] == SPARSE):
         raise ParameterError("--weights is for a release with a fit, and not for a sparse one")
-    if job.warning is not None and not force_hopeless:
+    if job.warning is not None and not trial.force_hopeless:
         raise ParameterError(f"{job.warning}; --force-hopeless releases it all the same")
-    made = carry_out(job, private, store=store, seed=seed)
+    made = carry_out(job, private, store=store, seed=run.seed)
     written = [*made.save(target, force=force)]
     if weights is not None:
         made.expected.write(weights, force=force)
@@ -161,43 +186,30 @@ def carry_out(job: Job[R], private: Any, *, store: Store | None, seed: int | Non
         return execute(job, private, store=store, seed=seed, progress=progress)
 
 
-def foretold(
-    guarantee: PrivacyGuarantee,
-    protect: Protect,
-    errors: Iterable[tuple[str, float]],
-    notes: Iterable[str | None] = (),
-    warning: str | None = None,
-) -> Report:
-    """What a dry run says of a use of the budget; forms read its data."""
-    sentences = protect.explain(epsilon=guarantee.epsilon, delta=guarantee.delta).sentences
-    told = [*filter(None, (warning, *notes))]
-    rows = [*errors]
-    data = {
-        "dry_run": True,
-        "guarantee": str(guarantee),
-        "epsilon": guarantee.epsilon,
-        "delta": guarantee.delta,
-        "protected": sentences["Protected"],
-        "errors": [{"of": of, "at_most": error} for of, error in rows],
-        "notes": told,
-    }
-    columns = ("what is told", "off by at most (95%)")
-    card = Card(title="To expect", columns=columns, rows=[(of, short(e)) for of, e in rows])
-    done = "A dry run: no graph was read, nothing was spent, and nothing was written."
-    return Report(data, [{"guarantee": data["guarantee"]}, card], [*told, done])
+def _blocks(found: Usefulness) -> dict[str, Any] | None:
+    """A made matrix in blocks: errors of independent entries grow by the root of their number."""
+    halves = [one for one in found.questions if one.what.startswith("two halves")]
+    if not halves:
+        return None
+    across = BLOCKS // 2
+    size, error = halves[0].size / across**2, halves[0].error / across
+    return {"what": "graph, as a matrix of blocks", "side": BLOCKS, "cell": size, "error": error}
 
 
 def released(
     facts: dict[str, Any],
     guarantee: PrivacyGuarantee,
     written: Sequence[str],
-    source: str,
+    source: str | None,
     *parts: Any,
 ) -> Report:
-    """What was made of the private file `source`, where it was written, what may be published."""
-    names = ", ".join(Path(file).name for file in written)
+    """What was made of the private file `source`, where it was written, what may be published.
+
+    Of something public `source` is None.
+    """
+    text = f"May be published: {', '.join(Path(file).name for file in written)}."
     kept = "the rows" if source == STDIN else source
-    text = f"May be published: {names}. Keep to yourself: {kept}, its store, errors against it."
+    text += "" if source is None else f" Keep to yourself: {kept}, its store, errors against it."
     return Report(
         {**facts, "files": list(written)},
         [{**facts, "files": "  ".join(written)}, *parts],
@@ -209,12 +221,10 @@ def iteratively(
     *,
     source: str = options.PRIVATE_GRAPH,
     target: str = TARGET,
-    epsilon: float = options.EPSILON,
+    promise: ApproximatePromise,
     spending: Spending,
     reading: Reading,
     grouping: GroupFile,
-    protect: Protect = WHOM,
-    delta: float = options.DELTA,
     queries: str | None = option(
         None, metavar="FILE", help="Public queries: a .csv or .jsonl file.", group=INPUT
     ),
@@ -231,8 +241,7 @@ def iteratively(
         below=1,
         group=OUTPUT,
     ),
-    seed: int | None = options.SEED,
-    force: bool = options.FORCE,
+    run: Run,
 ) -> Report:
     """Learn from noisy answers to queries that are given, or that a private search finds.
 
@@ -255,9 +264,9 @@ def iteratively(
     second), and learns a matrix. `graphcuts-dp answer OUT --queries cuts.csv` gives answers with
     intervals.
     """
-    protect.per_step(epsilon)
+    protect = promise.whom
     store = spending.check()
-    check_path(construction.files, target, force=force)
+    check_path(construction.files, target, force=run.force)
     if isinstance(construction, Sensing):
         if reading.directed:
             raise ParameterError("ratings have two sides; leave out --kind directed")
@@ -273,16 +282,16 @@ def iteratively(
         made = release_iteratively(
             private,
             asked,
-            epsilon=epsilon,
-            delta=delta,
+            epsilon=promise.epsilon,
+            delta=promise.delta,
             construction=construction,
             beta=beta,
             protect=protect,
             store=store,
-            seed=seed,
+            seed=run.seed,
             progress=progress,
         )
-    return released(_facts(made), made.guarantee, made.save(target, force=force), source)
+    return released(_facts(made), made.guarantee, made.save(target, force=run.force), source)
 
 
 def _read(path: str, space: Space, names: GroupNames | None) -> list[Any]:

@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, final
@@ -12,19 +13,25 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, out, progress_bar, say, show_facts, write_out
+from graphcuts_dp.cli.console import Report, foretold, out, progress_bar, say, show_facts, write_out
 from graphcuts_dp.cli.options import Commands
-from graphcuts_dp.cli.queries import FIRST, ONE_QUERY, SECOND, check_sets, read_sets
-from graphcuts_dp.cli.reading import BUDGET, STDIN, WHOM, GroupFile, Reading, store_named
-from graphcuts_dp.cli.release import foretold
+from graphcuts_dp.cli.queries import TypedQuery, read_sets
+from graphcuts_dp.cli.reading import (
+    BUDGET,
+    STDIN,
+    ApproximatePromise,
+    GroupFile,
+    Reading,
+    store_named,
+)
 from graphcuts_dp.display import Card, printable
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.rows import bounded_graph
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import Budget, Store, open_ledger
-from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, option
+from graphcuts_dp.ledger.opening import Budget, open_ledger
+from graphcuts_dp.options import INPUT, PRIVACY, option
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.pairs.query_lines import (
     folder_of,
@@ -71,33 +78,70 @@ session = Commands(
 )
 
 
-@session.command()
-def start(
-    *,
-    graph: str = options.PRIVATE_GRAPH,
+@final
+@dataclass(frozen=True, kw_only=True)
+class NewSession:
+    """Where a session is kept that begins."""
+
     store: str = option(
         usual=True,
         help="File that records what was spent on this graph; created if it does not exist.",
         metavar="FILE",
         group=PRIVACY,
-    ),
-    epsilon: float = options.EPSILON,
+    )
+    name: str = options.NAME
+    budget: Budget | None = BUDGET
+    expect_head: str | None = options.EXPECT_HEAD
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class KeptSession:
+    """Which session of a store goes on, and how."""
+
+    name: str = options.NAME
+    graph: str | None = option(
+        None,
+        help="The private graph, if its file has moved since the start.",
+        metavar="FILE",
+        group=INPUT,
+    )
+    unguaranteed: bool = options.UNGUARANTEED
+    expect_head: str | None = options.EXPECT_HEAD
+
+    def resume(self, store: str, grouping: GroupFile) -> Session:
+        """Open it with its graph, and with groups that queries may name.
+
+        Raises:
+            ParameterError: no such session, or nobody knows where the graph is.
+            GraphCutsError: as `open_session`, and as `GroupFile.read`.
+        """
+        place = store_named(store, expect_head=self.expect_head)
+        path, source = session_source(place, self.name, moved_to=self.graph)
+        try:
+            reading = Reading.from_dict(source)
+        except TypeError:
+            raise LedgerError("the session was begun by another version of this program") from None
+        private = reading.read_data(path)
+        groups = grouping.read(private.space)
+        return open_session(private, store=place, name=self.name, groups=groups)
+
+
+@session.command()
+def start(
+    *,
+    graph: str = options.PRIVATE_GRAPH,
+    place: NewSession,
+    promise: ApproximatePromise,
     queries: SessionWorkload = option(
         usual=True, help="How many answers the session promises, and of what.", of=SessionWorkload
     ),
     reading: Reading,
     grouping: GroupFile,
-    delta: float = options.DELTA,
-    name: str = options.NAME,
     method: Method = option(
         Auto(), help="auto if omitted: least guaranteed error.", of={Auto.name: Auto, **METHODS}
     ),
-    protect: Protect = WHOM,
-    budget: Budget | None = BUDGET,
-    expect_head: str | None = options.EXPECT_HEAD,
-    dry_run: bool = option(
-        False, help="Only say what it would promise, from --vertices: reads no graph.", group=OUTPUT
-    ),
+    dry_run: bool = options.DRY_RUN,
     seed: int | None = options.SEED,
 ) -> Report:
     """Begin a session of cut queries on a private graph.
@@ -121,18 +165,19 @@ def start(
             "--groups is for --method ...:start=groups here; to name groups in queries, give it to "
             "session ask"
         )
-    terms = named_terms(epsilon, delta, queries, method) | protect.keywords
+    protect = promise.whom
+    terms = named_terms(promise.epsilon, promise.delta, queries, method) | protect.keywords
     terms.pop("rule", None)
     if dry_run:
         empty, _ = reading.without_file(protect, grouping)
         return _foretold(bounded_graph(empty, protect), protect, SessionTerms.of(**terms))
-    place = store_named(store, budget, expect_head)
+    kept = store_named(place.store, place.budget, place.expect_head)
     private, _ = reading.read_private(graph, protect)
     source = {"path": str(Path(graph).resolve()), **reading.to_dict()}
     with session_of(
         private,
-        store=place,
-        name=name,
+        store=kept,
+        name=place.name,
         groups=grouping.read(private.space),
         seed=seed,
         source=source,
@@ -142,14 +187,16 @@ def start(
     agreed = status.terms.parameters
     chosen = {} if norm is None else {"norm": norm}
     facts = {
-        "session": f"{status.terms.name} in {store}",
+        "session": f"{status.terms.name} in {place.store}",
         "guarantee": str(status.terms.guarantee),
         "method": str(agreed["method"]) + (f", norm {norm}" if norm else ""),
         **({"start": STARTS[GROUPS]} if agreed.get("start") == GROUPS else {}),
         "queries": f"{agreed['queries']:,}",
         "error": f"up to {error:,.1f} ({1 - agreed['beta']:.0%}, all queries at once)",
     }
-    return Report({"store": store, "error_bound": error, **chosen, **status.to_dict()}, [facts])
+    return Report(
+        {"store": place.store, "error_bound": error, **chosen, **status.to_dict()}, [facts]
+    )
 
 
 def _foretold(empty: AnyGraph, protect: Protect, asked: SessionTerms) -> Report:
@@ -171,20 +218,14 @@ def ask(
     *,
     store: str = options.SESSION_STORE,
     grouping: GroupFile,
-    first: str | None = FIRST,
-    second: str | None = SECOND,
-    complement: bool = options.COMPLEMENT,
-    query: str | None = ONE_QUERY,
+    typed: TypedQuery,
     statistic: str | None = option(
         None,
         help="Instead of sets, a statistic of the graph.",
         choices=tuple(STATISTICS),
         group=INPUT,
     ),
-    name: str = options.NAME,
-    graph: str | None = options.MOVED_GRAPH,
-    unguaranteed: bool = options.UNGUARANTEED,
-    expect_head: str | None = options.EXPECT_HEAD,
+    kept: KeptSession,
 ) -> Report:
     """Ask how much weight passes between S and T.
 
@@ -200,19 +241,19 @@ def ask(
     group of the public table --groups, and "*" alone is all vertices. In a bipartite graph a set
     may hold vertices of both sides. A query that was answered before is free.
     """
-    if sum(each is not None for each in (first, query, statistic)) != 1:
+    if sum(each is not None for each in (typed.first, typed.query, statistic)) != 1:
         raise ParameterError("give either sets, --from and perhaps --to, or --query or --statistic")
-    check_sets(first, second, complement)
+    typed.check_sets()
     of_graph = None if statistic is None else GraphQuery(statistic)
-    with resume(store_named(store, expect_head=expect_head), name, graph, grouping) as opened:
+    with kept.resume(store, grouping) as opened:
         asked: Question
         if of_graph is not None:
             asked = of_graph
-        elif query is not None:
-            asked = read_asked(query, None, opened.universe.space)
+        elif typed.query is not None:
+            asked = read_asked(typed.query, None, opened.universe.space)
         else:
-            asked = read_sets(first or "", second, opened.vertices, opened.groups)
-        found = opened.ask(asked, unguaranteed=unguaranteed)
+            asked = read_sets(typed.first or "", typed.second, opened.vertices, opened.groups)
+        found = opened.ask(asked, unguaranteed=kept.unguaranteed)
         guarantee = str(opened.guarantee)
     return Report({**answer_to_dict(found), "guarantee": guarantee}, [answer_text(found)])
 
@@ -224,10 +265,7 @@ def run(
     queries: str = typer.Argument(metavar="QUERIES", help="A .jsonl file of queries."),
     grouping: GroupFile,
     output: str | None = options.OUT,
-    name: str = options.NAME,
-    graph: str | None = options.MOVED_GRAPH,
-    unguaranteed: bool = options.UNGUARANTEED,
-    expect_head: str | None = options.EXPECT_HEAD,
+    kept: KeptSession,
     force: bool = options.FORCE,
 ) -> None:
     """Answer a file of queries; it can be resumed after an interruption.
@@ -243,7 +281,7 @@ def run(
     free.
     """
     lines, folder = read_lines(queries), folder_of(queries)
-    with resume(store_named(store, expect_head=expect_head), name, graph, grouping) as opened:
+    with kept.resume(store, grouping) as opened:
         space = opened.universe.space
         asked = [read_asked(line, number, space, folder=folder) for number, line in lines]
         try:
@@ -251,13 +289,13 @@ def run(
         except QueryError as problem:
             more = "; to name groups give --groups FILE" if "vertex '@" in str(problem) else ""
             raise QueryError(f"{problem}{more}") from None
-        if not preview.allowed and not unguaranteed:
+        if not preview.allowed and not kept.unguaranteed:
             raise ParameterError(
                 f"{preview.new:,} new queries, but the session has {preview.left:,} left; "
                 "nothing was asked (--unguaranteed answers the rest without guarantee)"
             )
         with _between_chunks(len(asked)) as progress:
-            answers = opened.ask_all(asked, unguaranteed=unguaranteed, progress=progress)
+            answers = opened.ask_all(asked, unguaranteed=kept.unguaranteed, progress=progress)
     # A file of answers repeats the queries, so that it can be read alone.
     rows = (
         json.dumps(json.loads(line) | answer_to_dict(answer)) + "\n"
@@ -273,10 +311,7 @@ def repl(
     *,
     store: str = options.SESSION_STORE,
     grouping: GroupFile,
-    name: str = options.NAME,
-    graph: str | None = options.MOVED_GRAPH,
-    unguaranteed: bool = options.UNGUARANTEED,
-    expect_head: str | None = options.EXPECT_HEAD,
+    kept: KeptSession,
 ) -> None:
     """Ask queries at a prompt.
 
@@ -285,8 +320,8 @@ def repl(
     Type a query such as:  ann, bob | kim, lee   (without | the second set is all other vertices)
     Tab completes labels, the arrow keys bring back earlier lines, and :help lists the commands.
     """
-    with resume(store_named(store, expect_head=expect_head), name, graph, grouping) as opened:
-        _converse(opened, unguaranteed=unguaranteed)
+    with kept.resume(store, grouping) as opened:
+        _converse(opened, unguaranteed=kept.unguaranteed)
 
 
 @session.command()
@@ -417,22 +452,6 @@ def session_facts(each: SessionStatus) -> dict[str, object]:
     if each.interruptions:
         facts["interruptions"] = f"{each.interruptions:,}, counted as spent"
     return facts
-
-
-def resume(store: Store, name: str, graph: str | None, grouping: GroupFile) -> Session:
-    """Open a session on a store, with its graph, and with groups that queries may name.
-
-    Raises:
-        ParameterError: no such session, or nobody knows where the graph is.
-        GraphCutsError: as `open_session`, and as `GroupFile.read`.
-    """
-    path, source = session_source(store, name, moved_to=graph)
-    try:
-        reading = Reading.from_dict(source)
-    except TypeError:
-        raise LedgerError("the session was begun by another version of this program") from None
-    private = reading.read_data(path)
-    return open_session(private, store=store, name=name, groups=grouping.read(private.space))
 
 
 def answer_text(answer: Answer) -> str:

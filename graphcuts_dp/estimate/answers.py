@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final, get_args
 
 import numpy as np
 
-from graphcuts_dp.arrays import BoolVector, FloatVector
+from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, is_query
@@ -23,6 +23,7 @@ from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
     from graphcuts_dp.estimate.least_squares import MatrixEstimator
+    from graphcuts_dp.estimate.shrinkage import Synthetic
     from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 
 EstimateKind = Literal["unbiased", "shrunk", "model"]
@@ -192,7 +193,7 @@ def answer_queries(
     queries: Sequence[LinearQuery],
     options: AnswerOptions,
     *,
-    synthetic: Callable[[Sequence[CutQuery]], FloatVector],
+    synthetic: Callable[[], "Synthetic"],
     seeded: bool,
 ) -> "AnswerList":
     """Answers to cuts and other linear queries, in order; see `Release.answer_all`.
@@ -201,12 +202,12 @@ def answer_queries(
         estimator: of the release.
         queries: on its vertex sets.
         options: what is wanted.
-        synthetic: values of the synthetic graph.
+        synthetic: makes what the synthetic graph says.
         seeded: whether the noise came from a seed.
     """
 
     def of_cuts(cuts: Sequence[CutQuery], wanted: AnswerOptions) -> list[CutAnswer]:
-        found, together = estimator.estimates(cuts, wanted, lambda: synthetic(cuts))
+        found, together = estimator.estimates(cuts, wanted, synthetic)
         return [
             CutAnswer(
                 value=each.value,

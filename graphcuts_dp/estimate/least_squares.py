@@ -47,7 +47,7 @@ from graphcuts_dp.estimate.answers import (
 )
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_cut_bound
-from graphcuts_dp.estimate.shrinkage import Cut, shrunk_list
+from graphcuts_dp.estimate.shrinkage import Cut, Synthetic, shrunk_list
 from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout, most_weight
@@ -256,14 +256,14 @@ class MatrixEstimator:
         self,
         queries: Sequence[CutQuery],
         options: AnswerOptions,
-        synthetic: Callable[[], FloatVector] | None = None,
+        synthetic: Callable[[], Synthetic] | None = None,
     ) -> tuple[list[CutEstimate], int]:
         """What is known of each cut, and how many of them share the failure probability.
 
         Args:
             queries: on the vertex sets of the release.
             options: what is wanted.
-            synthetic: makes the values of the synthetic graph.
+            synthetic: makes what the synthetic graph says.
         """
         noisy, cuts = self.noisy, [query.masks(self.space) for query in queries]
         cap = noisy.distribution.weight_cap
@@ -281,12 +281,17 @@ class MatrixEstimator:
         values = [each.value for each in found]
         kind: EstimateKind = "unbiased"
         if options.estimate == "shrunk" and synthetic is not None:
-            kind = "shrunk"
+            kind, graph = "shrunk", synthetic()
+
+            def apart(some: Sequence[Cut]) -> FloatMatrix:
+                shares = np.sqrt(graph.apart(some))
+                return np.asarray(self.covariances(some) * np.outer(shares, shares))
+
             shrunk = shrunk_list(
                 cuts,
-                synthetic(),
+                graph.values(queries),
                 np.array(values),
-                self.covariances,
+                apart,
                 hollow=noisy.blocks.layout.hollow,
                 symmetric=noisy.symmetric,
             )

@@ -24,7 +24,7 @@ from graphcuts_dp.graph.adjacency import (
 )
 from graphcuts_dp.pairs.queries import CutQuery, answer_all, answer_on_matrix
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.resources import Progress, seen, silent
 from graphcuts_dp.results.release import Release
 
 _RANDOM_CUTS = 200
@@ -100,7 +100,7 @@ def cut_errors(
         estimates,
         families,
         communities,
-        progress,
+        seen(progress),
         _points(families, graph, release),
     )
 
@@ -143,7 +143,7 @@ def graph_cut_errors(
     values, others = answer_all(shown, graph), answer_all(shown, synthetic)
     points = tuple(CutPoint(float(t), float(s)) for t, s in zip(values, others, strict=True))
     made: dict[str, Made] = {"synthetic": synthetic.dense}
-    return _table(title, graph, made, families, communities, progress, points)
+    return _table(title, graph, made, families, communities, seen(progress), points)
 
 
 def _by_degrees(graph: AnyGraph) -> npt.NDArray[np.float64]:
@@ -163,7 +163,7 @@ def _table(
     given: Mapping[str, Made],
     families: Sequence[CutFamily],
     communities: Sequence[IntVector],
-    progress: Progress,
+    tell: Progress,
     points: tuple[CutPoint, ...],
 ) -> CutErrorTable:
     """All errors, one estimate after the other: one matrix is held at a time."""
@@ -173,7 +173,7 @@ def _table(
     total = float(truth.sum())
     worst, errors, kept = [], [], [_kept(truth, communities)]
     for place, (name, make) in enumerate(estimates.items()):
-        progress(place / len(estimates), f"worst cut, {name}")
+        tell(place / len(estimates), f"worst cut, {name}")
         if make is None:
             worst.append(total)
             errors.append([float(np.abs(each).mean()) for each in values])
@@ -184,11 +184,12 @@ def _table(
         difference = _less(matrix, truth)
         del matrix
         worst.append(cut_norm(difference, tolerance=_TOLERANCE).upper + _lost(difference, total))
-        progress((place + 0.8) / len(estimates), f"kinds of cuts, {name}")
+        tell((place + 0.8) / len(estimates), f"kinds of cuts, {name}")
         errors.append(
             [float(np.abs(family.values(difference, graph)).mean()) for family in families]
         )
         del difference
+    tell(1.0, "done")
     rows = [CutErrorRow("worst cut (matrix form)", 0, total, tuple(worst))]
     for family, value, error in zip(families, values, zip(*errors, strict=True), strict=True):
         rows.append(CutErrorRow(family.kind, len(value), float(value.mean()), error))

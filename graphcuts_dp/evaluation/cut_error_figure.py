@@ -51,7 +51,7 @@ def _draw_kinds(axes: Axes, table: CutErrorTable) -> None:
     axes.set_yticks(list(places), [row.kind for row in table.rows])
     axes.invert_yaxis()
     axes.grid(axis="x", which="major", color="#dddddd")
-    axes.set_xlabel("mean absolute error (weight of edges)")
+    axes.set_xlabel("mean absolute error of a cut (edges, or their weight)")
     axes.set_title("Error by kind of cut")
     axes.margins(y=0.12)
 

@@ -35,6 +35,7 @@ MOST = 2**20  # rows, pairs or units of one owner
 _MOST_UNITS = 2**41  # of one row whose weight is not bounded: its steps are exact in 64-bit floats
 _MOST_TOP = 2**61  # of what is divided by an owner's total
 # In duckdb: the total of each owner, and all parts, with those of owners within the bound merged.
+# The total goes along only where it is used, since each column of 10^8 rows takes time.
 # (A hash of two columns is that of one shifted by that of the other, by which owners would keep
 # alike; so it is hashed again.)
 _MERGED = """
@@ -43,37 +44,38 @@ with totals as materialized (
 ), above as materialized (
     select * from totals where total > {bound}
 ), merged as materialized (
-    select {apart}, total, cell, {sum} as amount
+    select {apart}, {carried}cell, {sum} as amount
     from {rows} as part left join above on {same}
-    group by {apart}, total, cell
+    group by {apart}, {carried}cell
 ), """
 _SCALED = """bounded as materialized (
-    select {who}, total, cell, amount as had, (case when total is null then amount * {unit}
-        else least(amount, {most}) * {steps} // total end) // {whole} * {whole} as amount
+    select {who}, {heavy} as heavy, cell, amount as had, (case when {heavy}
+        then least(amount, {most}) * {steps} // total else amount * {unit} end)
+        // {whole} * {whole} as amount
     from merged
 )"""
 _KEPT = """bounded as materialized (
-    select {who}, total, cell, amount as had,
-        greatest(least(amount, {bound} - taken), 0) * {unit} as amount
+    select {who}, {heavy} as heavy, cell, amount as had,
+        greatest(least(amount, {bound} - (reached - amount)), 0) * {unit} as amount
     from (
-        select *, coalesce(sum(amount) over (
+        select *, sum(amount) over (
             partition by {who} order by hash(hash({named}, cell)), cell
-            rows between unbounded preceding and 1 preceding
-        ), 0)::bigint as taken
-        from merged where total is not null
+            rows unbounded preceding
+        )::bigint as reached
+        from merged where {heavy}
     )
-    union all select {who}, total, cell, amount as had, amount * {unit} as amount
-    from merged where total is null
+    union all select {who}, {heavy} as heavy, cell, amount as had, amount * {unit} as amount
+    from merged where not {heavy}
 )"""
 _SUMS = """
 select cell::bigint as cell, sum(amount)::bigint as amount from bounded group by cell
 union all select -1, coalesce(max(largest), 0) from (
-    select sum(amount)::bigint as largest from bounded where total is not null group by {who}
+    select sum(amount)::bigint as largest from bounded where heavy group by {who}
     union all select total * {unit} from totals as part anti join above on {same}
 )
 union all select -2,
     (select coalesce(sum(total), 0)::bigint from above)
-    - (select coalesce(sum(had), 0)::bigint from bounded where total is not null)
+    - (select coalesce(sum(had), 0)::bigint from bounded where heavy)
 """
 
 
@@ -363,6 +365,8 @@ def _by_duckdb(
         who=", ".join(who),
         apart=", ".join(f"{'part' if whole else 'above'}.{name}" for name in who),
         same=" and ".join(f"part.{name} = above.{name}" for name in who),
+        carried="" if way is _KEPT else "total, ",
+        heavy="owner is not null" if way is _KEPT else "total is not null",
         named="owner" if shape.mark is None else "mark",
         sum="sum(amount)::bigint" if weights else "count(*)",
         bound=_bound(shape, at_most),

@@ -116,9 +116,6 @@ def _masked(words: Words, starts: IntVector, lengths: IntegerVector) -> Words:
     return word
 
 
-_LEAST = 1 << 12  # entries of a new array
-
-
 @final
 class Growing:
     """An array of one dimension that grows at its end.
@@ -128,33 +125,26 @@ class Growing:
     """
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
-        self._array = np.empty(_LEAST, dtype=dtype)
-        self._count = 0
+        self._dtype = np.dtype(dtype)
+        self._bytes = bytearray()  # grows in place where the system can; arrays hold both sizes
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._bytes) // self._dtype.itemsize
 
     @property
     def values(self) -> npt.NDArray[Any]:
         """What is in it; a view, to be let go before the next entry comes."""
-        return self._array[: self._count]
+        return np.frombuffer(self._bytes, dtype=self._dtype)
 
     def extend(self, values: npt.ArrayLike) -> None:
         """Put values at its end, converted to its type."""
-        values = np.asarray(values)
-        end = self._count + len(values)
-        if end > len(self._array):
-            # In place where the system can: numpy's other ways hold both arrays for a moment.
-            self._array.resize(max(end, len(self._array) * 9 // 8), refcheck=False)
-        self._array[self._count : end] = values
-        self._count = end
+        self._bytes.extend(np.ascontiguousarray(values, dtype=self._dtype).data)
 
     def take(self) -> npt.NDArray[Any]:
-        """The array, of its true length; nothing is left here."""
-        array, self._array = self._array, np.empty(0, dtype=self._array.dtype)
-        array.resize(self._count, refcheck=False)
-        self._count = 0
-        return array
+        """The array; nothing is left here."""
+        values = self.values
+        self._bytes = bytearray()
+        return values
 
 
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads what is alike

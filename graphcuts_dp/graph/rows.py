@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self, final, get_args
@@ -94,6 +94,8 @@ class Rows:
         data: public: the name that the rows are known by where they stay in an engine; or None.
         held: the rows, where they are in memory. Private.
         period_column: public: the name or number of the column that tells the period.
+        reading: public: a sentence that names the columns that were read and ignored, where a file
+            was read into memory.
     """
 
     space: Space
@@ -105,6 +107,7 @@ class Rows:
     data: str | None = None
     held: Held | None = field(default=None, repr=False)
     period_column: str = ""
+    reading: str = field(default="", repr=False)
     _source: Any = field(default=None, repr=False)  # an `Engine` or a table; None of no rows
     _columns: Columns = field(default_factory=Columns, repr=False)
 
@@ -121,7 +124,6 @@ class Rows:
         periods: Periods | Sequence[str] | str | None = None,
         kind: str = "undirected",
         data: str | None = None,
-        tell: Callable[[str], None] | None = None,
     ) -> Self:
         """Read private rows: trips, calls, payments.
 
@@ -140,7 +142,6 @@ class Rows:
                 other periods do not count.
             kind: "undirected", "directed" or "bipartite".
             data: a name, such as "trips-2026", by which a store knows rows that stay in an engine.
-            tell: called with a sentence that names the columns that were read and ignored.
 
         Raises:
             FileFormatError: as `Graph.read`; no such column, or a file without columns.
@@ -153,13 +154,13 @@ class Rows:
         if not isinstance(path, str | os.PathLike):
             raw = _of_stream(path, options, data)
             with naming_file(_STREAM):
-                return cls._holding(raw, options, counting, unit, tell)
+                return cls._holding(raw, options, counting, unit)
         if data is not None or Path(path).is_dir():
             return cls._staying(Engine(path), options, counting, unit, data)
         if not FORMATS[ending_of(path)].columns:
             raise FileFormatError(f"{path!s}: rows stand in an edge list or a table")
         with naming_file(path):
-            return cls._holding(read_raw(path, options), options, counting, unit, tell)
+            return cls._holding(read_raw(path, options), options, counting, unit)
 
     @classmethod
     def of(
@@ -237,17 +238,8 @@ class Rows:
         return cls._holding(raw, options, counting, unit)
 
     @classmethod
-    def _holding(
-        cls,
-        raw: RawEdges,
-        options: Options,
-        counting: Counting,
-        unit: float,
-        tell: Callable[[str], None] | None = None,
-    ) -> Self:
+    def _holding(cls, raw: RawEdges, options: Options, counting: Counting, unit: float) -> Self:
         """Rows that were read into memory."""
-        if tell is not None and raw.reading:
-            tell(raw.reading)
         if counting == "weight" and raw.weights is None:
             raise raw.error("there is no column of weights; name it by weight=, or count rows")
         places, columns, periods = raw.columns, options.columns, options.periods
@@ -275,7 +267,7 @@ class Rows:
             space, held, counting=counting, unit=unit, periods=periods, owner_is_tail=tail
         )
         column = "" if periods is None else _told(columns.period)
-        return replace(found, period_column=column)
+        return replace(found, period_column=column, reading=raw.reading)
 
     @classmethod
     def holding(

@@ -320,9 +320,7 @@ class Groups(GroupTree):
         rest: str | None = None,
         order: Mapping[str, Sequence[Label]] | None = None,
         unknown: str = "error",
-        header: bool | None = None,
-        delimiter: str | None = None,
-        encoding: str | None = None,
+        text: Columns | None = None,
     ) -> Self:
         """Read public groups of vertices from a table, or from attributes in GraphML.
 
@@ -343,11 +341,10 @@ class Groups(GroupTree):
             order: order of the groups of some levels, see `Groups`.
             unknown: "error" refuses a row about something that is no vertex of the graph; "ignore"
                 leaves such rows out.
-            header: whether the first line names the columns; None: it does if columns are given by
-                name, else in .csv and .tsv files (where it must be said if columns are given by
-                place), and not in .txt files.
-            delimiter: separator of the columns; None for what the header shows, see `Graph.read`.
-            encoding: of the text; None for UTF-8, or what the mark at its start says.
+            text: how a table is read, as `gc.Columns(header=False)`: its `header`, `delimiter` and
+                `encoding`. Without a word about its header, the first line names the columns if
+                columns are given by name, else in .csv and .tsv files (where it must be said if
+                columns are given by place), and not in .txt files.
 
         Raises:
             FileFormatError: the file cannot be read, or not in one way (the message names the
@@ -357,8 +354,7 @@ class Groups(GroupTree):
             ParameterError: an option out of range.
         """
         vertices = vertices_of(graph)
-        text = Columns(header=header, delimiter=delimiter, encoding=encoding)
-        levels = read_levels(path, vertices, columns, vertex, unknown, text)
+        levels = read_levels(path, vertices, columns, vertex, unknown, text or Columns())
         return cls(vertices, levels, rest=rest, order=order)
 
     @classmethod

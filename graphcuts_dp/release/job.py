@@ -18,7 +18,7 @@ from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import EntropySource, entropy_source
-from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.resources import Progress, seen, silent
 
 R = TypeVar("R")
 _FACTS = (
@@ -42,7 +42,7 @@ def execute(
         data: private.
         store: see `charged`; None charges nothing.
         seed: makes the run repeatable and voids the promise; None for the system's entropy.
-        progress: called with the fraction done and a message.
+        progress: called with the fraction done and a message; notebooks get a bar without it.
 
     Raises:
         ParameterError: data of another schema, or no seed. Nothing was spent.
@@ -65,7 +65,7 @@ def execute(
         guarantee=job.promise(source),
         periods=job.periods,
     ):
-        return job.run(bounded, source, progress)
+        return job.run(bounded, source, seen(progress))
 
 
 @final

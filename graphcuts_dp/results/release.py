@@ -33,6 +33,7 @@ from graphcuts_dp.estimate.measurement import (
     check_members,
 )
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, expected_worst_cut, noise_cut_bound
+from graphcuts_dp.estimate.shrinkage import Synthetic
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 from graphcuts_dp.estimate.sparse_model import KeptEdges, SparseModel
 from graphcuts_dp.files import PathLike
@@ -184,6 +185,16 @@ class Release(Displayed):
             note="" if self.guarantee.is_private else SEEDED_WARNING,
         )
 
+    @cached_property
+    def _synthetic(self) -> Synthetic:
+        """What shrunk answers are drawn to."""
+        return Synthetic(
+            self.expected.to_scipy(),
+            self.space,
+            self.noisy.distribution.standard_deviation,
+            symmetric=self.noisy.symmetric,
+        )
+
     @property
     def has_graph(self) -> bool:
         """Whether a synthetic graph was made."""
@@ -312,7 +323,7 @@ class Release(Displayed):
             AnswerOptions(
                 confidence=confidence, simultaneous=simultaneous, joint=joint, estimate=estimate
             ),
-            synthetic=lambda cuts: answer_all(cuts, self.expected),
+            synthetic=lambda: self._synthetic,
             seeded=not self.guarantee.is_private,
         )
 

@@ -33,7 +33,7 @@ from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, Subs
 from graphcuts_dp.pairs.query_lines import query_of, query_to_dict
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
-from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.resources import Progress, seen, silent
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.runner import Remaining
 from graphcuts_dp.session.session import Preview, named_terms
@@ -249,10 +249,11 @@ class RemoteSession:
             QueryError, ExhaustedError, ServerError: as `ask`; earlier chunks are on the record.
         """
         total = len(queries) if isinstance(queries, Sequence) else 0
+        tell = seen(progress)
         answers: list[Answer] = []
         for chunk in self._chunks(queries):
             answers += self._answers(chunk, unguaranteed)
-            progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
+            tell(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
 
     def cost(self, queries: Iterable[LinearQuery]) -> Preview:

@@ -5,6 +5,7 @@ from graphcuts_dp._lazy import exports
 __getattr__, __dir__, __all__ = exports(
     __name__,
     {
+        "base": ("Answer",),
         "transcript": ("LedgerStatus",),
     },
 )

@@ -31,7 +31,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.guarantee import Protect, promise_text, warn_of_delta
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.resources import Progress, seen, silent
 from graphcuts_dp.session.base import Answer, CutMechanism
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import EncodedQuery, encode_query
@@ -244,10 +244,11 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
             LedgerError: likewise.
         """
         total = len(queries) if isinstance(queries, Sequence) else 0
+        tell = seen(progress)
         answers: list[Answer] = []
         for chunk in self._answers(self._keys(queries), unguaranteed=unguaranteed):
             answers += chunk
-            progress(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
+            tell(len(answers) / total if total else 0.0, f"{len(answers):,} answers")
         return answers
 
     def _keys(self, queries: Iterable[Question]) -> Iterator[EncodedQuery]:

@@ -236,7 +236,7 @@ def some_groups(draw, path):
     """Rows of a file of groups, and how it is read: into a label for each vertex."""
     separator = "," if path.suffix == ".csv" else chosen(draw, [" ", ",", "\t"])
     named = path.suffix == ".csv" and draw.random() < 0.6
-    options = {} if named or path.suffix == ".txt" else {"header": False}
+    options = {} if named or path.suffix == ".txt" else {"text": gc.Columns(header=False)}
     head = separator.join(chosen(draw, [("zone", "area"), ("name", "area")])) if named else ""
     members = draw.permutation(VERTICES[:-1])[: int(draw.integers(2, 7))].tolist()
     rows = [

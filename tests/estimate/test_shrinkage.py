@@ -6,8 +6,9 @@ from group_cases import cliques, directed, drawn, two_sided
 from helpers import random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.shrinkage import shrunk_list, shrunk_towards
+from graphcuts_dp.estimate.shrinkage import Synthetic, shrunk_list, shrunk_towards
 from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.release.releases import release_graph
 
 GRAPHS = {
@@ -133,6 +134,89 @@ def test_a_mixed_list_is_divided_and_a_cut_that_is_named_twice_is_one():
     turned = [(T, S) for S, T in communities]
     twice = shrunk(communities + turned, "communities", "communities")
     np.testing.assert_array_equal(twice, np.tile(apart[:6], 2))
+
+
+def test_parts_are_another_kind_than_random_sets_of_their_size():
+    """Communities of 15 among random sets of 15: each list learns as if it were alone."""
+    rng, n = np.random.default_rng(5), 60
+    block = np.arange(n) // 15
+    parts = [(block == a, block == b) for a in range(4) for b in range(a)]
+    against = [(block == a, block != a) for a in range(4)]
+
+    def random_sets(count):
+        order = [rng.permutation(n) for _ in range(count)]
+        return [tuple(np.isin(np.arange(n), some) for some in (o[:15], o[15:30])) for o in order]
+
+    for known, others in (
+        (parts, random_sets(12)),
+        (against, [(S, ~S) for S, _ in random_sets(12)]),
+    ):
+        count = len(known), len(others)
+        synthetic = np.concatenate([np.full(count[0], 300.0), np.full(count[1], 310.0)])
+        unbiased = synthetic + 40 * rng.normal(size=sum(count))
+        unbiased[: count[0]] -= 220
+
+        def shrunk(where, cuts=known + others, synthetic=synthetic, unbiased=unbiased):
+            return shrunk_list(
+                cuts[where],
+                synthetic[where],
+                unbiased[where],
+                lambda some: 40.0**2 * np.eye(len(some)),
+                hollow=True,
+                symmetric=True,
+            )
+
+        mixed = shrunk(slice(None))
+        first, second = slice(count[0]), slice(count[0], None)
+        np.testing.assert_array_equal(mixed[first], shrunk(first))
+        np.testing.assert_array_equal(mixed[second], shrunk(second))
+        assert np.abs(mixed[first] - 80).max() < 60
+        assert np.abs(mixed[second] - 310).max() < 30
+
+
+@pytest.mark.parametrize("shape", [(9, 9), (7, 12), (90, 90), (70, 100)])
+def test_noise_that_is_not_repeated_is_what_the_projection_leaves(shape):
+    rng, deviation = np.random.default_rng(6), 0.4
+    symmetric = shape[0] == shape[1]
+    codes = [np.arange(n) % 3 for n in shape]
+    matrix = np.where(codes[0][:, None] == codes[1], 5.0, 1.0) + 0.1 * rng.random(shape)
+    spaces = [VertexSet(n) for n in shape]
+    if symmetric:
+        matrix = (matrix + matrix.T) / 2
+    space = spaces[0] if symmetric else tuple(spaces)
+    cuts = [tuple(rng.random(n) < 0.4 for n in shape) for _ in range(6)]
+    cuts += [(codes[0] == 0, codes[1] == 1), (codes[0] == 0, np.ones(shape[1], dtype=bool))]
+    made = Synthetic(matrix, space, deviation, symmetric=symmetric)
+    totals = matrix.sum(axis=1), matrix.sum(axis=0)
+    left, sizes, right = np.linalg.svd(matrix - np.outer(*totals) / matrix.sum())
+    seen = int((sizes > deviation * np.prod(shape) ** 0.25).sum())
+    assert seen == 2  # three blocks are one direction more than degrees tell
+    U, V = left[:, :seen], right[:seen].T
+    for cut, found in zip(cuts, made.apart(cuts), strict=True):
+        s, t = (side - side.mean() for side in cut)
+        whole = np.outer(s, t) + (np.outer(t, s) if symmetric else 0)
+        rest = (np.eye(shape[0]) - U @ U.T) @ whole @ (np.eye(shape[1]) - V @ V.T)
+        expected = (rest**2).sum() / (whole**2).sum() if np.abs(whole).max() > 1e-12 else 1.0
+        assert found == pytest.approx(expected, abs=1e-3)
+    assert made.apart(cuts)[6] < 0.05  # between blocks
+    noisier = Synthetic(matrix, space, 1e6 * deviation, symmetric=symmetric)
+    np.testing.assert_array_equal(noisier.apart(cuts), 1.0)  # nothing shows
+
+
+def test_agreement_with_a_graph_that_follows_the_noise_is_no_evidence():
+    """The fit sees two dense halves, so between them it says what the noisy entries say."""
+    half = np.arange(60) < 30
+    chances = np.where(half[:, None] == half, 0.9, 0.1)
+    ends = np.nonzero(np.triu(np.random.default_rng(7).random((60, 60)) < chances, 1))
+    graph = gc.Graph(*ends, vertices=60)
+    made = release_graph(graph, epsilon=1.5, seed=1)
+    across, random_half = gc.CutQuery(half), gc.CutQuery(np.arange(60) % 2 == 0)
+    shares = made._synthetic.apart([query.masks(made.space) for query in (across, random_half)])
+    assert shares[0] < 0.05
+    assert shares[1] > 0.8
+    own, moved = (made.answer(across, estimate=each).value for each in ("unbiased", "shrunk"))
+    deviation = made.estimator.estimate(*across.masks(made.space)).noise.deviation
+    assert abs(own - moved) < 0.05 * deviation
 
 
 def test_answers_are_labelled_and_keep_the_proven_interval():

@@ -55,9 +55,10 @@ def test_owners_in_a_column_of_their_own(visits, options, at_most, expected):
 
 
 def test_what_was_read_is_told(visits):
-    told = []
-    rows = read_owned_flat(visits, **PATIENT, tell=told.append)
-    assert told[0].endswith("'hospital', 'referred'; as its owner: 'patient'; ignored: column 4.")
+    rows = read_owned_flat(visits, **PATIENT)
+    assert rows.reading.endswith(
+        "'hospital', 'referred'; as its owner: 'patient'; ignored: column 4."
+    )
     assert sorted(rows.contributions().tolist()) == [1, 1]
     public = read_owned_flat(visits, owner="patient", public_vertices_from_file=True, **ENDS)
     assert not public.space.inferred

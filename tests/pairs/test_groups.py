@@ -234,6 +234,8 @@ def test_what_makes_no_groups_is_refused(source, graph, options, told):
 
 # ------------------------------------------------------------------ files
 
+HEADED, BARE = gc.Columns(header=True), gc.Columns(header=False)
+
 
 def rows_of(separator=",", head=("person", "state", "town")):
     rows = [head] if head else []
@@ -250,7 +252,7 @@ def test_tables_in_every_dress(tmp_path, separator):
     ):
         file.write_bytes(data)
         assert gc.Groups.read(file, GRAPH, columns=BOTH) == GROUPS
-        by_place = {"columns": [1, 2], "vertex": 0, "header": True}
+        by_place = {"columns": [1, 2], "vertex": 0, "text": HEADED}
         assert gc.Groups.read(file, GRAPH, **by_place) == GROUPS
     (tmp_path / "staff.csv.gz").write_bytes(gzip.compress(data))
     assert gc.Groups.read(tmp_path / "staff.csv.gz", GRAPH, columns=BOTH) == GROUPS
@@ -258,14 +260,14 @@ def test_tables_in_every_dress(tmp_path, separator):
 
 # A file, options, and the names of the levels and the labels that are read.
 READ = [
-    (rows_of(head=None), {"columns": [1, 2], "header": False}, "level 2", GROUPS.labels()),
-    ("ann,1\nbob,2\ncid,2\ndot,10\neve,1\n", {"header": False}, "level 1", (1, 2, 10)),
+    (rows_of(head=None), {"columns": [1, 2], "text": BARE}, "level 2", GROUPS.labels()),
+    ("ann,1\nbob,2\ncid,2\ndot,10\neve,1\n", {"text": BARE}, "level 1", (1, 2, 10)),
     ("zone,area\nann,x\nbob,x\ncid,x\ndot,y\neve,y\n", {}, "area", ("x", "y")),
     ("class,name\n1,ann\n2,bob\n2,cid\n10,dot\n1,eve\n", {}, "class", (1, 2, 10)),
     ("name,a\nann,A\nzoe,B\nbob,C\n", {"unknown": "ignore", "rest": "-"}, "a", ("-", "A", "C")),
     (
         "name;unit\nann;K\xf6ln\nbob;Bonn\n".encode("latin-1"),
-        {"encoding": "latin-1", "rest": "-"},
+        {"text": gc.Columns(encoding="latin-1"), "rest": "-"},
         "unit",
         ("-", "Bonn", "K\xf6ln"),
     ),
@@ -303,11 +305,11 @@ def test_lists_have_no_header(tmp_path):
         ("name,a\nann,A,B\n", {}, "line 2: expected 2 columns"),
         ("name,a\nzoe,A\n", {}, "line 2: not a vertex"),
         ("name,a\nann,A\n", {"columns": ["b"]}, "exactly one column 'b'"),
-        ("name,a\nann,A\n", {"columns": ["a"], "header": False}, "needs a header"),
-        ("name,a\nann,A\n", {"columns": [5], "header": True}, "no such column"),
+        ("name,a\nann,A\n", {"columns": ["a"], "text": BARE}, "needs a header"),
+        ("name,a\nann,A\n", {"columns": [5], "text": HEADED}, "no such column"),
         ("name,a\nann,A\n", {"columns": ["a", "a"]}, "different columns"),
         ("name,a\nann,A\n", {"columns": []}, "at least one column"),
-        ("name,a,a\nann,A,B\n", {"columns": [1, 2], "header": True}, "one name"),
+        ("name,a,a\nann,A,B\n", {"columns": [1, 2], "text": HEADED}, "one name"),
         ('name,a\n"ann,A\n', {}, "quotes"),
         ("name;a,b\nann;A,B\n", {}, "delimiter="),
     ],

@@ -254,7 +254,7 @@ function showFlows({ left, right, pairs }, found) {
   });
   const most = Math.max(1, ...found.map((each) => each.value));
   const cell = 64, edge = 110, width = edge + right.names.length * cell, height = 90 + left.names.length * 40;
-  const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, width, role: "img", "aria-label": "Heat map of the table between groups; the numbers stand in its cells" });
+  const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, width, role: "img", "aria-label": "Heat map of the table between groups; each cell tells its number and how far that may be off" });
   const short = (name) => (name.length > 12 ? `${name.slice(0, 11)}…` : name);
   right.names.forEach((name, j) => picture.append(shape("text", { transform: `translate(${edge + j * cell + cell / 2} 84) rotate(-40)` }, short(name))));
   left.names.forEach((name, i) => {
@@ -264,8 +264,12 @@ function showFlows({ left, right, pairs }, found) {
       const share = Math.sqrt(Math.max(0, answer.value) / most);
       const group = shape("g");
       group.append(shape("rect", { x: edge + j * cell + 1, y: 91 + i * 40, width: cell - 2, height: 38, rx: 3, fill: `hsl(211 69% ${96 - 32 * share}%)` }));
-      const text = shape("text", { x: edge + j * cell + cell / 2, y: 90 + i * 40 + 25, "text-anchor": "middle" }, small(answer.value));
-      group.append(text, shape("title", {}, `${name} to ${other}: ${number(answer.value)}, between ${number(answer.interval[0])} and ${number(answer.interval[1])}`));
+      const [low, high] = answer.interval;
+      const middle = { x: edge + j * cell + cell / 2, "text-anchor": "middle" };
+      group.append(shape("text", { ...middle, y: 90 + i * 40 + 18 }, small(answer.value)));
+      const off = Math.max(high - answer.value, answer.value - low);
+      if (high !== null) group.append(shape("text", { ...middle, y: 90 + i * 40 + 33, class: "off" }, `± ${small(off)}`));
+      group.append(shape("title", {}, `${name} to ${other}: ${number(answer.value)}, between ${number(low)} and ${number(high)}`));
       picture.append(group);
     });
   });
