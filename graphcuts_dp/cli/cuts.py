@@ -5,10 +5,10 @@ from typing import Any, final
 
 import typer
 
-from graphcuts_dp.cli.console import Report
+from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.cli.reading import WHOM, Reading, Spending, TriedRun
-from graphcuts_dp.cli.release import carry_out, foretold, released
+from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows

@@ -31,7 +31,6 @@ from graphcuts_dp.pairs.group_tables import vertices_of_table
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
-from graphcuts_dp.release.usefulness import made_up_graph
 from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
 
 WHOM = option(
@@ -390,6 +389,8 @@ class Reading:
         Raises:
             ParameterError: they name none; owners of rows; or a number that is no guess of edges.
         """
+        from graphcuts_dp.release.usefulness import made_up_graph  # results are slow to import
+
         named = self.public_sets
         space: Space | None = public if named is None else named
         if space is None:
