@@ -114,8 +114,8 @@ def test_a_release_is_partitioned_for_free(folder, release):
     made = gc.load(folder / "parts.csv")
     assert (status, told["value"], told["interval"]) == (0, made.value, list(made.interval))
     assert told["files"] == ["parts.csv", "parts.csv.arrays.npz", "parts.csv.json"]
-    levels = ("--groups-columns", "levels=part")  # a seeded table has a column of marks
-    status, out, _ = run_line("flows", "mail.csv", "parts.csv", "flows.csv", *RUN, *levels)
+    assert "mark" in (folder / "parts.csv").read_text()  # it was seeded, and is a table of groups
+    status, out, _ = run_line("flows", "mail.csv", "parts.csv", "flows.csv", *RUN)
     assert "Flows between groups: part" in out  # what it weighs can be bought, too
 
 

@@ -310,10 +310,10 @@ def test_sensing_draws_what_was_measured(rounds, drawn):
 def test_values_and_intervals_are_drawn_but_for_infinite_ones(count, drawn):
     given = [(float(i), i - 2.0, i + 2.0, i % 3 == 1) for i in range(count)]
     given[0] = (0.0, -math.inf, math.inf, False)
-    figure = session_answers_figure(given, title="Session a")
+    figure = session_answers_figure(given, title="Session a", unit="edges")
     axes, title = drawn(figure)
     assert points(axes).tolist() == [point[0] for point in given]
-    assert title == "Session a"
+    assert (title, axes.get_ylabel()) == ("Session a", "edges")
     assert len(axes.collections) == (2 if count == 1 else 3)
     assert len(figure.legends) == (count > 1)
     assert np.isfinite(axes.get_ylim()).all()
