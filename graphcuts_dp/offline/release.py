@@ -371,6 +371,7 @@ class IterativeRelease(Displayed):
             other_label="noisy, as measured" if queries else "expected by what was learnt before",
             title=f"{title or 'Measured queries'} ({promise_text(self.guarantee)})",
             across="query, in the order of measuring",
+            unit=f"{self.guarantee.counted} between S and T",
         )
 
     def _level(self, confidence: float | None) -> float:

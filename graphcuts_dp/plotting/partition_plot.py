@@ -18,7 +18,7 @@ _MOST_NAMED = 12  # vertices that have their names on a map
 
 
 def blocks_figure(
-    weights: FloatMatrix, bins: IntVector, *, title: str, whole: bool = True
+    weights: FloatMatrix, bins: IntVector, *, title: str, unit: str, whole: bool = True
 ) -> Figure:
     """Weights between bins of vertices as a heat map, with lines between the parts.
 
@@ -26,6 +26,7 @@ def blocks_figure(
         weights: shape (bins, bins), symmetric.
         bins: how many of them each part has.
         title: what is shown, with the guarantee.
+        unit: of the weights: "edges" or "weight".
         whole: whether the last one is a part; else it is all that are smaller.
     """
     parts = [(str(part), count) for part, count in enumerate(bins.tolist(), 1)]
@@ -41,7 +42,7 @@ def blocks_figure(
             columns=unnamed,
             breaks=(parts, parts),
             title=title,
-            unit="weight",
+            unit=unit,
         )
     )
 

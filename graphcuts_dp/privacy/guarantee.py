@@ -328,6 +328,11 @@ class PrivacyGuarantee(Displayed):
         return self.seed is None
 
     @property
+    def counted(self) -> str:
+        """What cuts add up, as `neighbours` tells: "edges", or "weight"."""
+        return "weight" if "weight" in self.neighbours else "edges"
+
+    @property
     def differs_within(self) -> str | None:
         """What of time holds all that neighbours differ in, as `protects` tells.
 

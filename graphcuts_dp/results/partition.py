@@ -26,7 +26,7 @@ from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.display import Card, Displayed, short
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.estimate.answers import ROUNDING
-from graphcuts_dp.estimate.partition_noise import PartitionNoise
+from graphcuts_dp.estimate.partition_noise import FOR_EACH, PartitionNoise
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 KIND = "partition"  # of `bundle`
 HIDDEN = "Noise hides it: the interval holds nearly all that it could be worth."
-_FOR_TOTAL, _FOR_EACH = 0.1, 0.3  # of a failure probability
+_FOR_TOTAL = 0.1  # of a failure probability
 _MOST_BINS, _MOST_NAMED = 220, 60  # bins of the picture, and parts
 _MOST_SPARSE = 50_000  # vertices
 _MOST_SHOWN = 20  # parts
@@ -147,6 +147,13 @@ class Partition(Displayed):
         """One row a vertex: vertex and part. Of a kind as for `Graph.to_frame`."""
         return made_frame({"vertex": list(self.vertices.labels), "part": self.part_names}, kind)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, by the names of the attributes; without vertices and arrays."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        others = np.ndarray | VertexSet | Arcs | PrivacyGuarantee
+        plain = {name: each for name, each in own.items() if not isinstance(each, others)}
+        return plain | {"options": self.options and asdict(self.options)}
+
     def plot(
         self,
         positions: Mapping[Label, tuple[float, float]] | None = None,
@@ -172,7 +179,8 @@ class Partition(Displayed):
         title = f"{self._words} ({promise_text(self.guarantee)})" if title is None else title
         if positions is None and self.picture is not None and self.bins is not None:
             whole = len(self.bins) == len(self.names)
-            return drawn.blocks_figure(self.picture, self.bins, title=title, whole=whole)
+            unit = self.guarantee.counted
+            return drawn.blocks_figure(self.picture, self.bins, title=title, unit=unit, whole=whole)
         return drawn.map_figure(positions or {}, self.vertices.labels, self.codes, title=title)
 
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
@@ -193,10 +201,11 @@ class Partition(Displayed):
         """
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         arrays = {name: each for name, each in own.items() if isinstance(each, np.ndarray)}
-        others = {"space", "guarantee", *arrays}
-        told = {name: each for name, each in own.items() if name not in others}
-        told["options"] = self.options and asdict(self.options)
-        shown = {"partition": told, "measure": self.measure, **bundle.space_fields(self.space)}
+        shown = {
+            "partition": self.to_dict(),
+            "measure": self.measure,
+            **bundle.space_fields(self.space),
+        }
         table = bundle.table_of_parts(self.guarantee, self.vertices, self.part_names)
         return bundle.save(KIND, path, self.guarantee, shown, arrays, table=table, force=force)
 
@@ -373,7 +382,7 @@ class _Proof:
     @cached_property
     def noise(self) -> PartitionNoise:
         """Of sums of z."""
-        log_failures = -math.log(self.failure * _FOR_EACH)
+        log_failures = -math.log(self.failure * FOR_EACH)
         return PartitionNoise(self.release.noisy.distribution, log_failures)
 
     @cached_property
@@ -420,7 +429,7 @@ class _Proof:
             asked = range(1 if len(self.sizes) == 2 else len(self.sizes))  # any pair leaves two
             each = self.release.answer_all(
                 [CutQuery(self.codes == code) for code in asked],
-                confidence=1 - self.failure * _FOR_EACH,
+                confidence=1 - self.failure * FOR_EACH,
                 simultaneous=True,
             )
             low, high = (math.fsum(one.interval[end] for one in each) for end in (0, 1))

@@ -198,7 +198,7 @@ def test_the_pictures_show_matrix_and_map():
     figure.draw_without_rendering()
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "3"]
     assert len(axes.lines) == 4  # two between the parts, on both axes
-    assert bar.get_ylabel() == "noisy weight"
+    assert bar.get_ylabel() == "noisy number of edges"
     assert axes.get_title(loc="left").startswith("balanced")
     assert found.bins.sum() == len(found.picture) <= 220
     weights = release.expected.adjacency.toarray()
