@@ -8,7 +8,7 @@ import pytest
 import graphcuts_dp
 from graphcuts_dp.cli import main
 
-COMMANDS = [name for name, (place, _) in main.COMMANDS.items() if not place.startswith("cli.")]
+COMMANDS = [name for name, (place, _) in main.COMMANDS.items() if not place.startswith(("cli.", "page."))]
 
 
 @pytest.fixture
