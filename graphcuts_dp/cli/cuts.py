@@ -1,7 +1,7 @@
 """`graphcuts-dp cuts`: private cuts that keep vertices apart, and partitions of a release, free."""
 
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import final
 
 import typer
 
@@ -139,13 +139,7 @@ def _partition(source: str, target: str, asked: str, *, force: bool) -> Report:
 def _report(made: Partition, target: str, private: str | None, *, force: bool) -> Report:
     """Writes a partition, of a private file or of a release."""
     written = made.save(target, force=force)
-    own = ("value", "interval", "optimum", "shortfall", "confidence", "measure", "notes")
-    facts: dict[str, Any] = {
-        "partition": made.kind,
-        "vertices": {str(name): size for name, size in zip(made.names, made.sizes, strict=True)},
-        **{name: getattr(made, name) for name in own},
-        "guarantee": str(made.guarantee),
-    }
+    facts = made.to_dict() | {"sizes": made.sizes, "guarantee": str(made.guarantee)}
     report = released(facts, made.guarantee, written, private)
     return replace(report, parts=[made, {"files": "  ".join(written)}])
 

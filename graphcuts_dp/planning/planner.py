@@ -338,6 +338,7 @@ class Plan(Tabled):
         from graphcuts_dp.plotting.answer_lists import plan_figure  # matplotlib is slow to import
 
         rows = [row for row in self.shown if 0 < row.guaranteed < math.inf]
+        rows = [row for row in rows if row.cuts not in PARTS]
         return plan_figure(
             [f"{row.name} ({row.cuts})" for row in rows],
             np.array([row.guaranteed for row in rows]),

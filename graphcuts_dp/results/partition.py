@@ -147,6 +147,13 @@ class Partition(Displayed):
         """One row a vertex: vertex and part. Of a kind as for `Graph.to_frame`."""
         return made_frame({"vertex": list(self.vertices.labels), "part": self.part_names}, kind)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, by the names of the attributes; without vertices and arrays."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        others = np.ndarray | VertexSet | Arcs | PrivacyGuarantee
+        plain = {name: each for name, each in own.items() if not isinstance(each, others)}
+        return plain | {"options": self.options and asdict(self.options)}
+
     def plot(
         self,
         positions: Mapping[Label, tuple[float, float]] | None = None,
@@ -194,10 +201,11 @@ class Partition(Displayed):
         """
         own = {each.name: getattr(self, each.name) for each in fields(self)}
         arrays = {name: each for name, each in own.items() if isinstance(each, np.ndarray)}
-        others = {"space", "guarantee", *arrays}
-        told = {name: each for name, each in own.items() if name not in others}
-        told["options"] = self.options and asdict(self.options)
-        shown = {"partition": told, "measure": self.measure, **bundle.space_fields(self.space)}
+        shown = {
+            "partition": self.to_dict(),
+            "measure": self.measure,
+            **bundle.space_fields(self.space),
+        }
         table = bundle.table_of_parts(self.guarantee, self.vertices, self.part_names)
         return bundle.save(KIND, path, self.guarantee, shown, arrays, table=table, force=force)
 

@@ -16,7 +16,6 @@ cut); Traag, Waltman, van Eck 2019 (Leiden); Dasgupta 2016 (the cost of a hierar
 
 import itertools
 import math
-import random
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import largest_singular_value
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.options import check, option, read_options
+from graphcuts_dp.resources import repeatable_igraph
 
 Matrix = Any  # FloatMatrix or sp.csr_array, symmetric with a zero diagonal
 # Of the weight between parts and the sum of their squared sizes; numbers or arrays.
@@ -281,8 +281,6 @@ def least_cost(weights: FloatMatrix, total: float, slack: float) -> float:
 
 def clusters(weights: Matrix, wanted: Partitioning) -> FoundParts:
     """Parts with the largest sum of (weight - resolution) over pairs within, by Leiden."""
-    import igraph  # slow to import
-
     low = min(0.0, float(weights.min()))
     resolution = mean_weight(weights) if wanted.resolution is None else wanted.resolution
     # Leiden needs weights of at least 0; the sum is the same with both moved.
@@ -292,16 +290,13 @@ def clusters(weights: Matrix, wanted: Partitioning) -> FoundParts:
             f"clusters takes up to {_MOST_PAIRS:,} pairs with weight; ask for a balanced partition"
         )
     ends = np.stack([upper.row, upper.col], axis=1)
-    network = igraph.Graph(n=weights.shape[0], edges=ends)
     options = {"resolution": resolution - low, "n_iterations": -1}
-    igraph.set_random_number_generator(random.Random(0))  # noqa: S311
-    try:
+    with repeatable_igraph() as igraph:
+        network = igraph.Graph(n=weights.shape[0], edges=ends)
         found = [
             network.community_leiden("CPM", weights=upper.data.tolist(), **options).membership
             for _ in range(_TIMES)
         ]
-    finally:
-        igraph.set_random_number_generator(random)
     own = Partitioning(resolution=resolution)
     made = (FoundParts(np.array(codes, dtype=np.int64)) for codes in found)
     return max(made, key=lambda each: worth("clusters", weights, each, own))

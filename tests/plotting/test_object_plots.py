@@ -272,7 +272,9 @@ def test_what_is_no_list_of_answers_is_drawn_too(made, drawn):
     """A plan's guarantees, best first; distances' map; beliefs; classes of owners."""
     plan = made[0]["Plan"]
     widths = points(drawn(plan.plot())[0], 1, 0).tolist()
-    assert widths == [row.guaranteed for row in plan.rows if np.isfinite(row.guaranteed)]
+    *answers, least_cut, halves = plan.rows
+    assert widths == [row.guaranteed for row in answers if np.isfinite(row.guaranteed)]
+    assert (least_cut.cuts, halves.cuts) == ("between two", "halves")
     assert widths == sorted(widths)
     assert "epsilon = 2" in drawn(made[0]["DistanceAnswers"].plot(unit="km"))[1]
     axes, title = drawn(made[0]["Explanation"].plot())
