@@ -8,8 +8,8 @@ import pytest
 import graphcuts_dp
 from graphcuts_dp.cli import main
 
-OWN = ("cli.", "page.")
-COMMANDS = [name for name, (place, _) in main.COMMANDS.items() if not place.startswith(OWN)]
+_OWN = ("cli.", "page.")  # rooms of the package
+COMMANDS = [name for name, (place, _) in main.COMMANDS.items() if not place.startswith(_OWN)]
 
 
 @pytest.fixture
