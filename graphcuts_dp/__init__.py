@@ -12,7 +12,6 @@ from graphcuts_dp._version import __version__
 if TYPE_CHECKING:
     from graphcuts_dp import (
         cutnorm,
-        cuts,
         datasets,
         distances,
         estimate,
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate as CutNormCertificate
     from graphcuts_dp.cutnorm.cut_norm import cut_norm
     from graphcuts_dp.cuts.least import least_cut
-    from graphcuts_dp.cuts.partition import LeastCut as LeastCut
     from graphcuts_dp.estimate.answers import CutAnswer as CutAnswer
     from graphcuts_dp.estimate.consistency import RoundedFlows as RoundedFlows
     from graphcuts_dp.estimate.noisy_contributions import Contributions as Contributions
@@ -80,7 +78,6 @@ _HOMES = {
     "cutnorm.certificate": ("CutNormCertificate",),
     "cutnorm.cut_norm": ("cut_norm",),
     "cuts.least": ("least_cut",),
-    "cuts.partition": ("LeastCut",),
     "estimate.consistency": ("RoundedFlows",),
     "estimate.noisy_contributions": ("Contributions",),
     "estimate.answers": ("CutAnswer",),
@@ -125,7 +122,6 @@ _HOMES = {
 }
 _SUBMODULES = (
     "cutnorm",
-    "cuts",
     "datasets",
     "distances",
     "estimate",
@@ -175,7 +171,6 @@ __all__ = [
     "cut_errors",
     "cut_norm",
     "cutnorm",
-    "cuts",
     "datasets",
     "distances",
     "estimate",

@@ -1,18 +1,16 @@
 """Options that belong together, described once: name, default, range, unit and help of each.
 
-An object of options is a frozen dataclass whose fields `option` makes. It checks itself when it is
+An object of options is a frozen dataclass whose fields `option` makes. It is `Checked` when it is
 made, and Python, the command line, HTTP, receipts and the tables of the docs are made from what
 `described` tells of it: a new option is one field with its help text. A string may stand for an
 object, in Python as on the command line: "steps=3", or "search:steps=3" where a table of several
 kinds names them.
 
     >>> from dataclasses import dataclass
-    >>> from graphcuts_dp.options import METHOD, check, option
+    >>> from graphcuts_dp.options import METHOD, Checked, option
     >>> @dataclass(frozen=True, kw_only=True)
-    ... class Search:
+    ... class Search(Checked):
     ...     steps: int = option(10, help="Most steps of the search.", least=1, group=METHOD)
-    ...     def __post_init__(self) -> None:
-    ...         check(self)
     >>> Search(steps=0)
     Traceback (most recent call last):
     graphcuts_dp.errors.ParameterError: steps must be a whole number from 1 on, not 0
@@ -269,14 +267,51 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def check_probability(name: str, value: float, *, zero: bool = False) -> None:
+    """Refuse what does not lie between 0 and 1, or is no number.
+
+    Args:
+        name: of the parameter.
+        value: that a user gave.
+        zero: whether 0 will do.
+
+    Raises:
+        ParameterError: it will not do.
+    """
+    if not (is_number(value) and 0 <= value < 1 and (zero or value > 0)):
+        words = "at least 0 and below 1" if zero else "between 0 and 1"
+        raise ParameterError(f"{name} must be {words}, not {value!r:.60}")
+
+
+def check_positive(**numbers: float) -> None:
+    """Refuse what is not above 0, or not finite.
+
+    Args:
+        numbers: by the names of the parameters.
+
+    Raises:
+        ParameterError: one will not do.
+    """
+    for name, number in numbers.items():
+        if not 0 < number < math.inf:
+            raise ParameterError(f"{name} must be positive and finite, not {number!r:.60}")
+
+
 def check(options: Any) -> None:
-    """Check all options of an object: call it in `__post_init__`.
+    """Check all options of an object: `Checked` does, or call it in `__post_init__`.
 
     Raises:
         ParameterError: a value is of another type, out of range, or none of the choices.
     """
     for each in described(options):
         each.check(getattr(options, each.name))
+
+
+class Checked:
+    """An object of options that checks itself when it is made."""
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 def chosen(given: str | T, kinds: Mapping[str, Callable[..., T]], what: str) -> T:

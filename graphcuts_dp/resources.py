@@ -2,6 +2,7 @@
 
 import math
 import os
+import random
 import sys
 import time
 from collections import deque
@@ -88,6 +89,18 @@ def seen(progress: Progress) -> Progress:
             handle.update(shown, raw=True)
 
     return tell
+
+
+@contextmanager
+def repeatable_igraph() -> Iterator[Any]:
+    """igraph, which draws the same random numbers each time within the `with` statement."""
+    import igraph  # slow to import, and seldom needed
+
+    igraph.set_random_number_generator(random.Random(0))  # noqa: S311  # no noise
+    try:
+        yield igraph
+    finally:
+        igraph.set_random_number_generator(random)
 
 
 R = TypeVar("R")

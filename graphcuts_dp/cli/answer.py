@@ -22,7 +22,7 @@ from graphcuts_dp.display import Card
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.answers import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.offline.release import IterativeRelease
-from graphcuts_dp.options import INPUT, OUTPUT, check, option
+from graphcuts_dp.options import INPUT, OUTPUT, Checked, option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.query_lines import read_linear
@@ -37,7 +37,7 @@ _Answering = Release | IterativeRelease
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Intervals:
+class Intervals(Checked):
     """Which intervals stand beside answers; as `Release.answer_all` takes them."""
 
     confidence: float = option(
@@ -53,9 +53,6 @@ class Intervals:
         False, help="Intervals that hold for all cuts of the table at once.", group=OUTPUT
     )
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 def answer(
     *,
@@ -66,6 +63,12 @@ def answer(
     typed: TypedQuery,
     queries: str | None = option(
         None, metavar="FILE", help="A .csv or .jsonl file of many queries.", group=INPUT
+    ),
+    period: str | None = option(
+        None,
+        metavar="LABEL,...",
+        help="Periods of a table of flows, of which the cells are added up; without it, of all.",
+        group=INPUT,
     ),
     intervals: Intervals,
     output: str | None = option(
@@ -88,8 +91,8 @@ def answer(
     Example: graphcuts-dp answer synthetic.graphml --groups staff.csv
     --groups-columns levels=department
 
-    Of a table of `flows`, --from and --to are groups, of which the cells of all periods are added
-    up: graphcuts-dp answer flows.csv --from north --to south,west
+    Of a table of `flows`, --from and --to are groups, of which the cells are added up:
+    graphcuts-dp answer flows.csv --from north --to south,west --period 2026-01,2026-02
 
     A set is a list of labels separated by commas, or @FILE with one label on each line. @@NAME is a
     group of the release, or of the public table --groups. With --groups but without --from and
@@ -113,9 +116,13 @@ def answer(
     if isinstance(release, Flows):
         many = queries is not None or typed.query is not None or typed.complement
         if many or typed.second is None or grouping != GroupFile():
-            raise ParameterError("a table of flows answers --from GROUP --to GROUP, nothing else")
-        sums = _sum_of_cells(release, typed, intervals)
+            raise ParameterError(
+                "a table of flows answers --from GROUP --to GROUP, with or without --period"
+            )
+        sums = _sum_of_cells(release, typed, period, intervals)
         return Report(asdict(sums) | {"guarantee": str(release.guarantee)}, [str(sums)])
+    if period is not None:
+        raise ParameterError("--period is for a table of flows that has periods")
     space = release.space if isinstance(release, Release) else release.universe.space
     names = grouping.names(space)
     if names is None and isinstance(release, Release):
@@ -141,14 +148,20 @@ def answer(
     return Report({"answers": answers} | guarantee, parts)
 
 
-def _sum_of_cells(flows: Flows, typed: TypedQuery, intervals: Intervals) -> FlowAnswer:
-    """What passes between groups of the finest level that has them, in all periods together.
+def _sum_of_cells(
+    flows: Flows, typed: TypedQuery, period: str | None, intervals: Intervals
+) -> FlowAnswer:
+    """What passes between groups of the finest level that has them, in some periods or in all.
 
     Raises:
-        QueryError: no level has these groups.
+        QueryError: no level has these groups, or the finest one that has them not these periods.
     """
-    sides = [next(csv.reader([text or ""]), []) for text in (typed.first, typed.second)]
+    *sides, periods = (
+        next(csv.reader([text or ""]), []) for text in (typed.first, typed.second, period)
+    )
     how: Any = {"confidence": intervals.confidence, "simultaneous": intervals.simultaneous}
+    if period is not None:
+        how["period"] = periods
     for level in reversed(flows.levels):
         known = [{str(label): label for label in labels} for labels in flows.labels(level)]
         if all(set(side) <= set(own) for side, own in zip(sides, known, strict=True)):

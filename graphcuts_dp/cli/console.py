@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -19,10 +19,13 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table as RichTable
 
-from graphcuts_dp.display import Card, Displayed, cell_text, printable
+from graphcuts_dp.display import Card, Displayed, cell_text, printable, short
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.resources import Progress, silent
+
+if TYPE_CHECKING:
+    from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
@@ -78,6 +81,34 @@ class Report:
     parts: Sequence[Mapping[str, object] | Card | Displayed | str]
     notes: Sequence[str] = ()
     most: int | None = None
+
+
+def foretold(
+    guarantee: "PrivacyGuarantee",
+    protect: "Protect",
+    errors: Iterable[tuple[str, float]],
+    notes: Iterable[str | None] = (),
+    warning: str | None = None,
+    picture: dict[str, Any] | None = None,
+) -> Report:
+    """What a dry run says of a use of the budget; forms read its data, and draw made cells."""
+    sentences = protect.explain(epsilon=guarantee.epsilon, delta=guarantee.delta).sentences
+    told = [*filter(None, (warning, *notes))]
+    rows = [*errors]
+    data = {
+        "dry_run": True,
+        "guarantee": str(guarantee),
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+        "protected": sentences["Protected"],
+        "errors": [{"of": of, "at_most": error} for of, error in rows],
+        "notes": told,
+        "picture": picture,
+    }
+    columns = ("what is told", "off by at most (95%)")
+    card = Card(title="To expect", columns=columns, rows=[(of, short(e)) for of, e in rows])
+    done = "A dry run: no graph was read, nothing was spent, and nothing was written."
+    return Report(data, [{"guarantee": data["guarantee"]}, card], [*told, done])
 
 
 def show(report: Report, *, as_json: bool) -> None:

@@ -1,26 +1,23 @@
 """`graphcuts-dp cuts`: private cuts that keep vertices apart, and partitions of a release, free."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import typer
 
-from graphcuts_dp.cli.console import Report
-from graphcuts_dp.cli.inspect import NOT_PRIVATE
+from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.cli.reading import WHOM, Reading, Spending, TriedRun
-from graphcuts_dp.cli.release import carry_out, foretold, released
+from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cuts.least import cut_job
-from graphcuts_dp.cuts.partition import KIND
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.options import INPUT, METHOD, PRIVACY, option
 from graphcuts_dp.pairs.queries import sides_of
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
-from graphcuts_dp.results import partition as partitions
 from graphcuts_dp.results.bundle import check_path, kind_at
+from graphcuts_dp.results.partition import KIND, Partition, partition_of
 from graphcuts_dp.results.release import KIND as RELEASE
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.partitions import KINDS, read_partitioning
@@ -126,40 +123,25 @@ def cuts(
     if run.dry_run:
         return foretold(job.guarantee, protect, job.errors(), job.notes, job.warning)
     made = carry_out(job, private, store=store, seed=run.seed)
-    sizes = {str(name): size for name, size in zip(made.names, made.sizes, strict=True)}
-    facts: dict[str, Any] = {
-        "guarantee": str(made.guarantee),
-        "vertices": sizes,
-        "above_the_least": made.excess,
-        "notes": list(made.notes),
-    }
-    written = made.save(target, force=run.force)
-    report = released(facts, made.guarantee, written, source)
-    return replace(report, parts=[made, {"files": "  ".join(written)}])
+    return _report(made, target, source, force=run.force)
 
 
 def _partition(source: str, target: str, asked: str, *, force: bool) -> Report:
     """The report of a partition of a release, which is written."""
     kind, wanted = read_partitioning(asked)
-    check_path(partitions.KIND, target, force=force)
+    check_path(KIND, target, force=force)
     if kind_at(source) != RELEASE:
         raise FileFormatError(f"{source} is no release; make one with graphcuts-dp release")
-    made = partitions.partition_of(Release.load(source), kind, wanted)
+    made = partition_of(Release.load(source), kind, wanted)
+    return _report(made, target, None, force=force)
+
+
+def _report(made: Partition, target: str, private: str | None, *, force: bool) -> Report:
+    """Writes a partition, of a private file or of a release."""
     written = made.save(target, force=force)
-    facts = {
-        "partition": kind,
-        "value": made.value,
-        "measure": made.measure,
-        "interval": made.interval,
-        "optimum": made.optimum,
-        "confidence": wanted.confidence,
-        "vertices": [len(part) for part in made.parts],
-        "guarantee": str(made.guarantee),
-        "files": list(written),
-    }
-    names = ", ".join(Path(file).name for file in written)
-    note = f"May be published: {names}." if made.guarantee.is_private else NOT_PRIVATE
-    return Report(facts, [made, {"files": "  ".join(written)}], [note])
+    facts = made.to_dict() | {"sizes": made.sizes, "guarantee": str(made.guarantee)}
+    report = released(facts, made.guarantee, written, private)
+    return replace(report, parts=[made, {"files": "  ".join(written)}])
 
 
 def _terminal(text: str, vertices: VertexSet) -> list[Label]:

@@ -22,7 +22,7 @@ from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.ledger.opening import Store, open_ledger
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
-from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, check, option
+from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, Checked, option
 from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.results.bundle import receipt_path
@@ -79,7 +79,7 @@ class MapReading:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DistanceTerms:
+class DistanceTerms(Checked):
     """What is promised of distances; None has the default of a session, or of all vertices."""
 
     epsilon: float | None = option(
@@ -96,9 +96,6 @@ class DistanceTerms:
         None, help="Probability that all intervals hold at once; 0.95 if omitted.", group=OUTPUT
     )
 
-    def __post_init__(self) -> None:
-        check(self)
-
     @property
     def given(self) -> dict[str, Any]:
         """Those that were given, by name."""
@@ -107,14 +104,11 @@ class DistanceTerms:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DistanceMethod:
+class DistanceMethod(Checked):
     """How all distances are measured at once."""
 
     mechanism: str = option("auto", help="How distances are measured.", choices=tuple(MECHANISMS))
     noise: str = option("auto", help="Distribution of the noise.", choices=tuple(NOISES))
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @final
@@ -132,7 +126,7 @@ class Asking:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class Shown(Checked):
     """What is shown of all answers, and written."""
 
     top: int = option(20, help="Best vertices to show; 0 shows all.", least=0, group=OUTPUT)
@@ -143,9 +137,6 @@ class Shown:
         group=OUTPUT,
     )
     plot: str | None = options.PLOT
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 def distances(

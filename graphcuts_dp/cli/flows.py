@@ -7,7 +7,7 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report
+from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.reading import (
     ApproximatePromise,
     GroupReading,
@@ -16,7 +16,7 @@ from graphcuts_dp.cli.reading import (
     TriedRun,
     note,
 )
-from graphcuts_dp.cli.release import carry_out, foretold, released
+from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import check_bounds
 from graphcuts_dp.estimate.strategy import FlowWorkload
@@ -283,8 +283,11 @@ def flows(
         protect=promise.protect,
     )
     if maps.dry_run:
-        whom = whom_of(private, promise.protect)
-        return foretold(job.guarantee, whom, job.errors(), job.notes, job.warning)
+        whom, errors = whom_of(private, promise.protect), list(job.errors())
+        pair = sides if isinstance(sides, tuple) else (sides,)
+        side = max(len(each.labels()) for each in pair)
+        cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
+        return foretold(job.guarantee, whom, errors, job.notes, job.warning, cells)
     made = carry_out(job, private, store=store, seed=maps.seed)
     written = [*made.save(target, force=maps.force), *maps.write(made, places)]
     report = released(_facts(made), made.guarantee, written, source)

@@ -221,36 +221,32 @@ def _distances(receipt: Fields) -> dict[str, str]:
     }
 
 
-def _cut(receipt: Fields) -> dict[str, str]:
-    terminals = receipt["terminals"]
-    return {
-        "What it is": f"a partition of {_sides(receipt)} into {len(terminals)} parts, each with "
-        "vertices that were to be kept apart; not what the cut weighs.",
-        "How it was made": "a least cut of the graph with edges of random weights between its "
-        "vertices and these.",
-        "Noise": "discrete Laplace, on each vertex that is none of these.",
-        "How near": "it weighs more than the least cut by at most "
-        f"{float(receipt['excess']):,.4g} with probability 95 %"
-        + (", added up over all halvings." if len(terminals) > 2 else "."),
-    }
-
-
 def _partition(receipt: Fields) -> dict[str, str]:
-    kind, parts = receipt["partition"], int(receipt["parts"])
-    low, high = (f"{float(end):,.4g}" for end in receipt["interval"])
+    told = receipt["partition"]
+    what = f"a partition of {_sides(receipt)} into {len(told['names'])} parts, {told['kind']}."
+    sure = f"with probability {float(told['confidence']):.0%}"
+    if told["interval"] is None:
+        over = ", added up over all halvings" if len(told["names"]) > 2 else ""
+        return {
+            "What it is": f"{what} Not what the cut weighs.",
+            "How it was made": "a least cut of the graph with edges of random weights between its "
+            "vertices and those that were to be kept apart.",
+            "Noise": "discrete Laplace, on each vertex that is none of these.",
+            "How near": f"it weighs more than the least cut by at most {told['shortfall']:,.4g} "
+            f"{sure}{over}.",
+        }
+    low, high = (f"{float(end):,.4g}" for end in told["interval"])
     return {
-        "What it is": f"a partition of {_sides(receipt)} into {parts} parts, {kind}.",
+        "What it is": what,
         "How it was made": "from a release alone: it costs no privacy beyond that.",
         "How near": f"its value, the {receipt['measure']}, is {low} to {high} in the true graph "
-        f"with probability {float(receipt['options']['confidence']):.0%}, although it was chosen "
-        "after looking.",
+        f"{sure}, although it was chosen after looking.",
     }
 
 
 _HOW: Mapping[str, Callable[[Fields], dict[str, str]]] = {
     "release": _release,
     "flows": _flows,
-    "cut": _cut,
     "partition": _partition,
     "iterative construction": _iterative,
     "answers": _iterative,

@@ -79,6 +79,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Answer cut queries on a private graph one by one, with a durable ledger.",
     ),
     "serve": ("cli.serve.serve", "Serve sessions to analysts over HTTP, with a page for browsers."),
+    "page": (
+        "page.command.page",
+        "Open a page on this machine: from a private file to a published table without a command.",
+    ),
 }
 
 
@@ -121,7 +125,8 @@ app = typer.Typer(
 @functools.cache
 def _loaded(name: str) -> Any:
     place, _, attribute = COMMANDS[name][0].rpartition(".")
-    found = getattr(load(f"graphcuts_dp.{place}" if place.startswith("cli.") else place), attribute)
+    own = place.startswith(("cli.", "page."))
+    found = getattr(load(f"graphcuts_dp.{place}" if own else place), attribute)
     if not isinstance(found, typer.Typer):
         alone = Commands()
         alone.command(name)(found)

@@ -16,7 +16,7 @@ from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, largest_cut, noise_distribution
 from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.learn.bounds import SessionWorkload
-from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, check, option, read_options
+from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, Checked, option, read_options
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import Plan, RowTable, least_epsilon
@@ -51,7 +51,7 @@ def _list_of(kind: Callable[[str], T], what: str) -> Callable[[str], list[T]]:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PlannedGraph:
+class PlannedGraph(Checked):
     """The graph that a plan is for, from public numbers."""
 
     n: list[int] | None = option(
@@ -76,13 +76,10 @@ class PlannedGraph:
         group=INPUT,
     )
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PlannedPromise:
+class PlannedPromise(Checked):
     """What a plan promises, to whom, and whether that is explained."""
 
     epsilon: list[float] | None = option(
@@ -110,13 +107,10 @@ class PlannedPromise:
         group=OUTPUT,
     )
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PlannedFlows:
+class PlannedFlows(Checked):
     """The flows that are planned, too."""
 
     groups: str | None = option(
@@ -143,13 +137,10 @@ class PlannedFlows:
         None, help="With --periods: levels of them, as year,month; see `flows`.", group=INPUT
     )
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Questions:
+class Questions(Checked):
     """What is asked at a terminal, and what of it is known."""
 
     asking: bool = option(
@@ -165,9 +156,6 @@ class Questions:
         group=INPUT,
     )
     who: str | None = option(None, help="With --ask: who asks.", choices=WHO, group=INPUT)
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 def plan(

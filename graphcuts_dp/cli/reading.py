@@ -26,12 +26,11 @@ from graphcuts_dp.graph.rows import (
 )
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
-from graphcuts_dp.options import INPUT, PRIVACY, check, option
+from graphcuts_dp.options import INPUT, PRIVACY, Checked, check, option
 from graphcuts_dp.pairs.group_tables import vertices_of_table
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
-from graphcuts_dp.release.usefulness import made_up_graph
 from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
 
 WHOM = option(
@@ -88,14 +87,11 @@ class ApproximatePromise(Promise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(Checked):
     """How a command runs: whether it can be repeated, and replaces files."""
 
     seed: int | None = options.SEED
     force: bool = options.FORCE
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -393,6 +389,8 @@ class Reading:
         Raises:
             ParameterError: they name none; owners of rows; or a number that is no guess of edges.
         """
+        from graphcuts_dp.release.usefulness import made_up_graph  # results are slow to import
+
         named = self.public_sets
         space: Space | None = public if named is None else named
         if space is None:

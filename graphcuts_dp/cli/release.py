@@ -1,6 +1,6 @@
 """`graphcuts-dp release` and `release-iteratively`: a private graph in, a synthetic graph out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, final
@@ -8,7 +8,7 @@ from typing import Any, TypeVar, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, progress_bar, say
+from graphcuts_dp.cli.console import Report, foretold, progress_bar, say
 from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_query_file
 from graphcuts_dp.cli.reading import (
@@ -20,7 +20,6 @@ from graphcuts_dp.cli.reading import (
     Run,
     Spending,
 )
-from graphcuts_dp.display import Card, short
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.files import check_writable_set
@@ -30,13 +29,13 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively
 from graphcuts_dp.offline.release import GRAPH, IterativeRelease, NetChoice
-from graphcuts_dp.options import INPUT, METHOD, OUTPUT, check, option
+from graphcuts_dp.options import INPUT, METHOD, OUTPUT, Checked, option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, space_of
 from graphcuts_dp.pairs.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.releases import (
@@ -46,17 +45,18 @@ from graphcuts_dp.release.releases import (
     may_be_sparse,
 )
 from graphcuts_dp.release.shares import RESPONSES, SPARSE, Response
-from graphcuts_dp.release.usefulness import usefulness_of
+from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.synth.methods import FITTINGS, Fitting
 
+BLOCKS = 12  # on each side of the picture of a made graph
 R = TypeVar("R")
 TARGET = typer.Argument(metavar="OUT", help="File for what is released.")
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ReleaseMethod:
+class ReleaseMethod(Checked):
     """How a graph is released; as `graph_job` takes it."""
 
     mechanism: Response = option(
@@ -69,13 +69,10 @@ class ReleaseMethod:
         choices=tuple(NOISES),
     )
 
-    def __post_init__(self) -> None:
-        check(self)
-
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Trial:
+class Trial(Checked):
     """What is forecast of a release, and whether that stops it."""
 
     dry_run: float | None = option(
@@ -87,9 +84,6 @@ class Trial:
     force_hopeless: bool = option(
         False, help="Release even where the noise hides every graph of this size."
     )
-
-    def __post_init__(self) -> None:
-        check(self)
 
 
 def release(
@@ -144,7 +138,7 @@ def release(
         step = Cost.of_pure(protect.per_step(promise.epsilon))
         whole = protect.promise(job.guarantee, protect.cost(step, epsilon=promise.epsilon))
         errors = [(one.what, one.error) for one in found.questions]
-        told = foretold(whole, protect, errors, [lost], job.warning)
+        told = foretold(whole, protect, errors, [lost], job.warning, _blocks(found))
         return replace(
             told, data=found.to_dict() | told.data | {"communities": lost}, parts=[found]
         )
@@ -192,43 +186,30 @@ def carry_out(job: Job[R], private: Any, *, store: Store | None, seed: int | Non
         return execute(job, private, store=store, seed=seed, progress=progress)
 
 
-def foretold(
-    guarantee: PrivacyGuarantee,
-    protect: Protect,
-    errors: Iterable[tuple[str, float]],
-    notes: Iterable[str | None] = (),
-    warning: str | None = None,
-) -> Report:
-    """What a dry run says of a use of the budget; forms read its data."""
-    sentences = protect.explain(epsilon=guarantee.epsilon, delta=guarantee.delta).sentences
-    told = [*filter(None, (warning, *notes))]
-    rows = [*errors]
-    data = {
-        "dry_run": True,
-        "guarantee": str(guarantee),
-        "epsilon": guarantee.epsilon,
-        "delta": guarantee.delta,
-        "protected": sentences["Protected"],
-        "errors": [{"of": of, "at_most": error} for of, error in rows],
-        "notes": told,
-    }
-    columns = ("what is told", "off by at most (95%)")
-    card = Card(title="To expect", columns=columns, rows=[(of, short(e)) for of, e in rows])
-    done = "A dry run: no graph was read, nothing was spent, and nothing was written."
-    return Report(data, [{"guarantee": data["guarantee"]}, card], [*told, done])
+def _blocks(found: Usefulness) -> dict[str, Any] | None:
+    """A made matrix in blocks: errors of independent entries grow by the root of their number."""
+    halves = [one for one in found.questions if one.what.startswith("two halves")]
+    if not halves:
+        return None
+    across = BLOCKS // 2
+    size, error = halves[0].size / across**2, halves[0].error / across
+    return {"what": "graph, as a matrix of blocks", "side": BLOCKS, "cell": size, "error": error}
 
 
 def released(
     facts: dict[str, Any],
     guarantee: PrivacyGuarantee,
     written: Sequence[str],
-    source: str,
+    source: str | None,
     *parts: Any,
 ) -> Report:
-    """What was made of the private file `source`, where it was written, what may be published."""
-    names = ", ".join(Path(file).name for file in written)
+    """What was made of the private file `source`, where it was written, what may be published.
+
+    Of something public `source` is None.
+    """
+    text = f"May be published: {', '.join(Path(file).name for file in written)}."
     kept = "the rows" if source == STDIN else source
-    text = f"May be published: {names}. Keep to yourself: {kept}, its store, errors against it."
+    text += "" if source is None else f" Keep to yourself: {kept}, its store, errors against it."
     return Report(
         {**facts, "files": list(written)},
         [{**facts, "files": "  ".join(written)}, *parts],

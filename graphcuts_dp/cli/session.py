@@ -13,7 +13,7 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, out, progress_bar, say, show_facts, write_out
+from graphcuts_dp.cli.console import Report, foretold, out, progress_bar, say, show_facts, write_out
 from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.queries import TypedQuery, read_sets
 from graphcuts_dp.cli.reading import (
@@ -24,7 +24,6 @@ from graphcuts_dp.cli.reading import (
     Reading,
     store_named,
 )
-from graphcuts_dp.cli.release import foretold
 from graphcuts_dp.display import Card, printable
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph

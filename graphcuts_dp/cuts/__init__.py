@@ -1,10 +1,1 @@
 """Private cuts of the least weight: which vertices hang together, and where a graph breaks."""
-
-from graphcuts_dp._lazy import exports
-
-__getattr__, __dir__, __all__ = exports(
-    __name__,
-    {
-        "partition": ("LeastCut",),
-    },
-)

@@ -12,11 +12,10 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
+import scipy.sparse as sp
 
 from graphcuts_dp.arrays import IntVector
-from graphcuts_dp.cuts.network import MOST_TOTAL, Network, least_side
-from graphcuts_dp.cuts.partition import KIND, LeastCut
+from graphcuts_dp.cuts.network import MOST_TOTAL, least_side
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
@@ -26,13 +25,15 @@ from graphcuts_dp.learn.bounds import least_cut_excess
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace, wide_context
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.measuring import promise
 from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.results.partition import Partition
 
 Terminal = Label | Iterable[Label]
+KIND = "cut"  # of a use
 _FAILURE = 0.05
 _FINEST, _COARSEST = 12, 3  # binary digits of a weight below what is hidden
 _DIGITS = 60  # of rates and losses, of which these binary ones are kept:
@@ -48,7 +49,7 @@ def least_cut(
     store: PathLike | Store | None = None,
     seed: int | None = None,
     progress: Progress = silent,
-) -> LeastCut:
+) -> Partition:
     """Find privately a cut of little weight that keeps vertices apart.
 
     Between two terminals it is the problem of the least s-t cut; of several, that of the least
@@ -70,7 +71,8 @@ def least_cut(
         progress: called with the fraction done and a message.
 
     Returns:
-        A `LeastCut`: the parts alone, not what they weigh.
+        A `Partition` with a part for each terminal, named by it: the parts alone, not what they
+        weigh.
 
     Raises:
         ParameterError: an option out of range; fewer than two terminals, or three in a directed
@@ -105,7 +107,7 @@ def least_cut(
 
     Accuracy: let P* be a least cut of w. P costs at most D(P) - D(P*) more, which is at most the
     sum of max(0, D) over free vertices outside P* and of max(0, -D) over those in it: on average
-    (n - 2)/(2 sinh L) steps, which is below n c/epsilon; `LeastCut.excess` holds with 95 %. On
+    (n - 2)/(2 sinh L) steps, which is below n c/epsilon; `Partition.shortfall` holds with 95 %. On
     graphs with a clear cut it is far less (docs/measured). Rounding adds a step for each pair
     across at most. No private cut is off by less than order n/epsilon on every graph (source).
 
@@ -129,7 +131,7 @@ def cut_job(
     *terminals: Terminal,
     epsilon: float = 1.0,
     protect: str | Protect = "edges",
-) -> Job[LeastCut]:
+) -> Job[Partition]:
     """What `least_cut` does with these options, told beforehand. Reads the schema alone.
 
     Raises:
@@ -153,9 +155,23 @@ def cut_job(
     spent = loss_of_cuts(rate, grid.sensitivity, halvings)
     cost = whom.cost(Cost.of_pure(spent), epsilon=epsilon)
     excess = halvings * least_cut_excess(graph.n, rate, unit=grid.unit, beta=_FAILURE / halvings)
-    labels = graph.labels
-    named = tuple(tuple(labels[row] for row in rows.tolist()) for rows in ends)
-    space = graph.space
+    told = f"With probability 95 % the cut weighs at most {excess:,.4g} more than the least one"
+    told += ", added up over all halvings" if halvings > 1 else ""
+    told += "; on graphs that have a clear cut far less."
+    space, labels = graph.space, graph.labels
+    named = [[labels[row] for row in rows.tolist()] for rows in ends]
+
+    def finish(codes: IntVector, promised: PrivacyGuarantee, *_: object) -> Partition:
+        return Partition(
+            kind="least-cut",
+            space=space,
+            names=tuple(terminal[0] for terminal in named),
+            codes=codes,
+            guarantee=promised,
+            shortfall=excess,
+            confidence=1 - _FAILURE,
+            notes=_ends_alone(named, np.bincount(codes, minlength=len(named))),
+        )
 
     return Job(
         kind=KIND,
@@ -167,15 +183,19 @@ def cut_job(
         measure=lambda private, source, progress: measure_cut(
             private, ends, rate=rate, grid=grid, source=source, progress=progress
         ),
-        finish=lambda codes, promised, *_: LeastCut(
-            space=space,
-            terminals=named,
-            codes=codes.astype(np.int32),
-            guarantee=promised,
-            excess=excess,
-        ),
-        told=lambda: [_forecast(excess, several=halvings > 1)],
+        finish=finish,
+        told=lambda: [told],
         errors=lambda: [("what the cut weighs above the least one", excess)],
+    )
+
+
+def _ends_alone(terminals: Sequence[Sequence[Label]], sizes: IntVector) -> tuple[str, ...]:
+    """What follows from the partition alone, a sentence for each part that is only its end."""
+    return tuple(
+        f"Only {', '.join(map(str, ends[:3]))}{', ...' if ends[3:] else ''} was cut off: its own "
+        "edges seem to weigh less than any other cut, so nothing tells where else the graph breaks."
+        for ends, size in zip(terminals, sizes, strict=True)
+        if size == len(ends) and size < sizes.sum()
     )
 
 
@@ -184,8 +204,6 @@ def rate_of_cuts(epsilon: Fraction, change: int, halvings: int = 1) -> Fraction:
 
     What `loss_of_cuts` says, solved for the rate, and rounded to a lower one.
     """
-    if halvings == 1:
-        return epsilon / (2 * change)
     with localcontext(wide_context(_DIGITS)):
         share = Decimal(epsilon.numerator) / epsilon.denominator / halvings
         least = int(((share.exp() + 1) / 2).ln() * 2**_RATE_BITS) - 1
@@ -218,20 +236,10 @@ def loss_of_cuts(rate: Fraction, change: int, halvings: int = 1) -> Fraction:
     if it falls, ln(2e^(Lc)-1) in each halving until then. The larger of both is lost at most.
     """
     moved = rate * change
-    if halvings == 1:
-        return 2 * moved
     with localcontext(wide_context(_DIGITS)):
         once = (2 * (Decimal(moved.numerator) / moved.denominator).exp() - 1).ln()
         most = int(once * 2**_LOSS_BITS) + 1
     return max(2 * moved, halvings * Fraction(most, 2**_LOSS_BITS))
-
-
-def _forecast(excess: float, *, several: bool) -> str:
-    over = ", added up over all halvings" if several else ""
-    return (
-        f"With probability 95 % the cut weighs at most {excess:,.4g} more than the least one"
-        f"{over}; on graphs that have a clear cut far less."
-    )
 
 
 def rows_of_terminals(vertices: VertexSet, terminals: Sequence[Terminal]) -> list[IntVector]:
@@ -241,17 +249,15 @@ def rows_of_terminals(vertices: VertexSet, terminals: Sequence[Terminal]) -> lis
         ParameterError: fewer than two terminals, or an empty one.
         QueryError: a label that is no vertex, or is in two terminals.
     """
-    if len(terminals) < 2:
-        raise ParameterError("name two or more vertices to keep apart, for example 'ann', 'bob'")
-    found = []
-    for terminal in terminals:
-        named: Iterable[Label] = (
-            [terminal] if isinstance(terminal, str | int | np.integer) else tuple(terminal)
+    found = [
+        np.flatnonzero(vertices.mask([each] if isinstance(each, str | int) else list(each)))
+        for each in terminals
+    ]
+    if len(found) < 2 or not all(map(len, found)):
+        raise ParameterError(
+            "name two or more vertices to keep apart, for example 'ann', 'bob'; each may be a list "
+            "of vertices that is not empty"
         )
-        rows = np.flatnonzero(vertices.mask(list(named)))
-        if not len(rows):
-            raise ParameterError("a terminal is a vertex, or a list of vertices that is not empty")
-        found.append(rows)
     together = np.concatenate(found)
     if len(np.unique(together)) < len(together):
         raise QueryError("a vertex is in two terminals: no cut keeps it from itself")
@@ -300,12 +306,10 @@ def measure_cut(
     n = graph.shape[0]
     steps = grid.edge_steps(graph)
     weights = np.ones(len(graph.rows), np.int64) if steps is None else steps
-    network = Network(
-        graph.rows,
-        graph.columns,
-        np.minimum(weights, MOST_TOTAL // n),
-        isinstance(graph, DirectedGraph),
+    arcs = sp.csr_array(
+        (np.minimum(weights, MOST_TOTAL // n), (graph.rows, graph.columns)), shape=(n, n)
     )
+    arcs = arcs if isinstance(graph, DirectedGraph) else sp.csr_array(arcs + arcs.T)
     halvings = math.ceil(math.log2(len(ends)))
     # Parts and terminals go by the leading binary digits of the terminals' numbers.
     part = np.zeros(n, dtype=np.int64)
@@ -314,11 +318,12 @@ def measure_cut(
         pull = sample_discrete_laplace(rate, n, source)
         # A part all of whose terminals are in the first half stays whole.
         second = [number >> (bit + 1) for number in range(len(ends)) if number >> bit & 1]
-        halved = np.isin(part, second)
-        side: npt.NDArray[np.int8] = np.where(halved, 0, 1).astype(np.int8)
+        side = np.where(np.isin(part, second), 0, 1).astype(np.int8)
         for number, rows in enumerate(ends):
             side[rows] = -1 if number >> bit & 1 else 1
-        inside = network.where(part[network.tails] == part[network.heads])
-        part = 2 * part + ~least_side(inside, pull, side)
+        inside = arcs.tocoo()
+        inside.data[part[inside.row] != part[inside.col]] = 0
+        inside.eliminate_zeros()
+        part = 2 * part + ~least_side(sp.csr_array(inside), pull, side)
     progress(1.0, "done")
     return part

@@ -25,14 +25,10 @@ from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.options import check_probability
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import (
-    PrivacyGuarantee,
-    Protect,
-    check_probability,
-    exact_epsilon,
-)
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
 from graphcuts_dp.privacy.level_noise import DistributionPair
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results import bundle

@@ -156,7 +156,6 @@ _MAPS = {
     "early degrees": Degrees,
     "weights": Classes,
     "groups": CellSums,
-    "groups again": CellSums,
     "found groups": CellSums,
     "flows": CellSums,
 }
@@ -177,8 +176,8 @@ class Measurement(Generic[K]):
 
     Attributes:
         name: as the parts of a guarantee name it: "total", "degrees" ("early degrees" were bought
-            to choose how to spend the rest), "weights", "groups", "groups again" for a second look
-            at the same cells, "found groups" for groups that were made of noisy data, "flows".
+            to choose how to spend the rest, and were not refined), "weights", "groups", "found
+            groups" for groups that were made of noisy data, "flows".
         map: what is summed.
         steps: released integers, an array for each part of the map: rows and columns, or places of
             a table.

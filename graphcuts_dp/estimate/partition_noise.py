@@ -15,6 +15,8 @@ from typing import final
 
 from graphcuts_dp.privacy.distributions import NoiseDistribution, NoiseSum, NoiseTerm
 
+FOR_EACH = 0.3  # of a failure probability: for single cuts, for cuts in two, for partitions
+
 
 def log_partitions(sizes: Sequence[int]) -> float:
     """Ln of 1 over the share of each partition whose parts have these sizes, among all partitions.

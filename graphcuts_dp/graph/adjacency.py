@@ -308,6 +308,21 @@ class _Kind(EdgeStore):
 class _OneSet(_Kind):
     """Edges among the vertices of one public set."""
 
+    def __init__(
+        self,
+        rows: npt.ArrayLike,
+        columns: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+        *,
+        vertices: Vertices,
+        weight_cap: float | None = None,
+        hide_change: float | None = None,
+        note: str = "",
+    ) -> None:
+        parts, found = checked_parts(rows, columns, weights), _vertex_set(vertices)
+        space = Arcs(found) if self._directed else found
+        self._set_up(space, parts, weight_cap, hide_change, note)
+
     @property
     def vertices(self) -> VertexSet:
         """The public vertex set."""
@@ -345,20 +360,6 @@ class Graph(_OneSet):
     """
 
     space: VertexSet
-
-    def __init__(
-        self,
-        rows: npt.ArrayLike,
-        columns: npt.ArrayLike,
-        weights: npt.ArrayLike | None = None,
-        *,
-        vertices: Vertices,
-        weight_cap: float | None = None,
-        hide_change: float | None = None,
-        note: str = "",
-    ) -> None:
-        parts = checked_parts(rows, columns, weights)
-        self._set_up(_vertex_set(vertices), parts, weight_cap, hide_change, note)
 
     @cached_property
     def adjacency(self) -> sp.csr_array:
@@ -452,20 +453,6 @@ class DirectedGraph(_OneSet, _TwoSided):
 
     space: Arcs
     _directed = True
-
-    def __init__(
-        self,
-        rows: npt.ArrayLike,
-        columns: npt.ArrayLike,
-        weights: npt.ArrayLike | None = None,
-        *,
-        vertices: Vertices,
-        weight_cap: float | None = None,
-        hide_change: float | None = None,
-        note: str = "",
-    ) -> None:
-        parts = checked_parts(rows, columns, weights)
-        self._set_up(Arcs(_vertex_set(vertices)), parts, weight_cap, hide_change, note)
 
     @property
     def adjacency(self) -> sp.csr_array:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError
+from graphcuts_dp.options import check_positive
 from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
@@ -273,5 +274,4 @@ def checked_tuning(universe: Universe, alpha: float) -> None:
     """
     if not universe.size:
         raise ParameterError("a universe without vertex pairs has nothing to learn")
-    if not 0 < alpha < np.inf:
-        raise ParameterError(f"alpha must be a finite number > 0, not {alpha}")
+    check_positive(alpha=alpha)

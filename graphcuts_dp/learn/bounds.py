@@ -31,7 +31,15 @@ import scipy
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
-from graphcuts_dp.options import OUTPUT, check, is_number, option
+from graphcuts_dp.options import (
+    OUTPUT,
+    Checked,
+    check,
+    check_positive,
+    check_probability,
+    is_number,
+    option,
+)
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import discrete_gaussian_scale, sparse_vector_scales, zcdp_rho
 from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise, response_radius
@@ -374,8 +382,7 @@ def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **promise: flo
 
     Source: JT12, Algorithm 1 and Theorem 2.
     """
-    if not gamma > 0:
-        raise ParameterError(f"gamma must be positive, not {gamma}")
+    check_positive(gamma=gamma)
     known = PAPERS["jt12"]
     return _compared(replace(known, noise=known.noise * gamma), update_bound, **promise)
 
@@ -465,13 +472,11 @@ def checked_promise(queries: float, epsilon: float, delta: float, beta: float) -
     Raises:
         ParameterError: a number out of range.
     """
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ParameterError(f"epsilon must be positive and finite, not {epsilon}")
+    check_positive(epsilon=epsilon)
     if not queries >= 1:
         raise ParameterError(f"queries must be at least 1, not {queries}")
-    for name, number in (("delta", delta), ("beta", beta)):
-        if not 0 < number < 1:
-            raise ParameterError(f"{name} must be between 0 and 1, not {number}")
+    check_probability("delta", delta)
+    check_probability("beta", beta)
 
 
 def whole(updates: float) -> int:
@@ -519,7 +524,7 @@ def _alpha_for(update_bound: UpdateBound, updates: float) -> float:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SessionWorkload:
+class SessionWorkload(Checked):
     """What will be asked of a session: how much, and which queries. The less, the less noise.
 
     A plan takes it, too: whatever is announced of them, it is about cuts between disjoint sets, or
@@ -576,9 +581,6 @@ class SessionWorkload:
     expected_edges: float | None = option(
         None, help="A public guess of the number of edges, used only to choose the method.", above=0
     )
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def expected(self, n: Size) -> float:
         """The number of edges to expect, or of the largest weights that can change."""

@@ -35,6 +35,7 @@ import scipy
 
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.options import check_positive
 from graphcuts_dp.resources import one_blas_thread
 
 _NEWTON_STEPS = 60  # quadratic convergence; reached only by the last bit's rounding
@@ -194,23 +195,6 @@ class _ClippedRows:
 
 @final
 @dataclass(frozen=True)
-class Ball:
-    """All x with ||x|| <= radius in the potential's norm.
-
-    Attributes:
-        radius: > 0, and public: the private data's own norm (JT12, Alg. 2, step 1) must not be
-            used.
-    """
-
-    radius: float
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.radius) and self.radius > 0):
-            raise ParameterError("the radius of a ball must be positive and finite")
-
-
-@final
-@dataclass(frozen=True)
 class Box:
     """All x with low <= x <= high entrywise: [0, 1] for simple graphs.
 
@@ -227,7 +211,7 @@ class Box:
             raise ParameterError("a box needs finite bounds with low < high")
 
 
-Domain = Ball | Box | None
+Domain = Box | None
 Change = Callable[[FloatArray], FloatArray]  # of magnitudes
 
 
@@ -342,8 +326,7 @@ class _PowerNorm(Potential):
         """See `Potential`."""
         if isinstance(domain, Box):
             return self._in_box(theta, domain)
-        x = self.with_magnitudes(theta, lambda found: primal_magnitudes(found, self.p))
-        return x if domain is None else _scaled_into(x, self.norm(x), domain)
+        return self.with_magnitudes(theta, lambda found: primal_magnitudes(found, self.p))
 
     def _in_box(self, theta: FloatArray, box: Box) -> FloatArray:
         return box_minimiser(theta, self.p, box.low, box.high)
@@ -429,7 +412,7 @@ class SchattenNorm(_PowerNorm):
         return changed
 
     def _in_box(self, theta: FloatArray, box: Box) -> FloatArray:  # noqa: ARG002
-        raise ParameterError("the Schatten norm has no projection on a box; use a Ball or None")
+        raise ParameterError("the Schatten norm has no projection on a box; use None")
 
 
 @final
@@ -451,8 +434,7 @@ class Entropy(Potential):
     total: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.total) and self.total > 0):
-            raise ParameterError("the total of the entropy's hypotheses must be positive")
+        check_positive(total=self.total)
 
     def value(self, x: FloatArray) -> float:
         """M sum x ln x, with 0 ln 0 = 0."""
@@ -475,39 +457,10 @@ class Entropy(Potential):
         """See `Potential.minimise`.
 
         Raises:
-            ParameterError: a ball (the total is fixed already), or a box that does not start at 0
-                or cannot hold the total.
+            ParameterError: a box: the total is fixed already.
         """
+        if domain is not None:
+            raise ParameterError("the entropy takes no domain: its total is fixed already")
         weights = np.exp((theta - theta.max()) / self.total)
-        if domain is None:
-            share: FloatArray = weights * (self.total / weights.sum())
-            return share
-        if isinstance(domain, Ball) or domain.low != 0 or domain.high * theta.size < self.total:
-            raise ParameterError(
-                "the entropy takes no domain, or a Box from 0 to a cap with room for the total"
-            )
-        return _capped(weights, self.total, domain.high)
-
-
-def _capped(weights: FloatArray, total: float, cap: float) -> FloatArray:
-    """min(cap, c * weights) with the c that gives the total."""
-    ordered = np.sort(weights, axis=None)[::-1]
-    # With the k largest capped, c_k spreads the rest; the first k that caps nobody else is it.
-    tails = np.cumsum(ordered[::-1])[::-1]
-    scales = (total - cap * np.arange(len(ordered))) / np.maximum(tails, np.finfo(float).tiny)
-    fits = scales * ordered <= cap
-    k = int(np.argmax(fits))
-    if not fits[k]:  # only rounding: every entry is at the cap
-        return np.full_like(weights, total / weights.size)
-    capped: FloatArray = np.minimum(weights * scales[k], cap)
-    return capped
-
-
-def _scaled_into(x: FloatArray, norm: float, ball: Ball) -> FloatArray:
-    """The Bregman projection on the ball of the same norm is x * radius/||x||.
-
-    Proof: let z be that point and x outside. grad Psi is homogeneous, so grad Psi(x) = a grad
-    Psi(z) with a > 1, and <grad Psi(z) - grad Psi(x), y - z> = (a-1) <grad Psi(z), z - y> >= 0 for
-    every y of the ball, because <grad Psi(z), z> = ||grad Psi(z)||_* ||z||.
-    """
-    return x if norm <= ball.radius else x * (ball.radius / norm)
+        share: FloatArray = weights * (self.total / weights.sum())
+        return share

@@ -24,8 +24,8 @@ Deviations from JT12, Algorithm 2 (alpha is its T/2):
   follow from it, and can be exceeded; it proves B = 18.3 zeta^2 Psi/T^2, where the larger step
   proves the printed 8 zeta^2 Psi/T^2. `rule="as printed"` keeps it, with the bound that it has.
 - Equation (1) has the sign of the gradient term reversed; Algorithm 2 has it right.
-- C = {||x|| <= ||x*||} would tell the private norm. Here C is everything, a public box, or a ball
-  of public radius; the proof asks only that x* be in it.
+- C = {||x|| <= ||x*||} would tell the private norm. Here C is everything, or a public box; the
+  proof asks only that x* be in it.
 
 Source: GRU12 section 5, Alg. 2 and Theorem 5.1 (the same rule is the perceptron, DR14 Alg. 10,
 where alpha is for normalised databases; here and in GRU12 it counts edges); GRU12 appendix A.2,
@@ -45,6 +45,7 @@ from graphcuts_dp.learn.bounds import entropy_drop, squared_drop
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.norms import mirror_drop, printed_step_size, step_size
 from graphcuts_dp.learn.potentials import Domain, Potential
+from graphcuts_dp.options import check_positive
 from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Universe
 
@@ -124,8 +125,8 @@ class FriezeKannanRule(_SteppingRule[A]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.largest_norm_squared is not None and not 0 < self.largest_norm_squared < np.inf:
-            raise ParameterError("largest_norm_squared must be a finite number > 0")
+        if self.largest_norm_squared is not None:
+            check_positive(largest_norm_squared=self.largest_norm_squared)
 
     @property
     def _norm_limit(self) -> float:
@@ -271,8 +272,7 @@ class MirrorDescentRule(_SteppingRule[Any]):
     def __post_init__(self) -> None:
         _check_universe(self.start.universe, self.psi)
         super().__post_init__()
-        if not 0 < self.zeta < np.inf:
-            raise ParameterError(f"zeta must be a finite number > 0, not {self.zeta}")
+        check_positive(zeta=self.zeta)
         if not 0 <= self.shift < np.inf:
             raise ParameterError("shift must be a finite number >= 0")
         self._left(self.alpha)
@@ -324,21 +324,19 @@ class MirrorDescentRule(_SteppingRule[Any]):
         return mirror_drop(self._left(alpha), self.zeta, self.psi.order, self.rule)
 
 
-def minimal_start(universe: Universe, psi: Potential, domain: Domain = None) -> DenseHypothesis:
-    """The minimiser of Psi over C (steps 3 and 4 of Algorithm 2): 0, or uniform for `Entropy`.
+def minimal_start(universe: Universe, psi: Potential) -> DenseHypothesis:
+    """The minimiser of Psi (steps 3 and 4 of Algorithm 2): 0, or uniform for `Entropy`.
 
     Args:
         universe: the public vertex pairs (users and items, for a matrix of ratings).
         psi: the potential.
-        domain: C; None for all x.
 
     Raises:
-        ParameterError: a domain that the potential does not have, or a potential of matrices on a
-            plain universe.
+        ParameterError: a potential of matrices on a plain universe.
     """
     _check_universe(universe, psi)
     nothing = np.zeros_like(coordinates(universe, np.zeros(universe.shape)))
-    return _hypothesis(universe, psi.minimise(nothing, domain))
+    return _hypothesis(universe, psi.minimise(nothing))
 
 
 def _check_universe(universe: Universe, psi: Potential) -> None:

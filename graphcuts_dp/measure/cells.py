@@ -15,7 +15,7 @@ from graphcuts_dp.estimate.measurement import STEPS, CellSums, Measurement, Reac
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import BoundedEdges, Grid, doubled_sums, ends_of, vertices_of
 from graphcuts_dp.graph.rows import PairCounts, PrivateData, Rows
-from graphcuts_dp.measure.statistics import draw
+from graphcuts_dp.measure.statistics import Refinable, draw
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
@@ -53,7 +53,28 @@ def measure_groups(
     s. Independent noise with P(k) proportional to e^(-rate |k|), rate = epsilon/s, on integers of
     that sensitivity is epsilon-DP; see `measure_cells`.
     """
-    grid = grid_of_cells(graph, epsilon=float(epsilon), whole=whole)
+    first = refinable_groups(
+        graph, sides, epsilon=epsilon, most=epsilon, whole=whole, name=name, source=source
+    )
+    return first.measurement
+
+
+def refinable_groups(
+    graph: AnyGraph,
+    sides: "Sides",
+    *,
+    epsilon: Fraction,
+    most: Fraction,
+    whole: bool,
+    name: str,
+    source: EntropySource,
+) -> Refinable[CellSums]:
+    """As `measure_groups`, with its guarantee; a finer copy can be bought.
+
+    Args:
+        most: largest epsilon of a copy, which the steps of weights suit.
+    """
+    grid = grid_of_cells(graph, epsilon=float(most), whole=whole)
     rows, columns = (side.codes() for side in sides)
     tree = cell_tree(graph, sides)
     kind = CellSums(
@@ -67,7 +88,9 @@ def measure_groups(
     )
     counts = [np.minimum(sums_of_cells(graph, sides, tree, grid)[-1], _LARGEST_SUM)]
     changes = changes_on(grid, tree, EDGE)[-1:]
-    return draw(name, kind, counts, changes, unit=grid.unit, epsilon=epsilon, source=source)
+    return Refinable.draw(
+        name, kind, counts, changes, unit=grid.unit, epsilon=epsilon, source=source
+    )
 
 
 def bounded_cells(

@@ -21,9 +21,10 @@ little noise.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Generic, Self, final
 
 import numpy as np
 
@@ -46,6 +47,7 @@ from graphcuts_dp.privacy.level_noise import Change, LevelNoise
 from graphcuts_dp.privacy.noise import (
     Choice,
     EntropySource,
+    RefinableLaplace,
     exponential_choice,
     sample_discrete_laplace,
 )
@@ -95,11 +97,78 @@ def draw(
         rate = epsilon / sum(change for change, _ in changes)
         noise = LevelNoise("laplace", (rate,) * len(counts))
     noisy = tuple(each + noise.draw(i, len(each), source) for i, each in enumerate(counts))
+    return _published(name, kind, noisy, changes, unit=unit, noise=noise)
+
+
+def _published(
+    name: str,
+    kind: K,
+    noisy: tuple[IntVector, ...],
+    changes: Sequence[Change],
+    *,
+    unit: float,
+    noise: LevelNoise,
+) -> Measurement[K]:
+    """The measurement of whole numbers that have their noise."""
     for each in noisy:
         each.flags.writeable = False
     return Measurement(
         name=name, map=kind, steps=noisy, unit=unit, noise=noise, changes=tuple(changes)
     )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Refinable(Generic[K]):
+    """A measurement of which a finer copy can be bought: what was paid for it is not lost.
+
+    Attributes:
+        measurement: may be published.
+    """
+
+    measurement: Measurement[K]
+    _noise: tuple[RefinableLaplace, ...] = field(repr=False)  # private: it tells the true counts
+
+    @classmethod
+    def draw(
+        cls,
+        name: str,
+        kind: K,
+        counts: Sequence[IntVector],
+        changes: Sequence[Change],
+        *,
+        unit: float,
+        epsilon: Fraction,
+        source: EntropySource,
+    ) -> Self:
+        """As the function `draw`, whose noise it has with the same seed, and whose guarantee."""
+        rate = epsilon / sum(change for change, _ in changes)
+        own = tuple(RefinableLaplace.draw(rate, len(each), source) for each in counts)
+        noisy = tuple(each + noise.values for each, noise in zip(counts, own, strict=True))
+        noise = LevelNoise("laplace", (rate,) * len(counts))
+        return cls(_published(name, kind, noisy, changes, unit=unit, noise=noise), own)
+
+    def refined(self, epsilon: Fraction, source: EntropySource, *, name: str) -> Self:
+        """A finer copy, which takes the place of this one.
+
+        Args:
+            epsilon: of both together; above what `measurement` cost.
+            source: where the noise comes from.
+            name: of the new measurement.
+
+        Guarantee: `measurement` and the finer copy are epsilon-DP together, also where
+        `measurement` decides whether there is one, and its epsilon: see `RefinableLaplace`.
+        """
+        coarse = self.measurement
+        rate = epsilon / sum(change for change, _ in coarse.changes)
+        finer = tuple(own.refined(rate, source) for own in self._noise)
+        noisy = tuple(
+            steps - own.values + other.values
+            for steps, own, other in zip(coarse.steps, self._noise, finer, strict=True)
+        )
+        noise = LevelNoise("laplace", (rate,) * len(noisy))
+        made = _published(name, coarse.map, noisy, coarse.changes, unit=coarse.unit, noise=noise)
+        return type(self)(made, finer)
 
 
 def measure_total(
@@ -137,7 +206,6 @@ def measure_degrees(
     *,
     epsilon: Fraction,
     source: EntropySource,
-    early: bool = False,
     without_cap: bool = False,
 ) -> Measurement[Degrees]:
     """All degrees with discrete Laplace noise.
@@ -147,7 +215,6 @@ def measure_degrees(
         distribution: of the entries; tells the grid that weights are rounded down to.
         epsilon: privacy parameter of all degrees together, exact.
         source: where the noise comes from.
-        early: whether a choice will depend on them; the same noise, another name.
         without_cap: whether weights may have no cap, so that a change by 1 is hidden. Each is then
             cut to 2^61/n steps (`whole_steps`), so that no sum overflows.
 
@@ -167,6 +234,34 @@ def measure_degrees(
     Side channel: adding up takes time proportional to the number of edges.
     """
     grid = check_sums(distribution, without_cap=without_cap)
+    return draw(
+        "degrees",
+        Degrees(),
+        *_degrees(graph, grid),
+        unit=grid.unit,
+        epsilon=epsilon,
+        source=source,
+    )
+
+
+def refinable_degrees(
+    graph: AnyGraph,
+    distribution: NoiseDistribution,
+    *,
+    epsilon: Fraction,
+    source: EntropySource,
+    name: str = "degrees",
+) -> Refinable[Degrees]:
+    """As `measure_degrees`, with the same noise and guarantee; a finer copy can be bought."""
+    grid = check_sums(distribution)
+    counts, changes = _degrees(graph, grid)
+    return Refinable.draw(
+        name, Degrees(), counts, changes, unit=grid.unit, epsilon=epsilon, source=source
+    )
+
+
+def _degrees(graph: AnyGraph, grid: LaplaceNoise) -> tuple[list[IntVector], list[Change]]:
+    """Sums of rows and, of two vertex sets, of columns, and by how much each kind can change."""
     steps, s = whole_steps(graph, grid), grid.sensitivity_steps
     sums = [np.zeros(graph.shape[0], dtype=np.int64)]
     if not isinstance(graph, Graph):
@@ -174,15 +269,7 @@ def measure_degrees(
     np.add.at(sums[0], graph.rows, steps)
     np.add.at(sums[-1], graph.columns, steps)  # one vertex set: of both together
     both = 2 // len(sums)  # one vertex set: two of its sums change
-    return draw(
-        "early degrees" if early else "degrees",
-        Degrees(),
-        sums,
-        [(both * s, both * s**2)] * len(sums),
-        unit=grid.unit,
-        epsilon=epsilon,
-        source=source,
-    )
+    return sums, [(both * s, both * s**2)] * len(sums)
 
 
 def measure_weight_counts(

@@ -55,7 +55,7 @@ from graphcuts_dp.offline.tuning import (
     buy_total,
     round_numbers,
 )
-from graphcuts_dp.options import check, option
+from graphcuts_dp.options import Checked, option
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, check_paid, compose, rounded_up
@@ -477,7 +477,7 @@ _LARGEST = 1 << 60  # scores stay below
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Game:
+class Game(Checked):
     """Play the query release game over a list of cuts: the query player, or both, have no regret.
 
     Attributes:
@@ -501,9 +501,6 @@ class Game:
         None, help="How much one query of the list of a game may show.", above=0.0, below=1.0
     )
     files: ClassVar[str] = GRAPH
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def job(self, task: Task) -> Job[IterativeRelease]:
         """A whole game."""

@@ -29,6 +29,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
 from graphcuts_dp.offline.query_lists import EDGES, CutList, QuestionList, Scoring
+from graphcuts_dp.options import check_positive
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
@@ -169,8 +170,7 @@ def root_at_most(number: float | Fraction) -> Fraction:
     Raises:
         ParameterError: a number out of range.
     """
-    if not (number > 0 and math.isfinite(number)):
-        raise ParameterError(f"a budget must be positive and finite, not {number}")
+    check_positive(budget=float(number))
     bits = max(0, 60 - math.frexp(float(number))[1])
     return Fraction(math.isqrt(math.floor(Fraction(number) * 4**bits)), 2**bits)
 

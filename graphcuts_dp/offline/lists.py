@@ -39,7 +39,7 @@ from graphcuts_dp.offline.release import (
     Settings,
     Task,
 )
-from graphcuts_dp.options import check, option
+from graphcuts_dp.options import Checked, option
 from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery, understood
 from graphcuts_dp.pairs.universe import Universe
@@ -62,7 +62,7 @@ _UNIT_BITS = 20  # the largest coefficient has 2^20 to 2^21 steps
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Net:
+class Net(Checked):
     """Choose a graph of a public net whose answers to a list are near those of a private one.
 
     Steps:
@@ -105,9 +105,6 @@ class Net:
     )
     family: DatabaseFamily | None = None
     files: ClassVar[str] = GRAPH
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def job(self, task: Task) -> Job[IterativeRelease]:
         """One draw."""
@@ -533,7 +530,7 @@ FOR_TEST = Fraction(1, 2)  # of the budget: for the last round, which all promis
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Sensing:
+class Sensing(Checked):
     """Answer a public list of linear queries on a private matrix, and learn a matrix from them.
 
     Each of the rounds:
@@ -598,9 +595,6 @@ class Sensing:
         None, help="A public guess of the number of ratings, only for a warning.", above=0.0
     )
     files: ClassVar[str] = TABLE
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def job(self, task: Task) -> Job[IterativeRelease]:
         """All choices and measurements."""

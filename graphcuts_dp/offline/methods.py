@@ -48,7 +48,7 @@ from graphcuts_dp.offline.tuning import (
     PureOffline,
     TightOffline,
 )
-from graphcuts_dp.options import check, chosen, option
+from graphcuts_dp.options import Checked, chosen, option
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.distributions import NoiseDistribution
@@ -136,7 +136,7 @@ def release_iteratively(
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Learning:
+class Learning(Checked):
     """Learn a synthetic graph in rounds, from noisy answers to queries that are found to be off.
 
     Attributes:
@@ -181,9 +181,6 @@ class Learning:
         12, help="Corrections by old answers after each round.", least=0, most=1000
     )
     files: ClassVar[str] = GRAPH
-
-    def __post_init__(self) -> None:
-        check(self)
 
     def job(self, task: Task) -> Job[IterativeRelease]:
         """All rounds."""

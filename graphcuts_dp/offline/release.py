@@ -23,6 +23,7 @@ from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, wi
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, as_list
+from graphcuts_dp.options import check_probability
 from graphcuts_dp.pairs.graph_queries import Extent, GraphQuery, Question, as_cut
 from graphcuts_dp.pairs.queries import (
     CutQuery,
@@ -35,13 +36,7 @@ from graphcuts_dp.pairs.queries import (
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space, VertexSet
 from graphcuts_dp.privacy.composition import Cost, as_stored
-from graphcuts_dp.privacy.guarantee import (
-    PrivacyGuarantee,
-    Protect,
-    check_probability,
-    hidden_change,
-    promise_text,
-)
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, hidden_change, promise_text
 from graphcuts_dp.privacy.level_noise import KNormNoise
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, shortfall
 from graphcuts_dp.release.job import Job
@@ -376,6 +371,7 @@ class IterativeRelease(Displayed):
             other_label="noisy, as measured" if queries else "expected by what was learnt before",
             title=f"{title or 'Measured queries'} ({promise_text(self.guarantee)})",
             across="query, in the order of measuring",
+            unit=f"{self.guarantee.counted} between S and T",
         )
 
     def _level(self, confidence: float | None) -> float:

@@ -23,6 +23,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.offline.distinguisher import Distinguisher
 from graphcuts_dp.offline.rank_one import usual_cut_norm
+from graphcuts_dp.options import check_probability
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import TOTAL_SHARE, Cost, compose, zcdp_rho
 from graphcuts_dp.privacy.distributions import ValueNoise
@@ -127,8 +128,7 @@ class _Offline:
             raise ParameterError(
                 "an iterative construction needs delta between 0 and 1, for example delta=1e-6"
             )
-        if not 0 < self.beta < 1:
-            raise ParameterError(f"beta must be between 0 and 1, not {self.beta}")
+        check_probability("beta", self.beta)
 
     def parts(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
         """What epsilon is spent on, where norms of these names are bought."""

@@ -23,6 +23,7 @@ from graphcuts_dp.tables.graphml import read_node_attributes
 from graphcuts_dp.tables.rows import Row, labels_of, read_rows
 
 Levels = dict[str, list[Any]]  # for each level the label of each vertex, in their order
+SEEDED = "seeded: not private"  # in the column `mark` of a table of parts that a seed made
 _SHOWN = 6  # names that a message quotes
 _VERTEX_HEADS = (
     *("vertex", "id", "node", "name", "label", "person", "user", "email", "vertexid", "nodeid"),
@@ -200,6 +201,14 @@ def _typed(cells: Sequence[str | None]) -> list[Label | None]:
     return found
 
 
+def _mark_column(header: list[str] | None, rows: list[Row]) -> int | None:
+    """Where each row of a table of parts says that a seed made it; None of others."""
+    if header is None or "mark" not in header:
+        return None
+    place = header.index("mark")
+    return place if all(cells[place : place + 1] == [SEEDED] for _, cells in rows) else None
+
+
 def _table(
     header: list[str] | None,
     rows: list[Row],
@@ -222,7 +231,8 @@ def _table(
     if columns is not None:
         places = [_place(column, header, width) for column in columns]
     else:
-        places = [place for place in range(width) if place != key]
+        mark = _mark_column(header, rows)
+        places = [place for place in range(width) if place not in (key, mark)]
         if len(places) != 1:
             raise FileFormatError(  # quotes no column: the file may be another one, and private
                 "pass columns=, the columns of the groups from the coarsest level to the finest"

@@ -332,9 +332,10 @@ class Groups(GroupTree):
             path: the file.
             graph: the graph, or its public `VertexSet`; of a bipartite graph one side.
             columns: the columns of the groups, from the coarsest level to the finest, by name or by
-                place from 0; None for the only one besides that of the vertices. In GraphML the
-                names of vertex attributes. A column by place is a level "level 1", "level 2", ...
-                where the file has no header.
+                place from 0; None for the only one besides that of the vertices, and besides the
+                marks of a table of parts that a seed made. In GraphML the names of vertex
+                attributes. A column by place is a level "level 1", "level 2", ... where the file
+                has no header.
             vertex: column of the vertices, by name or place; None for the first, or with a header
                 for the only one that is called vertex, id, node, name, or the like.
             rest: name of the group of all vertices without one; None refuses them.

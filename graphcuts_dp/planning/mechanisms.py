@@ -15,8 +15,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, final
 
+from graphcuts_dp.estimate.answers import AnswerOptions, Sizes
 from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound
-from graphcuts_dp.learn.bounds import Setting, noise_of, shape_of
+from graphcuts_dp.estimate.partition_noise import FOR_EACH
+from graphcuts_dp.learn.bounds import Setting, least_cut_excess, noise_of, shape_of
 from graphcuts_dp.learn.calibrations import (
     CALIBRATIONS,
     Tight,
@@ -26,11 +28,18 @@ from graphcuts_dp.learn.calibrations import (
 )
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import AUTO, NORMS, norms_of, parse_norm, terms_of
+from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.planning import offline
-from graphcuts_dp.privacy.distributions import LaplaceNoise, discrete_laplace_radius
+from graphcuts_dp.privacy.distributions import (
+    LaplaceNoise,
+    NoiseSum,
+    NoiseTerm,
+    discrete_laplace_radius,
+)
 
 ANSWERS = "answers"
 ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"
+PARTS = LEAST, HALVES = "between two", "halves"
 TIGHT = Tight.name
 _PAPERS = tuple(name for name in CALIBRATIONS if name != TIGHT)
 _MIRROR, _MEDIAN = "mirror-descent", "median"
@@ -48,7 +57,8 @@ class Named:
             calibration="tight" "offline MW", "offline MW released" (its distinguisher),
             "offline median", and "game query", "game both" with a player; "net" for the net
             mechanism, "sensing" for queries on ratings; "flows" for a table between public groups;
-            else one of the trivial answers "answer 0", "midpoint" (the middle of what a noisy
+            "least cut", "partition"; else
+            one of the trivial answers "answer 0", "midpoint" (the middle of what a noisy
             number of edges leaves possible), "density only" (a noisy number of edges, spread
             evenly).
         calibration: of "multiplicative-weights" and "frieze-kannan", as a session takes it:
@@ -57,7 +67,9 @@ class Named:
             "fixed k", chosen before, or "all" at once; of flows "cell", "union" (of about sqrt(g)
             of g groups with as many others) or "half" (of the groups with the rest): fixed k of
             these, of the finest level. "linear k": fixed k linear queries with coefficients in
-            [-1, 1].
+            [-1, 1]. "between two": a private least cut, by what it weighs above the least one, and
+            typically at most. "halves": half the interval of two halves of a release that were
+            chosen after looking.
         norm: of mirror descent; empty for others. What "2,p" guarantees whatever the degrees are.
         trivial: whether hardly anything was learnt from the graph.
         offline: whether all queries are answered at once, from a public list. Such rows are printed
@@ -206,6 +218,25 @@ def _release(setting: Setting) -> float:
     )
 
 
+def _least_cut_excess(setting: Setting) -> float:
+    """Of `least_cut` between two vertices of a graph without weights."""
+    rate = setting.for_one().epsilon / 2
+    return least_cut_excess(shape_of(setting.n)[0], rate, beta=setting.workload.beta)
+
+
+def _least_cut_mean(setting: Setting) -> float:
+    return shape_of(setting.n)[0] / (2 * math.sinh(setting.for_one().epsilon / 2))
+
+
+def _halves_radius(setting: Setting) -> float:
+    """Of two halves, for all cuts at once: see `Release.partition`, with mechanism="response"."""
+    n = shape_of(setting.n)[0]
+    sizes, pairs = Sizes(n // 2, n - n // 2, 0), (n // 2) * (n - n // 2)
+    options = AnswerOptions(confidence=1 - FOR_EACH * setting.workload.beta, simultaneous=True)
+    noise = NoiseSum.of([NoiseTerm(setting.distribution.law, 1.0, pairs)])
+    return noise.radius(options.log_failures(1, sizes, Layout((n, n), symmetric=True)))
+
+
 def _norm_typical(norm: str, setting: Setting) -> float:
     """Of the start: the density, or nothing where p is below 2."""
     start = terms_of(norm, parse_norm(norm)[1], setting.sizes, total_weight=setting.edges).weight
@@ -276,6 +307,14 @@ MECHANISMS = (
     _session("binary", _response_typical, FIXED),
     _session("binary", _response_typical, ALL),
     _line("release", ALL, _release),
+    _line(
+        "least cut",
+        LEAST,
+        _least_cut_excess,
+        _least_cut_mean,
+        fits=lambda at: not isinstance(at.n, tuple),
+    ),
+    _line("partition", HALVES, _halves_radius, fits=lambda at: isinstance(at.n, int)),
     *(_learns(rule, paper) for paper in _PAPERS for rule in _CONSTRUCTIONS),
     _descends(AUTO, "jt12"),
     _listed(

@@ -40,6 +40,7 @@ from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
     FIXED,
     LINEAR,
+    PARTS,
     SET_SIZE_ERRORS,
     TIGHT,
     Named,
@@ -49,10 +50,8 @@ from graphcuts_dp.planning.mechanisms import (
     mechanisms_for,
 )
 from graphcuts_dp.planning.synthetic import (
-    LeastCutForecast,
     SparseForecast,
     SyntheticForecast,
-    least_cut_forecast,
     sparse_forecast,
     synthetic_forecast,
 )
@@ -81,6 +80,10 @@ Answers: up to 6 cuts at once. Offline, game: iterative releases for a public li
 calibration "tight", or players; linear k: any linear queries, whose largest
 coefficient is 1. Players, and "practical", test their error, and mostly state less.
 Net: one graph out of all that are possible. Sensing: linear queries on ratings."""
+_OF_PARTS = """\
+Least cut: what a private cut between two vertices weighs above the least one; typical is on
+average, and both are far too large where there is a clear cut. Partition: half the interval of
+two halves of a release (response), chosen after looking; not how good they are."""
 _OF_VERTICES = """\
 Vertices: errors of bounded cuts, which are below the true ones where a vertex has
 more than the bound across the cut. A synthetic graph cannot hide a vertex."""
@@ -172,7 +175,7 @@ class Plan(Tabled):
 
     Attributes:
         setting: the public numbers.
-        rows: by guaranteed error.
+        rows: by guaranteed error; last those that answer no cut, of least cuts and partitions.
         target_error: what `PlanRow.epsilon_needed` is for, in edges, or None.
         assumed: whether m is nobody's guess, but what is usual.
         table: the table of rows that flows are of; None for those of a graph.
@@ -228,11 +231,6 @@ class Plan(Tabled):
     def sparse(self) -> SparseForecast:
         """What `release_graph` with mechanism "sparse" will keep."""
         return sparse_forecast(self.setting)
-
-    @cached_property
-    def least_cut(self) -> LeastCutForecast | None:
-        """What `least_cut` between two vertices is worth; None of two sides."""
-        return None if isinstance(self.setting.n, tuple) else least_cut_forecast(self.setting)
 
     def small_sets(self, *sizes: int) -> dict[str, list[float]]:
         """Expected errors of cuts between two small disjoint sets by mechanism, and what they hold.
@@ -294,13 +292,14 @@ class Plan(Tabled):
             told.append(_OF_FLOWS)
         if any(row.offline for row in self.shown):
             told.append(_OF_LISTS)
+        if any(row.cuts in PARTS for row in self.shown):
+            told.append(_OF_PARTS)
         if self.setting.workload.linear:
             told.append(_OF_LINEAR)
         elif self.setting.protect.kind == "vertex":
             told.append(_OF_VERTICES)
         else:
             told += [f"Synthetic graph: {self.synthetic}.", f"Sparse release: {self.sparse}."]
-            told += [] if self.least_cut is None else [f"Least cut of two: {self.least_cut}."]
         if any(math.isinf(row.guaranteed) for row in self.shown):
             told.append("Needs delta: give one far below 1/edges, for example a delta of 1e-6.")
         return (*told, f"Advice: {self.advice}")
@@ -339,6 +338,7 @@ class Plan(Tabled):
         from graphcuts_dp.plotting.answer_lists import plan_figure  # matplotlib is slow to import
 
         rows = [row for row in self.shown if 0 < row.guaranteed < math.inf]
+        rows = [row for row in rows if row.cuts not in PARTS]
         return plan_figure(
             [f"{row.name} ({row.cuts})" for row in rows],
             np.array([row.guaranteed for row in rows]),
@@ -356,13 +356,12 @@ class Plan(Tabled):
 
         Infinity becomes None, or "never" of an epsilon.
         """
-        s, work, synthetic, cut = self.setting, self.setting.workload, None, None
+        s, work, synthetic = self.setting, self.setting.workload, None
         if s.protect.kind != "vertex" and not work.linear:
             synthetic = {
                 name: "never" if value == math.inf else value
                 for name, value in asdict(self.synthetic).items()
             }
-            cut = None if self.least_cut is None else asdict(self.least_cut)
         return {
             "n": list(s.n) if isinstance(s.n, tuple) else shape_of(s.n)[0],
             "directed": isinstance(s.n, ArcsOn),
@@ -379,7 +378,6 @@ class Plan(Tabled):
             "best_method": self.best_method,
             "advice": self.advice,
             "synthetic_graph": synthetic,
-            "least_cut": cut,
         }
 
 
@@ -473,7 +471,7 @@ def plan_of(
     listed += [] if groups is None else _flows(setting, groups)
     least = _least_trivial(setting)
     rows = [_row(each, setting, least, target_error) for each in listed]
-    rows.sort(key=lambda row: row.guaranteed)
+    rows.sort(key=lambda row: (row.cuts in PARTS, row.guaranteed))  # those answer no cut
     return Plan(
         setting=setting,
         rows=tuple(rows),
@@ -576,7 +574,8 @@ def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
     useful = [
         row
         for row in rows
-        if not (row.trivial or row.vacuous or row.method == FLOWS or row.cuts == LINEAR)
+        if not (row.trivial or row.vacuous or row.method == FLOWS)
+        and row.cuts not in (LINEAR, *PARTS)
     ]
     if useful:
         best = useful[0]
@@ -604,7 +603,7 @@ def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
 
 def _winner(setting: Setting) -> str:
     """What guarantees least, if that is less than the trivial answers; else empty."""
-    known = (m for m in mechanisms_for(setting) if not m.trivial)
+    known = (m for m in mechanisms_for(setting) if not m.trivial and m.cuts not in PARTS)
     # Other offline releases are tuned, which takes long.
     quick = (m for m in known if m.method == ANSWERS or not m.offline)
     best = min(quick, key=lambda m: m.guaranteed(setting))

@@ -27,9 +27,7 @@ from graphcuts_dp.learn.bounds import (
     SHOWN,
     Setting,
     epsilon_needed,
-    least_cut_excess,
     root_and_side,
-    shape_of,
 )
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 
@@ -85,37 +83,6 @@ def sparse_forecast(setting: Setting) -> SparseForecast:
         degree_error_alone=2 / (_ALL_DEGREES * epsilon),
         beats_matrix=worst > edges,
     )
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class LeastCutForecast:
-    """What to expect of `least_cut` between two vertices, of a graph without weights.
-
-    Attributes:
-        bound: with probability 1 - beta the cut weighs at most so much more than the least one.
-        mean: likewise on average. On graphs that have a clear cut both are far too large.
-    """
-
-    bound: float
-    mean: float
-
-    def __str__(self) -> str:
-        return (
-            f"weighs at most {self.bound:,.4g} more than the least one, on average at most "
-            f"{self.mean:,.4g}; far less on graphs that have a clear cut"
-        )
-
-
-def least_cut_forecast(setting: Setting) -> LeastCutForecast:
-    """What a least cut of this setting is worth. Reads no data.
-
-    Args:
-        setting: the public numbers; edges and queries do not matter.
-    """
-    n, rate = shape_of(setting.n)[0], setting.for_one().epsilon / 2
-    bound = least_cut_excess(n, rate, beta=setting.workload.beta)
-    return LeastCutForecast(bound=bound, mean=n / (2 * math.sinh(rate)))
 
 
 Kept = Literal["communities", "strong communities", "degrees", "nothing"]

@@ -23,7 +23,7 @@ def answer_list_figure(
     names: Sequence[str] = (),
     other: FloatVector | None = None,
     other_label: str = "",
-    unit: str = "weight between S and T",
+    unit: str,
 ) -> Figure:
     """Values with intervals, side by side, and second values as diamonds.
 
@@ -78,7 +78,7 @@ _MOST_BARS = 400  # more intervals than that are drawn as a band
 
 
 def session_answers_figure(
-    points: Sequence[tuple[float, float, float, bool]], *, title: str
+    points: Sequence[tuple[float, float, float, bool]], *, title: str, unit: str
 ) -> Figure:
     """Draw the answers of a session.
 
@@ -86,6 +86,7 @@ def session_answers_figure(
         points: in the order of the answers, at least one: the value of the cut, both ends of its
             interval, which may be infinite, and whether the query corrected the hypothesis.
         title: names the session and its guarantee.
+        unit: of the values.
 
     Returns:
         A figure: values with intervals against the number of the answer; corrections marked.
@@ -117,7 +118,7 @@ def session_answers_figure(
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.margins(x=0.05)
         axes.set_xlabel("answer number")
-        axes.set_ylabel("weight between S and T")
+        axes.set_ylabel(unit)
         axes.set_title(title)
     return figure
 

@@ -1,6 +1,5 @@
 """A map whose vertices are coloured by their answers: where all people are near."""
 
-import random
 from typing import Any
 
 import numpy as np
@@ -11,23 +10,19 @@ from matplotlib.lines import Line2D
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix
 from graphcuts_dp.plotting.style import PAGE, house_style
+from graphcuts_dp.resources import repeatable_igraph
 
 _MANY = 1000  # edges beyond which they are drawn thinner, vertices beyond which smaller
 
 
 def _layout(edges: IntMatrix, lengths: FloatVector, size: int) -> FloatMatrix:
     """Points for a map without coordinates, the same ones every time, shape (V, 2)."""
-    import igraph  # slow to import, and only needed here
-
-    graph = igraph.Graph(n=size, edges=edges.tolist())
-    igraph.set_random_number_generator(random.Random(0))  # noqa: S311  # a drawing
-    try:
+    with repeatable_igraph() as igraph:
+        graph = igraph.Graph(n=size, edges=edges.tolist())
         if size <= _MANY:
             found = graph.layout_kamada_kawai(weights=lengths.tolist(), maxiter=50 * size)
         else:
             found = graph.layout_drl()
-    finally:
-        igraph.set_random_number_generator(random)
     return np.array(found.coords, dtype=np.float64)
 
 

@@ -41,7 +41,7 @@ class FlowPicture:
 
     Attributes:
         values: what is shown of each cell, in its interval and not below 0, shape (rows, columns).
-        errors: standard deviations of the estimates, likewise.
+        errors: standard deviations of the estimates, likewise; None where they are not drawn.
         low: lower ends of intervals, all at once, likewise.
         possible: whether a cell can hold a pair, likewise.
         rows: names of the groups of the rows.
@@ -55,7 +55,7 @@ class FlowPicture:
     """
 
     values: FloatMatrix
-    errors: FloatMatrix
+    errors: FloatMatrix | None
     low: FloatMatrix
     possible: BoolMatrix
     rows: Sequence[str]
@@ -69,7 +69,7 @@ class FlowPicture:
     @property
     def numbered(self) -> bool:
         """Whether there are so few cells that each has its number and error."""
-        return bool(max(self.values.shape) <= _NUMBERED)
+        return self.errors is not None and max(self.values.shape) <= _NUMBERED
 
 
 def heat_map_figure(drawn: FlowPicture) -> Figure:
@@ -106,7 +106,9 @@ def heat_map_figure(drawn: FlowPicture) -> Figure:
         told = "\N{PLUS-MINUS SIGN} standard error"
         if not drawn.numbered:
             told = "paler where the error is large, white below two standard errors"
-        handles: list[Artist] = [Line2D([], [], linestyle="", label=told)]
+        handles: list[Artist] = []
+        if drawn.errors is not None:
+            handles.append(Line2D([], [], linestyle="", label=told))
         if not drawn.possible.all():
             handles.append(Patch(facecolor=_IMPOSSIBLE, label="no pair of vertices"))
         figure.legend(
@@ -122,7 +124,7 @@ def heat_map_figure(drawn: FlowPicture) -> Figure:
 def _shades(drawn: FlowPicture, norm: PowerNorm) -> npt.NDArray[np.float64]:
     """The colour of each cell, shape (rows, columns, 3)."""
     full = _BLUES(norm(drawn.values))[..., :3]
-    if not drawn.numbered:
+    if drawn.errors is not None and not drawn.numbered:
         full = _pale(full, 1 - 2 * drawn.errors / np.maximum(drawn.values, 1e-300))
     found: npt.NDArray[np.float64] = np.where(drawn.possible[..., None], full, _IMPOSSIBLE)
     return found
@@ -139,7 +141,7 @@ def _write_values(
 ) -> None:
     """Each cell as its number above its standard error."""
     for (row, column), value in np.ndenumerate(drawn.values):
-        if not drawn.possible[row, column]:
+        if drawn.errors is None or not drawn.possible[row, column]:
             continue
         error = float(drawn.errors[row, column])
         number = f"{value:,.0f}" if drawn.whole or error >= 10 else f"{value:,.3g}"
@@ -166,7 +168,7 @@ def _name_groups(axes: Axes, drawn: FlowPicture) -> None:
         for end in ends[1:-1]:
             line = axes.axhline if axis is axes.yaxis else axes.axvline
             line(end, color="#808080", linewidth=0.5)
-        if len(names) <= _NAMED:
+        if len(names) <= _NAMED and any(names):
             axis.set_ticks(range(len(names)), list(names))
             size = 8 if len(names) <= 20 else 5
         else:
@@ -180,7 +182,7 @@ def _name_groups(axes: Axes, drawn: FlowPicture) -> None:
             size = 8 if len(named) <= 20 else 6
         axis.set_tick_params(labelsize=size)
     names = drawn.columns if len(drawn.columns) <= _NAMED else [name for name, _ in drawn.breaks[1]]
-    if sum(len(name) + 2 for name in names) > 60:
+    if sum(len(name) + 2 for name in names if name) > 60:
         axes.tick_params(axis="x", rotation=90)
 
 

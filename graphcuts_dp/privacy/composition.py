@@ -59,6 +59,7 @@ import numpy as np
 import scipy
 
 from graphcuts_dp.errors import BudgetError, ParameterError
+from graphcuts_dp.options import check_positive, check_probability
 
 N = TypeVar("N", float, Fraction)
 _SLACK = 1e-7  # relative: more than the minimum and the root can be off
@@ -289,10 +290,8 @@ def zcdp_epsilon(rho: float, *, delta: float) -> float:
 
     Source: Canonne, Kamath, Steinke 2020, Proposition 12.
     """
-    if not (math.isfinite(rho) and rho > 0):
-        raise ParameterError(f"rho must be positive and finite, not {rho}")
-    if not 0 < delta < 1:
-        raise ParameterError(f"delta must be between 0 and 1, not {delta}")
+    check_positive(rho=rho)
+    check_probability("delta", delta)
 
     def at(log_excess: float) -> float:
         excess = math.exp(log_excess)  # a - 1
@@ -322,9 +321,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     Source: Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020,
     Corollary 13.
     """
-    for name, number in (("rho", rho), ("epsilon", epsilon)):
-        if not (math.isfinite(number) and number > 0):
-            raise ParameterError(f"{name} must be positive and finite, not {number}")
+    check_positive(rho=rho, epsilon=epsilon)
     return math.exp(_log_delta(rho, epsilon))
 
 
@@ -337,10 +334,8 @@ def zcdp_rho(*, epsilon: float, delta: float) -> float:
     Raises:
         ParameterError: epsilon or delta out of range.
     """
-    if not 0 < delta < 1:
-        raise ParameterError(f"delta must be between 0 and 1, not {delta}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ParameterError(f"epsilon must be positive and finite, not {epsilon}")
+    check_probability("delta", delta)
+    check_positive(epsilon=epsilon)
 
     def excess(log_rho: float) -> float:
         return _log_delta(math.exp(log_rho), epsilon) - math.log(delta)
@@ -532,12 +527,10 @@ def sparse_vector_scales(
     Raises:
         ParameterError: a number out of range.
     """
-    if not (math.isfinite(rho) and rho > 0):
-        raise ParameterError(f"rho must be positive and finite, not {rho}")
+    check_positive(rho=rho)
     if not (updates >= 0 and queries >= 1):
         raise ParameterError("updates must be at least 0 and queries at least 1")
-    if not 0 < beta < 1:
-        raise ParameterError(f"beta must be between 0 and 1, not {beta}")
+    check_probability("beta", beta)
     eta = math.sqrt(8 * rho / (updates + 2))
     log_thresholds = math.log(_OF_THRESHOLDS * (updates + 2) / beta)
     log_tests = math.log(_OF_TESTS * (queries + updates) / beta)
@@ -567,11 +560,8 @@ def gaussian_scale(*, epsilon: float, delta: float, sensitivity: float = 1.0) ->
 
     Source: Balle, Wang, *Improving the Gaussian Mechanism*, 2018, Theorem 8.
     """
-    for name, number in (("epsilon", epsilon), ("sensitivity", sensitivity)):
-        if not (math.isfinite(number) and number > 0):
-            raise ParameterError(f"{name} must be positive and finite, not {number}")
-    if not 0 < delta < 1:
-        raise ParameterError(f"delta must be between 0 and 1, not {delta}")
+    check_positive(epsilon=epsilon, sensitivity=sensitivity)
+    check_probability("delta", delta)
 
     def excess(log_scale: float) -> float:
         return _gaussian_log_delta(epsilon, math.exp(-log_scale)) - math.log(delta)
@@ -743,8 +733,7 @@ def comparison_epsilon(each: float, *, updates: float, delta: float) -> float:
     Raises:
         ParameterError: delta out of range, or noise so small that the theorem says nothing.
     """
-    if not 0 < delta < 1:
-        raise ParameterError(f"delta must be between 0 and 1, not {delta}")
+    check_probability("delta", delta)
 
     def at(log_order: float) -> float:  # every order gives a valid epsilon
         order = math.exp(log_order)

@@ -30,7 +30,7 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
-from graphcuts_dp.options import PRIVACY, Option, chosen, is_number
+from graphcuts_dp.options import PRIVACY, Option, check_probability, chosen
 from graphcuts_dp.privacy.composition import (
     Cost,
     as_stored,
@@ -328,6 +328,11 @@ class PrivacyGuarantee(Displayed):
         return self.seed is None
 
     @property
+    def counted(self) -> str:
+        """What cuts add up, as `neighbours` tells: "edges", or "weight"."""
+        return "weight" if "weight" in self.neighbours else "edges"
+
+    @property
     def differs_within(self) -> str | None:
         """What of time holds all that neighbours differ in, as `protects` tells.
 
@@ -450,22 +455,6 @@ def exact_epsilon(epsilon: float | Fraction) -> Fraction:
             "below, nothing can be learnt; above, nothing is hidden"
         )
     return Fraction(epsilon)
-
-
-def check_probability(name: str, value: float, *, zero: bool = False) -> None:
-    """Refuse what does not lie between 0 and 1, or is no number.
-
-    Args:
-        name: of the parameter.
-        value: that a user gave.
-        zero: whether 0 will do.
-
-    Raises:
-        ParameterError: it will not do.
-    """
-    if not (is_number(value) and 0 <= value < 1 and (zero or value > 0)):
-        words = "at least 0 and below 1" if zero else "between 0 and 1"
-        raise ParameterError(f"{name} must be {words}, not {value!r:.60}")
 
 
 def promise_text(guarantee: PrivacyGuarantee) -> str:

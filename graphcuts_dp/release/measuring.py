@@ -1,6 +1,6 @@
 """What a release measures of a private graph: all noise is drawn here, and epsilon spent on it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -10,18 +10,21 @@ import numpy as np
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import (
     Bought,
+    Degrees,
     Measurements,
 )
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.graph.rows import PrivateData, Rows
-from graphcuts_dp.measure.cells import Sides, measure_groups
+from graphcuts_dp.measure.cells import Sides, measure_groups, refinable_groups
 from graphcuts_dp.measure.entries import distribution_for, measure_kept_edges, randomized_response
 from graphcuts_dp.measure.statistics import (
+    Refinable,
     measure_degrees,
     measure_total,
     measure_weight_counts,
+    refinable_degrees,
 )
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.universe import Universe
@@ -44,6 +47,7 @@ from graphcuts_dp.release.shares import (
     FALSE_SHARE,
     RESPONSE,
     SPLIT,
+    SURER_SHARE,
     TOTAL_SHARE,
     GroupPlan,
     Prospect,
@@ -74,7 +78,7 @@ def measure(
         epsilon: for everything together.
         noise: distribution of the entries.
         response: "auto" is chosen from a noisy total and, where that leaves it open, early noisy
-            degrees (`Prospect`); the share is of what is left of epsilon after the choice.
+            degrees (`Prospect`); the share is of what the total leaves of epsilon.
         source: where the noise comes from.
         groups: what is bought of public groups; see `group_plan`.
         choice: what "auto" chooses by.
@@ -90,22 +94,31 @@ def measure(
     `measure_degrees`, `randomized_response`), their epsilons are exact fractions that add up to
     epsilon, and each is chosen from the results of those before it: sequential composition, which
     holds for adaptive choices. Neighbours are the same for all parts. Source: DR14 Theorem 3.16.
+    Degrees and sums between groups that a choice looks at may be refined before anything else is
+    drawn. The coarse numbers and the finer ones are then one part, which costs what the finer ones
+    cost, and the coarse ones where they stay (`RefinableLaplace`, with the proof for each branch).
+    So what comes out costs epsilon along every path of choices, and a store, which is charged with
+    epsilon before any noise is drawn, is charged with the largest cost and never given any back.
     """
     whole = exact_epsilon(epsilon)
     rest = whole
     distribution = distribution_for(graph, noise, epsilon)
     bought: list[Bought] = []
     prospect = choice.of(graph, noise, response)
+    tells = False
     if groups is not None:
-        bought += _groups_bought(graph, groups, rest, noise, source)
-        rest *= 1 - groups.first - (groups.second if bought[1:] else 0)
-    telling_groups = groups is not None and len(bought) > 1
-    if groups is not None and telling_groups:
+        sums, tells = _groups_bought(graph, groups, rest, noise, source)
+        bought.append(sums)
+        rest *= 1 - groups.first - (groups.second if tells else 0)
+    if groups is not None and tells:
         prospect = prospect.beside_groups(groups)
     mechanism = prospect.possible(response.mechanism, distribution, rest)
-    if mechanism == AUTO and telling_groups:
+    if mechanism == AUTO and tells:
         mechanism = RESPONSE if prospect.entries_are_fine(rest) else SPLIT
-    part: Fraction | None = prospect.beside if mechanism == SPLIT else Fraction(0)
+    if mechanism == SPLIT:
+        part = rest * prospect.beside
+        bought.append(measure_degrees(graph, distribution, epsilon=part, source=source))
+        rest -= part
     if mechanism == AUTO:
         # Chosen as if there were no groups, so that groups that tell nothing change nothing.
         alone = whole * (1 - TOTAL_SHARE)
@@ -116,17 +129,10 @@ def measure(
             bought.append(measured)
             rest -= spent
             total = measured.total
-        part = prospect.share_from_total(total, alone)
-        if part is None:
-            early = measure_degrees(
-                graph, distribution, epsilon=rest * EARLY_SHARE, source=source, early=True
-            )
-            bought.append(early)
-            rest -= rest * EARLY_SHARE
-            part = prospect.share_from_degrees(early, total, alone * (1 - EARLY_SHARE))
-    if part:
-        bought.append(measure_degrees(graph, distribution, epsilon=rest * part, source=source))
-        rest -= rest * part
+        degrees = partial(refinable_degrees, graph, distribution)
+        held, part = _degrees_bought(degrees, prospect, total, rest, alone, source)
+        bought += held
+        rest -= part
     distribution = noise_distribution(noise, epsilon=rest, weight_cap=distribution.weight_cap)
     bought.append(randomized_response(graph, distribution, source))
     return _paid(graph, bought, epsilon, source, groups=groups is not None)
@@ -152,21 +158,69 @@ def _paid(
     return Measurements(tuple(bought), guarantee)
 
 
+def _degrees_bought(
+    degrees: Callable[..., Refinable[Degrees]],
+    prospect: Prospect,
+    total: float,
+    rest: Fraction,
+    alone: Fraction,
+    source: EntropySource,
+) -> tuple[list[Bought], Fraction]:
+    """Noisy degrees as the total suggests, and what they cost; refining them wastes nothing.
+
+    Args:
+        degrees: draws them.
+        prospect: what is chosen by.
+        total: noisy sum of the matrix.
+        rest: of epsilon.
+        alone: what would be left of it if there were no groups.
+        source: where the noise comes from.
+    """
+    share = prospect.share_from_total(total, alone)
+    if share == 0:
+        return [], Fraction(0)
+    early = share is None
+    paid = EARLY_SHARE if share is None else share
+    held = degrees(epsilon=rest * paid, source=source, name="early degrees" if early else "degrees")
+    if share is None:
+        share = prospect.share_from_degrees(held.measurement, total, alone * (1 - paid))
+    if share is None:
+        paid = SURER_SHARE
+        held = held.refined(rest * paid, source, name="early degrees")
+        share = prospect.share_from_degrees(held.measurement, total, alone * (1 - paid), last=True)
+    share = share or Fraction(0)
+    if share > paid:
+        paid = share
+        held = held.refined(rest * paid, source, name="degrees")
+    more = prospect.share_of_held(held.measurement, share)
+    if more > paid:
+        paid = more
+        held = held.refined(rest * paid, source, name="degrees")
+    return [held.measurement], rest * paid
+
+
 def _groups_bought(
     graph: AnyGraph, groups: GroupPlan, epsilon: Fraction, noise: str, source: EntropySource
-) -> list[Bought]:
-    """A first look at all sums between groups, and a second one where it is worth it."""
-    whole = noise == "discrete-laplace"
-    parts = ("groups", groups.first), ("groups again", groups.second)
-    bought: list[Bought] = []
-    for name, part in parts:
-        measured = measure_groups(
-            graph, groups.sides, epsilon=epsilon * part, whole=whole, name=name, source=source
-        )
-        bought.append(measured)
-        if not telling(measured, graph.weight_cap or 1.0):
-            break
-    return bought
+) -> tuple[Bought, bool]:
+    """All sums between groups: a first look, refined where it shows that the groups tell something.
+
+    Returns:
+        The sums, and whether they tell something.
+    """
+    most = groups.first + groups.second
+    sums = refinable_groups(
+        graph,
+        groups.sides,
+        epsilon=epsilon * groups.first,
+        most=epsilon * most,
+        whole=noise == "discrete-laplace",
+        name="groups",
+        source=source,
+    )
+    tells = telling(sums.measurement, graph.weight_cap or 1.0)
+    if tells:
+        sums = sums.refined(epsilon * most, source, name="groups")
+    return sums.measurement, tells
 
 
 def promise(

@@ -117,8 +117,9 @@ def release_graph(
             with options, as in "sparse:degree-share=.3", or a `Response`, which holds them.
         groups: public groups of the vertices (of a bipartite graph a pair, left and right), which
             come out with the release. A twentieth to a quarter of epsilon buys noisy sums between
-            them, by `group_share`; a sixth of that first, and the rest only where it shows that
-            the groups tell more of the graph than its degrees do. The fit "maximum-entropy" holds
+            them, by `group_share`; a sixth of that first, and the rest, which makes the same sums
+            finer, only where it shows that the groups tell more of the graph than its degrees do.
+            The fit "maximum-entropy" holds
             the graph to these sums, and answers use them. Of nested levels the finest with at most
             256 groups counts. Beyond epsilon of about 6 entries alone tell sums as well.
         fit: how the synthetic graph is fitted: "auto", "maximum-entropy", "first-order",

@@ -50,7 +50,9 @@ _SPARSE_SHARES = (0.01, 0.95)  # of epsilon, that degrees may have: other parts 
 
 TOTAL_SHARE = Fraction(1, 50)  # of epsilon, for the total
 EARLY_SHARE = Fraction(2, 25)  # of the rest, for early degrees where the total leaves it open
-HIDDEN_SHARE = Fraction(3, 5)  # of what is then left, for degrees where entries show nothing
+SURER_SHARE = Fraction(1, 5)  # likewise, where these leave it open whether they are even
+HIDDEN_SHARE = Fraction(3, 5)  # likewise, for degrees where entries show nothing
+UNSURE_SHARE = Fraction(3, 4)  # likewise, where that leaves degrees unsure
 # Thresholds tuned on the graphs called "tuning" in scripts/bench/baseline_graphs.py at epsilon
 # .5, 1 and 2; the others only decided whether they stay (bench_baselines.py).
 _SEEN_BY_ALL = 1.6  # signal over the noise's edge, above which entries may show blocks
@@ -59,10 +61,11 @@ _SEEN_BY_REST = 2.2  # likewise with the entries' part of a split budget: they a
 _SEEN_BESIDE = 1.75  # likewise, where degrees are so uneven that they are worth a part
 # Spread of degrees over the noise of entries' row sums, below which it does not matter: where the
 # signal is above _SEEN_WELL, and below it.
-_EVEN, _EVEN_BELOW = 1.0, 0.5
+_EVEN, _EVEN_BELOW = 0.75, 0.5
 _DENSE = 2.0  # missing neighbours count for so much less than neighbours
 _ALIKE = Fraction(1, 20)  # shares that differ by no more are one choice
 _LEAST_SPREAD, _MOST_SPREAD, _SPREADS = 0.02, 50.0, 80  # grid of spreads, over the noise's scale
+_UNSURE = 1.1  # posterior deviation of a degree, over the root of the mean degree
 _FINE = 1.5  # entries give degrees well by themselves when their error is below this many times
 _CLOSE = 0.1  # of the noise's edge: how well the mean degree must be known for the choice
 _FINE_ENTRY = 0.3  # and an entry, in units of the cap, tells an edge from none
@@ -175,12 +178,17 @@ class Prospect:
 
     @property
     def hidden(self) -> Fraction:
-        """For degrees where entries show nothing; more than that is never chosen for them.
+        """For degrees where entries show nothing.
 
         The worst cut is then that of a graph of noisy degrees, which wants all of epsilon for
         these, and sums between groups want it for the entries.
         """
         return max(HIDDEN_SHARE, self.beside) if self.share is None else self.share
+
+    @property
+    def unsure(self) -> Fraction:
+        """For degrees where entries show nothing, and the degrees that `hidden` buys are unsure."""
+        return max(UNSURE_SHARE, self.beside) if self.share is None else self.share
 
     def deviation(self, epsilon: Fraction) -> float:
         """Of the noise of an entry that epsilon is spent on."""
@@ -226,9 +234,9 @@ class Prospect:
         return self.hidden
 
     def share_from_degrees(
-        self, early: Measurement[Degrees], total: float, epsilon: Fraction
-    ) -> Fraction:
-        """The part of epsilon for more degrees, from early ones.
+        self, early: Measurement[Degrees], total: float, epsilon: Fraction, *, last: bool = False
+    ) -> Fraction | None:
+        """The part of epsilon for all degrees, from early ones; None where finer ones would tell.
 
         Where degrees are even, entries need all of epsilon and lose nothing by it: the row sums of
         entries err by less than the degrees differ. Uneven degrees need a part themselves, and more
@@ -238,6 +246,7 @@ class Prospect:
             early: noisy.
             total: noisy sum of the matrix.
             epsilon: that is left.
+            last: whether no finer ones can be had: doubtful ones are then taken for even.
         """
         rows, columns = self.shape
         noise = self.deviation(epsilon)
@@ -247,14 +256,38 @@ class Prospect:
         # Early degrees of few vertices must not hide blocks by their noise: one standard error of
         # the variance that they would have by themselves, and two where blocks are likely to show.
         doubt = math.sqrt((2 if well else 1) * early.law.variance)
-        even = all(
-            spread(side, early) < max(most * math.sqrt(n), doubt * (5 / len(side)) ** 0.25)
+        excess = [
+            (spread(side, early), most * math.sqrt(n), doubt * (5 / len(side)) ** 0.25)
             for side, n in sides
-        )
-        if even:
+        ]
+        if all(found < limit for found, limit, _ in excess):
             return Fraction(0)
+        if all(found < max(limit, unsure) for found, limit, unsure in excess):
+            return Fraction(0) if last else None
         shown = self._signal(total) >= _SEEN_BESIDE * self._edge_beside(epsilon)
         return self.beside if shown else self.hidden
+
+    def share_of_held(self, noisy: Measurement[Degrees], share: Fraction) -> Fraction:
+        """The part of epsilon for degrees once they are held with a part of it; at least that.
+
+        Even degrees are known far better than their noise, since each is like the others; of uneven
+        ones nothing but epsilon tells more. Where entries show nothing, the worst cut is that of a
+        graph with these degrees, whose own edges scatter a degree of d by sqrt(d): an error below
+        that hardly shows, one above it is the worst cut.
+
+        Args:
+            noisy: the degrees.
+            share: the part that they cost.
+        """
+        if share != self.hidden:
+            return share
+        deviation = math.sqrt(noisy.law.variance)
+        for sums, values in zip(noisy.steps, noisy.values, strict=True):
+            uneven = spread(sums, noisy)
+            posterior = uneven * deviation / math.hypot(uneven, deviation)
+            if posterior > _UNSURE * math.sqrt(self.cap * max(float(values.mean()), self.cap)):
+                return self.unsure
+        return share
 
     def beside_groups(self, groups: "GroupPlan") -> Self:
         """The prospect where groups show the blocks: degrees are worth more then."""
@@ -289,10 +322,10 @@ class Prospect:
         if mechanism == SPLIT:
             return self.beside, 1 - self.beside
         rest = 1 - TOTAL_SHARE
-        left = rest * (1 - EARLY_SHARE)
-        shares = self.beside, self.hidden
-        either = (part * left for share in shares for part in (share, 1 - share))
-        return TOTAL_SHARE, rest * EARLY_SHARE, *either
+        shares = EARLY_SHARE, self.beside, self.hidden, self.unsure
+        either = (part * rest for share in shares for part in (share, 1 - share))
+        least = min(1 - SURER_SHARE, *(1 - share for share in shares)) * rest
+        return TOTAL_SHARE, *either, least
 
     def total_of_groups(self, bought: Sequence[Bought], epsilon: Fraction) -> float | None:
         """Sum of the whole matrix from sums between groups, where these tell it well enough.

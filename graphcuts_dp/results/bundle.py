@@ -37,9 +37,10 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
-# 10: a guarantee has its rho; 9: tables have periods; 8: graphs without weights are rounded; 7: a
-# release has no workload; 6: one form for dense and sparse releases.
-FORMAT = 10
+# 11: least cuts are partitions; 10: a guarantee has its rho; 9: tables have periods; 8: graphs
+# without weights are rounded; 7: a release has no workload; 6: one form for dense and sparse
+# releases.
+FORMAT = 11
 
 
 @final
@@ -75,9 +76,6 @@ KINDS = {
     "flows": FileSet(
         "results.flows.Flows", ".noisy.npz", ending=".csv", because="flows are a table"
     ),
-    "cut": FileSet(
-        "cuts.partition.LeastCut", ending=".csv", because="a cut is a table of vertices"
-    ),
     "iterative construction": FileSet(
         "offline.release.IterativeRelease", ".hypothesis.npz", graph=True
     ),
@@ -87,7 +85,7 @@ KINDS = {
         because="it holds arrays; `answer -o` writes a table",
     ),
     "partition": FileSet(
-        "results.partition.Partition", ".parts.npz", ending=".csv", because="parts are a table"
+        "results.partition.Partition", ".arrays.npz", ending=".csv", because="parts are a table"
     ),
     "distances": FileSet(""),
 }
@@ -189,7 +187,7 @@ def load(path: PathLike) -> Any:
         path: the same path as for `save`.
 
     Returns:
-        A `Release`, `Flows`, `Partition`, `LeastCut` or `IterativeRelease`, as it was saved.
+        A `Release`, `Flows`, `Partition` or `IterativeRelease`, as it was saved.
 
     Raises:
         FileFormatError: a file is missing, damaged, of another version, or not the one that the

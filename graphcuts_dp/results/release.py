@@ -426,6 +426,7 @@ class Release(Displayed):
             other_label="the synthetic graph",
             title=f"{title or 'Cuts'} ({promise_text(self.guarantee)})",
             across=across,
+            unit=f"{self.guarantee.counted} between S and T",
         )
 
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:

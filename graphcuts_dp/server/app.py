@@ -46,13 +46,13 @@ from graphcuts_dp.server.service import (
 from graphcuts_dp.server.settings import Binding
 
 requests = logging.getLogger("graphcuts_dp.requests")
-_FOLDER = Path(__file__).resolve().parent / "page"
+FOLDER = Path(__file__).resolve().parent / "page"
 _PLACES = {"/": "login.html", "/analyst": "analyst.html", "/curator": "curator.html"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-_HEADERS = {
+HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -109,7 +109,7 @@ class Guard:
             close = {"Connection": "close"}
             await reply.refuse(RefusedError(408, "send the whole request at once", headers=close))
         except Exception as problem:
-            _log_failure(problem)
+            log_failure(problem)
             if not reply.started:
                 await reply.refuse(RefusedError(500, "the failure is in the server's log"))
 
@@ -181,7 +181,7 @@ class _Reply:
             self.started = True
             self._service.counts[str(message["status"])] += 1
             self._log(message["status"])
-            headers = {**_HEADERS, **(_SECURE if self._service.secure else {})}
+            headers = {**HEADERS, **(_SECURE if self._service.secure else {})}
             given = [(key, value) for key, value in message["headers"] if key != b"server"]
             given += [(key.encode(), value.encode()) for key, value in headers.items()]
             message = {**message, "headers": given}
@@ -241,7 +241,7 @@ def _once(body: bytes, receive: Receive) -> Receive:
     return give
 
 
-def _log_failure(problem: Exception) -> None:
+def log_failure(problem: Exception) -> None:
     """Where it failed, without the message, which may hold values."""
     frames: Any = traceback.extract_tb(problem.__traceback__)
     places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames[-6:]))
@@ -292,7 +292,7 @@ async def metrics(service: At) -> str:
 
 def _page(name: str) -> Callable[[], Awaitable[FileResponse]]:
     async def give() -> FileResponse:
-        return FileResponse(_FOLDER / name)
+        return FileResponse(FOLDER / name)
 
     return give
 
@@ -329,7 +329,7 @@ def make_app(service: Service) -> FastAPI:
         app.include_router(routes)
     for place, name in _PLACES.items():
         app.add_api_route(place, _page(name), include_in_schema=False)
-    app.mount("/page", StaticFiles(directory=_FOLDER))
+    app.mount("/page", StaticFiles(directory=FOLDER))
     for kind in (GraphCutsError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, _refused)
     app.add_middleware(Guard, service=service)
@@ -419,7 +419,7 @@ def serve(service: Service, binding: Binding, told: Callable[[str], None]) -> No
     Raises:
         ServerError: the address is taken.
     """
-    listening = _socket(binding)
+    listening = listening_at(binding)
     own = f"[{binding.host}]" if ":" in binding.host else binding.host
     kind = "http" if binding.certificate is None else "https"
     told(f"{kind}://{own}:{listening.getsockname()[1]}/")
@@ -450,7 +450,12 @@ def serve(service: Service, binding: Binding, told: Callable[[str], None]) -> No
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _socket(binding: Binding) -> socket.socket:
+def listening_at(binding: Binding) -> socket.socket:
+    """A socket on which requests may come.
+
+    Raises:
+        ServerError: the address is taken.
+    """
     family = socket.AF_INET6 if ":" in binding.host else socket.AF_INET
     listening = socket.socket(family)
     try:

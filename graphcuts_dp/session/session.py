@@ -306,7 +306,8 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         if not points:
             raise QueryError("there are no answers to draw yet")
         text = f"{title or f'Session {self.name}'} ({promise_text(self.guarantee)})"
-        return session_answers_figure(points, title=text)
+        unit = f"{self.guarantee.counted} between S and T"
+        return session_answers_figure(points, title=text, unit=unit)
 
     def export(self) -> dict[str, Any]:
         """The transcript and what is promised for it, as plain values. Nothing secret."""

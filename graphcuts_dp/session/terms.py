@@ -27,7 +27,7 @@ from graphcuts_dp.learn.learners import (
     learner_of,
 )
 from graphcuts_dp.learn.norms import NORM_HELP
-from graphcuts_dp.options import PRIVACY, check, option
+from graphcuts_dp.options import PRIVACY, Checked, option
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PrivacyGuarantee, Protect
@@ -39,7 +39,7 @@ from graphcuts_dp.session.queries import BOUNDED
 _STEPS = 12  # of a bisection on the logarithm of epsilon: two digits
 
 
-class Method(ABC):
+class Method(ABC, Checked):
     """How a session answers.
 
     Attributes:
@@ -51,9 +51,6 @@ class Method(ABC):
     name: ClassVar[str]
     linear: ClassVar[bool] = False
     needs_delta: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @abstractmethod
     def mechanism(self, terms: "SessionTerms", universe: Universe, grid: Grid) -> CutMechanism[Any]:
@@ -336,7 +333,7 @@ def method_named(name: str, **options: Any) -> Method:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class SessionTerms:
+class SessionTerms(Checked):
     """The agreement of a session: public numbers, from which its mechanism is made.
 
     Attributes:
@@ -358,9 +355,6 @@ class SessionTerms:
     method: Method = field(default_factory=Auto)
     workload: SessionWorkload
     protect: Protect = EDGE
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @classmethod
     def of(cls, *, own: OwnLearner | None = None, **given: Any) -> Self:

@@ -25,10 +25,11 @@ import resource
 from fractions import Fraction
 
 import numpy as np
+import scipy.sparse as sp
 
 import graphcuts_dp as gc
 from graphcuts_dp.cuts.least import grid_of_cuts, measure_cut, rate_of_cuts, rows_of_terminals
-from graphcuts_dp.cuts.network import Network, least_side
+from graphcuts_dp.cuts.network import least_side
 from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace
 from scripts.bench.harness import Table, run, timed
 from scripts.benchmark import made_graphs as made
@@ -77,6 +78,12 @@ def cost(graph, codes):
     return float(graph.weights[codes[graph.rows] != codes[graph.columns]].sum())
 
 
+def arcs_of(rows, columns, steps, n):
+    """A graph as what `least_side` takes."""
+    arcs = sp.csr_array((steps, (rows, columns)), shape=(n, n))
+    return sp.csr_array(arcs + arcs.T)
+
+
 def least_codes(network, ends, n):
     """The parts of a least cut, without noise."""
     side = np.zeros(n, dtype=np.int8)
@@ -86,7 +93,7 @@ def least_codes(network, ends, n):
 
 def network_of(graph):
     """The true graph in whole steps of 1."""
-    return Network(graph.rows, graph.columns, graph.weights.astype(np.int64), False)
+    return arcs_of(graph.rows, graph.columns, graph.weights.astype(np.int64), graph.n)
 
 
 def noisy_network(graph, epsilon, seed):
@@ -96,7 +103,7 @@ def noisy_network(graph, epsilon, seed):
     matrix = gc.release_graph(graph, epsilon=epsilon, **options).noisy.estimate()
     rows, columns = np.nonzero(np.triu(matrix > 0, 1))
     steps = np.rint(matrix[rows, columns] * _MATRIX_STEPS).astype(np.int64)
-    return Network(rows, columns, steps, False)
+    return arcs_of(rows, columns, steps, graph.n)
 
 
 def compared(graph, epsilon):

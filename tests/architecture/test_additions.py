@@ -220,6 +220,7 @@ OPTION_ASKED = """
 import json, sys, warnings
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
+from graphcuts_dp.page.form import PRODUCTS
 from graphcuts_dp.server import models
 
 warnings.simplefilter("ignore")
@@ -233,6 +234,8 @@ said["store"] = open("s.db", "rb").read().count(b"a report")
 fields = models.Terms.model_json_schema()["properties"]
 said["http"] = [fields["purpose"]["description"], fields["beta"]["default"]]
 said["http plan"] = models.PlanIn.model_json_schema()["properties"]["beta"]["default"]
+asked = next(each for each in PRODUCTS["session"].fields() if each["key"] == "queries")
+said["page"] = {each["key"]: each["help"] for each in asked["kinds"][""]}["queries.purpose"]
 typed = "--n 100 --epsilon 1 --queries"
 for words in (f"plan {typed} 9,purpose=why --json", "plan --help", "session start --help"):
     sys.argv = ["graphcuts-dp", *words.split()]
@@ -246,7 +249,7 @@ def test_an_option_is_one_field_and_a_default_one_line(tmp_path):
     added, changed = shown_below("### An option, and a default")[:2]
     shutil.copytree(ROOT / "graphcuts_dp", tmp_path / "graphcuts_dp")
     place = tmp_path / "graphcuts_dp" / "learn" / "bounds.py"
-    before, kind, rest = place.read_text().partition("class SessionWorkload:\n")
+    before, kind, rest = place.read_text().partition("class SessionWorkload(Checked):\n")
     default = changed.replace("0.01", "0.05")
     assert rest.count(default) == 1
     rest = rest.replace(default, added + changed, 1)
@@ -262,4 +265,5 @@ def test_an_option_is_one_field_and_a_default_one_line(tmp_path):
         "store": 1,
         "http": ["What the answers are for, in a few words.", 0.01],
         "http plan": 0.01,
+        "page": "What the answers are for, in a few words.",
     }

@@ -14,8 +14,9 @@ import graphcuts_dp as gc
 ROOT = Path(__file__).resolve().parents[2]
 DATA = {f"graphcuts_dp/bundled/{file.name}" for file in (ROOT / "datasets").iterdir()}
 PAGE = {
-    f"graphcuts_dp/server/page/{file.name}"
-    for file in (ROOT / "graphcuts_dp/server/page").iterdir()
+    f"graphcuts_dp/{folder}/{file.name}"
+    for folder in ("server/page", "page/web")
+    for file in (ROOT / "graphcuts_dp" / folder).iterdir()
 }
 BESIDE = ("CHANGELOG.md", "SECURITY.md", "CITATION.cff", "LICENSE", "README.md", "pyproject.toml")
 LOAD = """

@@ -20,7 +20,7 @@ from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.measure.cells import measure_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.measure.statistics import measure_degrees, measure_total
+from graphcuts_dp.measure.statistics import measure_degrees, measure_total, refinable_degrees
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.shares import Prospect
@@ -161,6 +161,54 @@ def _degrees(
     return [*seen_of_degrees(noisy, side), *growths(noisy, side)]
 
 
+_FIRST = Fraction(9, 10)  # of epsilon, for degrees that are refined with the rest
+
+
+def _refined_anew(refinable: Any, finer: Fraction, side: Side, source: EntropySource) -> Any:
+    """The finer copy with noise of its own: both together cost the sum."""
+    del refinable
+    distribution = distribution_for(side.graph, "laplace", 1.0)
+    return measure_degrees(side.graph, distribution, epsilon=finer, source=source)
+
+
+def _refined_twice(refinable: Any, finer: Fraction, side: Side, source: EntropySource) -> Any:
+    """The finer rate in place of the difference of both: that is noise of the sum of the rates."""
+    del side
+    much = refinable.measurement.epsilon + finer
+    return refinable.refined(much, source, name="degrees").measurement
+
+
+@audited_runs(
+    "degrees that are refined",
+    pairs=(*PAIRS, sides(DIRECTED[0]), _CORNER),
+    twins={
+        "independent noise": {"how": _refined_anew},
+        "the coarse rate not taken off": {"how": _refined_twice},
+    },
+    twin_pairs=_TWINS,
+    runs=10_000,
+)
+def _degrees_refined(
+    epsilon: float,
+    side: Side,
+    source: EntropySource,
+    how: Callable[..., Measurement[Degrees]] | None = None,
+) -> list[float]:
+    """Coarse degrees, and a finer copy where that of the pair's first end is not below 0."""
+    distribution, exact = distribution_for(side.graph, "laplace", 1.0), Fraction(epsilon)
+    first = refinable_degrees(side.graph, distribution, epsilon=exact * _FIRST, source=source)
+    coarse = first.measurement
+    if coarse.values[0][side.ends[0]] < 0:
+        return [*seen_of_degrees(coarse, side), *([0.0] * 6)]
+    if how is None:
+        fine = first.refined(exact, source, name="degrees").measurement
+    else:
+        fine = how(first, exact, side, source)
+    told = [_of_degrees(each, side) for each in (coarse, fine)]
+    growth = [each.values[0][side.ends[0]] for each in (coarse, fine)]
+    return [*seen_of_degrees(coarse, side), sum(told), *told, *growth, growth[0] - growth[1]]
+
+
 # All parts of a release without groups.
 
 
@@ -172,10 +220,17 @@ class _AlwaysLooks(Prospect):
         return None
 
     def share_from_degrees(
-        self, early: Measurement[Degrees], total: float, epsilon: Fraction
-    ) -> Fraction:
+        self, early: Measurement[Degrees], total: float, epsilon: Fraction, *, last: bool = False
+    ) -> Fraction | None:
         del total, epsilon
-        return self.beside if early.values[0].max() > 2 * self.cap else Fraction(0)
+        largest = early.values[0].max()
+        if not last and largest > 4 * self.cap:
+            return None
+        return self.hidden if largest > 2 * self.cap else Fraction(0)
+
+    def share_of_held(self, noisy: Measurement[Degrees], share: Fraction) -> Fraction:
+        """Degrees are refined once more where the largest one is larger still."""
+        return self.unsure if share and noisy.values[0].max() > 3 * self.cap else share
 
 
 def _degrees_not_charged(*terms: Any, factor: int = 1, early: bool = True) -> list[float]:
@@ -183,7 +238,8 @@ def _degrees_not_charged(*terms: Any, factor: int = 1, early: bool = True) -> li
     noise, epsilon, side, source = terms[-4:]
     distribution = distribution_for(side.graph, noise, epsilon)
     given = factor * Fraction(epsilon)
-    noisy = measure_degrees(side.graph, distribution, epsilon=given, source=source, early=early)
+    noisy = measure_degrees(side.graph, distribution, epsilon=given, source=source)
+    noisy = replace(noisy, name="early degrees" if early else "degrees")
     of_degrees = _of_degrees(noisy, side)
     entry = _of_entry(randomized_response(side.graph, distribution, source), side)
     return [of_degrees, entry, of_degrees + entry]
@@ -266,7 +322,7 @@ audited_runs(
 )(partial(_all, "auto", choice=_AlwaysLooks))
 
 
-# With public groups: both looks at the sums, and all other parts.
+# With public groups: the sums, refined or not, and all other parts.
 
 
 def _true_cells(like: Measurement[CellSums], dense: FloatMatrix) -> FloatVector:
@@ -288,14 +344,11 @@ def seen_of_sums(look: Measurement[CellSums], side: Side) -> tuple[float, FloatV
 
 
 def _seen(bought: Measurements, side: Side) -> list[float]:
-    """Where there was no second look its numbers are 0: whether there was one is seen, too."""
-    looks = [seen_of_sums(look, side) for look in bought.all_of(CellSums)]
-    ratios, above = [0.0, 0.0], np.zeros((2, len(looks[0][1])))
-    for number, look in enumerate(looks):
-        ratios[number], above[number] = look
+    """What the sums cost is seen, too: whether they were refined."""
+    (look,) = bought.all_of(CellSums)
+    ratio, above = seen_of_sums(look, side)
     others = seen_of_all(gc.Release(measurements=bought), side)
-    seen = [*ratios, sum(ratios), float(len(looks)), *above.ravel().tolist()]
-    return [sum(ratios) + others[4], *seen, *others]
+    return [ratio + others[4], ratio, float(look.epsilon), *above.tolist(), *others]
 
 
 def _bought(noise: str, epsilon: float, side: Side, source: EntropySource) -> Measurements:
@@ -337,12 +390,12 @@ def _one_noise_for_all(
     return _seen(replace(bought, values=values), side)
 
 
-def _looked_again_for_the_true_graph(
+def _refined_for_the_true_graph(
     noise: str, epsilon: float, side: Side, source: EntropySource
 ) -> list[float]:
-    """Whether there is a second look depends on the edges themselves."""
+    """Whether the sums are refined depends on the edges themselves."""
     again, dense = _seen(_bought(noise, epsilon, side, source), side), side.graph.dense()
-    again[4] = float(1 + bool(dense[0, -1] or dense[-1, -2]))
+    again[2] = float(1 + bool(dense[0, -1] or dense[-1, -2]))
     return again
 
 
@@ -362,7 +415,7 @@ def _looked_again_for_the_true_graph(
     twins={
         "sums not charged": _sums_not_charged,
         "one noise for all sums": _one_noise_for_all,
-        "a second look for the true graph": _looked_again_for_the_true_graph,
+        "refined for the true graph": _refined_for_the_true_graph,
     },
     twin_pairs=PAIRS[:2],
     runs=4000,

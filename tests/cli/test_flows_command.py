@@ -180,7 +180,7 @@ def test_rows_come_in_from_a_program(done, refused, monkeypatch, tmp_path):
         assert message in piped(refused, *command)
 
 
-def test_with_periods_the_largest_cells_are_drawn_over_time(done, monkeypatch, tmp_path):
+def test_a_table_by_month_is_drawn_over_time_and_asked(done, refused, monkeypatch, tmp_path):
     dates = [f"v{i % 12},v{i % 5},2026-0{1 + i % 3}-07" for i in range(300)]
     (tmp_path / "trips.csv").write_text("\n".join(["a,b,date", *dates]) + "\n")
     asked, plot = [], gc.Flows.plot
@@ -194,6 +194,13 @@ def test_with_periods_the_largest_cells_are_drawn_over_time(done, monkeypatch, t
         assert "--kind directed keeps them apart" in told
         assert asked[-1]["by"] == drawn
         assert (tmp_path / "flows.png").read_bytes().startswith(b"\x89PNG")
+    flows = gc.load("flows.csv")
+    (unit, *_), level = flows.labels(flows.levels[-1])[0], flows.levels[-1]
+    ask = ("answer", "flows.csv", "--from", unit, "--to", unit)
+    for period in (["2026-02"], ["2026-01", "2026-03"]):
+        found = flows.between(unit, unit, level, period=period)
+        assert done(*ask, "--period", ",".join(period))[0].strip() == str(found)
+    assert "unknown period '2027-01'" in refused(*ask, "--period", "2027-01")
     _, told = done(*words, "--force", "--kind", "directed", "--locations", "places.csv")
     assert "directions" not in told
     assert asked[-1]["by"] is None

@@ -45,12 +45,12 @@ PRODUCTS = {
     "cut": (
         ("cuts", "in.edges", "out.csv", *READ, "--from", "0", "--to", "7/11"),
         ["a partition of 12 vertices into 3 parts", "added up over all halvings"],
-        ["out.csv"],
+        ["out.csv", "out.csv.arrays.npz"],
     ),
     "partition": (
         ("cuts", "released.csv", "out.csv", "--partition", "balanced:parts=3"),
         ["a partition of 12 vertices into 3 parts, balanced", "chosen after looking"],
-        ["out.csv", "out.csv.parts.npz"],
+        ["out.csv", "out.csv.arrays.npz"],
     ),
     "iterative construction": (
         ("release-iteratively", "in.edges", "out.csv", *READ, "--delta", "1e-6",

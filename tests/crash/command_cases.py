@@ -82,7 +82,8 @@ COMMANDS = {
         ("t.csv t.csv.noisy.npz t.csv.json",),
     ),
     "cuts": Command(
-        "cuts in.csv c.csv --from 0 --to 5 --uncounted --epsilon 5", ("c.csv c.csv.json",)
+        "cuts in.csv c.csv --from 0 --to 5 --uncounted --epsilon 5",
+        ("c.csv c.csv.arrays.npz c.csv.json",),
     ),
     "datasets": Command("datasets lesmis l.csv", ("l.csv.schema.json l.csv",)),
     "evaluate": Command("evaluate in.csv in.csv --plot e.pdf", ("e.pdf",)),

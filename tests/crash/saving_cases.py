@@ -83,7 +83,7 @@ def tabled(which: int) -> gc.Flows:
 
 
 @cache
-def parted(which: int) -> gc.LeastCut:
+def parted(which: int) -> gc.Partition:
     return gc.least_cut(sample(which), 0, 5, epsilon=5.0, seed=which)
 
 

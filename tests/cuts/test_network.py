@@ -1,12 +1,13 @@
 """Least cuts of whole numbers beside all sets: ties, peeling, both solvers, numbers of any size."""
 
 import itertools
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from graphcuts_dp.cuts import network
-from graphcuts_dp.cuts.network import Network, least_side
 
 LARGE = 2**40  # beyond what scipy counts in
 SOLVERS = {
@@ -14,6 +15,20 @@ SOLVERS = {
     "igraph": {"_WORTH": 0, "_SMALL_FLOW": 0},
     "peeling": {},
 }
+
+
+class Network(NamedTuple):
+    tails: Any
+    heads: Any
+    weights: Any
+    directed: bool
+
+
+def least_side(problem, pull, side):
+    shape = len(side), len(side)
+    arcs = sp.csr_array((problem.weights, (problem.tails, problem.heads)), shape=shape)
+    arcs = arcs if problem.directed else sp.csr_array(arcs + arcs.T)
+    return network.least_side(arcs, pull, side)
 
 
 def cost(problem, pull, S):

@@ -159,7 +159,7 @@ def of_cut(made):
     return {
         "promise": promise(made.guarantee),
         "parts": made.codes.tolist(),
-        "excess": exact(made.excess),
+        "excess": exact(made.shortfall),
     }
 
 

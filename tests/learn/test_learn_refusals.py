@@ -17,7 +17,6 @@ from graphcuts_dp.learn.learners import FriezeKannanLearner, MirrorDescentLearne
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
 from graphcuts_dp.learn.norms import MOST_VERTICES, parse_norm
 from graphcuts_dp.learn.potentials import (
-    Ball,
     Box,
     Entropy,
     GroupNorm,
@@ -94,7 +93,6 @@ NUMBERS = [
     *(("bipartite", partial(md_rule, psi=psi)) for psi in (GroupNorm(1.5), SchattenNorm(1.5))),
     ("bipartite", partial(minimal_start, SIX, GroupNorm(1.5))),
     *(("exponent", partial(LpNorm, p)) for p in (1.0, 2.1, math.nan)),
-    *(("radius", partial(Ball, radius)) for radius in (0.0, math.inf)),
     *(("box", partial(Box, *sides)) for sides in ((1, 1), (-math.inf, 0), (0, math.nan))),
     *(("total", partial(Entropy, total)) for total in (0.0, math.inf)),
     ("size", partial(near_one, 0)),
@@ -103,10 +101,7 @@ NUMBERS = [
         ("contain the start", partial(LpNorm(p).minimise, np.zeros((3, 3)), Box(0.5, 1)))
         for p in (1.5, 2)
     ),
-    *(
-        ("takes no domain", partial(Entropy(4.0).minimise, np.zeros((3, 3)), domain))
-        for domain in (Ball(1.0), Box(-1, 1), Box(0, 0.4))
-    ),
+    ("takes no domain", partial(Entropy(4.0).minimise, np.zeros((3, 3)), Box())),
     *(("unknown norm", partial(parse_norm, text)) for text in ("", "l", "2,", "2,x", "max")),
     *(("exponent", partial(parse_norm, text)) for text in ("l1", "l2.5", "2,1", "schatten-0.5")),
     ("for bipartite graphs", partial(learner, SIX, norm="2,p")),

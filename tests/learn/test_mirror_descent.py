@@ -8,7 +8,6 @@ import pytest
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.potentials import (
-    Ball,
     Box,
     Entropy,
     GroupNorm,
@@ -57,7 +56,7 @@ def any_query(universe, rng):
 
 
 def rule_for(universe, psi, *, zeta=100.0, alpha=1.0, **more):
-    start = minimal_start(universe, psi, more.get("domain"))
+    start = minimal_start(universe, psi)
     return MirrorDescentRule(
         start=start, psi=psi, alpha=alpha, zeta=zeta, start_potential=50.0, **more
     )
@@ -136,9 +135,6 @@ def test_all_norms_agree_at_p_2(norm):
     [
         (LpNorm(1.3), Box()),
         (GroupNorm(1.3), Box(0, 0.5)),
-        (GroupNorm(1.3), Ball(2.0)),
-        (SchattenNorm(1.3), Ball(2.0)),
-        (Entropy(9.0), Box()),
     ],
 )
 def test_hypotheses_stay_in_the_domain(psi, domain):
@@ -147,11 +143,8 @@ def test_hypotheses_stay_in_the_domain(psi, domain):
     hypothesis = rule.initial()
     for _ in range(12):
         hypothesis = rule.update(hypothesis, any_query(universe, rng), 1)
-        if isinstance(domain, Box):
-            assert domain.low <= hypothesis.matrix.min()
-            limit = max(limit, hypothesis.matrix.max() / domain.high)
-        else:
-            limit = max(limit, psi.norm(hypothesis.matrix) / domain.radius)
+        assert domain.low <= hypothesis.matrix.min()
+        limit = max(limit, hypothesis.matrix.max() / domain.high)
     assert limit == pytest.approx(1, abs=1e-9)  # reached, and never passed
 
 
@@ -189,6 +182,4 @@ def test_extreme_entries_do_not_break_the_maps():
     spread = weights.minimise(1e6 * rng.normal(size=(6, 4)))
     assert np.isfinite(weights.to_dual(spread)).all()
     assert spread.sum() == pytest.approx(3.0)
-    full = Entropy(24.0).minimise(rng.normal(size=(6, 4)), Box())
-    assert full == pytest.approx(np.ones((6, 4)))
     assert not LpNorm(1.2).minimise(np.zeros((2, 2)), Box()).any()

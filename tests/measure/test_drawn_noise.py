@@ -18,13 +18,14 @@ from graphcuts_dp.measure.cells import (
     cell_tree,
     grid_of_cells,
     measure_cells,
+    refinable_groups,
     sums_of_cells,
     weighted_sensitivity,
 )
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace
+from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace, sample_geometric
 from graphcuts_dp.release.measuring import sparse_distribution
 from tests.audits.rows_in_memory import rows_in_memory
 
@@ -60,6 +61,66 @@ def test_degrees(kind, seed):
     expected = laplace(EPSILON / 2, map(len, made.steps), seed)
     assert [each.tolist() for each in noise] == expected
     assert made.rate * 2 == made.epsilon == EPSILON
+
+
+def refined(rate, finer, sizes, seed, other):
+    """The lesser of what the sampler draws with one seed and with another, for so many counts."""
+    first, second = SeededEntropy(seed), SeededEntropy(other)
+    found = []
+    for size in sizes:
+        halves = [sample_geometric(Fraction(rate), size, first) for _ in range(2)]
+        up, down = (
+            np.minimum(half, sample_geometric(finer - rate, size, second)) for half in halves
+        )
+        found.append((up - down).tolist())
+    return found
+
+
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_refined_degrees(kind, seed):
+    graph, finer = GRAPHS[kind], 5 * EPSILON
+    entries = distribution_for(graph, "discrete-laplace", 1.0)
+    first = statistics.refinable_degrees(
+        graph, entries, epsilon=EPSILON, source=SeededEntropy(seed), name="early degrees"
+    )
+    plain = statistics.measure_degrees(graph, entries, epsilon=EPSILON, source=SeededEntropy(seed))
+    sizes = [len(each) for each in plain.steps]
+    assert [each.tolist() for each in first.measurement.steps] == [
+        each.tolist() for each in plain.steps
+    ]
+    made = first.refined(finer, SeededEntropy(seed + 9), name="degrees").measurement
+    noise = [side - true for side, true in zip(made.steps, degrees_of(graph), strict=False)]
+    assert [each.tolist() for each in noise] == refined(
+        EPSILON / 2, finer / 2, sizes, seed, seed + 9
+    )
+    assert (made.name, made.epsilon, made.rate * 2) == ("degrees", finer, finer)
+    assert (first.measurement.name, first.measurement.epsilon) == ("early degrees", EPSILON)
+    assert "_noise" not in repr(first)
+    assert not any(each.flags.writeable for each in (*made.steps, *first.measurement.steps))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_refined_sums_between_groups(weighted, seed):
+    graph = gc.Graph(*ENDS, [0.5, 0.25, 1.0, 1.0, 2.0], vertices=6, weight_cap=2.0)
+    graph = graph if weighted else GRAPHS["undirected"]
+    groups = gc.Groups(graph.vertices, {"g": ["a", "a", "b", "b", "b", "b"]})
+    finer, sides = 6 * EPSILON, (groups, groups)
+    first = refinable_groups(
+        graph,
+        sides,
+        epsilon=EPSILON,
+        most=finer,
+        whole=False,
+        name="groups",
+        source=SeededEntropy(seed),
+    )
+    made = first.refined(finer, SeededEntropy(seed + 9), name="groups").measurement
+    grid = grid_of_cells(graph, epsilon=float(finer), whole=False)
+    true = sums_of_cells(graph, sides, cell_tree(graph, sides), grid)[-1]
+    assert made.unit == first.measurement.unit == grid.unit
+    rates = [each / grid.sensitivity for each in (EPSILON, finer)]
+    assert (made.steps[0] - true).tolist() == refined(*rates, [len(true)], seed, seed + 9)[0]
+    assert made.epsilon == finer
 
 
 @pytest.mark.parametrize("kind", GRAPHS)

@@ -16,6 +16,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, QueryError
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
 
 NAMES = ["ann", "bob", "cid", "dot", "eve"]
 GRAPH = gc.Graph([0, 1], [1, 2], vertices=NAMES)
@@ -182,6 +183,17 @@ def test_tables_of_pandas():
     nothing = pd.DataFrame({"unit": pd.array(["a", pd.NA, "b", "b", "a"])}, index=NAMES)
     assert gc.Groups.of(nothing, GRAPH, rest="none").labels() == ("a", "b", "none")
     assert gc.Groups.of(MORE, GRAPH, unknown="ignore").labels("town")
+
+
+@pytest.mark.parametrize("mark", [SEEDED_WARNING, "seeded"])
+def test_marks_of_a_seeded_table_are_no_groups(tmp_path, mark):
+    file = tmp_path / "parts.csv"
+    file.write_text("vertex,part,mark\n" + "".join(f"{name},2,{mark}\n" for name in NAMES))
+    if mark == SEEDED_WARNING:
+        assert gc.Groups.read(file, GRAPH).labels() == (2,)
+    else:
+        with pytest.raises(FileFormatError, match="pass columns="):
+            gc.Groups.read(file, GRAPH)
 
 
 def test_attributes_of_networkx_igraph_and_graphml(tmp_path):

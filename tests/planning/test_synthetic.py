@@ -120,19 +120,43 @@ def test_a_release_keeps_what_was_forecast():
 # Least cuts
 
 
+def rows_of_parts(plan):
+    return {row.method: row for row in plan.rows if row.cuts in ("between two", "halves")}
+
+
 @pytest.mark.parametrize(("protect", "k"), [("edges", 1), ("edges:4", 4)])
 def test_what_a_plan_says_of_least_cuts_is_what_the_cut_says(protect, k):
     graph = gc.Graph([0], [1], vertices=300)
-    plan = gc.plan(300, epsilon=2.0, protect=protect)
+    plan = gc.plan(300, epsilon=2.0, protect=protect, target_error=50)
+    row = rows_of_parts(plan)["least cut"]
     cut = gc.least_cut(graph, 0, 1, epsilon=2.0, protect=protect)
-    assert plan.least_cut.bound == pytest.approx(cut.excess, rel=1e-9)
-    assert plan.least_cut.mean == pytest.approx(300 / (2 * math.sinh(1 / k)))
-    assert plan.least_cut.mean < plan.least_cut.bound < 2 * plan.least_cut.mean
-    assert f"\nLeast cut of two: {plan.least_cut}.\n" in str(plan)
-    assert plan.to_dict()["least_cut"]["bound"] == plan.least_cut.bound
+    assert row.guaranteed == pytest.approx(cut.shortfall, rel=1e-9)
+    assert row.typical == pytest.approx(300 / (2 * math.sinh(1 / k)))
+    assert row.typical < row.guaranteed < 2 * row.typical
+    assert "Least cut: what a private cut" in str(plan)
+    needed = gc.plan(300, epsilon=row.epsilon_needed, protect=protect)
+    assert rows_of_parts(needed)["least cut"].guaranteed <= 50
 
 
-def test_a_plan_says_nothing_of_least_cuts_where_there_are_none():
-    assert gc.plan((20, 30), epsilon=1.0).to_dict()["least_cut"] is None
-    vertex = gc.plan(20, epsilon=1.0, protect=gc.Protect.vertex(degree_bound=3))
-    assert vertex.to_dict()["least_cut"] is None
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+def test_what_a_plan_says_of_partitions_is_the_half_of_their_interval(epsilon):
+    """Of a graph in which both ends of it are possible."""
+    inside = np.triu_indices(60, 1)
+    graph = gc.Graph(*(side[::2] for side in inside), vertices=60)
+    release = gc.release_graph(graph, epsilon=epsilon, mechanism="response", fit="none", seed=1)
+    found = release.partition("balanced")
+    row = rows_of_parts(gc.plan(60, epsilon=epsilon))["partition"]
+    cut = gc.CutQuery(found.codes == 0)
+    noisy = release.noisy.cut_value(*cut.masks(release.space))
+    low, high = found.interval
+    assert min(noisy - low, high - noisy) <= row.guaranteed * (1 + 1e-9)
+    assert max(noisy - low, high - noisy) == pytest.approx(row.guaranteed) or epsilon == 1.0
+
+
+def test_a_plan_has_no_rows_of_parts_where_there_are_none():
+    assert not rows_of_parts(gc.plan((20, 30), epsilon=1.0))
+    assert not rows_of_parts(
+        gc.plan(20, epsilon=1.0, queries=gc.SessionWorkload(queries=9, linear=True))
+    )
+    assert not rows_of_parts(gc.plan(20, epsilon=1.0, protect=gc.Protect.vertex(degree_bound=3)))
+    assert rows_of_parts(gc.plan(20, epsilon=1.0, directed=True)).keys() == {"least cut"}

@@ -272,7 +272,9 @@ def test_what_is_no_list_of_answers_is_drawn_too(made, drawn):
     """A plan's guarantees, best first; distances' map; beliefs; classes of owners."""
     plan = made[0]["Plan"]
     widths = points(drawn(plan.plot())[0], 1, 0).tolist()
-    assert widths == [row.guaranteed for row in plan.rows if np.isfinite(row.guaranteed)]
+    *answers, least_cut, halves = plan.rows
+    assert widths == [row.guaranteed for row in answers if np.isfinite(row.guaranteed)]
+    assert (least_cut.cuts, halves.cuts) == ("between two", "halves")
     assert widths == sorted(widths)
     assert "epsilon = 2" in drawn(made[0]["DistanceAnswers"].plot(unit="km"))[1]
     axes, title = drawn(made[0]["Explanation"].plot())
@@ -310,10 +312,10 @@ def test_sensing_draws_what_was_measured(rounds, drawn):
 def test_values_and_intervals_are_drawn_but_for_infinite_ones(count, drawn):
     given = [(float(i), i - 2.0, i + 2.0, i % 3 == 1) for i in range(count)]
     given[0] = (0.0, -math.inf, math.inf, False)
-    figure = session_answers_figure(given, title="Session a")
+    figure = session_answers_figure(given, title="Session a", unit="edges")
     axes, title = drawn(figure)
     assert points(axes).tolist() == [point[0] for point in given]
-    assert title == "Session a"
+    assert (title, axes.get_ylabel()) == ("Session a", "edges")
     assert len(axes.collections) == (2 if count == 1 else 3)
     assert len(figure.legends) == (count > 1)
     assert np.isfinite(axes.get_ylim()).all()

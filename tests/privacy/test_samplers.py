@@ -20,6 +20,7 @@ from p_values import chi_square, dependence
 
 from graphcuts_dp.privacy.noise import (
     _BLOCK,
+    RefinableLaplace,
     SeededEntropy,
     SystemEntropy,
     sample_discrete_laplace,
@@ -122,6 +123,54 @@ def test_geometric_samples_fit(rate):
 def test_discrete_laplace_samples_fit(rate):
     assert fit_of(laplace(rate), laplace_cdf, rate) > LEVEL
     assert min(fit_of_signs(laplace(rate))) > LEVEL
+
+
+LEVELS = [(Fraction(1, 10), Fraction(1, 4)), (Fraction(1, 2), Fraction(9, 5))]
+
+
+@lru_cache(maxsize=8)
+def two_levels(coarse, fine):
+    first = RefinableLaplace.draw(coarse, SIZE, SeededEntropy(4))
+    return first.values, first.refined(fine, SeededEntropy(5)).values
+
+
+@pytest.mark.parametrize(("coarse", "fine"), LEVELS)
+def test_refined_noise_has_its_law_and_coarse_noise_is_that_and_something_apart(coarse, fine):
+    first, second = two_levels(coarse, fine)
+    assert fit_of(first, laplace_cdf, coarse) > LEVEL
+    assert fit_of(second, laplace_cdf, fine) > LEVEL
+    assert min(fit_of_signs(second)) > LEVEL
+    assert dependence(second, first - second, cells=3) > LEVEL
+
+
+def test_noise_may_be_refined_again():
+    first = RefinableLaplace.draw(Fraction(1, 10), SIZE, SeededEntropy(6))
+    second = first.refined(Fraction(1, 5), SeededEntropy(7))
+    third = second.refined(Fraction(1), SeededEntropy(8))
+    assert fit_of(third.values, laplace_cdf, 1) > LEVEL
+    assert dependence(third.values, first.values - third.values, cells=3) > LEVEL
+
+
+def test_twins_of_refined_noise_are_rejected():
+    """Drawn anew it is no part of the coarse noise; with all of the finer rate it is too little."""
+    coarse, fine = LEVELS[0]
+    first, _ = two_levels(coarse, fine)
+    anew = sample_discrete_laplace(fine, SIZE, SeededEntropy(5))
+    assert dependence(anew, first - anew, cells=3) < LEVEL
+    little = RefinableLaplace.draw(coarse, SIZE, SeededEntropy(4)).refined(
+        coarse + fine, SeededEntropy(5)
+    )
+    assert fit_of(little.values, laplace_cdf, fine) < LEVEL
+
+
+def test_refined_noise_of_big_integers_and_of_few_bits_keeps_its_type():
+    """Rates near each other: their difference is far below either, its samples far above."""
+    for rate in (Fraction(1, 2**70), Fraction(1, 3)):
+        first = RefinableLaplace.draw(rate, 5, SeededEntropy(1))
+        second = first.refined(rate * (1 + Fraction(1, 2**80)), SeededEntropy(2))
+        assert second.values.dtype == first.values.dtype
+        assert (second.values == first.values).all()
+        assert str(first) == repr(first) == f"RefinableLaplace({rate})"
 
 
 def test_the_operating_systems_bits_fit_too():

@@ -184,7 +184,7 @@ CASES = {
         ),
         "groups": (
             made("groups", noise="discrete-laplace"),
-            {"sums": of_part("measure_groups"), "entries": ENTRIES},
+            {"sums": of_part("refinable_groups"), "entries": ENTRIES},
         ),
         "sparse": (
             made("sparse", HEAVY, fit=gc.Fitting(time_limit=1e-9)),

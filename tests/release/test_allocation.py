@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import Degrees, Measurements
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.measure.statistics import measure_degrees, measure_total
+from graphcuts_dp.measure.statistics import Refinable, measure_degrees, measure_total
 from graphcuts_dp.privacy import level_noise
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -25,7 +26,9 @@ from graphcuts_dp.release.releases import release_graph
 from graphcuts_dp.release.shares import (
     EARLY_SHARE,
     HIDDEN_SHARE,
+    SURER_SHARE,
     TOTAL_SHARE,
+    UNSURE_SHARE,
     Prospect,
     Response,
     degree_share,
@@ -56,7 +59,7 @@ def spent(monkeypatch):
         plain = getattr(mechanism, name)
 
         def watched(*arguments, **options):
-            key = "early" if options.get("early") else name
+            key = "early" if options.get("name") == "early degrees" else name
             assert key not in parts
             parts[key] = of(*arguments, **options)
             return plain(*arguments, **options)
@@ -65,6 +68,16 @@ def spent(monkeypatch):
 
     watch("measure_total", lambda *_, epsilon, **__: epsilon)
     watch("measure_degrees", lambda *_, epsilon, **__: epsilon)
+    watch("refinable_degrees", lambda *_, epsilon, **__: epsilon)
+    plain = Refinable.refined
+
+    def refined(self, epsilon, *arguments, **options):
+        """The finer copy of degrees costs what both cost together."""
+        assert epsilon > max(parts.pop(name, 0) for name in ("early", "refinable_degrees"))
+        parts["refinable_degrees"] = epsilon
+        return plain(self, epsilon, *arguments, **options)
+
+    monkeypatch.setattr(Refinable, "refined", refined)
     watch("randomized_response", lambda _, distribution, *__: distribution.epsilon)
     return parts
 
@@ -83,15 +96,15 @@ def test_the_parts_add_up_to_epsilon_exactly(shape, how, epsilon, share, spent):
     assert sum(spent.values()) == Fraction(epsilon)
     assert all(isinstance(part, Fraction) and part > 0 for part in spent.values())
     assert data.guarantee.epsilon == epsilon
-    names = {"measure_total": "total", "early": "early degrees", "measure_degrees": "degrees"}
-    parts = [(names.get(name, "entries"), float(part)) for name, part in spent.items()]
+    names = {"measure_total": "total", "early": "early degrees", "randomized_response": "entries"}
+    parts = [(names.get(name, "degrees"), float(part)) for name, part in spent.items()]
     assert list(data.guarantee.parts) == (parts if parts[1:] else [])
     assert ("measure_total" in spent) == (data.total is not None)
     assert ("measure_total" not in spent) or how == "auto"
-    assert ("early" in spent or "measure_degrees" in spent) == (data.degrees is not None)
-    if share is not None and "measure_degrees" in spent:
-        left = Fraction(epsilon) - spent.get("measure_total", 0) - spent.get("early", 0)
-        assert spent["measure_degrees"] / left == pytest.approx(share, abs=1e-6)
+    assert ("degrees" in dict(parts) or "early degrees" in dict(parts)) == bool(data.degrees)
+    if share is not None and "degrees" in dict(parts):
+        left = Fraction(epsilon) - spent.get("measure_total", 0)
+        assert dict(parts)["degrees"] / float(left) == pytest.approx(share, abs=1e-6)
 
 
 @pytest.mark.parametrize("noise", ["binary", "laplace", "discrete-laplace"])
@@ -213,11 +226,12 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
     empty, full = (graph_of(shape, density=density) for density in (0.0, 1.0))
     noisy = drawn(graph_of(shape), "response", epsilon=0.5).noisy
     degrees = drawn(graph_of(shape), "degrees+response", epsilon=0.4).degrees
+    held = SimpleNamespace(measurement=degrees, refined=lambda *_, **__: held)
     for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
         total = total_of(value, 2.0, Fraction(1, 50))
         read = []
         monkeypatch.setattr(mechanism, "measure_total", lambda *_, total=total, **__: total)
-        monkeypatch.setattr(mechanism, "measure_degrees", lambda *_, **__: degrees)
+        monkeypatch.setattr(mechanism, "refinable_degrees", lambda *_, **__: held)
         monkeypatch.setattr(mechanism, "randomized_response", lambda *_: noisy)
         for graph in (empty, full):
             data = drawn(graph, "auto")
@@ -244,7 +258,7 @@ def test_nothing_is_drawn_before_all_parts_are_accepted(monkeypatch):
     def never(*_, **__):
         raise AssertionError("noise was drawn")
 
-    for part in ("measure_total", "measure_degrees", "randomized_response"):
+    for part in ("measure_total", "refinable_degrees", "measure_degrees", "randomized_response"):
         monkeypatch.setattr(mechanism, part, never)
     with pytest.raises(ParameterError, match="too large for this epsilon"):
         release_graph(graph, epsilon=epsilon, noise="discrete-laplace")
@@ -299,7 +313,7 @@ def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bough
     share = None if how == "response" else 0.25
     asked = Response(how, degree_share=share)
     told = mechanism.least_distribution(graph_of(), "binary", 1.0, asked).epsilon
-    whole = (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) if how == "auto" else 1
+    whole = 1 - TOTAL_SHARE if how == "auto" else 1
     assert told == whole * (1 if share is None else Fraction(3, 4))
     drawn(graph_of(), how, share=share)
     assert told <= spent["randomized_response"]
@@ -371,8 +385,11 @@ def test_early_degrees_of_few_equal_vertices_are_not_taken_for_uneven():
     draws = [degrees_of(each.steps[0], Fraction(1, 25)) for each in draws]
     assert prospect._signal(total) > 1.9 * prospect.edge(Fraction(1))
     assert sum(spread(each.steps[0], each) > noise for each in draws) > 6
-    wrong = [each for each in draws if prospect.share_from_degrees(each, total, Fraction(1)) != 0]
-    assert len(wrong) <= 3
+    chosen = [prospect.share_from_degrees(each, total, Fraction(1)) for each in draws]
+    assert sum(share not in (0, None) for share in chosen) <= 3
+    assert chosen.count(None) > 6
+    last = [prospect.share_from_degrees(each, total, Fraction(1), last=True) for each in draws]
+    assert last == [share or Fraction(0) for share in chosen]
 
 
 def test_degrees_get_most_where_entries_can_show_nothing():
@@ -401,14 +418,54 @@ def test_early_degrees_that_err_by_more_than_the_mean_are_not_bought():
     assert prospect.share_from_total(242 * 80.0, Fraction(1, 2)) is None
 
 
-def test_where_the_total_shows_nothing_the_parts_add_up_to_epsilon(spent):
-    graph = graph_of(density=0.1)
-    data = drawn(graph, "auto")
-    assert sum(spent.values()) == 1
+@pytest.mark.parametrize(("uneven", "share"), [(False, HIDDEN_SHARE), (True, UNSURE_SHARE)])
+def test_where_the_total_shows_nothing_uneven_degrees_are_refined(uneven, share, spent):
+    """Noise of deviation 9.6 on 400 degrees: all about 30, or 40 of 200 and 360 of 20.
+
+    The first differ by 5 and are then known up to 4.7, below 1.1 times the root of 30; the others
+    differ by 54, so that 9.5 are left, above 1.1 times the root of 38.
+    """
+    random = np.random.default_rng(0)
+    chance = np.full((400, 400), 0.075)
+    if uneven:
+        chance[40:, 40:], chance[:40], chance[:, :40] = 0.0, 0.5, 0.5
+    ends = np.nonzero(np.triu(random.random((400, 400)) < chance, 1))
+    graph = Graph(*ends, vertices=400)
+    data = drawn(graph, "auto", epsilon=0.5)
+    assert sum(spent.values()) == Fraction(1, 2)
     parts = {value.name: value.epsilon for value in data.measurements.values}
-    assert parts["degrees"] == HIDDEN_SHARE * (1 - TOTAL_SHARE)
-    told = mechanism.least_distribution(graph, "binary", 1.0, Response()).epsilon
+    assert parts["degrees"] == share * (1 - TOTAL_SHARE) / 2
+    told = mechanism.least_distribution(graph, "binary", 0.5, Response()).epsilon
     assert told <= parts["entries"]
+
+
+def test_refined_degrees_are_charged_with_the_early_ones():
+    """A tenth of 400 vertices know half of all, so early degrees of any draw are uneven."""
+    random = np.random.default_rng(0)
+    chance = np.full((400, 400), 0.05)
+    chance[:40], chance[:, :40] = 0.5, 0.5
+    ends = np.nonzero(np.triu(random.random((400, 400)) < chance, 1))
+    data = drawn(Graph(*ends, vertices=400), "auto", epsilon=1.0)
+    parts = {value.name: value.epsilon for value in data.measurements.values}
+    assert set(parts) == {"total", "degrees", "entries"}
+    assert parts["degrees"] == (1 - TOTAL_SHARE) * HIDDEN_SHARE
+    assert sum(parts.values()) == 1
+
+
+def test_doubtful_early_degrees_are_refined_before_they_choose(spent):
+    """Of 300 vertices with 58 neighbours, degrees differ by 20: early ones err by 36."""
+    random = np.random.default_rng(0)
+    ends = np.exp(random.normal(0, 0.35, 300))
+    chance = np.outer(ends, ends) * 58 / ends.sum() / ends.mean()
+    graph = Graph(*np.nonzero(np.triu(random.random((300, 300)) < chance, 1)), vertices=300)
+    left, found = 1 - TOTAL_SHARE, set()
+    for seed in range(12):
+        spent.clear()
+        data = drawn(graph, "auto", seed=seed)
+        found.add((data.guarantee.parts[1][0], data.degrees.epsilon / left))
+        assert sum(spent.values()) == 1
+    assert found <= {("early degrees", SURER_SHARE), ("degrees", degree_share(300))}
+    assert ("degrees", degree_share(300)) in found
 
 
 def test_early_degrees_are_bought_kept_and_charged():

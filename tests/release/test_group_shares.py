@@ -1,4 +1,4 @@
-"""What is bought of public groups: shares of epsilon, two looks, and what groups may not change."""
+"""What is bought of public groups: shares, refined sums, and what groups may not change."""
 
 from fractions import Fraction
 
@@ -7,9 +7,10 @@ import pytest
 from group_cases import cliques, drawn, two_sided
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.measure.cells import measure_groups
+from graphcuts_dp.measure.statistics import Refinable
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import shares
@@ -49,7 +50,10 @@ def test_all_parts_add_up_to_epsilon(how, epsilon):
         assert sum(part for _, part in made.guarantee.parts) == pytest.approx(epsilon)
         plan = group_plan(graph, groups)
         looks = made.measurements.all_of(CellSums)
-        assert looks[0].epsilon == Fraction(epsilon) * plan.first
+        assert len(looks) == 1
+        assert looks[0].epsilon in {
+            Fraction(epsilon) * part for part in (plan.first, plan.first + plan.second)
+        }
 
 
 def looks_that_tell(graph, labels, epsilon, runs=40):
@@ -91,7 +95,7 @@ def test_without_a_second_look_the_mechanism_is_that_of_no_groups():
     plain = drawn(graph, None, "auto", epsilon=1.0)
     without = [each.name for each in plain.measurements.values]
     assert kinds[0] == "groups"
-    assert "groups again" not in kinds
+    assert made.measurements.values[0].epsilon == group_plan(graph, groups).first
     assert [name for name in kinds if name in ("degrees", "entries")] == [
         name for name in without if name in ("degrees", "entries")
     ]
@@ -103,7 +107,7 @@ def test_what_cannot_be_bought_is_refused_before_anything_is_drawn(monkeypatch):
     def never(*_, **__):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr("graphcuts_dp.release.measuring.measure_groups", never)
+    monkeypatch.setattr("graphcuts_dp.release.measuring.refinable_groups", never)
     other = Groups(gc.VertexSet(3), {"a": [0, 1, 2]})
     for given, kind, told in (
         (other, GraphError, "other vertices"),
@@ -124,12 +128,25 @@ def test_degrees_have_their_part_of_what_telling_groups_leave():
     graph, groups = cliques((100, 100))
     plan, data = group_plan(graph, groups), drawn(graph, groups, "auto", epsilon=1.0)
     parts = {value.name: value.epsilon for value in data.measurements.values}
-    assert set(parts) == {"groups", "groups again", "degrees", "entries"}
+    assert set(parts) == {"groups", "degrees", "entries"}
+    assert parts["groups"] == plan.first + plan.second
     assert sum(parts.values()) == 1
     left = 1 - plan.first - plan.second
     assert parts["degrees"] == left * plan.degrees
     told = least_distribution(graph, "binary", 1.0, gc.Response(), plan).epsilon
     assert told <= parts["entries"]
+
+
+def test_finer_sums_that_cost_more_than_their_part_are_refused(monkeypatch):
+    graph, groups = cliques((100, 100))
+    plain = Refinable.refined
+
+    def dearer(self, epsilon, *arguments, **options):
+        return plain(self, epsilon * Fraction(101, 100), *arguments, **options)
+
+    monkeypatch.setattr(Refinable, "refined", dearer)
+    with pytest.raises(BudgetError, match="would cost more than epsilon = "):
+        drawn(graph, groups, "auto", epsilon=1.0)
 
 
 @pytest.mark.parametrize(("density", "bought"), [(0.3, False), (0.16, True)])
@@ -146,6 +163,6 @@ def test_a_total_is_bought_beside_groups_only_where_it_could_change_the_choice(d
     values = drawn(graph, groups, "auto", epsilon=1.0).measurements.values
     names = [value.name for value in values]
     assert names[0] == "groups"
-    assert "groups again" not in names
+    assert values[0].epsilon == group_plan(graph, groups).first
     assert ("total" in names) is bought
     assert sum(value.epsilon for value in values) == 1

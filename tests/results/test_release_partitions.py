@@ -154,6 +154,7 @@ def test_a_partition_is_saved_and_loaded(tmp_path):
         assert len(lines) == 35
         receipt = json.loads((tmp_path / f"{kind}.csv.json").read_text())
         assert receipt["measure"] == found.measure
+        assert receipt["partition"]["shortfall"] == found.shortfall
         assert len(written) == 3
         with pytest.raises(FileFormatError, match="exists"):
             found.save(path)
@@ -172,6 +173,8 @@ def test_what_is_shown_of_it():
     assert sorted(label for part in found.parts for label in part) == list(range(34))
     html = found._repr_html_()
     assert "weight within parts, less the resolution for each pair" in html
+    assert found.groups.sizes().tolist() == sizes
+    assert found.part_of(found.parts[1][0]) == 2
     assert "although the partition was chosen after looking" in html
     frame = found.to_frame("pandas")
     assert frame["part"].tolist() == (found.codes + 1).tolist()
@@ -192,20 +195,21 @@ def test_the_pictures_show_matrix_and_map():
     found = release.partition("balanced", parts=3)
     figure = found.plot()
     axes, bar = figure.axes
+    figure.draw_without_rendering()
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "2", "3"]
-    assert len(axes.lines) == 6  # two ends of parts, and that of the last
-    assert bar.get_ylabel() == "mean weight of a pair"
-    assert "balanced" in figure.get_suptitle()
-    assert found.bins[1].sum() == 300
-    assert len(found.picture) <= 220
+    assert len(axes.lines) == 4  # two between the parts, on both axes
+    assert bar.get_ylabel() == "noisy number of edges"
+    assert axes.get_title(loc="left").startswith("balanced")
+    assert found.bins.sum() == len(found.picture) <= 220
     weights = release.expected.adjacency.toarray()
-    first = found.bins[0] == 0
-    own = np.outer(found.bins[1], found.bins[1]) - np.diag(found.bins[1])
-    inside = (found.picture * own)[np.ix_(first, first)].sum()
-    members = found.codes == 0
+    members, bins = found.codes == 0, found.bins[0]
+    inside = found.picture[:bins, :bins].sum()
     assert inside == pytest.approx(weights[np.ix_(members, members)].sum())
+    assert found.picture.sum() == pytest.approx(weights.sum())
     single = release.partition("clusters", resolution=1.0)
-    assert (single.bins[1].sum(), len(single.picture)) == (300, 300)
+    assert (len(single.names), single.bins.tolist()) == (300, [220])
+    assert [tick.get_text() for tick in single.plot().axes[0].get_xticklabels()] == ["others"]
+    assert single.picture.sum() == pytest.approx(weights.sum())
     some = {label: (float(label % 20), label / 20) for label in range(200)}
     drawn = found.plot(some, title="Somewhere")
     assert sum(len(each.get_offsets()) for each in drawn.axes[0].collections) == 200

@@ -1,24 +1,16 @@
 """The page in a real browser; skipped, visibly, where Chromium and its driver are not installed."""
 
 import re
-import shutil
 
 import pytest
-from page_checks import CONTRAST, LABELS
+from browser import IN_A_BROWSER, Visit, chromium
 from processes import Process
-from selenium import webdriver
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 from server_cases import made_graph
 
-DRIVER = shutil.which("chromedriver")
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.skipif(not (DRIVER and BROWSER), reason="no Chromium with its driver here"),
-    pytest.mark.xdist_group("browser"),
-]
+pytestmark = IN_A_BROWSER
 N = 60
 
 
@@ -36,36 +28,16 @@ def served(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def driver():
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
-        options.add_argument(flag)
-    options.add_argument("--disable-background-networking")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    found = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield found
-    found.quit()
+    with chromium() as found:
+        yield found
 
 
-class Page:
-    """What a user does on the page."""
+class Page(Visit):
+    """What a user of the server does on its pages."""
 
     def __init__(self, driver, served):
-        self.driver, self.served = driver, served
-
-    def wait(self, what, seconds=120):
-        passing = (StaleElementReferenceException, NoSuchElementException)  # it is drawn again
-        waiting = WebDriverWait(self.driver, seconds, 0.05, ignored_exceptions=passing)
-        return waiting.until(lambda _: what())
-
-    def find(self, selector):
-        return self.driver.find_element(By.CSS_SELECTOR, selector)
-
-    def text(self, selector):
-        return self.wait(lambda: [self.find(selector).text])[0]
-
-    def ready(self):
-        self.wait(lambda: self.find("body").get_attribute("data-ready") == "yes")
+        super().__init__(driver)
+        self.served = served
 
     def sign_in(self, name):
         self.driver.delete_all_cookies()
@@ -73,18 +45,6 @@ class Page:
         self.type("#token", self.served.tokens[name] + Keys.ENTER)  # without a mouse
         self.wait(lambda: self.driver.current_url.endswith(("/analyst", "/curator")))
         self.ready()
-
-    def type(self, selector, text):
-        field = self.find(selector)
-        field.clear()
-        field.send_keys(text)
-
-    def press(self, selector):
-        def pressed():
-            found = self.find(selector)
-            return found.is_enabled() and (found.send_keys(Keys.ENTER) or True)
-
-        self.wait(pressed)
 
     def open_session(self, name="default", epsilon="1", queries="30"):
         if self.find("#new-session").get_attribute("open") is None:
@@ -103,33 +63,12 @@ class Page:
     def state(self):
         return self.text("#session-facts dd")
 
-    def check(self, name):
-        """Check the page for people with weak eyes and without a mouse."""
-        for width in (1280, 390):
-            self.driver.set_window_size(width, 900)
-            if width < 500:  # headless windows have a least width
-                size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": True}
-                self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-            assert self.driver.execute_script(LABELS) == []
-            assert self.driver.execute_script(CONTRAST) == []
-            wide = "return [document.documentElement.scrollWidth, window.innerWidth]"
-            inside, window = self.driver.execute_script(wide)
-            assert inside <= window, (name, width)
-            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        self.driver.set_window_size(1280, 900)
-
 
 @pytest.fixture
 def page(driver, served):
     found = Page(driver, served)
-    driver.get_log("browser")
     yield found
-    bad = [
-        line["message"]
-        for line in driver.get_log("browser")
-        if "Content Security Policy" in line["message"] or "Uncaught" in line["message"]
-    ]
-    assert bad == []
+    assert found.complaints() == []
 
 
 def make(page, name, **fields):

@@ -182,9 +182,8 @@ def test_a_tree_is_cut_where_its_last_branches_part(parts):
     for a, b in found.tree[: 11 - parts, :2].astype(int):
         below.append(below[a] | below[b])
     largest = {frozenset(each) for each in below if not any(each < other for other in below)}
-    members = partitions.members_of(found.codes)
-    assert {frozenset(each.tolist()) for each in members} == largest
-    assert len(members) == parts
+    members = [frozenset(np.flatnonzero(found.codes == part).tolist()) for part in range(parts)]
+    assert set(members) == largest
 
 
 @pytest.mark.parametrize(("kind", "options"), CASES)
@@ -209,17 +208,6 @@ def test_large_graphs_are_swept_without_all_eigenvectors():
     assert max(np.mean(halves == side), np.mean(halves != side)) >= 0.98
     sides = partitions.sparsest(weights, Partitioning(smallest=100)).codes
     assert max(np.mean(sides == side), np.mean(sides != side)) >= 0.95
-
-
-def test_flows_repair_a_side():
-    """Two cliques with one edge between them, of which one vertex begins on the wrong side."""
-    weights = np.kron(np.eye(2), np.ones((6, 6))) - np.eye(12)
-    weights[0, 11] = weights[11, 0] = 1
-    side = np.arange(12) < 5
-    assert partitions._improved(weights, side, 1).tolist() in (
-        [True] * 6 + [False] * 6,
-        [False] * 6 + [True] * 6,
-    )
 
 
 @pytest.mark.parametrize(

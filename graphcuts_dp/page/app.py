@@ -1,0 +1,285 @@
+"""The application of the page: it answers this machine alone, and whoever has the link.
+
+Every request but those for the page's own files has the token of the link in a header. The link has
+it behind a `#`, which no browser sends, so that it stands in no log. Host and Origin are those of
+the page; nothing is fetched from anywhere else.
+"""
+
+import asyncio
+import contextlib
+import hmac
+import json
+import secrets
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, final
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.page import result
+from graphcuts_dp.page.form import PRODUCTS, head_of
+from graphcuts_dp.page.runs import DONE, Runs, spent_on
+from graphcuts_dp.server import app as server
+from graphcuts_dp.server.settings import Binding
+
+_WEB = Path(__file__).resolve().parent / "web"
+_HOST = "127.0.0.1"
+_BODY = 1 << 20  # bytes of a request that is no file
+_API = "/api/"
+NOT_PRIVATE = "x-not-private"  # heads the one reply that reads the truth
+# A result's picture stands in the page as data.
+_POLICY = (
+    server.POLICY.replace("img-src 'self'", "img-src 'self' data: blob:")
+    + "; style-src-attr 'unsafe-inline'"
+)
+
+
+@final
+class Gate:
+    """Lets through who is on this machine and has the token.
+
+    Args:
+        app: behind it.
+        token: of the link.
+        port: where it listens.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self._app, self._token = app, token
+        self._hosts = {f"{_HOST}:{port}", f"localhost:{port}"}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, as ASGI has it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def secured(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update({**server.HEADERS, "content-security-policy": _POLICY})
+            await send(message)
+
+        refusal = self._refusal(scope)
+        try:
+            await (self._app if refusal is None else refusal)(scope, receive, secured)
+        except Exception as problem:
+            server.log_failure(problem)  # where it was, and not what
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        origin = headers.get("origin")
+        if headers.get("host") not in self._hosts:
+            return _refused(400, "this page does not go by that name")
+        if origin is not None and origin.removeprefix("http://") not in self._hosts:
+            return _refused(403, "another page asks")
+        given = headers.get("authorization", "").encode()
+        if scope["path"].startswith(_API) and not hmac.compare_digest(
+            given, f"Bearer {self._token}".encode()
+        ):
+            return _refused(401, "open the link that the terminal shows: it holds the token")
+        return None
+
+
+def _refused(status: int, detail: str) -> JSONResponse:
+    return JSONResponse({"detail": detail}, status)
+
+
+@final
+class Page:
+    """What the page asks for.
+
+    Args:
+        folder: of runs, uploads and stores.
+        largest: bytes of a file that may be dropped on the page.
+    """
+
+    def __init__(self, folder: Path, largest: int) -> None:
+        self._runs, self._largest = Runs(folder), largest
+        self._uploads = folder / "data"
+
+    def routes(self) -> list[Route | Mount]:
+        """All of them."""
+        asked: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "form": self.form,
+            "head": self.head,
+            "preview": self.preview,
+            "start": self.start,
+            "runs": self.runs,
+            "run": self.run,
+            "truth": self.truth,
+            "spent": self.spent,
+        }
+        return [
+            Route("/", lambda _: FileResponse(_WEB / "page.html")),
+            *(Route(_API + name, _handler(ask), methods=["POST"]) for name, ask in asked.items()),
+            Route(_API + "upload/{name}", self.upload, methods=["POST"]),
+            Route(_API + "file/{run}/{name}", self.file),
+            Mount("/page", StaticFiles(directory=server.FOLDER)),
+            Mount("/web", StaticFiles(directory=_WEB)),
+        ]
+
+    def form(self, _: dict[str, Any]) -> dict[str, Any]:
+        """All products with their fields."""
+        return {
+            name: {
+                "title": each.title,
+                "about": (each.function.__doc__ or "").partition("\n")[0],
+                "preset": each.preset,
+                "fields": list(each.fields()),
+            }
+            for name, each in PRODUCTS.items()
+        }
+
+    def head(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """The columns of a file."""
+        return {"names": head_of(str(asked["path"]), asked.get("values", {}))}
+
+    def preview(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """What a dry run says; with an error to keep, at the epsilon that keeps it."""
+        product, values = PRODUCTS[asked["product"]], asked["values"]
+        if asked.get("error"):
+            error, place = float(asked["error"]), int(asked.get("place", 0))
+            values = {**values, "epsilon": f"{product.epsilon_for(values, error, place):g}"}
+        return product.preview(values)
+
+    def start(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Begin a run."""
+        run = self._runs.start(asked["product"], asked["values"], str(asked["source"]))
+        return {"run": run.folder.name}
+
+    def runs(self, _: dict[str, Any]) -> list[dict[str, Any]]:
+        """All runs, the latest first."""
+        return [
+            {"run": each.folder.name, "title": each.product.title, "time": each.plan["time"]}
+            | {"epsilon": each.plan["expected"]["epsilon"], "state": each.state()["state"]}
+            for each in self._runs.all()
+        ]
+
+    def run(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Where a run stands; of one that is done, its result."""
+        run = self._runs.find(str(asked["run"]))
+        told = run.state() | {"title": run.product.title, "time": run.plan["time"]}
+        told |= {"command": result.command_of(run), "protected": run.plan["expected"]["protected"]}
+        if told["state"] == DONE:
+            told |= {"html": result.fragment(run), "files": run.files}
+            told |= {"spent": spent_on(run.plan["store"]), "truth": run.product.truth is not None}
+        return told
+
+    def truth(self, asked: dict[str, Any]) -> Response:
+        """The result against the private file: the one reply that is not private."""
+        text = self._runs.find(str(asked["run"])).against_truth()
+        return JSONResponse({"text": text}, headers={NOT_PRIVATE: "reads the truth"})
+
+    def spent(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """What a store has recorded."""
+        store = PRODUCTS[asked["product"]].store(asked["values"], self._runs.folder)
+        return {"store": store, "spent": spent_on(store)}
+
+    async def upload(self, request: Request) -> Response:
+        """Keep a file that was dropped, for its owner alone; it leaves this machine nowhere."""
+        name = Path(request.path_params["name"]).name.lstrip(".") or "data"
+        self._uploads.mkdir(mode=0o700, exist_ok=True)
+        folder = self._uploads / secrets.token_hex(4)
+        folder.mkdir()
+        size = 0
+        with (folder / name).open("xb") as file:
+            async for part in request.stream():
+                size += len(part)
+                if size > self._largest:
+                    break
+                await run_in_threadpool(file.write, part)
+        if size > self._largest:
+            (folder / name).unlink()
+            return _refused(413, f"a file has at most {self._largest:,} bytes: type its path")
+        return JSONResponse({"path": str(folder / name)})
+
+    async def file(self, request: Request) -> Response:
+        """A file of a result, or its notebook or printable page."""
+        name = request.path_params["name"]
+        try:
+            run = self._runs.find(request.path_params["run"])
+            if name == "notebook.ipynb":
+                return Response(result.notebook(run), media_type="application/x-ipynb+json")
+            if name == "report.html":
+                return HTMLResponse(await run_in_threadpool(result.printable, run))
+        except GraphCutsError as problem:
+            return _refused(404, str(problem))
+        if name not in run.files:
+            return _refused(404, "there is no such file")
+        return FileResponse(run.folder / name)
+
+
+def _handler(ask: Callable[[dict[str, Any]], Any]) -> Callable[[Request], Awaitable[Response]]:
+    """A route that reads JSON, asks in a thread, and says in a line what is wrong."""
+
+    async def answer(request: Request) -> Response:
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _BODY:
+                return _refused(413, "that is too much for a form")
+        try:
+            made = await run_in_threadpool(ask, json.loads(body or b"{}"))
+        except GraphCutsError as problem:
+            return _refused(422, " ".join(str(problem).split()))
+        except (AttributeError, KeyError, TypeError, ValueError) as problem:
+            server.log_failure(problem)
+            return _refused(400, "that is no form of this page")
+        return made if isinstance(made, Response) else JSONResponse(made)
+
+    return answer
+
+
+def make_app(folder: Path, token: str, port: int, largest: int) -> ASGIApp:
+    """The application, behind its gate.
+
+    Args:
+        folder: of runs, uploads and stores; it is there.
+        token: of the link.
+        port: where it listens.
+        largest: bytes of a file that may be dropped on the page.
+    """
+    return Gate(Starlette(routes=Page(folder, largest).routes()), token, port)
+
+
+def serve(folder: Path, port: int, largest: int, told: Callable[[str], None]) -> None:
+    """Answer until Ctrl-C.
+
+    Args:
+        folder: of runs, uploads and stores; made for its owner alone.
+        port: where to listen; 0 takes any.
+        largest: bytes of a file that may be dropped on the page.
+        told: is called with the link, once requests are taken.
+
+    Raises:
+        FileFormatError: the folder cannot be made.
+        ServerError: the port is taken.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as problem:
+        raise FileFormatError(f"cannot make {folder}: {problem.strerror}") from None
+    token = secrets.token_urlsafe(24)
+    with server.listening_at(Binding(host=_HOST, port=port)) as listening:
+        port = listening.getsockname()[1]
+        config = uvicorn.Config(
+            make_app(folder.resolve(), token, port, largest),
+            access_log=False,
+            log_level="error",
+            server_header=False,
+            ws="none",
+            lifespan="off",
+        )
+        told(f"http://{_HOST}:{port}/#{token}")
+        with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+            uvicorn.Server(config).run(sockets=[listening])

@@ -1,0 +1,62 @@
+"""`graphcuts-dp page`: from a private file to a published table, in a browser."""
+
+import os
+import webbrowser
+from functools import partial
+from pathlib import Path
+
+import typer
+
+from graphcuts_dp.cli.console import out
+from graphcuts_dp.cli.options import NO_FILE
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.files import open_secret
+from graphcuts_dp.options import INPUT, OUTPUT, option
+
+
+def page(
+    *,
+    folder: str = typer.Argument(
+        "graphcuts-page", metavar=NO_FILE, help="Folder for results and stores; made if missing."
+    ),
+    port: int = option(
+        0, help="Port to listen on; 0 takes any free port.", least=0, most=65535, group=OUTPUT
+    ),
+    no_browser: bool = option(False, help="Only print the link.", group=OUTPUT),
+    largest: float = option(
+        1024, help="Most of a file that is dropped on the page.", unit="MiB", above=0, group=INPUT
+    ),
+) -> None:
+    """Open a page on this machine: from a private file to a published table without a command.
+
+    Example: graphcuts-dp page
+
+    Example: graphcuts-dp page results-2026 --port 8471 --no-browser
+
+    The page asks what the file is, whom to protect, what to make and how exact it should be, and
+    shows what the noise will do before anything is spent. It reads the first line of the private
+    file alone; a release is made by the command that it shows. Only this machine can reach it, with
+    the link that is printed, which holds a token. Results and stores are in the folder: start the
+    page with the same folder again to go on. Ctrl-C stops it; a run goes on, and is there next
+    time.
+    """
+    try:
+        from graphcuts_dp.page.app import serve
+    except ImportError:
+        raise ParameterError(
+            "the page needs more packages: pip install 'graphcuts-dp[server]'"
+        ) from None
+    place = Path(folder).expanduser()
+    serve(place, port, int(largest * 2**20), partial(_begun, place, browser=not no_browser))
+
+
+def _begun(place: Path, link: str, *, browser: bool) -> None:
+    out.print(f"open {link}", markup=False)
+    out.print(f"results are in {place.resolve()}; Ctrl-C stops the page", markup=False)
+    if browser:
+        # The link stands in a file that only its owner reads: a program's arguments are for all.
+        file = place / "open.html"
+        file.unlink(missing_ok=True)
+        with os.fdopen(open_secret(file, new=True), "w", encoding="utf-8") as handle:
+            handle.write(f'<meta http-equiv="refresh" content="0;url={link}">')
+        webbrowser.open(file.resolve().as_uri())

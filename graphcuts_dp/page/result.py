@@ -1,0 +1,130 @@
+"""What is shown of a run's result, all of it public: on the page, as a file, as a notebook."""
+
+import csv
+import io
+import json
+import shlex
+from html import escape
+from typing import Any
+
+from graphcuts_dp.display import Displayed, cell_text
+from graphcuts_dp.page.runs import PageRun
+from graphcuts_dp.results import bundle
+
+_MOST_ROWS = 400
+_ENDS = ("low", "high")
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}"
+    "table{border-collapse:collapse;margin:1rem 0}th,td{text-align:left;padding:.2rem .8rem .2rem "
+    "0;border-bottom:1px solid #c9d1db;vertical-align:top}code{overflow-wrap:anywhere}"
+    "img{max-width:100%}@media print{body{margin:0}}"
+)
+
+
+def command_of(run: PageRun) -> str:
+    """The command that was run, to type again."""
+    return shlex.join(["graphcuts-dp", *run.plan["words"]])
+
+
+def fragment(run: PageRun) -> str:
+    """The result as HTML, every text escaped; it reads what was released, and the plan."""
+    if not run.product.result:
+        left = {name: value for name, value in run.report.items() if not isinstance(value, dict)}
+        return _table(("", ""), [(name.replace("_", " "), left[name]) for name in left])
+    parts = [_rows(run)] if run.product.kind == "flows" else []
+    made = bundle.load(run.result)
+    if isinstance(made, Displayed):
+        parts.append(made._repr_html_())
+    good = run.report.get("good_for")
+    if isinstance(good, dict):
+        heads = ("question", "measures about", "off by at most (95%)", "told")
+        names = ("what", "measures_about", "off_by_at_most", "told")
+        rows = [[each[name] for name in names] for each in good["questions"]]
+        parts += [_table(heads, rows), f"<p>{escape(good['advice'])}</p>"]
+    return "\n".join(parts)
+
+
+def _rows(run: PageRun) -> str:
+    """The table that was released, each number with its error."""
+    with run.result.open(encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    names = [name for name in found[0] if name not in (*_ENDS, "value")]
+    rows = []
+    for row in found[:_MOST_ROWS]:
+        value, low, high = (float(row[name]) for name in ("value", *_ENDS))
+        error = max(value - low, high - value)
+        rows.append([*(row[name] for name in names), f"{value:,.1f} ± {error:,.1f}"])
+    more = len(found) - len(rows)
+    rest = f"<p>and {more:,} more rows in the file</p>" if more else ""
+    return _table((*names, "value ± error (95%)"), rows) + rest
+
+
+def _table(heads: Any, rows: Any) -> str:
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in heads)
+    lines = (
+        "<tr>" + "".join(f"<td>{escape(cell_text(cell))}</td>" for cell in row) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def printable(run: PageRun) -> str:
+    """One page for who decides: what was made, whom it protects, how exact it is."""
+    expected = run.plan["expected"]
+    errors = [(each["of"], each["at_most"]) for each in expected["errors"]]
+    title = escape(f"{run.product.title}, {run.plan['time']}")
+    parts = [
+        f"<h1>{title}</h1>",
+        f"<p><b>Protected:</b> {escape(expected['protected'])}</p>",
+        f"<p><b>Promise:</b> {escape(expected['guarantee'])}</p>",
+        _table(("how exact", "off by at most (95%)"), errors),
+        fragment(run),
+        f"<p>Made by <code>{escape(command_of(run))}</code></p>",
+    ]
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        f"<style>{_STYLE}</style><body>{''.join(parts)}</body></html>"
+    )
+
+
+_RUN = """import subprocess
+import sys
+from pathlib import Path
+
+import graphcuts_dp as gc
+
+COMMAND = {words}
+MADE = Path({made})  # where the page has made it
+RESULT = MADE if MADE.exists() else Path({result})
+if not RESULT.exists():  # made here, which costs its epsilon once more
+    subprocess.run([sys.executable, "-m", "graphcuts_dp", *COMMAND], check=True)"""
+_SHOW = {
+    "flows": ["flows = gc.load(RESULT)\nflows", "flows.to_frame()", "flows.plot()"],
+    "release": ["release = gc.load(RESULT)\nrelease", "release.graph", "release.plot()"],
+    "cut": ["cut = gc.load(RESULT)\ncut", "cut.parts"],
+    "session": ["print(gc.store_status(RESULT))"],
+}
+
+
+def notebook(run: PageRun) -> bytes:
+    """The same as a notebook, which makes the release where it is not there, and shows it."""
+    store = run.plan["store"]  # of a session, which is kept there
+    made, result = (str(run.result), run.product.result) if run.product.result else (store, store)
+    words = json.dumps(run.plan["words"], indent=4).replace("\n]", ",\n]")
+    first = _RUN.format(words=words, made=json.dumps(made), result=json.dumps(result))
+    about = f"# {run.product.title}\n\n{run.plan['expected']['guarantee']}"
+    code: dict[str, Any] = {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [],
+    }
+    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "metadata": {}, "source": about}]
+    cells += [code | {"source": source} for source in (first, *_SHOW[run.product.kind])]
+    for number, cell in enumerate(cells):
+        cell["id"] = f"cell-{number}"
+    spec = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    made = {"cells": cells, "metadata": {"kernelspec": spec}, "nbformat": 4, "nbformat_minor": 5}
+    file = io.StringIO()
+    json.dump(made, file, indent=1)
+    return file.getvalue().encode()

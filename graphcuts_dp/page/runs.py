@@ -1,0 +1,276 @@
+"""Runs: each is the command itself in a process of its own, and a folder that tells all about it.
+
+A run's plan is on the disk before its process starts, the process charges the store before it draws
+noise, and what it writes appears whole or not at all. So whenever this process or that one is
+killed, the folder and the store tell what happened: there is a result, and it is paid for; or the
+charge is there alone; or nothing was spent. The process holds a lock on a file of the folder while
+it lives, which the system gives back whatever ends it.
+
+The charge of a run is the first use of its kind and cost that the store has besides those that it
+had before. A command that somebody else gives on the same store, while a run is at work that ends
+without a charge of its own, can be taken for it: then the page says that more was spent by it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, final
+
+from graphcuts_dp.cli.console import PROGRESS_FILE
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.files import atomic_write
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.options import INPUT
+from graphcuts_dp.page.form import PRODUCTS, Product, Values
+from graphcuts_dp.results.bundle import receipt_path
+from graphcuts_dp.session.transcript import LedgerStatus, UseStatus, store_status
+
+RUNNING, DONE, LOST, REFUSED, STOPPED = "running", "done", "lost", "refused", "stopped"
+_OWN = ".run"  # folder within that of a run: plan, lock, report, notes, progress, outcome
+_ERROR = "error: "
+_SECONDS = 600  # of the comparison with the truth
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PageRun:
+    """A run, as its folder tells.
+
+    Attributes:
+        folder: of its results; its name is that of the run.
+        plan: what was to be made, as plain values.
+    """
+
+    folder: Path
+    plan: dict[str, Any]
+
+    @property
+    def product(self) -> Product:
+        """What it makes."""
+        return PRODUCTS[self.plan["product"]]
+
+    @property
+    def result(self) -> Path:
+        """Where the result is, once there is one."""
+        return self.folder / self.product.result
+
+    @property
+    def files(self) -> list[str]:
+        """The files that may be published."""
+        return sorted(each.name for each in self.folder.iterdir() if each.is_file())
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """What the command said at its end; empty if it did not come to that."""
+        try:
+            told: dict[str, Any] = json.loads(self._text("report.json"))
+        except ValueError:
+            return {}
+        return told
+
+    @property
+    def running(self) -> bool:
+        """Whether its process is alive."""
+        import fcntl  # not on every system
+
+        with (self.folder / _OWN / "lock").open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return True
+        return False
+
+    def state(self) -> dict[str, Any]:
+        """Where it stands: its name, a sentence, and what the command has said meanwhile."""
+        known = self._text("outcome.json")
+        if known:
+            told: dict[str, Any] = json.loads(known)
+            return told
+        if self.running:
+            done, _, message = self._text("progress").partition(" ")
+            return {"state": RUNNING, "done": float(done or 0), "told": message, **self._notes()}
+        found = self._ended()
+        with atomic_write(self.folder / _OWN / "outcome.json", force=True) as file:
+            file.write(json.dumps(found).encode())
+        return found
+
+    def _ended(self) -> dict[str, Any]:
+        charge = self._charge()
+        session = not self.product.result
+        if charge is not None and (session or receipt_path(self.result).exists()):
+            return {"state": DONE, "told": "", **self._notes(), "charge": charge}
+        if charge is not None:
+            told = (
+                f"The store recorded this use at {charge['time']}: epsilon = "
+                f"{charge['guarantee']['epsilon']:g} is spent. Its result was not written, and "
+                "cannot be had again, since noise is kept nowhere. To have one, run it again: that "
+                "costs as much once more, if the budget allows it."
+            )
+            return {"state": LOST, "told": told, **self._notes(), "charge": charge}
+        notes = self._notes()
+        if notes["errors"]:
+            return {"state": REFUSED, "told": "Nothing was spent.", **notes}
+        told = "It ended before anything was charged, and nothing was spent: run it again."
+        return {"state": STOPPED, "told": told, **notes}
+
+    def _charge(self) -> dict[str, Any] | None:
+        """Its use of the store, as plain values."""
+        uses = uses_on(self.plan["store"])[self.plan["uses"] :]
+        epsilon = self.plan["expected"]["epsilon"]
+        mine = (
+            each.to_dict()
+            for each in uses
+            if each.use.kind == self.product.kind and each.use.guarantee.epsilon == epsilon
+        )
+        return next(mine, None)
+
+    def _notes(self) -> dict[str, list[str]]:
+        lines = self._text("notes.txt").splitlines()
+        return {
+            "errors": [line.removeprefix(_ERROR) for line in lines if line.startswith(_ERROR)],
+            "notes": [line for line in lines if not line.startswith(_ERROR)],
+        }
+
+    def _text(self, name: str) -> str:
+        try:
+            return (self.folder / _OWN / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def against_truth(self) -> str:
+        """What the command says that measures the result against the private file. NOT PRIVATE.
+
+        It is kept nowhere.
+
+        Raises:
+            ParameterError: there is no such command, or it fails.
+        """
+        truth = self.product.truth
+        if truth is None:
+            raise ParameterError("only a synthetic graph is compared with the truth here")
+        source = str(Path(self.plan["source"]).expanduser().resolve())
+        options = truth.option_words(self.plan["values"], self.folder.parent, (INPUT,))
+        line = [*_PROGRAM, *truth.command.split(), source, str(self.result), *options]
+        try:
+            ended = subprocess.run(  # noqa: S603  # our own program
+                line, capture_output=True, text=True, check=False, timeout=_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            raise ParameterError("the comparison takes long: type the command instead") from None
+        if ended.returncode:
+            raise ParameterError(ended.stderr.strip().rpartition(_ERROR)[2])
+        return ended.stdout
+
+
+_PROGRAM = (sys.executable, "-m", "graphcuts_dp")
+
+
+@final
+@dataclass(frozen=True)
+class Runs:
+    """All runs of a folder.
+
+    Attributes:
+        folder: where each has one of its own, and stores are.
+    """
+
+    folder: Path
+
+    def all(self) -> list[PageRun]:
+        """From the latest to the first."""
+        plans = sorted(self.folder.glob(f"*/{_OWN}/plan.json"), reverse=True)
+        return [self.find(each.parent.parent.name) for each in plans]
+
+    def find(self, name: str) -> PageRun:
+        """The run of this name.
+
+        Raises:
+            ParameterError: there is none.
+        """
+        place = self.folder / name
+        try:
+            if place.parent != self.folder or name in ("", ".", ".."):
+                raise ValueError
+            plan = json.loads((place / _OWN / "plan.json").read_bytes())
+        except (OSError, ValueError):
+            raise ParameterError("there is no such run") from None
+        return PageRun(folder=place, plan=plan)
+
+    def start(self, name: str, values: Values, source: str) -> PageRun:
+        """Begin a run.
+
+        Args:
+            name: of the product.
+            values: what was typed.
+            source: the private file.
+
+        Raises:
+            GraphCutsError: what the preview refuses; another run is at work. Nothing was spent.
+        """
+        import fcntl  # not on every system
+
+        product = PRODUCTS[name]
+        if not source or not Path(source).expanduser().exists():
+            raise ParameterError("name the private file")
+        expected = product.preview(values)
+        store = product.store(values, self.folder)
+        if any(each.state()["state"] == RUNNING for each in self.all()):
+            raise ParameterError("a run is at work: wait for its end")
+        place = self.folder / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S-%f}-{name}"
+        words = product.words(values, source, self.folder)
+        plan = {
+            "product": name,
+            "values": dict(values),
+            "source": source,
+            "words": words,
+            "store": store,
+            "uses": len(uses_on(store)),
+            "time": f"{datetime.now().astimezone():%Y-%m-%d %H:%M}",
+            "expected": expected,
+        }
+        own = place / _OWN
+        own.mkdir(parents=True, mode=0o700)
+        with (own / "lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with atomic_write(own / "plan.json") as file:
+                file.write(json.dumps(plan).encode())
+            with (own / "report.json").open("wb") as out, (own / "notes.txt").open("wb") as err:
+                child = subprocess.Popen(  # noqa: S603  # our own program
+                    [*_PROGRAM, *words, "--json"],
+                    cwd=place,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    pass_fds=(lock.fileno(),),
+                    start_new_session=True,  # it goes on where the page is stopped
+                    env={**os.environ, PROGRESS_FILE: str(own / "progress")},
+                )
+        threading.Thread(target=child.wait, daemon=True).start()  # until nothing is left of it
+        return PageRun(folder=place, plan=plan)
+
+
+def uses_on(store: str) -> tuple[UseStatus, ...]:
+    """All uses that a store has recorded; none where there is no store yet.
+
+    Raises:
+        LedgerError: it cannot be read.
+    """
+    return store_status(store).uses if Store(store).exists else ()
+
+
+def spent_on(store: str) -> dict[str, Any] | None:
+    """What a store has recorded, for the page; None where there is none yet.
+
+    Raises:
+        LedgerError: it cannot be read.
+    """
+    if not Store(store).exists:
+        return None
+    found: LedgerStatus = store_status(store)
+    told = {name: getattr(found, name) for name in ("epsilon", "delta", "budget", "protects")}
+    return told | {"uses": [each.to_dict() for each in found.uses]}

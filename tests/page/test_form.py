@@ -1,0 +1,187 @@
+"""The form: all options are in it, and what is typed is what the command gets."""
+
+import gzip
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from page_cases import MAIL, TRIPS, placed, write_mail, write_trips
+
+from graphcuts_dp import page as room
+from graphcuts_dp.cli import main
+from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.page.form import PRODUCTS, SETTLED, head_of
+
+CUT = {"vertices": "staff.txt", "first": "p1", "second": "p2", "epsilon": "4", "store": "mail.db"}
+SESSION = {"vertices": "staff.txt", "queries.queries": "20", "epsilon": "3", "store": "mail.db"}
+FORMS = {"table": TRIPS, "graph": MAIL, "cut": CUT, "session": SESSION}
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    write_trips(tmp_path)
+    write_mail(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_every_option_of_a_command_is_in_its_form_in_its_own_words(name):
+    product = PRODUCTS[name]
+    shown = {field["key"]: field for field in product.fields()}
+    for about in product.made.known:
+        dry = about.name == "dry_run" and not product.guessed
+        assert (about.key in shown) is not (about.name in SETTLED or dry), about.name
+        if about.key in shown:
+            assert shown[about.key]["help"].startswith(about.help)
+            inner = shown[about.key].get("kinds", {})
+            assert list(inner) == list(about.kinds)
+
+
+def test_no_option_is_spelled_in_the_code_of_the_page():
+    folder = Path(room.__file__).parent
+    code = "".join(file.read_text() for file in [*folder.glob("*.py"), *folder.glob("web/*.js")])
+    known = {each.name for product in PRODUCTS.values() for each in product.offered}
+    inner = {
+        field["key"].rpartition(".")[2]
+        for product in PRODUCTS.values()
+        for each in product.fields()
+        for fields in each.get("kinds", {}).values()
+        for field in fields
+    }
+    own = {"epsilon", "store", "dry_run", "plot"}  # with a place of their own, and a file's name
+    # Words that mean other things there, too.
+    others = {
+        "groups",
+        "data",
+        "kind",
+        "header",
+        "first",
+        "second",
+        "columns",
+        "name",
+        "rest",
+        "source",
+        "budget",
+        "delta",
+        "start",
+    }
+    spelled = [
+        name
+        for name in sorted((known | inner) - own - others)
+        if re.search(rf"[\"'`.]({re.escape(name)}|--{re.escape(name)})[\"'`]", code)
+    ]
+    assert spelled == []
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("table", {}),
+        ("table", {"columns.delimiter": ";", "columns.decimal": ",", "protect.per-period": "yes"}),
+        ("table", {"noise": "gaussian", "delta": "1e-6", "whole": "yes", "workload": "totals"}),
+        ("graph", {}),
+        ("graph", {"mechanism": "response", "fit": "first-order", "fit.time-limit": "60"}),
+        ("graph", {"protect": "edges", "protect.at-most": "2", "ignore-weights": "yes"}),
+        ("cut", {}),
+        ("session", {"method": "gaussian", "delta": "1e-6", "budget.epsilon": "4"}),
+    ],
+)
+def test_a_preview_says_what_the_words_say_in_a_dry_run(name, more, tmp_path, monkeypatch, capsys):
+    product, values = PRODUCTS[name], placed(FORMS[name] | more, tmp_path)
+    found = product.preview(values)
+    words = product.words(values, "nothing.csv", tmp_path)
+    words += ["--dry-run"] + ([values["dry-run"]] if product.guessed else [])
+    monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *words])
+    assert main._status() == 0
+    out = capsys.readouterr().out
+    assert found["guarantee"] in out or f"edges  {values.get('dry-run')}" in out
+    assert found["epsilon"] == float(values["epsilon"])
+    assert found["errors"][0]["at_most"] > 0
+    assert found["protected"].startswith(("any ", "each "))
+    assert not (tmp_path / values["store"]).exists()
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("part", [0.9, 0.2])
+def test_an_error_gives_the_epsilon_that_keeps_it(name, part, tmp_path):
+    product, values = PRODUCTS[name], placed(FORMS[name], tmp_path)
+
+    def error(epsilon):
+        return product.preview({**values, "epsilon": str(epsilon)})["errors"][0]["at_most"]
+
+    wanted = part * error(values["epsilon"])
+    found = product.epsilon_for(values, wanted, 0)
+    assert error(found) <= wanted
+    assert error(found * 0.98) > wanted
+
+
+def test_an_error_that_nothing_keeps_is_refused(tmp_path):
+    values = placed(TRIPS, tmp_path)
+    with pytest.raises(ParameterError, match="no epsilon up to 50"):
+        PRODUCTS["table"].epsilon_for(values, 1e-3, 0)
+    with pytest.raises(ParameterError, match="owner=COLUMN"):
+        PRODUCTS["table"].epsilon_for({**values, "columns.owner": ""}, 10, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "message"),
+    [
+        ("table", {"epsilon": ""}, "epsilon"),
+        ("table", {"epsilon": "x"}, "--epsilon must be a number"),
+        ("table", {"groups": ""}, "name the file of the groups"),
+        ("table", {"kind": "round"}, "unknown kind"),
+        ("table", {"protect": "nobody"}, "unknown --protect"),
+        ("table", {"protect.at-most": "-1"}, "at-most"),
+        ("graph", {"dry-run": ""}, "public guess"),
+        ("graph", {"vertices": "none.txt"}, "none.txt does not exist"),
+        ("cut", {"second": ""}, "--to"),
+        ("session", {"queries.queries": ""}, "queries"),
+    ],
+)
+def test_what_is_missing_is_told_in_a_line(name, more, message, tmp_path):
+    with pytest.raises((ParameterError, FileFormatError)) as told:
+        PRODUCTS[name].preview(placed(FORMS[name], tmp_path) | more)
+    assert message in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_files_that_are_written_have_no_folder(tmp_path):
+    values = placed(TRIPS, tmp_path) | {"plot": "../away.png"}
+    with pytest.raises(ParameterError, match="without a folder"):
+        PRODUCTS["table"].words(values, "trips.csv", tmp_path)
+
+
+ROW = b"secret1;secret2;7\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "values", "names"),
+    [
+        ("a.csv", b"user;from;to\n" + ROW, {}, ["user", "from", "to"]),
+        ("a.csv", b"\xef\xbb\xbfuser,from\n" + ROW, {}, ["user", "from"]),
+        ("a.tsv", b"user\tfrom\n" + ROW, {}, ["user", "from"]),
+        ("a.csv.gz", gzip.compress(b"user,from\n" + ROW), {}, ["user", "from"]),
+        ("a.csv", "Straße|Ort\n".encode("cp1252"), {"encoding": "cp1252"}, ["Straße", "Ort"]),
+        ("a.csv", b"a!b\n", {"delimiter": "!"}, ["a", "b"]),
+        ("a.txt", b"user from\n" + ROW, {}, []),
+        ("a.txt", b"user from\n" + ROW, {"header": "yes"}, ["user", "from"]),
+        ("a.csv", ROW, {}, []),  # holds a number: it may be a row
+        ("a.csv", b"user;from\n" + ROW, {"header": "no"}, []),
+        ("a.graphml", b"<graphml/>", {}, []),
+    ],
+)
+def test_the_head_of_a_file_is_its_names_alone(file, content, values, names, tmp_path):
+    (tmp_path / file).write_bytes(content)
+    typed = {f"columns.{key}": text for key, text in values.items()}
+    found = head_of(str(tmp_path / file), typed)
+    assert not any("secret" in name for name in found)
+    assert found == names
+
+
+def test_a_head_of_nothing_is_refused(tmp_path):
+    with pytest.raises(FileFormatError, match="does not exist"):
+        head_of(str(tmp_path / "none.csv"), {})
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(FileFormatError, match="empty"):
+        head_of(str(tmp_path / "empty.csv"), {})

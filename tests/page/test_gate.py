@@ -1,0 +1,178 @@
+"""Who may ask the page, how much, and that no private cell is in any reply."""
+
+import io
+import json
+import random
+import zipfile
+
+import pytest
+from page_cases import PORT, TOKEN, TRIPS, PageProcess, page_of, placed
+
+from graphcuts_dp.page.app import NOT_PRIVATE
+
+HERE = {"host": f"127.0.0.1:{PORT}"}
+MINE = {"authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (HERE, 401),
+        (HERE | {"authorization": TOKEN}, 401),
+        (HERE | {"authorization": f"Bearer {TOKEN}x"}, 401),
+        (HERE | MINE, 200),
+        (MINE | {"host": f"localhost:{PORT}"}, 200),
+        (HERE | MINE | {"origin": f"http://127.0.0.1:{PORT}"}, 200),
+        (HERE | MINE | {"origin": "http://127.0.0.1:9"}, 403),
+        (HERE | MINE | {"origin": "null"}, 403),
+        (HERE | MINE | {"origin": "https://evil.example"}, 403),
+        (MINE | {"host": "evil.example"}, 400),
+        (MINE | {"host": f"evil.example:{PORT}"}, 400),
+        (MINE | {"host": "127.0.0.1:9"}, 400),
+    ],
+)
+def test_who_is_let_in(page, headers, status):
+    reply = page.client.post("/api/form", headers=headers, json={})
+    assert reply.status_code == status
+    assert "script-src 'self'" in reply.headers["content-security-policy"]
+    assert reply.headers["cache-control"] == "no-store"
+    assert reply.headers["x-frame-options"] == "DENY"
+
+
+@pytest.mark.parametrize("path", ["/", "/web/page.js", "/page/shared.js", "/page/app.css"])
+def test_the_files_of_the_page_need_no_token_and_hold_none(page, path):
+    reply = page.client.get(path)
+    assert reply.status_code == 200
+    assert TOKEN not in reply.text
+    assert "http:" not in reply.text.replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status"),
+    [
+        ("preview", b"{", 400),
+        ("preview", b"[1]", 400),
+        ("preview", b'{"product": "none", "values": {}}', 400),
+        ("preview", b'{"product": "table", "values": {"epsilon": 3}}', 400),
+        ("form", b" " * (1 << 20) + b"{}", 413),
+        ("run", b'{"run": "../results"}', 422),
+        ("run", b'{"run": ""}', 422),
+        ("run", b'{"run": ".."}', 422),
+        ("head", b'{"path": "/no/such.csv"}', 422),
+        ("upload/big.csv", b"x" * ((1 << 20) + 1), 413),
+    ],
+)
+def test_what_is_no_form_is_refused_in_a_line(page, name, body, status):
+    detail = page.post(name, body, status=status)["detail"]
+    assert detail
+    assert "\n" not in detail
+
+
+def test_a_file_that_is_dropped_is_its_owners_alone(page, tmp_path):
+    path = page.post("upload/..trips.csv", b"a,b\n1,2\n")["path"]
+    assert path.startswith(str(tmp_path / "results" / "data"))
+    assert path.endswith("/trips.csv")
+    assert (tmp_path / "results" / "data").stat().st_mode & 0o77 == 0
+    assert not list((tmp_path / "results" / "data").glob("*/big.csv"))
+
+
+# Every cell is a mark: nothing of it may come back but the names in the first line. Half of the
+# ends are public vertices, which groups name, too.
+COLUMNS = ["who", "start", "end", "day", "much"]
+ENDS = ["left", "right", "middle"]
+
+
+def marked(folder):
+    drawn = random.Random(9)
+    lines, marks = [",".join(COLUMNS)], set()
+    for row in range(60):
+        cells = [f"MARK{row}x{i}" for i in range(5)]
+        if row % 2:
+            cells[1:3] = drawn.choices(ENDS, k=2)
+            cells[3] = "2026-01-05"
+        marks |= {cell for cell in cells if cell.startswith("MARK")}
+        lines.append(",".join(cells))
+    (folder / "marked.csv").write_text("\n".join(lines) + "\n")
+    (folder / "ends.csv").write_text("end,side\nleft,a\nright,b\nmiddle,b\n")
+    (folder / "ends.txt").write_text("left\nright\nmiddle\n")
+    return folder / "marked.csv", marks
+
+
+SAID = {
+    "columns.source": "start",
+    "columns.target": "end",
+    "columns.on-bad": "skip",
+    "epsilon": "5",
+    "vertices": "ends.txt",
+}
+ROWS = {"columns.owner": "who", "protect": "owner", "protect.at-most": "3"}
+TABLE = SAID | ROWS | {"groups": "ends.csv"}
+RUNS = [
+    ("table", TABLE, "done"),
+    ("table", TABLE | {"columns.on-bad": ""}, "refused"),
+    ("table", TABLE | {"columns.weight": "much", "counting": "weight"}, "done"),
+    ("table", TABLE | {"columns.period": "day", "periods": "2026-01..2026-02"}, "done"),
+    ("table", TABLE | {"columns.owner": "nobody"}, "refused"),
+    ("table", TABLE | {"columns.header": "no"}, "refused"),
+    ("graph", SAID | {"dry-run": "1", "ignore-weights": "yes", "plot": "table.png"}, "done"),
+    ("cut", SAID | {"first": "left", "second": "right"}, "done"),
+    ("session", SAID | {"queries.queries": "2"}, "done"),
+]
+
+
+def unpacked(reply):
+    """All that a reply holds, of an archive its members."""
+    yield reply.content
+    if reply.content[:2] == b"PK":
+        with zipfile.ZipFile(io.BytesIO(reply.content)) as archive:
+            yield from (archive.read(name) for name in archive.namelist())
+
+
+@pytest.mark.slow
+def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
+    source, marks = marked(tmp_path)
+    page = page_of(tmp_path / "results")
+    ends = []
+    for number, (product, values, state) in enumerate(RUNS):
+        given = placed(values, tmp_path) | {"store": f"{number}.db"}
+        page.post("head", path=str(source), values=given)
+        about = {"product": product, "values": given}
+        page.post("preview", **about)
+        page.post("preview", **about, error=9)
+        run = page.post("start", **about, source=str(source))["run"]
+        told = page.end_of(run)
+        page.post("spent", **about)
+        ends.append((product, told["state"], told["errors"]))
+        assert (told["state"], bool(told["errors"])) == (state, state == "refused"), told
+        for name in (*told.get("files", []), "report.html", "notebook.ipynb"):
+            if state == "done":
+                page.file(run, name)
+        if product == "graph" and state == "done":
+            page.post("truth", run=run)
+            assert NOT_PRIVATE in page.replies[-1].headers
+    page.post("runs")
+    path = page.post("upload/again.csv", source.read_bytes())["path"]
+    names = page.post("head", path=path)["names"]
+    assert names == COLUMNS
+    assert len(page.replies) > 60
+    for reply in page.replies:
+        held = b"".join(unpacked(reply)) + json.dumps(dict(reply.headers)).encode()
+        assert not [mark for mark in marks if mark.encode() in held], reply.url
+    assert sum(NOT_PRIVATE in reply.headers for reply in page.replies) == 1
+
+
+def test_the_command_shows_a_link_whose_token_stands_in_no_log(tmp_path):
+    running = PageProcess(tmp_path / "results")
+    try:
+        token = running.asked.token
+        assert len(token) >= 32
+        running.asked.post("form")
+        running.asked.post("run", run="none", status=422)
+        running.asked.client.get("/?token=x")
+        assert running.asked.client.get("/api/file/a/b").status_code == 401
+    finally:
+        assert running.end() == 0
+    assert token not in running.log.read_text()
+    kept = [file for file in (tmp_path / "results").rglob("*") if file.is_file()]
+    assert not [file for file in kept if token.encode() in file.read_bytes()]
+    assert TRIPS["store"] not in {file.name for file in kept}
