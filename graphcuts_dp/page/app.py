@@ -10,7 +10,6 @@ import contextlib
 import hmac
 import json
 import secrets
-import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, final
@@ -25,11 +24,12 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from graphcuts_dp.errors import FileFormatError, GraphCutsError, ServerError
+from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.page import result
 from graphcuts_dp.page.form import PRODUCTS, head_of
 from graphcuts_dp.page.runs import DONE, Runs, spent_on
 from graphcuts_dp.server import app as server
+from graphcuts_dp.server.settings import Binding
 
 _WEB = Path(__file__).resolve().parent / "web"
 _HOST = "127.0.0.1"
@@ -270,13 +270,7 @@ def serve(folder: Path, port: int, largest: int, told: Callable[[str], None]) ->
     except OSError as problem:
         raise FileFormatError(f"cannot make {folder}: {problem.strerror}") from None
     token = secrets.token_urlsafe(24)
-    with socket.socket() as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((_HOST, port))
-        except OSError as problem:
-            raise ServerError(f"cannot listen on port {port}: {problem.strerror}") from None
-        listening.listen()
+    with server.listening_at(Binding(host=_HOST, port=port)) as listening:
         port = listening.getsockname()[1]
         config = uvicorn.Config(
             make_app(folder.resolve(), token, port, largest),

@@ -8,7 +8,7 @@ run, which reads no private file.
 import dataclasses
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,16 @@ from typer.models import ArgumentInfo
 from graphcuts_dp.cli import cuts, evaluate, flows, options, release, session
 from graphcuts_dp.cli.console import heard
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
-from graphcuts_dp.options import INPUT, METHOD, OUTPUT, PRIVACY, Option, described, read_options
+from graphcuts_dp.options import (
+    GROUPS,
+    INPUT,
+    METHOD,
+    OUTPUT,
+    PRIVACY,
+    Option,
+    described,
+    read_options,
+)
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PROTECTIONS
 from graphcuts_dp.tables.bad_rows import BadRows
 from graphcuts_dp.tables.columns import Columns, parse_number
@@ -91,23 +100,16 @@ class Product:
         """Its form, a field after the other."""
         for name, about in self.arguments.items():
             if about.metavar not in (_DATA, _RESULT):
-                yield {
-                    "key": name,
-                    "label": name,
-                    "flag": str(about.metavar),
-                    "help": about.help,
-                    "control": "file",
-                    "read": True,
-                    "usual": True,
-                    "required": True,
-                    "step": IS,
-                }
+                told = {"key": name, "label": name, "flag": about.metavar, "help": about.help}
+                told |= {"control": "file", "step": IS}
+                yield told | dict.fromkeys(("read", "usual", "required"), True)
         for each in self.offered:
             if each.name == DRY_RUN and not self.guessed:
                 continue
             step = WHOM if each.of is PROTECTIONS else _STEPS[each.group]
             role = each.name if each.name in _ROLES else None
-            yield _field(each) | {"step": EXACT if role else step, "role": role}
+            guess = {"label": str(each.metavar).lower()} if role == DRY_RUN else {}
+            yield _field(each) | {"step": EXACT if role else step, "role": role} | guess
 
     def typed(self, values: Values) -> Iterator[tuple[Option, str]]:
         """The options that have a value, each as one word."""
@@ -133,15 +135,17 @@ class Product:
             words.append(places.get(str(argument.metavar)) or _whole(values[name]))
         return [*words, *self.option_words(values, stores)]
 
-    def option_words(self, values: Values, stores: Path) -> list[str]:
-        """The options to type, as in `words`.
+    def option_words(
+        self, values: Values, stores: Path, groups: Container[str] = GROUPS
+    ) -> list[str]:
+        """The options to type, as in `words`, of some groups.
 
         Raises:
             ParameterError: a file to write that names a folder.
         """
         words = []
         for about, text in self.typed(values):
-            if about.name != DRY_RUN:
+            if about.name != DRY_RUN and about.group in groups:
                 words.append(about.switch)
                 words += [] if _is_flag(about) else [_placed(about, text, stores)]
         return words

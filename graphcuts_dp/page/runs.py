@@ -25,6 +25,7 @@ from graphcuts_dp.cli.console import PROGRESS_FILE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.options import INPUT
 from graphcuts_dp.page.form import PRODUCTS, Product, Values
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.session.transcript import LedgerStatus, UseStatus, store_status
@@ -153,7 +154,7 @@ class PageRun:
         if truth is None:
             raise ParameterError("only a synthetic graph is compared with the truth here")
         source = str(Path(self.plan["source"]).expanduser().resolve())
-        options = truth.option_words(self.plan["values"], self.folder.parent)
+        options = truth.option_words(self.plan["values"], self.folder.parent, (INPUT,))
         line = [*_PROGRAM, *truth.command.split(), source, str(self.result), *options]
         try:
             ended = subprocess.run(  # noqa: S603  # our own program

@@ -419,7 +419,7 @@ def serve(service: Service, binding: Binding, told: Callable[[str], None]) -> No
     Raises:
         ServerError: the address is taken.
     """
-    listening = _socket(binding)
+    listening = listening_at(binding)
     own = f"[{binding.host}]" if ":" in binding.host else binding.host
     kind = "http" if binding.certificate is None else "https"
     told(f"{kind}://{own}:{listening.getsockname()[1]}/")
@@ -450,7 +450,12 @@ def serve(service: Service, binding: Binding, told: Callable[[str], None]) -> No
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _socket(binding: Binding) -> socket.socket:
+def listening_at(binding: Binding) -> socket.socket:
+    """A socket on which requests may come.
+
+    Raises:
+        ServerError: the address is taken.
+    """
     family = socket.AF_INET6 if ":" in binding.host else socket.AF_INET
     listening = socket.socket(family)
     try:

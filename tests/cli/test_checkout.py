@@ -8,7 +8,8 @@ import pytest
 import graphcuts_dp
 from graphcuts_dp.cli import main
 
-COMMANDS = [name for name, (place, _) in main.COMMANDS.items() if not place.startswith("cli.")]
+_OWN = ("cli.", "page.")  # rooms of the package
+COMMANDS = [name for name, (place, _) in main.COMMANDS.items() if not place.startswith(_OWN)]
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ RUNS = [
     ("table", TABLE | {"columns.period": "day", "periods": "2026-01..2026-02"}, "done"),
     ("table", TABLE | {"columns.owner": "nobody"}, "refused"),
     ("table", TABLE | {"columns.header": "no"}, "refused"),
-    ("graph", SAID | {"dry-run": "1", "ignore-weights": "yes"}, "done"),
+    ("graph", SAID | {"dry-run": "1", "ignore-weights": "yes", "plot": "table.png"}, "done"),
     ("cut", SAID | {"first": "left", "second": "right"}, "done"),
     ("session", SAID | {"queries.queries": "2"}, "done"),
 ]

@@ -195,25 +195,20 @@ function tell(error) {
   paint();
 }
 
-// The same made noise at every epsilon, so that what changes is its size.
-function made(seed) {
-  let at = seed;
-  const next = () => { at = (at * 1103515245 + 12345) % 2147483648; return (at + 0.5) / 2147483648; };
-  return { next, normal: () => Math.sqrt(-2 * Math.log(next())) * Math.cos(2 * Math.PI * next()) };
-}
+// The same made numbers at every epsilon, so that what changes is the size of the noise.
+const made = (i) => { const x = Math.sin(i * 12.9898 + 1) * 43758.5453; return x - Math.floor(x); };
+const normal = (i) => Math.sqrt(-2 * Math.log(made(i) || 0.5)) * Math.cos(2 * Math.PI * made(i + 0.5));
 
 function paint() {
   by("picture").replaceChildren();
   const size = preview?.picture;
   if (!size) return;
   const side = Math.min(12, size.side), cell = size.cell ?? Number(by("cell").value), noise = size.error / 1.96;
-  by("cell").disabled = size.cell !== null;
-  const random = made(7), cells = [];
-  for (let i = 0; i < side; i++)
-    for (let j = 0; j < side; j++) {
-      const truth = cell * (i === j ? 2.5 : 0.3 + 1.2 * random.next());
-      cells.push([i, j, truth, truth + noise * random.normal()]);
-    }
+  by("cell").parentElement.classList.toggle("hidden", size.cell !== null);
+  const cells = Array.from({ length: side * side }, (_, at) => {
+    const i = Math.floor(at / side), j = at % side, truth = cell * (i === j ? 2.5 : 0.3 + 1.2 * made(at));
+    return [i, j, truth, truth + noise * normal(at + 0.25)];
+  });
   const top = Math.max(...cells.map((each) => Math.max(each[2], each[3]))), step = 160 / side;
   const label = `A made ${size.what} of ${side} x ${side}, and the same with noise of about ${small(size.error)} (95%)`;
   const picture = shape("svg", { viewBox: "0 0 344 182", width: 420, role: "img", "aria-label": label });
@@ -265,6 +260,7 @@ async function follow(run) {
   by("told").replaceChildren(...told.notes.map((text) => element("li", { text })));
   by("result").setAttribute("data-run", `${run} ${told.state}`);
   past();
+  await foresee(); // what is left of the budget
 }
 
 async function open(run, told) {

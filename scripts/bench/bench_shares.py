@@ -1,0 +1,85 @@
+"""What a better choice of the degrees' share could gain: the default, fixed shares, and hindsight.
+
+Run `python -m scripts.bench.bench_shares [--quick]`. For each graph that no threshold was tuned on:
+the worst cut error of the fit with fixed shares of epsilon for degrees, one seed each, over that of
+the best baseline of bench_baselines.py. "hindsight" is the least of them, which no choice can know,
+and which is a little too good, since it also picks the luckier noise; "true degrees" is the graph
+that the degrees themselves expect (Chung, Lu), without any noise: a graph of noisy degrees alone
+is hardly better, so where nothing but degrees can be seen this is about the end.
+"""
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+import graphcuts_dp as gc
+from graphcuts_dp.estimate.measurement import Degrees, Total
+from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.release.measuring import measure
+from graphcuts_dp.synth.base import FitProblem
+from graphcuts_dp.synth.maximum_entropy import maximum_entropy
+from scripts.bench.baseline_graphs import MADE
+from scripts.bench.bench_baselines import QUICK, baselines, largest_cut, mean, noise_of
+from scripts.benchmark.baselines import chung_lu
+
+SHARES = (0.1, 0.3, 0.6, 0.75)
+SEED = 0
+
+
+def fitted(graph: Any, epsilon: float, response: gc.Response) -> float:
+    """Worst cut error of a fit, as far as one is found."""
+    bought = measure(
+        graph,
+        epsilon=epsilon,
+        noise=noise_of(graph),
+        response=response,
+        source=SeededEntropy(SEED),
+    )
+    blocks = gc.Release(measurements=bought).noisy.blocks
+    problem = FitProblem(
+        blocks, graph.weight_cap or 1.0, bought.all_of(Degrees), bought.find(Total)
+    )
+    return largest_cut(maximum_entropy(problem).matrix.astype(np.float64), graph.dense())
+
+
+def of_true_degrees(graph: Any) -> float:
+    """Worst cut error of the graph that the degrees expect, which has no noise."""
+    truth, cap = graph.dense(), graph.weight_cap or 1.0
+    plain = isinstance(graph, gc.Graph)
+    rows, columns = truth.sum(axis=1) / cap, truth.sum(axis=0) / cap
+    expected = chung_lu(rows, None if plain else columns, hollow=plain)
+    return largest_cut(expected * cap, truth)
+
+
+def main() -> None:
+    """One line for each graph, then means and the worst."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="two small graphs")
+    parser.add_argument("--epsilon", type=float, default=2.0, help="2 by default")
+    options = parser.parse_args()
+    names = ("default", *(f"{share:g}" for share in SHARES), "hindsight", "true degrees")
+    print(f"{f'epsilon = {options.epsilon:g}':<34}" + "".join(f"{name:>14}" for name in names))
+    found = []
+    for entry in MADE:
+        if entry.part == "tuning" or (options.quick and entry.name not in QUICK):
+            continue
+        graph: Any = entry.make()
+        if graph.weighted and graph.weight_cap is None:
+            continue  # no degrees without a cap
+        best = min(cut for cut, _ in baselines(graph, options.epsilon, SEED).values())
+        fixed = [
+            fitted(graph, options.epsilon, gc.Response("degrees+response", degree_share=share))
+            for share in SHARES
+        ]
+        default = fitted(graph, options.epsilon, gc.Response())
+        row = [default, *fixed, min(fixed), of_true_degrees(graph)]
+        found.append([error / best for error in row])
+        print(f"{entry.name:<34}" + "".join(f"{ratio:>14.2f}" for ratio in found[-1]), flush=True)
+    for name, fold in (("mean", mean), ("median", np.median), ("worst", max)):
+        folded = [float(fold(list(column))) for column in zip(*found, strict=True)]
+        print(f"{name:<34}" + "".join(f"{ratio:>14.2f}" for ratio in folded))
+
+
+if __name__ == "__main__":
+    main()
