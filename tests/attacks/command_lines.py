@@ -86,7 +86,8 @@ def commands_below(command, *names):
 def commands():
     """What comes after each command: kinds of arguments, then options with kinds of their values.
 
-    Read from the commands themselves. `serve` listens when all is well: tests/server starts it.
+    Read from the commands themselves. `serve` and `page` listen when all is well: tests/server
+    and tests/page start them.
     """
     found = {(): (("text",), {"--version": (), "--help": (), "--wrong": ("number",)})}
     for each in main.COMMANDS:
@@ -103,7 +104,7 @@ def commands():
                 else:
                     arguments.append(kinds[0])
             found[names] = tuple(arguments), options
-    del found["serve",]
+    del found["serve",], found["page",]
     return found
 
 

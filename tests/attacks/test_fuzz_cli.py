@@ -64,7 +64,7 @@ def test_command_lines(examples):
 
 
 def test_every_command_is_fuzzed_with_all_that_it_takes():
-    assert {names[0] for names in COMMANDS if names} | {"serve"} == set(main.COMMANDS)
+    assert {names[0] for names in COMMANDS if names} | {"serve", "page"} == set(main.COMMANDS)
     kinds = [kind for given, _ in COMMANDS.values() for kind in given]
     kinds += [kind for _, each in COMMANDS.values() for kinds in each.values() for kind in kinds]
     assert {kind for kind in kinds if isinstance(kind, str)} == KINDS.keys()

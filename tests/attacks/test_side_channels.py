@@ -614,6 +614,7 @@ OTHERS = {
     "datasets": "public graphs",
     "figures": "made graphs and public ones",
     "evaluate": "NOT PRIVATE",
+    "page": "runs the others: tests/page",
 }
 
 
