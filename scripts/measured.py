@@ -43,22 +43,11 @@ def _numbers(cells: Row) -> bool:
 
 
 def _answers(cells: Row, part: str) -> Sequence[str] | None:
-    if part != "epsilon = 1" or len(cells) < 7:
+    if len(cells) != 9 or cells[1] not in {"com-com", "com-rest"}:
         return None
-    return cells[1], cells[3], cells[6].removesuffix(" *")
-
-
-def _medians(rows: list[Sequence[str]]) -> list[Sequence[str]]:
-    found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-    for name, *values in rows:
-        found[name].append(tuple(map(float, values)))
-    return [
-        (
-            name,
-            *(f"{fold(column):.2f}" for column in zip(*each, strict=True) for fold in FOLDS),
-        )
-        for name, each in found.items()
-    ]
+    epsilon = part.partition(":")[0].removeprefix("epsilon = ")
+    kind = {"com-com": "pairs", "com-rest": "against the rest"}[cells[1]]
+    return epsilon, f"{cells[0]}, {kind}", *cells[5:]
 
 
 def _by_kind(rows: list[Sequence[str]]) -> list[Sequence[str]]:
@@ -73,9 +62,6 @@ def _by_kind(rows: list[Sequence[str]]) -> list[Sequence[str]]:
         others = [f"{statistics.median(part):.2f}" for part in (interval, proven)]
         made.append((f"{kind}, at {epsilon}", *both, *others))
     return made
-
-
-FOLDS: tuple[Callable[[Sequence[float]], float], ...] = (statistics.median, max)
 
 
 def _baselines(cells: Row, part: str) -> Sequence[str] | None:  # noqa: ARG001
@@ -116,12 +102,12 @@ def _starts(cells: Row, part: str) -> Sequence[str] | None:
 
 CUTS = {
     "answers": Cut(
-        "Errors of `Release.answer` at epsilon = 1 over those of the noisy entries alone, by the "
-        "kind of cut: median and largest over the graphs. Unbiased answers are the default; pooled "
-        'ones are those of `estimate="shrunk"` in one list.',
-        ("cuts", "unbiased, median", "unbiased, worst", "pooled, median", "pooled, worst"),
+        'Errors of `estimate="shrunk"` on cuts between communities: in a list of one kind over '
+        "those of the best simple release at the same epsilon, over the better of unbiased answers "
+        "and the synthetic graph, the same in a list of all kinds, and of one cut alone over the "
+        "unbiased ones. Geometric means over the graphs, and in brackets the largest.",
+        ("epsilon", "cuts", "best baseline", "better, one kind", "better, mixed", "alone"),
         _answers,
-        _medians,
     ),
     "baselines": Cut(
         "Errors of the default release over those of the best simple baseline at the same epsilon "

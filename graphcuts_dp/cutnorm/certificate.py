@@ -406,11 +406,12 @@ def cholesky_norm_bound(scaled: ScaledMatrix) -> float:
         return math.inf
     if matrix.shape[0] < matrix.shape[1]:
         matrix = matrix.T
-    gram = matrix.T @ matrix
+    longer, gram = matrix.shape[0], matrix.T @ matrix
+    del matrix  # as large as the Gram matrix, of which the factorisation makes two more
     n = gram.shape[0]
     diagonal = gram.diagonal().copy()
-    trace = float(diagonal.sum()) * (1.0 + gamma(n + matrix.shape[0]) * 2.0)
-    gram_error = gamma(matrix.shape[0] + 2) * trace * 1.001
+    trace = float(diagonal.sum()) * (1.0 + gamma(n + longer) * 2.0)
+    gram_error = gamma(longer + 2) * trace * 1.001
     guess, slack = _largest_eigenvalue_guess(gram)
     np.negative(gram, out=gram)
     while slack < 1e6:

@@ -237,6 +237,11 @@ def shrunk_towards(
     halves. So answers more than 3 deviations from the synthetic graph are also tried by themselves,
     and stay so if the answers are then more likely, ten times at least.
 
+    An answer without others of its kind moves towards the synthetic graph by .45 deviations or all
+    the way, whichever is less. Its mean absolute error is that of the unbiased one times 1.1 at
+    most: with normal noise the mean of |z + .45| is .8773, that of |z| .7979, and moves that end at
+    the synthetic graph cost less.
+
     Args:
         synthetic: shape (queries,).
         unbiased: likewise.
@@ -255,6 +260,9 @@ def shrunk_towards(
     noisy = variances > 0
     if not noisy.any():
         return found
+    if np.count_nonzero(noisy) == 1:  # tells next to nothing of how far the synthetic graph is off
+        most = _MOST_MOVED * np.sqrt(np.maximum(variances, 0))
+        return unbiased - np.clip(unbiased - synthetic, -most, most)
     found[noisy], likely = estimated(noisy)
     far = noisy & ((unbiased - synthetic) ** 2 > _FAR**2 * variances)
     near = noisy & ~far

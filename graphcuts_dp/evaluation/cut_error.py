@@ -34,7 +34,7 @@ _ROWS = 256  # of a community that are added up at once
 _LARGE = 1 << 22  # entries from which differences are held in single precision
 _QUANTILES = {"least": 0.0, "tenth": 0.1, "median": 0.5, "nine tenths": 0.9, "largest": 1.0}
 DEGREES, EMPTY = "true degrees alone", "empty graph"
-Made = Callable[[], npt.NDArray[np.float64]] | None  # makes a matrix; None for one of zeros
+Made = Callable[[], npt.NDArray[np.floating]] | None  # makes a matrix; None for one of zeros
 
 
 @final
@@ -90,7 +90,7 @@ def cut_errors(
         raise QueryError("the release was made from a graph on other vertices")
     if graph.weighted and noisy.distribution.name == "binary":
         raise QueryError("the release was made without weights; read the graph without them too")
-    estimates: dict[str, Made] = {"noisy": noisy.estimate}
+    estimates: dict[str, Made] = {"noisy": lambda: noisy.estimate(_precision(noisy.shape))}
     if release.has_graph:
         estimates["synthetic"] = release.graph.dense
     families, communities = _families(graph, groups=groups, seed=seed)
@@ -202,9 +202,14 @@ def _table(
     return CutErrorTable(title, tuple(estimates), tuple(rows), points, tuple(shape))
 
 
-def _less(matrix: npt.NDArray[np.float64], truth: sp.csr_array) -> npt.NDArray[np.floating]:
-    """A matrix less the true one; in single precision if it is large."""
-    kind = np.float32 if matrix.size > _LARGE else np.float64
+def _precision(shape: tuple[int, int]) -> type[np.floating]:
+    """Of differences of matrices: single if they are large."""
+    return np.float32 if math.prod(shape) > _LARGE else np.float64
+
+
+def _less(matrix: npt.NDArray[np.floating], truth: sp.csr_array) -> npt.NDArray[np.floating]:
+    """A matrix less the true one."""
+    kind = _precision(matrix.shape)
     difference: npt.NDArray[np.floating] = matrix.astype(kind)
     edges = truth.tocoo()
     difference[edges.row, edges.col] -= edges.data.astype(kind)
@@ -311,9 +316,10 @@ def _telling(families: Sequence[CutFamily]) -> CutFamily:
 def _degree_cuts(graph: AnyGraph, *, heads: bool = False) -> list[CutQuery]:
     """A cut for each row, or for each column: of a directed graph, out- and in-degrees."""
     rows, columns = graph.shape
-    everyone = np.ones(rows if heads else columns, dtype=np.bool_)
-    alone = np.eye(columns if heads else rows, dtype=np.bool_)
-    return [CutQuery(everyone, one) if heads else CutQuery(one, everyone) for one in alone]
+    if heads:
+        everyone = np.ones(rows, dtype=np.bool_)
+        return [CutQuery(everyone, one) for one in np.eye(columns, dtype=np.bool_)]
+    return [CutQuery(one) for one in np.eye(rows, dtype=np.bool_)]
 
 
 def _random_set(rng: np.random.Generator, n: int, size: int) -> npt.NDArray[np.bool_]:

@@ -1,217 +1,112 @@
-"""How right the answers of a release are: unbiased, shrunk and pooled ones, and their intervals.
+"""How right the answers of a release are, and whether their intervals hold what they say.
 
 Run `python -m scripts.bench.bench_answers [--quick]`.
 
-First tables, one for each epsilon: root mean square error of `Release.answer` on each kind of cut,
-over that of the same cuts summed up in the noisy entries alone (which is what a release answered
-before it used degrees and totals), all seeds together. Columns: "exp" is the ratio that the
-variances predict; "unb" the unbiased answers; "syn" the synthetic graph; "one" estimate="shrunk"
-cut by cut; "pool" the same in one list. A star marks where "pool" is above 1.1 times the better of
-"unb" and "syn". The constants of the shrinkage were chosen on the graphs called "tuning" alone.
+First tables, one for each epsilon, on the graphs of baseline_graphs.py, which says which of them
+constants were chosen on: mean absolute errors of all cuts of a kind and all seeds together.
+"unbiased" answers, those of the synthetic graph ("graph"), and estimate="shrunk" in one list of
+the kind ("list"), over the best of three simple releases of the same epsilon (noisy degrees with
+Chung-Lu, the raw matrix, the empty graph); then over the better of "unbiased" and "graph" those of
+one list of the kind, and of one list of all kinds ("mixed"); then shrunk answers that are asked for
+one by one, a dozen of each kind, over the unbiased ones ("alone"). Geometric means over the graphs,
+and the largest.
+Kinds whose cuts have one edge in the mean, or 1/epsilon, or less are left out: no private answer to
+one cut can be better than an empty graph there. Then each graph's communities.
 
-Second table: coverage of 95 % intervals on cuts that were chosen before the noise, with what
+Last table: coverage of 95 % intervals on cuts that were chosen before the noise, with what
 Chernoff's bound on the entries (the intervals before) has on the same draws, and mean widths.
 
-Third table: the proven bound on the worst cut over the largest error that was found.
+--save, --seconds and --data are those of bench_baselines.
 """
 
-import argparse
 import math
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
 from functools import lru_cache
 from typing import Any
 
-import networkx as nx
 import numpy as np
+import scipy.sparse as sp
 
 import graphcuts_dp as gc
-from graphcuts_dp.pairs.queries import pairs_of_cut
+from graphcuts_dp.pairs.queries import answer_on_matrix, pairs_of_cut
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.measuring import measure
+from scripts.bench.baseline_graphs import Entry, planted, similarity, two_sides
+from scripts.bench.bench_baselines import (
+    COMPARED,
+    EMPTY,
+    EPSILONS,
+    arguments,
+    compared,
+    entries_of,
+    geometric_mean,
+    quiet_release,
+    runs,
+)
 from scripts.bench.harness import Table
-from scripts.figures.random_graphs import power_law_bipartite
+from scripts.benchmark.baselines import BASELINES
+from scripts.benchmark.min_cuts import one_matrix
+from scripts.benchmark.truth import communities_of
 
-EPSILONS = (0.5, 1.0, 2.0)
-SEEDS = 3
-CUTS = 60  # of each random kind
+CUTS, ALONE = 60, 12  # of each random kind; of each kind that are asked one by one
 LEAST_COMMUNITY = 10
-DRAWS, CUTS_A_DRAW, SHAPES = 1000, 20, 25  # of the second table
+DRAWS, CUTS_A_DRAW, SHAPES = 1000, 20, 25  # of the last table
+COMMUNITIES = ("com-rest", "com-com")
 
 Mask = Any
 Cut = tuple[Mask, Mask]
 
 
-@dataclass(frozen=True)
-class Case:
-    """A graph, how it is released, and the communities of its two sides."""
+def kinds_of(graph: Any) -> dict[str, list[gc.CutQuery]]:
+    """The cuts, chosen before any noise."""
+    rng = np.random.default_rng(0)
+    rows, columns = graph.shape
+    plain = isinstance(graph, gc.Graph)
 
-    name: str
-    graph: Any
-    tuning: bool
-    noise: str = "binary"
-    communities: tuple[list[Mask], list[Mask]] = field(default=((), ()))  # type: ignore[assignment]
+    def subset(n: int, size: int) -> Mask:
+        return np.isin(np.arange(n), rng.choice(n, size, replace=False))
 
-    def families(self) -> dict[str, list[gc.CutQuery]]:
-        """The cuts, chosen before any noise."""
-        rng = np.random.default_rng(0)
-        rows, columns = self.graph.shape
-        plain = isinstance(self.graph, gc.Graph)
+    def against(S: Mask) -> Cut:
+        return S, ~S if plain else np.ones(columns, dtype=bool)
 
-        def subset(n: int, size: int) -> Mask:
-            return np.isin(np.arange(n), rng.choice(n, size, replace=False))
+    def small() -> Cut:
+        a, b = max(1, math.isqrt(rows)), max(1, math.isqrt(columns))
+        if not plain:
+            return subset(rows, a), subset(columns, b)
+        both = rng.choice(rows, 2 * a, replace=False)
+        return tuple(np.isin(np.arange(rows), part) for part in (both[:a], both[a:]))  # type: ignore[return-value]
 
-        def against(S: Mask) -> Cut:
-            return S, ~S if plain else np.ones(columns, dtype=bool)
+    def half() -> Cut:
+        S = rng.random(rows) < 0.5
+        return (S, ~S) if plain else (S, rng.random(columns) < 0.5)
 
-        def small() -> Cut:
-            a, b = max(1, math.isqrt(rows)), max(1, math.isqrt(columns))
-            if not plain:
-                return subset(rows, a), subset(columns, b)
-            both = rng.choice(rows, 2 * a, replace=False)
-            return tuple(np.isin(np.arange(rows), part) for part in (both[:a], both[a:]))  # type: ignore[return-value]
-
-        def half() -> Cut:
-            S = rng.random(rows) < 0.5
-            return (S, ~S) if plain else (S, rng.random(columns) < 0.5)
-
-        left, right = self.communities
-        pairs = [(i, j) for i in range(len(left)) for j in range(len(right)) if i < j or not plain]
-        kinds: dict[str, list[Cut]] = {
-            "vertices": [against(np.arange(rows) == i) for i in range(rows)],
-            "root n": [against(subset(rows, max(1, math.isqrt(rows)))) for _ in range(CUTS)],
-            "small": [small() for _ in range(CUTS)],
-            "halves": [half() for _ in range(CUTS)],
-            "com-rest": [against(S) for S in left],
-            "com-com": [(left[i], right[j]) for i, j in pairs],
-            "inside": [(S, T) for S, T in zip(left, right, strict=False)] if plain else [],
-        }
-        return {kind: [gc.CutQuery(*cut) for cut in cuts] for kind, cuts in kinds.items() if cuts}
+    left, right = communities(graph)
+    pairs = [(i, j) for i in range(len(left)) for j in range(len(right)) if i < j or not plain]
+    chosen = rng.choice(rows, min(rows, CUTS), replace=False)
+    kinds: dict[str, list[Cut]] = {
+        "vertices": [against(np.arange(rows) == i) for i in chosen],
+        "root n": [against(subset(rows, max(1, math.isqrt(rows)))) for _ in range(CUTS)],
+        "small": [small() for _ in range(CUTS)],
+        "halves": [half() for _ in range(CUTS)],
+        "com-rest": [against(S) for S in left],
+        "com-com": [(left[i], right[j]) for i, j in pairs],
+        "inside": [(S, S) for S in left] if plain else [],
+    }
+    return {kind: [gc.CutQuery(*cut) for cut in cuts] for kind, cuts in kinds.items() if cuts}
 
 
-def plain(name: str, network: Any, tuning: bool) -> Case:
-    """A graph with the communities of Louvain's method."""
-    graph: Any = gc.Graph.of(nx.convert_node_labels_to_integers(network))
-    return case_of(name, gc.Graph(graph.rows, graph.columns, vertices=graph.n), tuning)
-
-
-def case_of(name: str, graph: Any, tuning: bool, noise: str = "binary") -> Case:
-    """Likewise, from a graph."""
-    weighted = nx.Graph()
-    weighted.add_nodes_from(range(graph.n))
-    weighted.add_weighted_edges_from(
-        zip(graph.rows.tolist(), graph.columns.tolist(), graph.weights.tolist(), strict=True)
-    )
-    found = nx.community.louvain_communities(weighted, seed=1)
-    masks = [np.isin(np.arange(graph.n), sorted(members)) for members in found]
-    kept = [mask for mask in masks if mask.sum() >= LEAST_COMMUNITY]
-    return Case(name, graph, tuning, noise, (kept, kept))
-
-
-def similarity(n: int, width: float, cap: float | None, tuning: bool) -> Case:
-    """Weights that fall with the distance of random points; with a cap of 1, or none."""
-    rng = np.random.default_rng(1)
-    points = rng.random((n, 2))
-    squares = ((points[:, None] - points) ** 2).sum(axis=2)
-    rows, columns = np.nonzero(np.triu(np.exp(-squares / width) > 0.05, 1))
-    weights = np.exp(-squares / width)[rows, columns]
-    options = {"weight_cap": cap} if cap else {"hide_change": 1}
-    graph = gc.Graph(rows, columns, weights, vertices=n, **options)  # type: ignore[arg-type]
-    name = f"similarity {n}, {'cap 1' if cap else 'no cap'}"
-    return case_of(name, graph, tuning, "laplace")
-
-
-def ratings(left: int, right: int, blocks: int, tuning: bool) -> Case:
-    """Bipartite, in blocks."""
-    rng = np.random.default_rng(1)
-    a, b = np.arange(left) * blocks // left, np.arange(right) * blocks // right
-    rows, columns = np.nonzero(rng.random((left, right)) < np.where(a[:, None] == b, 0.4, 0.04))
-    groups = [a == k for k in range(blocks)], [b == k for k in range(blocks)]
-    graph = gc.BipartiteGraph(rows, columns, left=left, right=right)
-    return Case(f"ratings {left} x {right}", graph, tuning, communities=groups)
-
-
-def degree_corrected(n: int, sizes: tuple[float, ...], tuning: bool) -> Case:
-    """Uneven blocks, uneven degrees."""
-    rng = np.random.default_rng(1)
-    block = np.searchsorted(np.cumsum(sizes), np.arange(n) / n, side="right")
-    weight = rng.pareto(2.5, n) + 1
-    rates = np.outer(weight, weight) / weight.mean() ** 2
-    rates *= np.where(block[:, None] == block, 0.12, 0.015)
-    rows, columns = np.nonzero(np.triu(rng.random((n, n)) < rates, 1))
-    name = f"degree-corrected {n}"
-    return case_of(name, gc.Graph(rows, columns, vertices=n), tuning)
-
-
-def cases(quick: bool) -> Iterator[Case]:
-    """All graphs: half of the generators for tuning, the others and the real ones to validate."""
-    yield plain("planted 400, .5/.05", nx.planted_partition_graph(4, 100, 0.5, 0.05, seed=1), True)
-    yield plain("Barabasi-Albert 400", nx.barabasi_albert_graph(400, 12, seed=1), False)
-    if quick:
-        return
-    yield plain("planted 400, .2/.02", nx.planted_partition_graph(4, 100, 0.2, 0.02, seed=1), True)
-    yield plain("planted 300, .4/.04", nx.planted_partition_graph(4, 75, 0.4, 0.04, seed=1), True)
-    yield plain("Holme-Kim 400", nx.powerlaw_cluster_graph(400, 10, 0.7, seed=1), True)
-    yield plain("geometric 400", nx.random_geometric_graph(400, 0.13, seed=1), True)
-    yield plain("two K100 and a bridge", nx.barbell_graph(100, 0), True)
-    yield similarity(200, 0.05, 1.0, True)
-    yield ratings(150, 300, 3, True)
-    yield degree_corrected(400, (0.4, 0.3, 0.2, 0.1), True)
-    yield plain("G(400, .3)", nx.gnp_random_graph(400, 0.3, seed=1), False)
-    yield plain("relaxed caves 400", nx.relaxed_caveman_graph(20, 20, 0.2, seed=1), False)
-    yield plain("small world 400", nx.watts_strogatz_graph(400, 16, 0.1, seed=1), False)
-    yield plain("regular 300", nx.random_regular_graph(30, 300, seed=1), False)
-    yield plain("LFR 400", nx.LFR_benchmark_graph(
-        400, 2.8, 1.8, 0.25, average_degree=24, max_degree=80, min_community=30, seed=1,
-    ), False)  # fmt: skip
-    yield plain("core and periphery", nx.stochastic_block_model(
-        [60, 340], [[0.6, 0.15], [0.15, 0.02]], seed=1), False)  # fmt: skip
-    yield degree_corrected(500, (0.5, 0.2, 0.15, 0.1, 0.05), False)
-    yield similarity(250, 0.02, 1.0, False)
-    yield similarity(200, 0.03, None, False)
-    yield ratings(80, 400, 4, False)
-    uneven = power_law_bipartite(200, 1.25, seed=1)
-    yield Case("power law 200 x 200", uneven, False)
-    for name in ("us_flights_2008", "lesmis"):
-        graph: Any = gc.datasets.load(name)
-        kept = gc.Graph(graph.rows, graph.columns, vertices=graph.n)
-        yield case_of(name, kept, False)
-    routes: Any = gc.datasets.load("air_routes")
-    part = routes.adjacency[:500][:, :500]
-    yield case_of("air routes, first 500", gc.Graph.of(part, weighted=False), False)
-
-
-def answers_of(case: Case, epsilon: float, seeds: int) -> dict[str, dict[str, float]]:
-    """The rows of the first table for one graph: roots of sums of squares, over the entries'."""
-    families = case.families()
-    sums = {kind: np.zeros(len(_COLUMNS)) for kind in families}
-    entries, variance = dict.fromkeys(families, 0.0), dict.fromkeys(families, 0.0)
-    for seed in range(seeds):
-        release = gc.release_graph(case.graph, epsilon=epsilon, noise=case.noise, seed=seed)
-        noisy = release.noisy
-        space = noisy.space
-        for kind, queries in families.items():
-            truth = gc.answer_all(queries, case.graph)
-            masks = [query.masks(space) for query in queries]
-            variance[kind] += noisy.distribution.standard_deviation**2 * sum(
-                pairs_of_cut(*m, space) for m in masks
-            )
-            entries[kind] += squared(np.array([noisy.cut_value(*m) for m in masks]), truth)
-            alone = [release.answer(query, estimate="shrunk") for query in queries]
-            sums[kind] += (
-                sum(release.estimator.estimate(*m).noise.variance for m in masks),
-                squared(values(release.answer_all(queries)), truth),
-                squared(gc.answer_all(queries, release.expected), truth),
-                squared(values(alone), truth),
-                squared(values(release.answer_all(queries, estimate="shrunk")), truth),
-            )
-    scales = {kind: np.array([variance[kind], *[entries[kind]] * 4]) for kind in families}
-    roots = {kind: np.sqrt(sums[kind] / scales[kind]) for kind in families}
-    return {kind: dict(zip(_COLUMNS, roots[kind].tolist(), strict=True)) for kind in families}
-
-
-_COLUMNS = ("exp", "unb", "syn", "one", "pool")
+def communities(graph: Any) -> tuple[list[Mask], list[Mask]]:
+    """Those of ten vertices or more that Louvain's method finds: of rows, and of columns."""
+    if isinstance(graph, gc.Graph):
+        found = communities_of(graph)
+        kept = [found == part for part in range(found.max() + 1)]
+        kept = [mask for mask in kept if mask.sum() >= LEAST_COMMUNITY]
+        return kept, kept
+    whole = sp.csr_array(one_matrix(graph.to_scipy(), bipartite=True))
+    both, _ = communities(gc.Graph.of(whole, weighted=graph.weighted, weight_cap=graph.weight_cap))
+    sides = ([mask[: graph.shape[0]] for mask in both], [mask[graph.shape[0] :] for mask in both])
+    left, right = ([mask for mask in side if mask.any()] for side in sides)
+    return left, right
 
 
 def values(answers: list[Any]) -> Any:
@@ -219,32 +114,41 @@ def values(answers: list[Any]) -> Any:
     return np.array([answer.value for answer in answers])
 
 
-def squared(found: Any, truth: Any) -> float:
-    """Sum of squared errors."""
-    return float(((found - truth) ** 2).sum())
-
-
-def first_table(every: list[Case], epsilon: float, seeds: int) -> None:
-    """Print it, with the summary that the promises are about."""
-    rows: dict[str, list[tuple[str, dict[str, float]]]] = {"tuning": [], "validation": []}
-    columns = " ".join(f"{name}:>7.2f" for name in _COLUMNS)
-    table = Table(f":<26 cuts:<10 {columns} :<2", f"epsilon = {epsilon:g}")
-    for case in every:
-        for kind, ratios in answers_of(case, epsilon, seeds).items():
-            rows["tuning" if case.tuning else "validation"].append((kind, ratios))
-            worse = ratios["pool"] > 1.1 * min(ratios["unb"], ratios["syn"])
-            table.row(case.name, kind, *ratios.values(), " *" if worse else "")
-    for name, of in rows.items():
-        if not of:
-            continue
-        better = [r["pool"] / min(r["unb"], r["syn"]) for _, r in of]
-        single = [r["unb"] for kind, r in of if kind == "vertices"]
-        print(f"{name}: pooled over the better of both: largest {max(better):.2f}, "
-              f"above 1.1 on {sum(b > 1.1 for b in better)} of {len(of)}, below 1 on "
-              f"{sum(b < 1 for b in better)}; unbiased over entries: largest expected "
-              f"{max(r['exp'] for _, r in of):.3f}, measured {max(r['unb'] for _, r in of):.2f}; "
-              f"single vertices {min(single):.2f} to {max(single):.2f}")  # fmt: skip
-    print()
+def run(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
+    """A run: the mean absolute error of each way to answer the cuts of each kind."""
+    kinds = kinds_of(graph)
+    made = quiet_release(graph, epsilon, seed)
+    every = [query for queries in kinds.values() for query in queries]
+    ends = np.cumsum([len(queries) for queries in kinds.values()])
+    of_kinds = np.split(np.arange(len(every)), ends[:-1])
+    simple = {
+        name: answer_on_matrix(
+            every, BASELINES[name](graph, epsilon=epsilon, seed=seed).matrix, graph.space
+        )
+        for name in compared(graph)
+    }
+    found = {
+        **simple,
+        EMPTY: np.zeros(len(every)),
+        "unbiased": values(made.answer_all(every)),
+        "graph": gc.answer_all(every, made.expected),
+        "mixed": values(made.answer_all(every, estimate="shrunk")),
+        "list": np.concatenate(
+            [values(made.answer_all(each, estimate="shrunk")) for each in kinds.values()]
+        ),
+    }
+    truth = gc.answer_all(every, graph)
+    off = {name: np.abs(each - truth) for name, each in found.items()}
+    errors = {}
+    for kind, where in zip(kinds, of_kinds, strict=True):
+        errors[kind] = {name: float(each[where].mean()) for name, each in off.items()}
+        few = where[:ALONE]
+        alone = values([made.answer(every[at], estimate="shrunk") for at in few])
+        ratio = np.abs(alone - truth[few]).sum() / off["unbiased"][few].sum()
+        errors[kind]["alone"] = float(ratio * errors[kind]["unbiased"])
+    return {
+        "graph": entry.name, "part": entry.part, "epsilon": epsilon, "seed": seed, "errors": errors
+    }  # fmt: skip
 
 
 def shapes_of(rows: int, columns: int, plain: bool) -> list[tuple[int, int, int]]:
@@ -274,7 +178,7 @@ def cut_of(shape: tuple[int, int, int], rows: int, columns: int, plain: bool, rn
 
 
 def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int) -> list[float]:
-    """A row of the second table."""
+    """A row of the last table."""
     rng = np.random.default_rng(2)
     terms = {"epsilon": epsilon, "noise": noise, "response": gc.Response(mechanism)}
     source = SeededEntropy(3)
@@ -307,56 +211,70 @@ def old_radius(distribution: Any, pairs: int) -> float:
     return float(distribution.radius(pairs, log_failures=math.log(20)))
 
 
-def second_table(draws: int) -> None:
+def last_table(draws: int) -> None:
     """Coverage."""
     print("coverage of 95 %: now, before; half widths over the deviation: now, before; all at once")
     table = Table(":<36 now:>9.4f before:>9.4f now:>9.3f before:>9.3f at_once:>9.3f cuts:>9")
-    planted: Any = gc.Graph.of(nx.planted_partition_graph(4, 75, 0.4, 0.04, seed=1))
+    blocks = planted(300, 4, 0.4, 0.04)
     both = "degrees+response"
-    mechanisms = (("response", 1.0), ("auto", 1.0), *((both, epsilon) for epsilon in EPSILONS))
+    mechanisms = (("response", 1.0), ("auto", 1.0), *((both, each) for each in EPSILONS[:3]))
     settings: dict[str, tuple[Any, str, str, float]] = {
-        f"planted 300, {how}, {epsilon:g}": (planted, "binary", how, epsilon)
+        f"planted 300, {how}, {epsilon:g}": (blocks, "binary", how, epsilon)
         for how, epsilon in mechanisms
     }
-    weighted = similarity(60, 0.05, 1.0, True).graph
-    settings["similarity 60, laplace, 1"] = (weighted, "laplace", both, 1.0)
-    settings["ratings 80 x 200, 1"] = (ratings(80, 200, 4, True).graph, "binary", both, 1.0)
+    settings["similarity 60, laplace, 1"] = (similarity(60), "laplace", both, 1.0)
+    settings["two sides 80 x 200, 1"] = (two_sides(80, 200, blocks=True), "binary", both, 1.0)
     for name, setting in settings.items():
         table.row(name, *coverage(*setting, draws), draws * CUTS_A_DRAW)
     print()
 
 
-def third_table(every: list[Case], epsilons: tuple[float, ...]) -> None:
-    """The proven bound on the worst cut over what is found."""
-    ratios: list[float] = []
-    table = Table(":<26 " + " ".join(f"{epsilon:g}:>8.1f" for epsilon in epsilons))
-    for case in every:
-        for epsilon in epsilons:
-            release = gc.release_graph(case.graph, epsilon=epsilon, noise=case.noise, seed=0)
-            found = gc.cut_norm(release.graph.dense() - case.graph.dense())
-            ratios.append(release.worst_cut_error_bound() / found.lower)
-        table.row(case.name, *ratios[-len(epsilons) :])
-    print(f"from {min(ratios):.1f} to {max(ratios):.1f}, median {np.median(ratios):.1f}\n")
+def first_tables(found: list[dict[str, Any]]) -> None:
+    """Print a table for each epsilon and part of the graphs, and one of communities."""
+    cells: dict[tuple[float, str, str, str], dict[str, list[float]]] = {}
+    for each in found:
+        for kind, off in each["errors"].items():
+            key = each["epsilon"], each["part"], kind, each["graph"]
+            own = cells.setdefault(key, defaultdict(list))
+            for name, error in off.items():
+                own[name].append(error)
+    ratios: dict[tuple[float, str, str], dict[str, dict[str, float]]] = defaultdict(dict)
+    for (epsilon, part, kind, graph), off in cells.items():
+        mean = {name: float(np.mean(each)) for name, each in off.items()}
+        best = min(mean[name] for name in (*COMPARED, EMPTY) if name in mean)
+        better = min(mean["unbiased"], mean["graph"])
+        if mean[EMPTY] > max(1.0, 1 / epsilon):
+            ratios[epsilon, part, kind][graph] = {
+                **{name: mean[name] / best for name in ("unbiased", "graph", "list")},
+                **{f"{name}/better": mean[name] / better for name in ("list", "mixed")},
+                "alone/unbiased": mean["alone"] / mean["unbiased"],
+            }
+    names = ("unbiased", "graph", "list", "list/better", "mixed/better", "alone/unbiased")
+    for epsilon in sorted({key[0] for key in ratios}):
+        title = f"epsilon = {epsilon:g}: geometric means, and in brackets the largest"
+        table = Table("graphs:<12 cuts:<10 n:>4 " + " ".join(f"{n}:>16" for n in names), title)
+        for (_, part, kind), each in sorted(key for key in ratios.items() if key[0][0] == epsilon):
+            columns = [[of[name] for of in each.values()] for name in names]
+            shown = [f"{geometric_mean(column):.2f} ({max(column):.2f})" for column in columns]
+            table.row(part, kind, len(each), *shown)
+        print()
+    table = Table(
+        "communities:<36 epsilon:>8 cuts:>10 unbiased:>10 graph:>10 list:>10",
+        "each graph: over the best of three simple releases",
+    )
+    for (epsilon, _, kind), each in sorted(ratios.items()):
+        for graph, of in each.items() if kind in COMMUNITIES else ():
+            cut = [f"{of[name]:.2f}" for name in ("unbiased", "graph", "list")]
+            table.row(graph, f"{epsilon:g}", kind, *(f"{text:>10}" for text in cut))
+    print()
 
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two graphs, few draws")
-    parser.add_argument("--table", type=int, choices=(1, 2, 3), help="one of them alone")
-    parser.add_argument("--epsilon", type=float, help="one epsilon alone")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore", gc.errors.AccuracyWarning)
-    epsilons = (options.epsilon,) if options.epsilon else EPSILONS
-    every = list(cases(options.quick))
-    tables: dict[int, Callable[[], None]] = {
-        1: lambda: [first_table(every, e, SEEDS) for e in epsilons] and None,
-        2: lambda: second_table(50 if options.quick else DRAWS),
-        3: lambda: third_table(every, epsilons),
-    }
-    for number, table in tables.items():
-        if options.table in (None, number):
-            table()
+    options = arguments(__doc__)
+    options.epsilon = options.epsilon or EPSILONS[:3]
+    first_tables(list(runs(entries_of(options), run, options)))
+    last_table(50 if options.quick else DRAWS)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import os
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -73,16 +73,26 @@ def errors_of(matrix: Any, truth: Any) -> tuple[float, float]:
     return largest_cut(matrix, truth), float(np.concatenate(degrees).mean())
 
 
+def compared(graph: Any) -> tuple[str, ...]:
+    """The baselines that take a graph, the empty one aside."""
+    return COMPARED[: 1 if graph.weighted and graph.weight_cap is None else None]
+
+
 def baselines(graph: Any, epsilon: float, seed: int) -> dict[str, tuple[float, float]]:
     """Errors of all that take the graph."""
     truth = graph.dense()
-    uncapped = graph.weighted and graph.weight_cap is None
     made = {
-        name: BASELINES[name](graph, epsilon=epsilon, seed=seed).matrix
-        for name in COMPARED[: 1 if uncapped else None]
+        name: BASELINES[name](graph, epsilon=epsilon, seed=seed).matrix for name in compared(graph)
     }
     made[EMPTY] = np.zeros_like(truth)
     return {name: errors_of(matrix, truth) for name, matrix in made.items()}
+
+
+def quiet_release(graph: Any, epsilon: float, seed: int) -> gc.Release:
+    """The default release, without what it warns of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AccuracyWarning)
+        return gc.release_graph(graph, epsilon=epsilon, noise=noise_of(graph), seed=seed)
 
 
 def measure(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
@@ -91,9 +101,7 @@ def measure(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, An
     simple = baselines(graph, epsilon, seed)
     best = min(simple, key=lambda name: simple[name][0])
     started = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AccuracyWarning)
-        made = gc.release_graph(graph, epsilon=epsilon, noise=noise, seed=seed)
+    made = quiet_release(graph, epsilon, seed)
     error, of_degrees = errors_of(made.expected.dense(), truth)
     rounded = 1.0 if graph.weighted else largest_cut(made.graph.dense(), truth) / error
     return {
@@ -106,7 +114,10 @@ def measure(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, An
     }  # fmt: skip
 
 
-def runs(entries: list[Entry], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+Run = Callable[[Entry, Any, float, int], dict[str, Any]]
+
+
+def runs(entries: list[Entry], run: Run, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """All runs: those kept before, then the missing ones, until the time is over."""
     kept = []
     if options.save and options.save.is_file():
@@ -125,14 +136,14 @@ def runs(entries: list[Entry], options: argparse.Namespace) -> Iterator[dict[str
                     print("the time is over: run again with the same --save to go on\n")
                     return
                 graph = entry.make() if graph is None else graph
-                found = measure(entry, graph, epsilon, seed)
+                found = run(entry, graph, epsilon, seed)
                 if options.save:
                     with options.save.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(found) + "\n")
                 yield found
 
 
-def mean(values: list[float]) -> float:
+def geometric_mean(values: list[float]) -> float:
     """Geometric mean."""
     return math.exp(sum(map(math.log, values)) / len(values))
 
@@ -147,10 +158,10 @@ def show(found: list[dict[str, Any]]) -> None:
     summary: dict[tuple[float, str], list[tuple[float, float, float]]] = defaultdict(list)
     for (epsilon, part, name), group in sorted(cells.items()):
         ratio, rounded, degrees, precise, bound = (
-            mean([run[key] for run in group])
+            geometric_mean([run[key] for run in group])
             for key in ("ratio", "rounded", "degrees", "precision", "bound")
         )
-        share = mean([run["error"] / run["total"] for run in group])
+        share = geometric_mean([run["error"] / run["total"] for run in group])
         spent = ", ".join(f"{key} {value:.3g}" for key, value in group[0]["parts"].items())
         spent = spent or "entries"
         print(f"{name:<36}{epsilon:>8g}{ratio:>7.2f}{rounded:>9.2f}{degrees:>9.2f}{share:>10.3f}"
@@ -161,32 +172,46 @@ def show(found: list[dict[str, Any]]) -> None:
           f"{'rounded':>9}{'largest':>9}{'degrees':>9}{'largest':>9}")  # fmt: skip
     for (epsilon, part), group_of in sorted(summary.items()):
         ratios, moved, degrees = ([cell[k] for cell in group_of] for k in range(3))
-        print(f"{epsilon:>8g}  {part:<12}{len(ratios):>7}{mean(ratios):>7.2f}{max(ratios):>9.2f}"
-              f"{sum(ratio > 1.1 for ratio in ratios):>7}{mean(moved):>9.2f}"
-              f"{max(moved):>9.2f}{mean(degrees):>9.2f}{max(degrees):>9.2f}")  # fmt: skip
+        print(f"{epsilon:>8g}  {part:<12}{len(ratios):>7}{geometric_mean(ratios):>7.2f}"
+              f"{max(ratios):>9.2f}"
+              f"{sum(ratio > 1.1 for ratio in ratios):>7}{geometric_mean(moved):>9.2f}"
+              f"{max(moved):>9.2f}{geometric_mean(degrees):>9.2f}{max(degrees):>9.2f}")  # fmt: skip
     bounds = [run["bound"] for run in found]
     if bounds:
         print(f"bound over the largest error found: {min(bounds):.1f} to {max(bounds):.1f}, "
               f"median {np.median(bounds):.1f}\n")  # fmt: skip
 
 
-def main() -> None:
-    """Read the options, run what is missing, print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def arguments(about: str | None) -> argparse.Namespace:
+    """The options of a benchmark on these graphs."""
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--quick", action="store_true", help="three small graphs, one run each")
     parser.add_argument("--data", type=Path, help=f"folder of graphs; else {DATA_VARIABLE}")
     parser.add_argument("--graphs", default="", help="only graphs whose name contains this")
+    parser.add_argument("--part", default="", help="tuning, validation or real ones alone")
     parser.add_argument("--epsilon", type=float, nargs="+", help="these alone")
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"how many; {SEEDS} by default")
     parser.add_argument("--save", type=Path, help="file of runs, added to and gone on from")
     parser.add_argument("--seconds", type=float, default=math.inf, help="begin no run after these")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def entries_of(options: argparse.Namespace) -> list[Entry]:
+    """The graphs that were asked for."""
     named = os.environ.get(DATA_VARIABLE)
     folder = options.data or (Path(named) if named else None)
     entries = [*MADE, *bundled(), *(from_folder(folder) if folder else ())]
     if options.quick:
         entries = [entry for entry in entries if entry.name in QUICK]
-    show(list(runs([entry for entry in entries if options.graphs in entry.name], options)))
+    return [
+        entry for entry in entries if options.graphs in entry.name and options.part in entry.part
+    ]
+
+
+def main() -> None:
+    """Read the options, run what is missing, print."""
+    options = arguments(__doc__)
+    show(list(runs(entries_of(options), measure, options)))
 
 
 if __name__ == "__main__":

@@ -47,10 +47,12 @@ def test_every_kept_result_has_a_table_that_a_phone_can_show() -> None:
 
 
 def test_a_table_is_cut_out_of_what_was_printed() -> None:
-    printed = ["epsilon = 1", "          cuts   exp  unb  syn  one  pool"]
-    printed += [f"graph {i}   halves   1   {i}.00   3   4   0.{i}0 *" for i in (1, 2, 5)]
-    printed += ["epsilon = 2", "graph 1   halves   1   9.00   3   4   9.00"]
+    title = "epsilon = 1: geometric means, and in brackets the largest"
+    printed = [title, "graphs   cuts   n   unbiased   graph   list"]
+    cells = "   ".join(f"0.{i}0 (1.{i}0)" for i in range(6))
+    printed += [f"tuning   {kind}   9   {cells}" for kind in ("halves", "com-com")]
     lines = measured.table(measured.CUTS["answers"], printed).splitlines()
-    assert lines[2:] == ["| halves | 2.00 | 5.00 | 0.20 | 0.50 |"]
+    shown = " | ".join(f"0.{i}0 (1.{i}0)" for i in range(2, 6))
+    assert lines[2:] == [f"| 1 | tuning, pairs | {shown} |"]
     with pytest.raises(ValueError, match="no line"):
         measured.table(measured.CUTS["planted"], printed)
