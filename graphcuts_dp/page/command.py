@@ -1,6 +1,7 @@
 """`graphcuts-dp page`: from a private file to a published table, in a browser."""
 
 import os
+import sys
 import webbrowser
 from functools import partial
 from pathlib import Path
@@ -40,6 +41,8 @@ def page(
     page with the same folder again to go on. Ctrl-C stops it; a run goes on, and is there next
     time.
     """
+    if sys.platform == "win32":  # a run inherits the lock that tells whether it is alive
+        raise ParameterError("the page runs on Linux and macOS: use the commands here, or WSL")
     try:
         from graphcuts_dp.page.app import serve
     except ImportError:

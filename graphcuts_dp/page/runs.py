@@ -21,6 +21,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, final
 
+from filelock import lock_descriptor
+
 from graphcuts_dp.cli.console import PROGRESS_FILE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import atomic_write
@@ -76,14 +78,8 @@ class PageRun:
     @property
     def running(self) -> bool:
         """Whether its process is alive."""
-        import fcntl  # not on every system
-
         with (self.folder / _OWN / "lock").open("ab") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                return True
-        return False
+            return not lock_descriptor(lock.fileno(), blocking=False)
 
     def state(self) -> dict[str, Any]:
         """Where it stands: its name, a sentence, and what the command has said meanwhile."""
@@ -212,8 +208,6 @@ class Runs:
         Raises:
             GraphCutsError: what the preview refuses; another run is at work. Nothing was spent.
         """
-        import fcntl  # not on every system
-
         product = PRODUCTS[name]
         if not source or not Path(source).expanduser().exists():
             raise ParameterError("name the private file")
@@ -236,7 +230,7 @@ class Runs:
         own = place / _OWN
         own.mkdir(parents=True, mode=0o700)
         with (own / "lock").open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock_descriptor(lock.fileno())
             with atomic_write(own / "plan.json") as file:
                 file.write(json.dumps(plan).encode())
             with (own / "report.json").open("wb") as out, (own / "notes.txt").open("wb") as err:

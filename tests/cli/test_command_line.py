@@ -406,3 +406,8 @@ def test_json_alone(call, mail):
     assert (status, facts["noise"], len(facts["files"])) == (0, "binary", 4)
     assert facts["epsilon_spent_on"] == pytest.approx({"degrees": 0.5, "entries": 1.5})
     assert "published" not in out + err
+
+
+def test_the_page_says_where_it_runs(refused, monkeypatch):
+    monkeypatch.setattr("sys.platform", "win32")
+    assert "the page runs on Linux and macOS" in refused("page")
