@@ -220,7 +220,7 @@ def _failed(text: str) -> int:
 
 
 def _misused(problem: Any) -> int:
-    """Options and commands that there are not; some had these names earlier."""
+    """Options and commands that there are not; of keys, how they are typed."""
     text = problem.format_message()
     if text.startswith("Usage:"):  # no subcommand: the help is what was asked for
         out.print(text, markup=False)
@@ -229,9 +229,9 @@ def _misused(problem: Any) -> int:
     context = getattr(problem, "ctx", None)
     command = getattr(context, "command", None)
     if flag is not None and isinstance(command, Command):
-        now = command.moved(flag)
-        if now is not None:
-            return _failed(f"{flag} is now: {now}")
+        typed = command.typed_as(flag)
+        if typed is not None:
+            return _failed(f"{flag} is typed as {typed}")
     path = context.command_path if context is not None else app.info.name
     return _failed(f"{' '.join(text.split())} (see {path} --help)")
 

@@ -85,34 +85,6 @@ _WRITTEN = ("target", "output", "plot", "weights", "od")  # parameters that name
 NO_FILE = "NAME"  # stands in the help for an argument that names no file
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}
-_OLD = {  # options of earlier versions that are keys under another name now
-    "--ignore-lengths": "--ignore-weights",
-    "--bipartite": "--kind bipartite",
-    "--directed": "--kind directed",
-    "--no-header": "--columns header=no",
-    "--vertex-column": "--groups-columns vertex=",
-    "--ignore-unknown": "--groups-columns unknown=ignore",
-    "--groups-header": "--groups-columns header=yes",
-    "--no-groups-header": "--groups-columns header=no",
-    "--groups-delimiter": "--groups-columns delimiter=",
-    "--groups-encoding": "--groups-columns encoding=",
-    "--budget-epsilon": "--budget",
-    "--budget-delta": "--budget EPSILON,delta=",
-    "--vertices": "--n",
-    "--error": "--target-error",
-}
-RENAMED = {  # commands of earlier versions
-    "wizard": "plan --ask",
-    "explain": "plan --explain",
-    "release-net": "release-iteratively --construction net",
-    "release-answers": "release-iteratively --construction answers",
-    "sense": "release-iteratively --construction sensing",
-    "owners": "flows --contributions",
-    "distance-session": "distances --store FILE --ask VERTEX",
-    "store": "session status",
-    "session list": "session status",
-    "access": "serve access",
-}
 _PHRASES = {  # of Python, in errors
     "weighted=False": "--ignore-weights",
     "make it a BipartiteGraph": "pass --kind bipartite",
@@ -160,8 +132,8 @@ class Command(TyperCommand):
                 with formatter.section(rf"{title} (a comma in a value: \,)"):
                     formatter.write_dl(keys)
 
-    def moved(self, flag: str) -> str | None:
-        """What an option of earlier versions is called now; None for one that never was."""
+    def typed_as(self, flag: str) -> str | None:
+        """How a key is typed, of which somebody made an option; None for what is no key either."""
         key = flag.removeprefix("--")
         for about in self.known:
             for name, kind in about.kinds.items():
@@ -170,9 +142,7 @@ class Command(TyperCommand):
                         value = "" if each.kind is bool else "="
                         first = f"{name}:" if name else _first(kind)
                         return f"{about.switch} {first}{key}{value}"
-        now = _OLD.get(flag)
-        there = {about.switch for about in self.known}
-        return now if now is not None and now.split()[0] in there else None
+        return None
 
 
 class Commands(typer.Typer):
@@ -200,16 +170,9 @@ class Commands(typer.Typer):
 
 
 class Group(TyperGroup):
-    """A group of commands, whose old names answer with the new ones."""
+    """A group of commands, of which one may be left out."""
 
-    first: str | None = None  # the command that may be left out
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """As typer's, which suggests names that are nearly right."""
-        path = " ".join([*ctx.command_path.split()[1:], *args[:1]])
-        if path in RENAMED:
-            raise ParameterError(f"{path} is now: graphcuts-dp {RENAMED[path]}")
-        return super().resolve_command(ctx, args)
+    first: str | None = None
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the first command's name before arguments that begin with no command."""

@@ -137,7 +137,11 @@ def release(
             lost = communities_note(graph, each, noise=likely, guess=guess, steps=protect.steps)
         step = Cost.of_pure(protect.per_step(promise.epsilon))
         whole = protect.promise(job.guarantee, protect.cost(step, epsilon=promise.epsilon))
-        errors = [(one.what, one.error) for one in found.questions]
+        unproven = {"proven": ""}
+        errors = [
+            (one.what + unproven.get(one.basis, f" ({one.basis}, no proof)"), one.error)
+            for one in found.questions
+        ]
         told = foretold(whole, protect, errors, [lost], job.warning, _blocks(found))
         return replace(
             told, data=found.to_dict() | told.data | {"communities": lost}, parts=[found]

@@ -5,6 +5,7 @@ import io
 import json
 import shlex
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from graphcuts_dp.display import Displayed, cell_text
@@ -73,13 +74,15 @@ def printable(run: PageRun) -> str:
     expected = run.plan["expected"]
     errors = [(each["of"], each["at_most"]) for each in expected["errors"]]
     title = escape(f"{run.product.title}, {run.plan['time']}")
+    # Files by their names: where they lie on this machine is nobody else's affair.
+    words = [Path(word).name if word.startswith("/") else word for word in run.plan["words"]]
     parts = [
         f"<h1>{title}</h1>",
         f"<p><b>Protected:</b> {escape(expected['protected'])}</p>",
         f"<p><b>Promise:</b> {escape(expected['guarantee'])}</p>",
         _table(("how exact", "off by at most (95%)"), errors),
         fragment(run),
-        f"<p>Made by <code>{escape(command_of(run))}</code></p>",
+        f"<p>Made by <code>graphcuts-dp {escape(shlex.join(words))}</code></p>",
     ]
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'

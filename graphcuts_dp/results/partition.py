@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 KIND = "partition"  # of `bundle`
 HIDDEN = "Noise hides it: the interval holds nearly all that it could be worth."
 _FOR_TOTAL = 0.1  # of a failure probability
-_MOST_BINS, _MOST_NAMED = 220, 60  # bins of the picture, and parts
+_MOST_BINS, _NAMED = 220, 60  # bins of a picture; one part in so many is named
 _MOST_SPARSE = 50_000  # vertices
 _MOST_SHOWN = 20  # parts
 Interval = tuple[float, float]
@@ -335,20 +335,19 @@ def _searched(release: Any) -> Any:
 def _picture(
     weights: Any, codes: IntVector, tree: FloatMatrix | None
 ) -> tuple[FloatMatrix, IntVector]:
-    """Weights between bins of vertices of one part each; the heaviest vertices of a part first."""
-    # Parts that are too narrow to be named are one together.
-    codes = np.minimum(codes, np.count_nonzero(np.bincount(codes) * _MOST_NAMED >= len(codes)))
+    """Weights between bins of vertices in the order of parts, in each the heaviest ones first.
+
+    Returns:
+        The weights, and how many bins each part has, where those that are too narrow to be named
+        are one together.
+    """
+    n = len(codes)
+    codes = np.minimum(codes, np.count_nonzero(np.bincount(codes) * _NAMED >= n))
     ranks = np.argsort(-np.asarray(weights.sum(axis=1))) if tree is None else leaves_list(tree)
-    order = ranks[np.argsort(codes[ranks], kind="stable")]
-    sizes = np.bincount(codes)
-    bins = np.minimum(np.maximum(sizes * _MOST_BINS // len(codes), 1), sizes)
-    numbered = np.repeat(np.arange(len(bins)), bins)  # the part of each bin
-    place = np.empty(len(codes), dtype=np.int64)
-    place[order] = np.concatenate(
-        [np.flatnonzero(numbered == part)[np.arange(size) * count // size]
-         for part, (size, count) in enumerate(zip(sizes, bins, strict=True))]
-    )  # fmt: skip
-    return found.dense(found.block_sums(weights, place)), bins
+    place, bins = np.empty(n, dtype=np.int64), min(n, _MOST_BINS)
+    place[ranks[np.argsort(codes[ranks], kind="stable")]] = np.arange(n) * bins // n
+    ends = np.cumsum(np.bincount(codes)) * bins // n
+    return found.dense(found.block_sums(weights, place)), np.diff(ends, prepend=0)
 
 
 @final

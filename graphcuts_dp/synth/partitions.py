@@ -26,6 +26,7 @@ import scipy
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import largest_singular_value
@@ -39,7 +40,7 @@ Score = Callable[[Any, Any], Any]
 
 _DIRECTIONS = 9  # eigenvectors that a search starts from
 _TURNS = 12  # mixtures of them besides, of more than two parts
-_PATIENCE = 60  # moves without a gain, and a quarter of the vertices
+_PATIENCE, _MOST_PATIENCE = 60, 200  # moves without a gain, and a quarter of the vertices, at most
 _REST = 10  # moves until a vertex may move again
 _MOST_PAIRS = 2_000_000  # pairs with weight, up to which Leiden is asked
 _MOST_TREE = 5_000  # vertices
@@ -93,7 +94,10 @@ def max_cut(weights: Matrix, wanted: Partitioning) -> FoundParts:
     def score(between: Any, squares: Any) -> Any:
         return between + 0 * squares
 
-    return _best(weights, _swept(weights, directions(-weights, _DIRECTIONS), score), score)
+    signs = _relaxation(-weights)[0]
+    starts = [side.astype(np.int64) for side in (signs.S, signs.T)]
+    nothing = np.empty((len(signs.S), 0))
+    return _best(weights, [*_swept(weights, nothing, score), *starts], score)
 
 
 def sparsest(weights: Matrix, wanted: Partitioning) -> FoundParts:
@@ -178,7 +182,7 @@ def _improved(weights: Matrix, codes: IntVector, score: Score) -> tuple[float, I
     between = (float(weights.sum()) - float(sums[every, codes].sum())) / 2
     squares = float(sizes @ sizes)
     most, best, now, idle = float(score(between, squares)), codes.copy(), 0, 0
-    while idle < _PATIENCE + n // 4:
+    while idle < _PATIENCE + min(n // 4, _MOST_PATIENCE):
         then = between + sums[every, codes][:, None] - sums
         changed = squares + 2.0 * (sizes - sizes[codes][:, None] + 1)
         scores = np.where((rests > now)[:, None], -np.inf, score(then, changed))
@@ -215,11 +219,17 @@ def relaxed(weights: FloatMatrix) -> float:
     For x of signs, and so for M by the same proof: x'(W + cI)x is at most the certificate of the
     infinity-to-one norm, whatever c is, and x'cx = cn. It is near where W + cI is semidefinite.
     """
-    n = len(weights)
+    certificate, moved = _relaxation(weights)
+    return certificate.upper - moved + 1e-13 * (abs(certificate.upper) + moved)
+
+
+def _relaxation(weights: Matrix) -> tuple[CutNormCertificate, float]:
+    """That of W + cI, with signs that are near the best, and cn."""
+    n = weights.shape[0]
     shift = largest_singular_value(Operand.from_matrix(weights)).value
-    raised = weights + shift * np.eye(n)
-    found = cut_norm(raised, norm="infinity-to-one", method="low-rank", tolerance=1).upper
-    return found - shift * n + 1e-13 * (abs(found) + shift * n)
+    raised = weights + shift * (sp.eye_array(n) if sp.issparse(weights) else np.eye(n))
+    found = cut_norm(raised, norm="infinity-to-one", method="low-rank", tolerance=1)
+    return found, shift * n
 
 
 def least_between(weights: FloatMatrix, sizes: IntVector) -> float:

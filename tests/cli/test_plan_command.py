@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli.options import RENAMED
 from graphcuts_dp.estimate.strategy import equal_groups
 
 SIZES = ("--n", "5000", "--edges", "5e4", "--queries", "1e6")
@@ -121,18 +120,11 @@ def test_bad_input_is_one_line_and_status_2(refused, words, message):
     assert message in refused(*words)
 
 
-def test_old_options_answer_with_the_new_one(call, command_line):
-    assert call("--vertices", "60") == (2, "", "error: --vertices is now: --n\n")
-    assert call("--linear") == (2, "", "error: --linear is now: --queries QUERIES,linear\n")
+def test_a_key_that_is_typed_as_an_option_is_put_right(call, command_line):
+    assert call("--linear") == (2, "", "error: --linear is typed as --queries QUERIES,linear\n")
     *_, told = command_line("answer", "r.graphml", "--vertices", "60")
     assert "No such option" in told
     assert "see graphcuts-dp answer --help" in told
-
-
-@pytest.mark.parametrize(("old", "new"), RENAMED.items())
-def test_old_commands_answer_with_the_new_one(command_line, old, new):
-    told = f"error: {old} is now: graphcuts-dp {new}\n"
-    assert command_line(*old.split(), "--epsilon", "1") == (2, "", told)
 
 
 ROWS = ("--n", "40", "--groups", "2,8", "--epsilon", "1")

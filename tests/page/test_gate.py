@@ -155,6 +155,9 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
     names = page.post("head", path=path)["names"]
     assert names == COLUMNS
     assert len(page.replies) > 60
+    reports = [each.text for each in page.replies if each.url.path.endswith("report.html")]
+    assert len(reports) == sum(state == "done" for *_, state in RUNS)
+    assert not [text for text in reports if f"{tmp_path}/ends" in text]
     for reply in page.replies:
         held = b"".join(unpacked(reply)) + json.dumps(dict(reply.headers)).encode()
         assert not [mark for mark in marks if mark.encode() in held], reply.url
