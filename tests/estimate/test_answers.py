@@ -135,7 +135,7 @@ def test_unions_of_groups_are_answered_from_the_measured_sums():
     graph, groups = cliques((40,) * 8)
     release = drawn(graph, groups, "auto", epsilon=1.0)
     looks = release.measurements.all_of(CellSums)
-    assert len(looks) == 2
+    assert len(looks) == 1  # the first look is refined, and is a part of the second
     variance = 1 / sum(1 / look.law.variance for look in looks)
     first, second = (groups.members(label) for label in ("c0", "c5"))
     one = release.estimator.estimate(first, second).noise.deviation
