@@ -161,7 +161,7 @@ ROW = b"secret1;secret2;7\n"
         ("a.csv", b"user;from;to\n" + ROW, {}, ["user", "from", "to"]),
         ("a.csv", b"\xef\xbb\xbfuser,from\n" + ROW, {}, ["user", "from"]),
         ("a.tsv", b"user\tfrom\n" + ROW, {}, ["user", "from"]),
-        ("a.csv.gz", gzip.compress(b"user,from\n" + ROW), {}, ["user", "from"]),
+        ("a.csv.gz", gzip.compress(b"user,from\n" + ROW, mtime=0), {}, ["user", "from"]),
         ("a.csv", "Straße|Ort\n".encode("cp1252"), {"encoding": "cp1252"}, ["Straße", "Ort"]),
         ("a.csv", b"a!b\n", {"delimiter": "!"}, ["a", "b"]),
         ("a.txt", b"user from\n" + ROW, {}, []),
