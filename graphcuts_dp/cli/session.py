@@ -362,7 +362,7 @@ def status(
         largest: f"epsilon = {found.epsilon:.4g}{delta}{mark}",
         **_in_all(found),
         "protects": found.protects,
-        "budget": found.budget or "no cap",
+        "budget": f"{found.budget}; {found.left:.4g} is left" if found.budget else "no cap",
         "head": found.head,
     }
     return Report(

@@ -266,5 +266,7 @@ def spent_on(store: str) -> dict[str, Any] | None:
     if not Store(store).exists:
         return None
     found: LedgerStatus = store_status(store)
-    told = {name: getattr(found, name) for name in ("epsilon", "delta", "budget", "protects")}
+    told = {
+        name: getattr(found, name) for name in ("epsilon", "delta", "budget", "left", "protects")
+    }
     return told | {"uses": [each.to_dict() for each in found.uses]}

@@ -139,6 +139,7 @@ class LedgerStatus:
         all_periods: what is spent on somebody who differs in all periods, such as an owner with all
             rows, where the promises are for one period; None where that is not known, or the same.
         budget: the cap on that as text, or None.
+        left: so much more epsilon without delta fits below the cap, at least; None without one.
         protects: whom all of them protect, see `PrivacyGuarantee.protects`.
         seeded: whether any of them is seeded: then nothing is promised.
         head: where the record stands, for `Store.expect_head`.
@@ -151,6 +152,7 @@ class LedgerStatus:
     periods: Mapping[str, Cost]
     all_periods: Cost | None
     budget: str | None
+    left: float | None
     protects: str
     seeded: bool
     head: str
@@ -163,6 +165,7 @@ class LedgerStatus:
             "periods": {label: _stated(cost) for label, cost in self.periods.items()},
             "all_periods": None if self.all_periods is None else _stated(self.all_periods),
             "budget": self.budget,
+            "left": self.left,
             "protects": self.protects,
             "entropy": SEEDED_WARNING if self.seeded else "operating system",
             "head": self.head,
@@ -210,14 +213,16 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
             states.setdefault(number, "finished" if totals.started else "unfinished")
         budget, head = ledger_budget(ledger), str(ledger.head)
     total = spent_together(uses, budget) if uses else None
+    spent = total.epsilon if total else 0.0
     return LedgerStatus(
         uses=tuple(UseStatus(each, states[each.number]) for each in uses),
         sessions=tuple(each for each in sessions if each.terms.kind == SESSION),
-        epsilon=total.epsilon if total else 0.0,
+        epsilon=spent,
         delta=total.delta if total else 0.0,
         periods=spent_by_period(uses, budget),
         all_periods=in_all_periods(uses),
         budget=None if budget is None else str(budget),
+        left=None if budget is None else max(0.0, budget.epsilon - spent),
         protects=str(ledger.header["protects"]),
         seeded=any(each.seed is not None for each in uses),
         head=head,

@@ -68,6 +68,7 @@ def test_releases_and_sessions_share_one_budget(path, graph):
     store = gc.Store(path, budget=2.0)
     gc.open_session(graph, store=store, epsilon=0.5, queries=5, method="laplace").close()
     gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    assert gc.store_status(path).left == 0.5
     with pytest.raises(BudgetError, match="does not allow another use of epsilon = 5"):
         gc.release_graph(graph, epsilon=5.0, store=path, fit="none")
     with pytest.raises(BudgetError):
@@ -76,7 +77,7 @@ def test_releases_and_sessions_share_one_budget(path, graph):
     found = gc.store_status(path)
     assert [use.use.kind for use in found.uses] == ["session", "release", "session"]
     assert [session.terms.name for session in found.sessions] == ["default", "b"]
-    assert found.epsilon == 2.0
+    assert (found.epsilon, found.left) == (2.0, 0.0)
     with gc.open_session(graph, store=path, name="b") as session:
         session.ask([1])
         told = session.export()["whole_ledger"]

@@ -170,7 +170,7 @@ async function foresee(error = "") {
 
 function spentText(spent) {
   if (!spent) return "The store is new: nothing was spent on these data. A budget caps all uses together, for ever.";
-  const of = spent.budget ? `of a budget of ${spent.budget}` : "without a budget";
+  const of = spent.budget ? `of a budget of ${spent.budget}: ${small(spent.left)} is left` : "without a budget";
   const delta = spent.delta ? `, delta = ${small(spent.delta)}` : "";
   const uses = spent.uses.map((each) => `${each.kind} ${small(each.guarantee.epsilon)}`).join(", ");
   return `Spent so far: epsilon = ${small(spent.epsilon)}${delta}, ${of} (${uses}).`;
