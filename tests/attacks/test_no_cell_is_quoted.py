@@ -55,7 +55,7 @@ class Odd:
 def said(call, given, options, caplog, capfd):
     """All that is said where something is read, and whether it was read."""
     texts, read_at_all = [], True
-    if call in (read_flat, read_owned_flat, quote_in_a_note):
+    if call in (read_flat, quote_in_a_note):
         options = options | {"tell": texts.append}
     caplog.clear()
     capfd.readouterr()
@@ -63,7 +63,7 @@ def said(call, given, options, caplog, capfd):
         warnings.simplefilter("always")
         try:
             found = call(*given, **options)
-            texts += [repr(found), str(found)]
+            texts += [repr(found), str(found), getattr(found, "reading", "")]
             if hasattr(found, "_repr_html_"):
                 texts.append(found._repr_html_())
         except GraphCutsError as problem:
@@ -265,7 +265,8 @@ def test_no_reader_quotes_a_cell(folder, name, is_read):
         for owner in ("tail", 0, 2, "owner"):
             is_read(read_owned_flat, path, owner=owner, **{"vertices": KNOWN} | text)
     for header, columns in itertools.product((None, True, False), (None, [1], ["area"], [1, 2])):
-        is_read(gc.Groups.read, path, gc.VertexSet(KNOWN), header=header, columns=columns)
+        text = gc.Columns(header=header)
+        is_read(gc.Groups.read, path, gc.VertexSet(KNOWN), text=text, columns=columns)
     metric = Metric([0, 1], [1, 2], [1.0, 1.0], vertices=KNOWN)
     is_read(Locations.read, metric, path)
     is_read(read_vertices, path)
