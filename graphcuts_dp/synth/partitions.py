@@ -181,6 +181,8 @@ def _improved(weights: Matrix, codes: IntVector, score: Score) -> tuple[float, I
     sums = weights @ np.eye(parts)[codes]
     between = (float(weights.sum()) - float(sums[every, codes].sum())) / 2
     squares = float(sizes @ sizes)
+    # Smaller gains may be rounding errors, which would add up for ever.
+    least = float(np.ptp(score(np.array([0.0, 1e-9 * abs(weights).sum()]), n**2 / parts)))
     most, best, now, idle = float(score(between, squares)), codes.copy(), 0, 0
     while idle < _PATIENCE + min(n // 4, _MOST_PATIENCE):
         then = between + sums[every, codes][:, None] - sums
@@ -199,7 +201,7 @@ def _improved(weights: Matrix, codes: IntVector, score: Score) -> tuple[float, I
         codes[place] = part
         now, idle = now + 1, idle + 1
         rests[place] = now + min(_REST, n // 8)
-        if scores[place, part] > most + 1e-9 * abs(most):
+        if scores[place, part] > most + least:
             most, best, idle = float(scores[place, part]), codes.copy(), 0
     return most, best
 
