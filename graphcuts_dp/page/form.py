@@ -184,6 +184,9 @@ class Product:
             given[DRY_RUN] = True
         elif given[DRY_RUN] is None:
             raise ParameterError("a preview needs a public guess of how many edges there are")
+        for about in self.offered:
+            if about.default is dataclasses.MISSING and given[about.name] is None:
+                raise ParameterError(f"give {about.switch}: {about.help}")
         with _one_at_a_time, heard() as told:
             data: dict[str, Any] = dict(self.made.report(**given).data)
         warned = [text.partition(": ")[2] for text in told if text.startswith("warning")]

@@ -136,7 +136,7 @@ def test_an_error_that_nothing_keeps_is_refused(tmp_path):
         ("graph", {"dry-run": ""}, "public guess"),
         ("graph", {"vertices": "none.txt"}, "none.txt does not exist"),
         ("cut", {"second": ""}, "--to"),
-        ("session", {"queries.queries": ""}, "queries"),
+        ("session", {"queries.queries": ""}, "give --queries: How many answers"),
     ],
 )
 def test_what_is_missing_is_told_in_a_line(name, more, message, tmp_path):
