@@ -354,6 +354,8 @@ class RefinableLaplace:
     branch differs by at most e^(d r), that of any outcome (c, f) of the other by at most e^(d s).
     The cost of a branch is a function of c, hence known before f is drawn: d r is charged first,
     d (s - r) before the second draw, and nothing is ever given back.
+    A finer copy may be refined again: A is independent of X', hence of all that is made of X' and
+    new bits, so that all copies together are made of the finest one.
     Twice independent noise of the rates r and s, in its place, would cost d (r + s).
 
     Source: Koufogiannis, Han, Pappas, "Gradual release of sensitive data under differential

@@ -1,7 +1,6 @@
 """Runs: whatever is killed, and when, there is a result that is paid for, or a message."""
 
 import contextlib
-import fcntl
 import json
 import os
 import random
@@ -13,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from filelock import lock_descriptor
 from page_cases import MAIL, TRIPS, PageProcess, placed
 
 import graphcuts_dp as gc
@@ -96,7 +96,7 @@ def test_a_run_is_at_work_while_a_process_holds_its_lock(page, tmp_path):
     run = planned(tmp_path)
     (run.folder / ".run" / "progress").write_text("0.25 fitting")
     with (run.folder / ".run" / "lock").open("ab") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock_descriptor(lock.fileno())
         told = page.post("run", run="one")
         assert (told["state"], told["done"], told["told"]) == (RUNNING, 0.25, "fitting")
         values = placed(MAIL, tmp_path)
