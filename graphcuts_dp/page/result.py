@@ -49,7 +49,8 @@ def _rows(run: PageRun) -> str:
     """The table that was released, each number with its error."""
     with run.result.open(encoding="utf-8", newline="") as file:
         found = list(csv.DictReader(file))
-    names = [name for name in found[0] if name not in (*_ENDS, "value")]
+    alone = ["level"] if len({row["level"] for row in found}) == 1 else []  # for narrow windows
+    names = [name for name in found[0] if name not in (*_ENDS, *alone, "value")]
     rows = []
     for row in found[:_MOST_ROWS]:
         value, low, high = (float(row[name]) for name in ("value", *_ENDS))
@@ -57,7 +58,7 @@ def _rows(run: PageRun) -> str:
         rows.append([*(row[name] for name in names), f"{value:,.1f} ± {error:,.1f}"])
     more = len(found) - len(rows)
     rest = f"<p>and {more:,} more rows in the file</p>" if more else ""
-    return _table((*names, "value ± error (95%)"), rows) + rest
+    return _table((*names, "value ± (95%)"), rows) + rest
 
 
 def _table(heads: Any, rows: Any) -> str:

@@ -138,6 +138,9 @@ def test_messy_trips_to_a_table_by_month(curator, trips, tmp_path):
     curator.check("result")
     curator.picture("trips-result")
     curator.picture("trips-result", 390)
+    with curator.wide(390):
+        table = "return document.querySelector('#shown table').getBoundingClientRect().right"
+        assert curator.driver.execute_script(table) <= 390
     (use,) = gc.store_status(tmp_path / "results" / "trips.csv.db").uses
     assert use.state == "finished"
     # Somebody comes back: what was made before is there, and what was spent.
