@@ -18,7 +18,7 @@ from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, is_query
 from graphcuts_dp.pairs.universe import Layout, possible_part
-from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum
+from graphcuts_dp.privacy.distributions import NoiseSum
 from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
@@ -242,13 +242,6 @@ def answer_queries(
             CutAnswer(value, interval, confidence, simultaneous, seeded, together=together)
         )
     return AnswerList(answers)
-
-
-def by_precision(laws: Sequence[NoiseLaw]) -> list[float]:
-    """The share of each of some noisy values of the same weights in their best mean."""
-    precision = np.array([1 / law.variance for law in laws])
-    shares: list[float] = (precision / precision.sum()).tolist()
-    return shares
 
 
 def distinct_cuts(cuts: Sequence[tuple[BoolVector, BoolVector]], *, symmetric: bool) -> int:

@@ -42,7 +42,6 @@ from graphcuts_dp.estimate.answers import (
     Estimate,
     EstimateKind,
     Sizes,
-    by_precision,
     distinct_cuts,
 )
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
@@ -51,7 +50,7 @@ from graphcuts_dp.estimate.shrinkage import Cut, Synthetic, shrunk_list
 from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout, most_weight
-from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum, NoiseTerm, TwoSidedGeometric
 
 _MOST_SPLIT = 12  # groups that a cut splits and that are kept apart; see `group_classes`
 _LINEAR_ROUNDING = 1e-11  # of all that is added up for a query that is no cut
@@ -166,23 +165,24 @@ class SummedRows:
         patterns: how often the sums count a pair of each type, shape (types, columns).
         values: the noisy sums of each column, added up, in weight, shape (columns,).
         entries: the same sums of the noisy entries.
-        noises: laws of the noises of each sum, and their factors.
+        law: of the noise of each sum.
         numbers: how many sums each column adds up, shape (columns,).
         step: by how much each pair may have been rounded down.
+        distrust: what their variance is multiplied by before the best combination is looked for.
     """
 
     patterns: FloatMatrix
     values: FloatVector
     entries: FloatVector
-    noises: Sequence[tuple[NoiseLaw, float]]
+    law: TwoSidedGeometric
     numbers: IntVector
     step: float
+    distrust: float = 1.0
 
     @property
     def variances(self) -> FloatVector:
-        """Of the noise of each column for k = 1."""
-        each = sum(factor**2 * law.variance for law, factor in self.noises)
-        return np.asarray(self.numbers * each)
+        """Of the noise of each column for k = 1, times the distrust."""
+        return np.asarray(self.numbers * self.law.variance * self.distrust)
 
 
 def best_combination(
@@ -216,15 +216,14 @@ def best_combination(
 
 
 def _best(
-    types: PairTypes, rows: Sequence[SummedRows], distrust: Sequence[float], *, entry: float
+    types: PairTypes, rows: Sequence[SummedRows], *, entry: float
 ) -> tuple[FloatVector, FloatVector]:
-    """`best_combination` for a cut, the variances of rows taken as so many times as large."""
-    trusted = zip(distrust, rows, strict=False)
+    """`best_combination` for a cut."""
     return best_combination(
         types.counts,
         types.joined,
         np.hstack([np.empty((len(types.counts), 0)), *(each.patterns for each in rows)]),
-        np.concatenate([[], *(f * each.variances for f, each in trusted)]),
+        np.concatenate([[], *(each.variances for each in rows)]),
         entry=entry,
     )
 
@@ -243,9 +242,10 @@ class MatrixEstimator:
 
     def __init__(self, measurements: Measurements, noisy: NoisyMatrix) -> None:
         self.noisy, self.space, self.shape = noisy, noisy.space, noisy.shape
-        self._degrees = measurements.all_of(Degrees)
-        self._totals = measurements.all_of(Total)
-        self._groups = measurements.all_of(CellSums)
+        self._degrees = measurements.find(Degrees)
+        self._total = measurements.find(Total)
+        self._groups = measurements.find(CellSums)
+        self._entries_of_cells: FloatVector | None = None
 
     @property
     def noise_name(self) -> str:
@@ -331,22 +331,26 @@ class MatrixEstimator:
         """
         if not pairs_of_cut(S, T, self.space):
             return [Estimate(0.0, NoiseSum(()), 0.0)]
-        types, rows = self._measured(S, T)
-        of_entries, degrees = self.noisy.cut_value(S, T), len(self._degrees)
+        types, degrees, sums = self._measured(S, T)
+        of_entries = self.noisy.cut_value(S, T)
         found = []
         for distrust in distrusts:
-            of_degrees, of_sums = distrust or (1.0, 1.0)
-            factors = [of_degrees] * degrees + [of_sums] * (len(rows) - degrees)
-            used = rows if distrust is not None else []
-            found.append(self._combined(types, of_entries, used, factors))
+            pairs = () if distrust is None else zip((degrees, sums), distrust, strict=True)
+            rows = [replace(each, distrust=wary) for some, wary in pairs for each in some]
+            found.append(self._combined(types, of_entries, rows))
         return found
 
-    def _measured(self, S: BoolVector, T: BoolVector) -> tuple[PairTypes, list[SummedRows]]:
-        """The types of pairs of a cut, and what degrees and then other sums say of them."""
-        classes = group_classes(self._groups[0].map, S, T) if self._groups else None
+    def _measured(
+        self, S: BoolVector, T: BoolVector
+    ) -> tuple[PairTypes, list[SummedRows], list[SummedRows]]:
+        """The types of pairs of a cut, and what degrees and what other sums say of them."""
+        classes = None if self._groups is None else group_classes(self._groups.map, S, T)
         types = PairTypes.of(S, T, self.noisy.blocks.layout, classes)
-        sums: list[Measurement[Any]] = [*self._degrees, *self._totals, *self._groups[:1]]
-        return types, [self.rows_for(each, types, classes) for each in sums]
+        degrees, sums = (
+            [self.rows_for(each, types, classes) for each in some if each is not None]
+            for some in ((self._degrees,), (self._total, self._groups))
+        )
+        return types, degrees, sums
 
     def covariances(self, cuts: Sequence[Cut]) -> FloatMatrix:
         """Of the errors of the estimates of cuts, shape (cuts, cuts).
@@ -359,26 +363,22 @@ class MatrixEstimator:
         found: FloatMatrix = np.empty((len(cuts), len(cuts)))
         S, T = (np.array(side, dtype=np.float64) for side in zip(*cuts, strict=True))
         for place, cut in enumerate(cuts):
-            types, rows = self._measured(*cut)
-            entries, _ = _best(types, rows, [1.0] * len(rows), entry=variance)
+            types, degrees, sums = self._measured(*cut)
+            entries, _ = _best(types, [*degrees, *sums], entry=variance)
             found[place] = variance * (entries @ types.joined_by(S, T, layout))
         return (found + found.T) / 2
 
     def _combined(
-        self,
-        types: PairTypes,
-        of_entries: float,
-        rows: Sequence[SummedRows],
-        distrust: Sequence[float],
+        self, types: PairTypes, of_entries: float, rows: Sequence[SummedRows]
     ) -> Estimate:
-        """The combination of least variance, those of rows taken as so many times as large.
+        """The combination of least variance.
 
         Its error: each pair of a type, each vertex of a cell, each sum has noises of its own.
         Rounding down to fine grids may move it by the step of each number's own grid for each pair.
         """
         law, rounding = self.noisy.distribution.law, self.noisy.distribution.rounding
         counts = types.counts
-        entries, k = _best(types, rows, distrust, entry=law.variance)
+        entries, k = _best(types, rows, entry=law.variance)
         parts = [of_entries]
         weights = zip(entries.tolist(), counts.tolist(), strict=True)
         terms = [NoiseTerm(law, weight, count) for weight, count in weights]
@@ -388,8 +388,7 @@ class MatrixEstimator:
             parts += [*(own * each.values), *(-own * each.entries)]
             moved.append(each.step * float(counts @ np.abs(each.patterns @ own)))
             numbers = zip(own.tolist(), each.numbers.tolist(), strict=True)
-            for factor, number in numbers:
-                terms += [NoiseTerm(law, factor * c, number) for law, c in each.noises]
+            terms += [NoiseTerm(each.law, factor, number) for factor, number in numbers]
         slack = ROUNDING * math.fsum(map(abs, parts))
         if rounding:
             slack += math.fsum(moved)
@@ -400,7 +399,7 @@ class MatrixEstimator:
     ) -> SummedRows:
         """What a measurement says of the pairs of a cut."""
         if isinstance(measured.map, CellSums) and classes is not None:
-            return self._rows_of_groups(types, classes)
+            return self._rows_of_groups(measured, types, classes)
         if isinstance(measured.map, Degrees):
             sums, size = np.concatenate(measured.steps), len(types.sizes)
             entries = np.concatenate(self._vertex_sums)
@@ -408,7 +407,7 @@ class MatrixEstimator:
                 patterns=types.ends,
                 values=np.asarray(measured.unit * np.bincount(types.cell, sums, size)),
                 entries=np.bincount(types.cell, entries, size).astype(np.float64),
-                noises=[(measured.law, 1.0)],
+                law=measured.law,
                 numbers=types.sizes,
                 step=measured.unit,
             )
@@ -418,38 +417,33 @@ class MatrixEstimator:
             patterns=np.ones((len(types.counts), 1)),
             values=np.array([measured.total / twice]),
             entries=np.array([math.fsum(self._vertex_sums[0]) / twice]),
-            noises=[(replace(measured.law, step=step), 1.0)],
+            law=replace(measured.law, step=step),
             numbers=np.ones(1, dtype=np.int64),
             step=step,
         )
 
-    def _rows_of_groups(self, types: PairTypes, classes: _Sides) -> SummedRows:
-        """The sums between every two classes of groups; several looks in their best mean."""
-        looks, first = self._groups, self._groups[0].map
-        laws = [look.law for look in looks]
-        shares = by_precision(laws)
+    def _rows_of_groups(
+        self, measured: Measurement[CellSums], types: PairTypes, classes: _Sides
+    ) -> SummedRows:
+        """The sums between every two classes of groups."""
+        groups = measured.map
         of_cells = np.zeros(len(types.sizes), dtype=np.int64)
         of_cells[types.cell] = np.concatenate(classes)[: len(types.cell)]
         of_groups = [
-            _of_groups(codes, own) for codes, own in zip(first.members, classes, strict=True)
+            _of_groups(codes, own) for codes, own in zip(groups.members, classes, strict=True)
         ]
-        a, b = first.ends
+        a, b = groups.ends
         ends = np.sort([of_groups[0][a], of_groups[1][b]], axis=0)
         blocks, block = np.unique(ends, axis=1, return_inverse=True)
         block = block.ravel()
         joined = np.sort([of_cells[types.first], of_cells[types.second]], axis=0)
         return SummedRows(
             patterns=(joined[:, :, None] == blocks[:, None, :]).all(axis=0).astype(np.float64),
-            values=np.asarray(
-                sum(
-                    share * np.bincount(block, weights=look.values[0])
-                    for share, look in zip(shares, looks, strict=True)
-                )
-            ),
-            entries=np.bincount(block, weights=self._cell_entries).astype(np.float64),
-            noises=list(zip(laws, shares, strict=True)),
+            values=np.bincount(block, weights=measured.values[0]).astype(np.float64),
+            entries=np.bincount(block, weights=self._cell_entries(groups)).astype(np.float64),
+            law=measured.law,
             numbers=np.bincount(block),
-            step=max(look.unit for look in looks) if first.weighted else 0.0,
+            step=measured.unit if groups.weighted else 0.0,
         )
 
     @cached_property
@@ -457,17 +451,17 @@ class MatrixEstimator:
         """Sums of the noisy entries at each vertex: of rows, and of columns where these differ."""
         return self.noisy.vertex_sums()
 
-    @cached_property
-    def _cell_entries(self) -> FloatVector:
+    def _cell_entries(self, groups: CellSums) -> FloatVector:
         """Sums of the noisy entries over the cells between groups, each pair once."""
-        first = self._groups[0].map
-        left, right = (
-            np.eye(count)[codes] for count, codes in zip(first.shape, first.members, strict=True)
-        )
-        sums = (left.T @ self.noisy.blocks.times(right))[first.ends]
-        if first.tree.symmetric:
-            sums[first.ends[0] == first.ends[1]] /= 2
-        return np.asarray(sums)
+        if self._entries_of_cells is None:
+            left, right = (
+                np.eye(n)[own] for n, own in zip(groups.shape, groups.members, strict=True)
+            )
+            sums = (left.T @ self.noisy.blocks.times(right))[groups.ends]
+            if groups.tree.symmetric:
+                sums[groups.ends[0] == groups.ends[1]] /= 2
+            self._entries_of_cells = np.asarray(sums)
+        return self._entries_of_cells
 
     @cached_property
     def _dense(self) -> FloatMatrix:
@@ -547,18 +541,13 @@ class MatrixEstimator:
         slack = _LINEAR_ROUNDING * float(np.abs(entries).sum()) + self._rounding(rest)
         parts = [float(entries.sum())]
         noises = [(self.noisy.distribution.law, np.abs(rest[rest != 0]))]
-        if shifts is not None:
-            sides = 1 if self.noisy.symmetric else 2
-            shares = by_precision([degrees.law for degrees in self._degrees])
-            for degrees, share in zip(self._degrees, shares, strict=True):
-                values = degrees.steps[0], degrees.steps[-1]
-                for k, given in zip(shifts[:sides], values[:sides], strict=True):
-                    parts += (share * k * (degrees.unit * given)).tolist()
-                    noises.append((degrees.law, np.abs(share * k)))
+        if shifts is not None and self._degrees is not None:
+            for k, values in zip(shifts, self._degrees.values, strict=False):
+                parts += (k * values).tolist()
+                noises.append((self._degrees.law, np.abs(k)))
             if self.noisy.distribution.rounding:  # wherever a weight is counted
-                largest = max(degrees.unit for degrees in self._degrees)
                 for k, pairs in zip(shifts, self.noisy.shape[::-1], strict=True):
-                    slack += largest * pairs * float(np.abs(k).sum())
+                    slack += self._degrees.unit * pairs * float(np.abs(k).sum())
         slack += _LINEAR_ROUNDING * math.fsum(map(abs, parts))
         return math.fsum(parts), weighted_radius(noises, log_failures) + slack
 
@@ -573,10 +562,10 @@ class MatrixEstimator:
 
     def _shifts(self, coefficients: FloatMatrix) -> tuple[FloatVector, FloatVector] | None:
         """The best k and l; one array twice for one vertex set. None without degrees."""
-        if not self._degrees:
+        if self._degrees is None:
             return None
         entry = self.noisy.distribution.law.variance
-        degree = 1 / sum(1 / degrees.law.variance for degrees in self._degrees)
+        degree = self._degrees.law.variance
         rows, columns = coefficients.sum(axis=1), coefficients.sum(axis=0)
         n, m = coefficients.shape
         if self.noisy.symmetric:

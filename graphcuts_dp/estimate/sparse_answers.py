@@ -1,21 +1,18 @@
 """Answers of a sparse release: measured values with proven intervals, estimates elsewhere.
 
-A list of more than a few cuts is answered from sums that are made for many of them at once: over
-parts of the vertices that no set of the list divides, or over the vertices with the truth vectors
-of some cuts as bits of a number. Values differ from those of single cuts by the rounding of sums,
-about 1e-12 of what is added up.
+Cuts are answered from sums over parts of the vertices that none of their sets divides: those of few
+parts all at once, others a few at a time. Values differ from those of single cuts by the rounding
+of sums, about 1e-12 of what is added up.
 """
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
-import numpy.typing as npt
 
-from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.arrays import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import (
     ROUNDING,
@@ -23,68 +20,26 @@ from graphcuts_dp.estimate.answers import (
     CutEstimate,
     Estimate,
     Sizes,
-    by_precision,
     distinct_cuts,
 )
-from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.sparse_model import CutSets, PartSums, SparseModel
+from graphcuts_dp.estimate.sparse_model import Between, CutSets, Parts, SparseModel
 from graphcuts_dp.pairs.groups import GroupUnion
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, one_set, pairs_of_sizes
 from graphcuts_dp.pairs.universe import most_weight
 from graphcuts_dp.pairs.vertices import ALL
-from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.distributions import NoiseSum, NoiseTerm, TwoSidedGeometric
 
 _DIGITS = 2  # of a number of noises, which is rounded up
-_FEW = 8  # queries that are answered one by one
+_FEW = 8  # queries of which each is looked at by its vertices
 _MOST_PARTS = 2048  # of a side
 _OFTEN = 8  # queries for each truth vector that is looked at as a part
 _BLOCK = 1 << 21  # numbers in a matrix of cuts and parts
-_AT_ONCE = 12  # cuts whose truth vectors are bits of a number
+_AT_ONCE = 10  # other cuts, which have 2^10 parts if each T is what S leaves, at most 4^10
 
-BoolMatrix = npt.NDArray[np.bool_]
-_Laws = tuple[tuple[NoiseLaw, float], ...]  # with the factor of a noise of each
-_Sums = tuple[FloatVector, IntVector]  # of some cells, and how many they are
-
-
-@final
-class _Cells(NamedTuple):
-    """Cells between groups, of some cuts: those within a cut, and those that it touches.
-
-    Attributes:
-        unions: whether all cells that a cut touches are within it.
-        holds: whether there is a group within each of both sets.
-        within: sums and numbers of cells.
-        touched: likewise.
-    """
-
-    unions: BoolVector
-    holds: BoolVector
-    within: _Sums
-    touched: _Sums
-
-
-@final
-class Between:
-    """Sums over pairs between parts, each pair once however it lies in a cut.
-
-    Args:
-        matrix: sums over the pairs that are listed with the row in part a, the column in part b.
-        symmetric: whether pairs have no direction.
-    """
-
-    def __init__(self, matrix: FloatMatrix, symmetric: bool) -> None:
-        self._once = matrix
-        self._all = matrix + matrix.T if symmetric else matrix
-        self._symmetric = symmetric
-
-    def sums(self, S: FloatMatrix, T: FloatMatrix) -> FloatVector:
-        """For each cut: pairs with ends in S and T, less those that both orders name."""
-        found: FloatVector = ((S @ self._all) * T).sum(axis=1)
-        both = S * T if self._symmetric else S[:0]
-        if both.any():
-            found -= ((both @ self._once) * both).sum(axis=1)
-        return found
+# Cells within a cut, if there are any; those that it touches; and whether these are the same.
+_Cells = tuple[Estimate | None, Estimate | None, bool]
 
 
 @final
@@ -110,7 +65,7 @@ class SparseEstimator:
         if degrees is None:
             raise ValueError("a sparse release has degrees")
         self._degrees = degrees
-        self._groups: Sequence[Measurement[CellSums]] = measurements.all_of(CellSums)
+        self._groups = measurements.find(CellSums)
 
     @property
     def noisy(self) -> NoisyMatrix:
@@ -147,61 +102,46 @@ class SparseEstimator:
 
         found: dict[int, CutEstimate] = {}
         model_only = options.estimate != "unbiased"
-        for places, sets in self._sets(queries, parted):
+        for sets in self._sets(queries, parted):
             estimates = self._estimates(sets, log_failures, model_only=model_only)
-            found.update(zip(places, estimates, strict=True))
+            found.update(zip(sets.places, estimates, strict=True))
         return [found[place] for place in range(len(queries))], together
 
-    def _distinct(self, queries: Sequence[CutQuery], parted: "PartedCuts | None") -> int:
+    def _distinct(self, queries: Sequence[CutQuery], parted: CutSets | None) -> int:
         """How many cuts a list names; one that is written in two ways may count twice."""
         known = [] if parted is None else list(zip(parted.S, parted.T, strict=True))
         done = set() if parted is None else set(parted.places)
         others = [each.masks(self.space) for i, each in enumerate(queries) if i not in done]
         return sum(distinct_cuts(cuts, symmetric=self.model.symmetric) for cuts in (known, others))
 
-    def _sets(
-        self, queries: Sequence[CutQuery], parted: "PartedCuts | None"
-    ) -> Iterator[tuple[Sequence[int], CutSets]]:
-        """The sets of cuts and their places in a list: one by one if they are few.
-
-        Else those of few parts first, then all others, some at a time.
-        """
-        if len(queries) <= _FEW:
-            for place, query in enumerate(queries):
-                yield [place], self._sets_of_one(*query.masks(self.space))
-            return
+    def _sets(self, queries: Sequence[CutQuery], parted: CutSets | None) -> Iterator[CutSets]:
+        """The sets of all cuts: those of few parts first, then all others, some at a time."""
         done: set[int] = set()
         if parted is not None:
             done.update(parted.places)
-            yield from parted.sets(self.model)
+            step = max(1, _BLOCK // max(parted.S.shape[1], parted.T.shape[1]))
+            for start in range(0, len(parted.places), step):
+                block = slice(start, start + step)
+                places, parts, *sides = parted
+                yield CutSets(places[block], parts, *(each[block] for each in sides))
         others = [place for place in range(len(queries)) if place not in done]
         for start in range(0, len(others), _AT_ONCE):
             some = others[start : start + _AT_ONCE]
-            yield some, sets_of_masks(self.model, [queries[i].masks(self.space) for i in some])
-
-    def _sets_of_one(self, S: BoolVector, T: BoolVector) -> CutSets:
-        """A cut. Cost: O(|S| + |T| + groups + kept pairs at the smaller set), and a look."""
-        both = S & T if self.model.layout.hollow else S[:0]
-        sides = (0, S), (1, T), (0, both)
-        sums = [PartSums.of_one(self.model, side, each) for side, each in sides]
-
-        def kept() -> FloatMatrix:
-            return np.array(self.model.kept_sums(S, T, both))[:, None]
-
-        return CutSets((sums[0], sums[1], sums[2]), (np.ones((1, 1)),) * 3, kept)
+            masks = [queries[place].masks(self.space) for place in some]
+            yield from sets_of_masks(self.model, masks, some)
 
     def _estimates(
         self, sets: CutSets, log_failures: Callable[[Sizes], float], *, model_only: bool
     ) -> Iterator[CutEstimate]:
         """What is known of each cut."""
         counts = sets.by_group(0), sets.by_group(1)
-        cells = self._cells(*counts) if self._groups else None
-        numbers = [np.rint(each.sum(axis=1)).astype(np.int64) for each in counts]
-        both = np.rint(sets.by_group(2).sum(axis=1)).astype(np.int64)
+        sizes_of = np.rint(
+            [each.sum(axis=1) for each in (*counts, sets.by_group(2))],
+        ).astype(np.int64)
         sums = [sets.by_group(side, self._degree_values[side]).sum(axis=1) for side in (0, 1)]
         model: tuple[FloatVector, FloatVector] | None = None
-        for row in range(len(both)):
-            sizes = Sizes(int(numbers[0][row]), int(numbers[1][row]), int(both[row]))
+        for row, cells in enumerate(self._cells(*counts)):
+            sizes = Sizes(*sizes_of[:, row].tolist())
             if not sizes.S or not sizes.T:
                 yield CutEstimate(0.0, (0.0, 0.0), 0.0)
                 continue
@@ -209,12 +149,12 @@ class SparseEstimator:
             most = most_weight(pairs, self.model.weight_cap)
             log = log_failures(sizes)
             degrees = float(sums[0][row]), float(sums[1][row])
-            measured = self._measured(sizes, degrees, cells, row)
+            measured = self._measured(sizes, degrees, cells)
             if measured is not None and not model_only:
                 yield CutEstimate(measured.value, measured.interval(log), most)
                 continue
             interval = (
-                self._bounds(sizes, degrees, cells, row, log)
+                self._bounds(sizes, degrees, cells, log)
                 if measured is None
                 else measured.interval(log)
             )
@@ -224,12 +164,11 @@ class SparseEstimator:
             yield CutEstimate(value, interval, most, "model", typical)
 
     def _measured(
-        self, sizes: Sizes, degrees: tuple[float, float], cells: _Cells | None, row: int
+        self, sizes: Sizes, degrees: tuple[float, float], cells: _Cells
     ) -> Estimate | None:
         """The most precise of the sums that are the cut itself; None if there is none."""
-        found = []
-        if cells is not None and cells.unions[row]:
-            found.append(self._cell_sum(cells.touched, row))
+        _, touched, same = cells
+        found = [touched] if touched is not None and same else []
         found += [
             self._degree_sum(degrees[side], count, factor)
             for side, count, factor in self._exact_degrees(sizes)
@@ -251,89 +190,69 @@ class SparseEstimator:
         return []
 
     def _bounds(
-        self,
-        sizes: Sizes,
-        degrees: tuple[float, float],
-        cells: _Cells | None,
-        row: int,
-        log_failures: float,
+        self, sizes: Sizes, degrees: tuple[float, float], cells: _Cells, log_failures: float
     ) -> tuple[float, float]:
         """Proven bounds: at least all cells within, at most what touches or meets the sets."""
+        within, touched, _ = cells
         above = [self._degree_sum(*each) for each in zip(degrees, sizes[:2], strict=True)]
-        below = []
-        if cells is not None:
-            above.append(self._cell_sum(cells.touched, row))
-            if cells.holds[row]:
-                below.append(self._cell_sum(cells.within, row))
+        above += [] if touched is None else [touched]
+        below = [] if within is None else [within]
         each_fails = log_failures + math.log(len(above) + len(below))  # all hold at once
         high = min(bound.interval(each_fails)[1] for bound in above)
         low = max((bound.interval(each_fails)[0] for bound in below), default=0.0)
         return max(low, 0.0), max(high, 0.0)
 
-    def _cells(self, left: FloatMatrix, right: FloatMatrix) -> _Cells:
+    def _cells(self, left: FloatMatrix, right: FloatMatrix) -> list[_Cells]:
         """Of cuts that have so many vertices of each group in S and in T."""
-        counts = left, right
-        some = [count > 0.5 for count in counts]
+        if self._between is None:
+            return [(None, None, False)] * len(left)
+        law, *between = self._between
+        sides = zip(self.model.codes, self.model.blocks.shape, strict=True)
+        sizes = [np.bincount(codes, minlength=groups) for codes, groups in sides]
+        some = [count > 0.5 for count in (left, right)]
         whole = [
             each & (count > size - 0.5)
-            for each, count, size in zip(some, counts, self._group_sizes, strict=True)
+            for each, count, size in zip(some, (left, right), sizes, strict=True)
         ]
-        same = [(a == b).all(axis=1) for a, b in zip(whole, some, strict=True)]
 
-        def sums(sides: list[BoolMatrix]) -> _Sums:
-            S, T = (each.astype(np.float64) for each in sides)
-            values, numbers = (each.sums(S, T) for each in self._between)
-            return values, np.rint(numbers).astype(np.int64)
+        def sums(S: BoolMatrix, T: BoolMatrix) -> list[Estimate]:
+            values, numbers = (each.sums(S, T).tolist() for each in between)
+            return [_sum(law, *each) for each in zip(values, map(round, numbers), strict=True)]
 
-        return _Cells(
-            unions=np.logical_and(*same),
-            holds=np.logical_and(whole[0].any(axis=1), whole[1].any(axis=1)),
-            within=sums(whole),
-            touched=sums(some),
-        )
+        same = np.logical_and.reduce([(whole[i] == some[i]).all(axis=1) for i in (0, 1)])
+        holds = np.logical_and.reduce([each.any(axis=1) for each in whole])
+        rows = zip(sums(*whole), sums(*some), holds.tolist(), same.tolist(), strict=True)
+        return [(within if hold else None, touched, each) for within, touched, hold, each in rows]
 
     @cached_property
-    def _between(self) -> list[Between]:
-        """Of the cells between groups: their sums, and 1 for each."""
-        first = self._groups[0].map
-        sums, numbers = np.zeros(first.shape), np.zeros(first.shape)
-        for each, (_, share) in zip(self._groups, self._cell_laws, strict=True):
-            sums[first.ends] += share * each.values[0]
-        numbers[first.ends] = 1
-        return [Between(each, self.model.symmetric) for each in (sums, numbers)]
-
-    @cached_property
-    def _cell_laws(self) -> _Laws:
-        """Of measurements of the same cells, each with its share in their best mean."""
-        laws = [each.law for each in self._groups]
-        return tuple(zip(laws, by_precision(laws), strict=True))
-
-    @cached_property
-    def _group_sizes(self) -> list[IntVector]:
-        sides = zip(self.model.codes, self.model.blocks.shape, strict=True)
-        return [np.bincount(each, minlength=groups) for each, groups in sides]
+    def _between(self) -> tuple[TwoSidedGeometric, Between, Between] | None:
+        """The law of the sums between groups, these sums, and 1 for each; None without groups."""
+        if self._groups is None:
+            return None
+        cells = self._groups.map
+        sums, numbers = np.zeros(cells.shape), np.zeros(cells.shape)
+        sums[cells.ends], numbers[cells.ends] = self._groups.values[0], 1
+        symmetric = self.model.symmetric
+        return self._groups.law, Between(sums, symmetric), Between(numbers, symmetric)
 
     @cached_property
     def _degree_values(self) -> tuple[FloatVector, FloatVector]:
         """Noisy degrees of rows and of columns, in weight."""
         return self._degrees.values[0], self._degrees.values[-1]
 
-    def _cell_sum(self, cells: _Sums, row: int) -> Estimate:
-        return _sum(self._cell_laws, float(cells[0][row]), int(cells[1][row]))
-
     def _degree_sum(self, value: float, count: int, factor: float = 1.0) -> Estimate:
         """So many degrees that add up to this, times a factor."""
-        return _sum(((self._degrees.law, factor),), factor * value, count)
+        return _sum(self._degrees.law, factor * value, count, factor)
 
 
-def _sum(laws: _Laws, value: float, count: int) -> Estimate:
-    """So many numbers that add up to this, each with noises of these laws times a factor."""
-    return Estimate(value, _noises(laws, _rounded_up(count)), ROUNDING * abs(value))
+def _sum(law: TwoSidedGeometric, value: float, count: int, factor: float = 1.0) -> Estimate:
+    """So many numbers that add up to this, each with a noise of this law times a factor."""
+    return Estimate(value, _noises(law, factor, _rounded_up(count)), ROUNDING * abs(value))
 
 
 @lru_cache(maxsize=1 << 12)
-def _noises(laws: _Laws, number: int) -> NoiseSum:
-    return NoiseSum.of([NoiseTerm(law, factor, number) for law, factor in laws])
+def _noises(law: TwoSidedGeometric, factor: float, number: int) -> NoiseSum:
+    return NoiseSum.of([NoiseTerm(law, factor, number)])
 
 
 def _rounded_up(count: int) -> int:
@@ -370,45 +289,11 @@ def common_parts(tables: Iterable[IntVector | BoolVector]) -> tuple[IntVector, I
     return of, first
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class PartedCuts:
-    """Cuts of a list whose sets consist of few parts.
-
-    Attributes:
-        places: which of the list they are, ascending, q of them.
-        of: part of each row, and of each column; one object twice where both are one set.
-        S: parts of each S, shape (q, left parts).
-        T: parts of each T, shape (q, right parts).
-    """
-
-    places: list[int]
-    of: tuple[IntVector, IntVector]
-    S: BoolMatrix
-    T: BoolMatrix
-
-    def sets(self, model: SparseModel) -> Iterator[tuple[list[int], CutSets]]:
-        """The sets of some cuts at a time; each takes products of small matrices."""
-        shape = self.S.shape[1], self.T.shape[1]
-        left, right = (PartSums(model, side, self.of[side], shape[side]) for side in (0, 1))
-        ends = np.ravel_multi_index((self.of[0][model.rows], self.of[1][model.columns]), shape)
-        kept = []
-        for each in (model.weights, model.spread):
-            sums = np.bincount(ends, each, shape[0] * shape[1]).astype(np.float64)
-            kept.append(Between(sums.reshape(shape), model.symmetric))
-        step = max(1, _BLOCK // max(shape))
-        for start in range(0, len(self.places), step):
-            block = slice(start, start + step)
-            S, T = self.S[block].astype(np.float64), self.T[block].astype(np.float64)
-            both = S * T if model.layout.hollow else np.zeros_like(S)
-
-            def added(S: FloatMatrix = S, T: FloatMatrix = T) -> FloatMatrix:
-                return np.array([each.sums(S, T) for each in kept])
-
-            yield self.places[block], CutSets((left, right, left), (S, T, both), added)
+_Known = tuple[IntVector | BoolVector | None, BoolVector]  # numbers of vertices, those in a set
+_IN: BoolVector = np.array([False, True])  # of a truth vector: what is in its set
 
 
-def parted_cuts(queries: Sequence[CutQuery], model: SparseModel) -> PartedCuts | None:
+def parted_cuts(queries: Sequence[CutQuery], model: SparseModel) -> CutSets | None:
     """The cuts of a list whose sets are unions of public groups, or sets that are asked often.
 
     None if there is no such cut, or the parts are too many.
@@ -423,22 +308,37 @@ def parted_cuts(queries: Sequence[CutQuery], model: SparseModel) -> PartedCuts |
         if given is not None and other is not None:
             rest = query.T is None and one
             known[place] = given, (given[0], ~given[1]) if rest else other
-    if not known:
-        return None
-    S, T = ([each[side] for each in known.values()] for side in (0, 1))
-    if one:
-        both = _chosen([*S, *T], left)
-        if both is None:
-            return None
-        of, chosen = both
-        return PartedCuts(list(known), (of, of), chosen[: len(S)], chosen[len(S) :])
-    rows, columns = _chosen(S, left), _chosen(T, right)
+    return _cut_sets(model, list(known), list(known.values())) if known else None
+
+
+def sets_of_masks(
+    model: SparseModel, masks: Sequence[tuple[BoolVector, BoolVector]], places: Sequence[int]
+) -> Iterator[CutSets]:
+    """The sets of cuts at some places of a list; in halves, if they have too many parts."""
+    found = _cut_sets(model, places, [((S, _IN), (T, _IN)) for S, T in masks])
+    if found is not None:
+        yield found
+        return
+    half = len(masks) // 2
+    for some in (slice(half), slice(half, None)):
+        yield from sets_of_masks(model, masks[some], places[some])
+
+
+def _cut_sets(
+    model: SparseModel, places: Sequence[int], known: Sequence[tuple[_Known, _Known]]
+) -> CutSets | None:
+    """Cuts as parts that none of their sets divides; None if these are too many."""
+    (S, T), (left, right) = zip(*known, strict=True), model.layout.shape
+    if one_set(model.space):
+        rows = columns = _chosen([*S, *T], left)
+    else:
+        rows, columns = _chosen(S, left), _chosen(T, right)
     if rows is None or columns is None:
         return None
-    return PartedCuts(list(known), (rows[0], columns[0]), rows[1], columns[1])
-
-
-_Known = tuple[IntVector | BoolVector | None, BoolVector]  # numbers of vertices, those in a set
+    in_S, in_T = rows[1][: len(S)], columns[1][-len(T) :]
+    both = in_S & in_T if rows is columns else np.zeros_like(in_S)
+    parts = Parts(model, (rows[0], columns[0]), (in_S.shape[1], in_T.shape[1]))
+    return CutSets(places, parts, in_S, in_T, both)
 
 
 def _is_mask(given: object) -> bool:
@@ -452,7 +352,7 @@ def _known(given: object, size: int, often: bool) -> _Known | None:
     if isinstance(given, str) and given == ALL:
         return None, np.ones(1, dtype=np.bool_)
     if often and isinstance(given, np.ndarray) and _is_mask(given) and given.shape == (size,):
-        return given, np.array([False, True])
+        return given, _IN
     return None
 
 
@@ -466,32 +366,3 @@ def _chosen(sets: Sequence[_Known], size: int) -> tuple[IntVector, BoolMatrix] |
     numbers = {key: table[first].astype(np.int64) for key, table in tables.items()}
     numbers[id(None)] = np.zeros(len(first), dtype=np.int64)
     return of, np.array([chosen[numbers[id(table)]] for table, chosen in sets])
-
-
-def sets_of_masks(model: SparseModel, masks: Sequence[tuple[BoolVector, BoolVector]]) -> CutSets:
-    """The sets of a few cuts, of which each vertex and each kept pair is looked at once for all.
-
-    Parts are numbers whose bits tell the cuts that a vertex is in. Adding up by this number, and
-    then the numbers with a bit for each cut, costs about as much as one cut alone.
-    """
-    left, right = (_numbers(each) for each in zip(*masks, strict=True))
-    bits = np.arange(1 << len(masks)) >> np.arange(len(masks))[:, None] & 1
-    chosen = bits.astype(np.float64)
-    both = left & right if model.layout.hollow else np.zeros_like(left)
-    parts = ((0, left), (1, right), (0, both))
-    sums = [PartSums(model, side, each, chosen.shape[1]) for side, each in parts]
-    none = chosen if model.layout.hollow else np.zeros_like(chosen)
-
-    def kept() -> FloatMatrix:
-        crossing, values = model.crossing(left, right), (model.weights, model.spread)
-        return np.array([chosen @ np.bincount(crossing, v, chosen.shape[1]) for v in values])
-
-    return CutSets((sums[0], sums[1], sums[2]), (chosen, chosen, none), kept)
-
-
-def _numbers(masks: Sequence[BoolVector]) -> IntVector:
-    """A number for each vertex whose bits tell the sets that it is in."""
-    found = np.zeros(len(masks[0]), dtype=np.int64)
-    for bit, mask in enumerate(masks):
-        found |= mask.astype(np.int64) << bit
-    return found

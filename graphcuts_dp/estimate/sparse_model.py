@@ -1,23 +1,22 @@
 """A graph of kept edges and a degree-corrected block model of what they leave, never a matrix."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Self, TypeVar, final
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IndexArray, IntVector
+from graphcuts_dp.arrays import BoolMatrix, FloatMatrix, FloatVector, IndexArray, IntVector
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.noise import tail_chance
 
-Marks = TypeVar("Marks", BoolVector, IntVector)
 _ARRAYS = (
     *("rows", "columns", "weights", "spread", "chances"),
     *("row_codes", "row_factors", "row_spread", "blocks", "left_points", "left_shares"),
@@ -177,64 +176,93 @@ def threshold_for(
 
 
 @final
-class PartSums:
-    """Sums over parts of the rows (side 0) or the columns (1), by the model's groups.
+class Between:
+    """Sums over pairs between parts, each pair once however it lies in a cut.
+
+    Args:
+        matrix: sums over the pairs that are listed with the row in part a, the column in part b.
+        symmetric: whether pairs have no direction.
+    """
+
+    def __init__(self, matrix: FloatMatrix, symmetric: bool) -> None:
+        self._once = matrix
+        self._all = matrix + matrix.T if symmetric else matrix
+        self._symmetric = symmetric
+
+    def sums(self, S: BoolMatrix, T: BoolMatrix) -> FloatVector:
+        """For each cut: pairs with ends in S and T, less those that both orders name."""
+        found: FloatVector = ((S.astype(np.float64) @ self._all) * T).sum(axis=1)
+        both = S & T if self._symmetric else S[:0]
+        if both.any():
+            found -= ((both.astype(np.float64) @ self._once) * both).sum(axis=1)
+        return found
+
+
+@final
+class Parts:
+    """Parts of the vertices, and sums over them by the model's groups, each added up once.
 
     Args:
         model: of the groups.
-        side: which of the two.
-        parts: part of each member, shape (members,).
-        count: how many parts there are.
-        members: numbers of the vertices that are members; None for all.
+        of: part of each row, and of each column; one object twice where both are one set.
+        shape: how many parts there are of the rows, and of the columns.
     """
 
     def __init__(
-        self,
-        model: "SparseModel",
-        side: int,
-        parts: IntVector,
-        count: int,
-        members: IntVector | None = None,
+        self, model: "SparseModel", of: tuple[IntVector, IntVector], shape: tuple[int, int]
     ) -> None:
-        codes, self._members = model.codes[side], members
-        self._shape = count, model.blocks.shape[side]
-        self._places = parts * self._shape[1] + (codes if members is None else codes[members])
-        self._tables: dict[int, tuple[FloatVector | None, FloatMatrix]] = {}
+        self._model, self._of, self._shape = model, of, shape
+        self._tables: dict[tuple[int, int], tuple[FloatVector | None, FloatMatrix]] = {}
 
-    @staticmethod
-    def of_one(model: "SparseModel", side: int, mask: BoolVector) -> "PartSums":
-        """Of a single part, the vertices of a truth vector."""
-        members = np.flatnonzero(mask)
-        return PartSums(model, side, np.zeros_like(members), 1, members)
+    def table(self, side: int, values: FloatVector | None) -> FloatMatrix:
+        """Sums of values of each row (side 0) or column (1), or of ones, shape (parts, groups)."""
+        key = side, id(values)
+        if key not in self._tables:
+            shape = self._shape[side], self._model.blocks.shape[side]
+            places = self._of[side] * shape[1] + self._model.codes[side]
+            sums = np.bincount(places, values, math.prod(shape)).reshape(shape)
+            self._tables[key] = values, sums.astype(np.float64)
+        return self._tables[key][1]
 
-    def table(self, values: FloatVector | None) -> FloatMatrix:
-        """Sums of values of each vertex (None: of ones), shape (parts, groups); added up once."""
-        if id(values) not in self._tables:
-            own = values if values is None or self._members is None else values[self._members]
-            sums = np.bincount(self._places, own, self._shape[0] * self._shape[1])
-            self._tables[id(values)] = values, sums.reshape(self._shape).astype(np.float64)
-        return self._tables[id(values)][1]
+    @cached_property
+    def kept(self) -> tuple[Between, Between]:
+        """Weight, and variance, of the kept pairs between parts."""
+        model, shape, (rows, columns) = self._model, self._shape, self._of
+        ends = np.ravel_multi_index((rows[model.rows], columns[model.columns]), shape)
+        weights, spread = (
+            np.bincount(ends, each, math.prod(shape)).astype(np.float64).reshape(shape)
+            for each in (model.weights, model.spread)
+        )
+        return Between(weights, model.symmetric), Between(spread, model.symmetric)
 
 
 @final
 class CutSets(NamedTuple):
-    """The sets of some cuts, as parts of the vertices.
+    """The sets of some cuts of a list, as parts of the vertices.
 
     Attributes:
-        parts: for S, for T, and for the vertices in both, of one vertex set.
-        chosen: 1 for the parts of each set, else 0, shape (cuts, parts).
-        kept: tells weight and variance of the kept pairs of each cut, each pair once, shape
-            (2, cuts).
+        places: which of the list they are, q of them.
+        parts: that no set divides.
+        S: parts of each S, shape (q, parts of rows).
+        T: parts of each T, shape (q, parts of columns).
+        both: parts of the vertices in both, of one vertex set; else none.
     """
 
-    parts: tuple[PartSums, PartSums, PartSums]
-    chosen: tuple[FloatMatrix, FloatMatrix, FloatMatrix]
-    kept: Callable[[], FloatMatrix]
+    places: Sequence[int]
+    parts: Parts
+    S: BoolMatrix
+    T: BoolMatrix
+    both: BoolMatrix
 
     def by_group(self, which: int, values: FloatVector | None = None) -> FloatMatrix:
-        """Sums of values of each vertex (None: of ones) by the model's groups, (cuts, groups)."""
-        found: FloatMatrix = self.chosen[which] @ self.parts[which].table(values)
-        return found
+        """Sums of values of each vertex by the model's groups, shape (q, groups).
+
+        Args:
+            which: of those in S (0), in T (1), in both (2).
+            values: None for ones.
+        """
+        chosen = (self.S, self.T, self.both)[which].astype(np.float64)
+        return np.asarray(chosen @ self.parts.table(which % 2, values))
 
 
 @final
@@ -302,16 +330,8 @@ class SparseModel:
     @cached_property
     def kept(self) -> sp.csr_array:
         """Weights of kept pairs as a sparse matrix; symmetric for an undirected graph."""
-        return self._matrix(self.weights)
-
-    @cached_property
-    def kept_spread(self) -> sp.csr_array:
-        """Their variances, likewise."""
-        return self._matrix(self.spread)
-
-    def _matrix(self, values: FloatVector) -> sp.csr_array:
         # Both ways round in one go: a sum of matrices would drop zeros, of which there are others.
-        rows, columns = self.rows, self.columns
+        rows, columns, values = self.rows, self.columns, self.weights
         if self.symmetric:
             rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
             values = np.concatenate([values, values])
@@ -361,7 +381,7 @@ class SparseModel:
         blurred += (right_spread * homeward**2).sum(axis=1)
         residual = np.maximum(residual, 0)
         scattered = residual * self.left_square / max(self.left_mean, 1e-300)
-        kept, spread = cuts.kept()
+        kept, spread = (each.sums(cuts.S, cuts.T) for each in cuts.parts.kept)
         return residual + kept, np.sqrt(np.maximum(spread, 0) + scattered + blurred)
 
     @staticmethod
@@ -370,30 +390,6 @@ class SparseModel:
         found: npt.NDArray[Any] = np.zeros_like(part)
         np.divide(part, whole, out=found, where=np.broadcast_to(whole > 0, part.shape))
         return found
-
-    def kept_sums(self, S: BoolVector, T: BoolVector, both: BoolVector) -> tuple[float, float]:
-        """Weight and variance of the kept pairs of a cut, each pair once; `both` as for CutSets."""
-        if min(np.count_nonzero(S), np.count_nonzero(T)) * 4 > self.layout.shape[0]:
-            crossing = self.crossing(S, T)  # of large sets: looks at every kept pair, once
-            return float(self.weights[crossing].sum()), float(self.spread[crossing].sum())
-        kept, spread = self._kept_between(S, T)
-        if self.symmetric and both.any():
-            inside, inside_spread = self._kept_between(both, both)
-            kept, spread = kept - inside / 2, spread - inside_spread / 2
-        return kept, spread
-
-    def crossing(self, S: Marks, T: Marks) -> Marks:
-        """Which kept pairs cross a cut; or, of bits that tell the cuts of S and T, in which."""
-        found: Marks = S[self.rows] & T[self.columns]
-        return found | (T[self.rows] & S[self.columns]) if self.symmetric else found
-
-    def _kept_between(self, S: BoolVector, T: BoolVector) -> tuple[float, float]:
-        if self.symmetric and np.count_nonzero(T) < np.count_nonzero(S):
-            S, T = T, S
-        rows = np.flatnonzero(S)
-        found = (each[rows] for each in (self.kept, self.kept_spread))
-        kept, spread = (float(each.data[T[each.indices]].sum()) for each in found)
-        return kept, spread
 
     def to_parts(self) -> dict[str, npt.NDArray[Any]]:
         """Arrays for files."""
