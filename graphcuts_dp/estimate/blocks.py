@@ -20,7 +20,7 @@ from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.resources import in_parallel
 
 R = TypeVar("R")
-Pairs = Callable[[], IntegerMatrix]
+Pairs = Callable[[int], IntegerMatrix]
 
 
 @final
@@ -117,21 +117,19 @@ class Blocks:
         self._rows = list(rows)
 
     @staticmethod
-    def from_pairs(
-        distribution: NoiseDistribution, layout: Layout, pairs: Sequence[Pairs]
-    ) -> "Blocks":
+    def from_pairs(distribution: NoiseDistribution, layout: Layout, pairs: Pairs) -> "Blocks":
         """Blocks from one released integer a pair.
 
         Args:
             distribution: that the integers come from.
             layout: of the matrix.
-            pairs: for each block a function that gives the integers of its pairs in row order (of
-                a symmetric matrix, pairs i < j). Each is called once, from several threads.
+            pairs: gives the integers of the pairs of a block, by its number, in row order (of a
+                symmetric matrix, pairs i < j). Called once for each, from several threads.
         """
         bounds = layout.bounds()
 
         def draw(index: int) -> npt.NDArray[Any]:
-            return pack(distribution, layout.unfold(pairs[index](), *bounds[index]))
+            return pack(distribution, layout.unfold(pairs(index), *bounds[index]))
 
         parts = list(in_parallel(draw, range(len(bounds))))
 

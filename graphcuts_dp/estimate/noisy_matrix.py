@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Self, final
 
 import numpy as np
@@ -190,15 +190,16 @@ def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Sp
     if distribution.bits and values.dtype != np.uint8:
         raise ValueError("these are other numbers than bits")
 
-    def part(start: int, stop: int) -> npt.NDArray[Any]:
-        first, end = layout.pairs_before(start), layout.pairs_before(stop)
+    bounds = layout.bounds()
+
+    def part(index: int) -> npt.NDArray[Any]:
+        first, end = (layout.pairs_before(row) for row in bounds[index])
         if not distribution.bits:
             return values[first:end]
         bits = np.unpackbits(values[first // 8 : -(-end // 8)])
         return bits[first % 8 :][: end - first]
 
-    parts = [partial(part, *bounds) for bounds in layout.bounds()]
-    return Blocks.from_pairs(distribution, layout, parts)
+    return Blocks.from_pairs(distribution, layout, part)
 
 
 _GRID_BITS = 20  # the Laplace grid has 2^20 to 2^21 steps within its scale

@@ -4,13 +4,12 @@ Also kept edges: a noisy weight for every pair, of which only the large ones are
 """
 
 import itertools
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import BoolVector, IndexArray, IntVector
+from graphcuts_dp.arrays import IndexArray, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_distribution
@@ -67,30 +66,15 @@ def randomized_response(
         )
     layout = Layout.of(graph.space)
     bounds = layout.bounds()
-    responses = [
-        _Response(distribution, layout, rows, edges_of(graph, *rows), own)
-        for rows, own in zip(bounds, source.split(len(bounds)), strict=True)
-    ]
-    return NoisyMatrix(Blocks.from_pairs(distribution, layout, responses), graph.space)
+    sources = source.split(len(bounds))
 
+    def respond(index: int) -> npt.NDArray[np.integer]:
+        rows, columns, weights = edges_of(graph, *bounds[index])
+        first, end = (layout.pairs_before(row) for row in bounds[index])
+        places = layout.places(rows.astype(np.int64), columns.astype(np.int64)) - first
+        return distribution.respond(end - first, weights, places, sources[index])
 
-@dataclass(frozen=True)
-class _Response:
-    """The noisy integers of the pairs in some rows, drawn when it is called.
-
-    Holds the private edges of these rows, and does not show them.
-    """
-
-    distribution: NoiseDistribution
-    layout: Layout
-    bounds: tuple[int, int]
-    edges: _Edges = field(repr=False)
-    source: EntropySource
-
-    def __call__(self) -> npt.NDArray[np.integer]:
-        first, end = (self.layout.pairs_before(row) for row in self.bounds)
-        places = self.layout.places(*(ends.astype(np.int64) for ends in self.edges[:2])) - first
-        return self.distribution.respond(end - first, self.edges[2], places, self.source)
+    return NoisyMatrix(Blocks.from_pairs(distribution, layout, respond), graph.space)
 
 
 def edges_of(graph: AnyGraph, start: int, stop: int) -> _Edges:
@@ -218,18 +202,9 @@ def keep_part(
     noisy += sample_discrete_laplace(distribution.rate, len(noisy), source)
     reached = noisy >= threshold
     false = sample_exceeding(distribution.rate, threshold, end - first, source)
-    empty = ~_among(false.places, edges)
+    empty = np.isin(false.places, edges, invert=True)
     places = np.concatenate([edges[reached], false.places[empty]])
     values = np.concatenate([noisy[reached], false.values[empty]])
     order = np.argsort(places)
     kept_rows, kept_columns = layout.ends(places[order] + first, *bounds)
     return kept_rows.astype(np.int32), kept_columns.astype(np.int32), values[order]
-
-
-def _among(places: IntVector, sorted_places: IntVector) -> BoolVector:
-    """Which places are among sorted ones."""
-    if not len(sorted_places):
-        return np.zeros(len(places), dtype=np.bool_)
-    at = np.minimum(np.searchsorted(sorted_places, places), len(sorted_places) - 1)
-    found: BoolVector = sorted_places[at] == places
-    return found

@@ -28,8 +28,8 @@ def cut_again(given):
     steps = whole.gather(RowBlock.steps, width=given.shape[1], dtype=np.int64)
     ends = [whole.layout.pairs_before(stop) for _, stop in whole.layout.bounds()[:-1]]
     pairs = np.split(whole.layout.fold(steps, 0), ends)
-    parts = [lambda part=part: part for part in pairs]
-    return FitProblem(Blocks.from_pairs(whole.distribution, whole.layout, parts), given.cap)
+    made = Blocks.from_pairs(whole.distribution, whole.layout, pairs.__getitem__)
+    return FitProblem(made, given.cap)
 
 
 @pytest.fixture
