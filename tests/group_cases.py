@@ -83,7 +83,8 @@ def observations(release):
         twice = 2 if noisy.symmetric else 1
         variance = total.law.variance / twice**2
         found.append((np.ones((1, len(pairs))), [total.total / twice], variance))
-    for each in release.measurements.all_of(CellSums):
+    sums = release.measurements.find(CellSums)
+    for each in [] if sums is None else [sums]:
         ends = np.array([side[k] for side, k in zip(each.map.members, (i, j), strict=True)])
         ends = np.sort(ends, axis=0) if noisy.symmetric else ends
         pattern = [(ends[0] == a) & (ends[1] == b) for a, b in zip(*each.map.ends, strict=True)]

@@ -363,10 +363,6 @@ class Measurements:
 
     def find(self, kind: type[K]) -> Measurement[K] | None:
         """The last measurement with a map of a kind, or None if none was bought."""
-        return next(iter(self.all_of(kind)[::-1]), None)
-
-    def all_of(self, kind: type[K]) -> tuple[Measurement[K], ...]:
-        """All measurements with a map of a kind, in the order in which they were bought."""
         return measured_by(kind, self.values)
 
     @property
@@ -380,10 +376,10 @@ class Measurements:
         return next((each for each in self.values if isinstance(each, KeptEdges)), None)
 
 
-def measured_by(kind: type[K], bought: Sequence[Bought]) -> tuple[Measurement[K], ...]:
-    """Those of some measurements that have a map of a kind."""
-    found = (value for value in bought if isinstance(value, Measurement))
-    return tuple(value for value in found if isinstance(value.map, kind))
+def measured_by(kind: type[K], bought: Sequence[Bought]) -> Measurement[K] | None:
+    """The last of some measurements that has a map of a kind, or None."""
+    found = (each for each in reversed(bought) if isinstance(each, Measurement))
+    return next((each for each in found if isinstance(each.map, kind)), None)
 
 
 LOWEST, _HIGHEST = -2, 12  # powers of two, in scales of the noise of all of epsilon
@@ -415,20 +411,6 @@ def place_variances(noise: LevelNoise, places: tuple[int, ...], depth: int) -> F
         laplace = noise.distribution == "laplace"
         found[place] = 0.5 / math.sinh(parameter / 2) ** 2 if laplace else float(parameter)
     return np.array(found)
-
-
-def check_members(looks: Sequence[Measurement[CellSums]], shape: tuple[int, int]) -> None:
-    """Check that groups which were read are of the vertices of a matrix, and all the same.
-
-    Raises:
-        ValueError: they are not.
-    """
-    for each in looks:
-        if tuple(map(len, each.map.members)) != shape:
-            raise ValueError("the groups are of other vertices")
-        pairs = zip(looks[0].map.members, each.map.members, strict=True)
-        if looks[0].map.tree != each.map.tree or not all(np.array_equal(*pair) for pair in pairs):
-            raise ValueError("two measurements are of different groups")
 
 
 def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> tuple[Change, ...]:

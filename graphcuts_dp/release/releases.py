@@ -351,9 +351,9 @@ def _post_process(
     problem = FitProblem(
         noisy.blocks,
         cap,
-        measurements.all_of(Degrees),
+        measurements.find(Degrees),
         measurements.find(Total),
-        measurements.all_of(CellSums),
+        measurements.find(CellSums),
     )
     made, certificate, summary = finished_fit(
         method,

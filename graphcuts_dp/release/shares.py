@@ -334,12 +334,12 @@ class Prospect:
         that choice is left to early degrees, which look at the total again, the mean degree up to a
         tenth of what the thresholds are multiples of.
         """
-        looks = measured_by(CellSums, bought)
-        if not looks:
+        sums = measured_by(CellSums, bought)
+        if sums is None:
             return None
-        twice = 2 if looks[0].map.tree.symmetric else 1
-        deviation = twice * math.sqrt(len(looks[0].values[0]) * looks[0].law.variance)
-        total = twice * looks[0].total
+        twice = 2 if sums.map.tree.symmetric else 1
+        deviation = twice * math.sqrt(len(sums.values[0]) * sums.law.variance)
+        total = twice * sums.total
         choices = [self.share_from_total(total + far * deviation, epsilon) for far in range(-3, 4)]
         shares = [each for each in choices if each is not None]
         if not shares:
@@ -494,7 +494,7 @@ def telling(measured: Measurement[CellSums], cap: float) -> bool:
     that one has too much. Groups tell something if all this is a tenth of all weight: less stays
     below the error of a release anyway. Groups made by chance seldom pass.
     """
-    cells = CellEstimates.of([measured])
+    cells = CellEstimates.of(measured)
     found = cells.matrix(cells.values)
     volumes = np.maximum(found.sum(axis=1), cap), np.maximum(found.sum(axis=0), cap)
     alone = cells.cells(_independent(cells.matrix(measured.map.pairs.astype(np.float64)), volumes))

@@ -158,7 +158,7 @@ def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness
         edges=edges,
         interval=interval,
         questions=tuple(questions),
-        groups=bool(release.measurements.all_of(CellSums)),
+        groups=release.measurements.find(CellSums) is not None,
     )
 
 
@@ -199,10 +199,9 @@ def _kinds(release: Release) -> Iterator[tuple[str, list[Masks]]]:
         "one vertex with all others",
         [(one, ~one if one_set else np.ones(columns, dtype=np.bool_))],
     )
-    groups = release.measurements.all_of(CellSums)
-    if groups:
-        looked = groups[0].map
-        (a, b), (left, right) = looked.ends, looked.members
+    groups = release.measurements.find(CellSums)
+    if groups is not None:
+        (a, b), (left, right) = groups.map.ends, groups.map.members
         apart = np.flatnonzero(a != b) if one_set else np.arange(len(a))
         if len(apart):
             places = apart[np.linspace(0, len(apart) - 1, min(_CELLS, len(apart))).astype(int)]

@@ -30,7 +30,6 @@ from graphcuts_dp.estimate.measurement import (
     Measurement,
     Measurements,
     Total,
-    check_members,
 )
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, expected_worst_cut, noise_cut_bound
 from graphcuts_dp.estimate.shrinkage import Synthetic
@@ -588,7 +587,8 @@ def _read(saved: Saved) -> dict[str, Any]:
     ]
     measurements = _paid_for(saved.guarantee, values, layout.shape)
     sides = layout.shape[: 1 if layout.symmetric else 2]
-    if any(tuple(map(len, each.steps)) != sides for each in measurements.all_of(Degrees)):
+    degrees = measurements.find(Degrees)
+    if degrees is not None and tuple(map(len, degrees.steps)) != sides:
         raise ValueError("the degrees are of other vertices, or of another kind of graph")
     told, model = fields["model"], None
     if told is not None:
@@ -596,7 +596,7 @@ def _read(saved: Saved) -> dict[str, Any]:
         model = SparseModel.from_parts(
             _named(arrays, "model"), space, weight_cap=cap, whole=bool(told["whole"])
         )
-    needed = measurements.matrix if model is None else measurements.find(Degrees)
+    needed = measurements.matrix if model is None else degrees
     if needed is None:
         raise ValueError("without entries, or degrees and a model")
     fit, certificate, graph = fields["fit"], fields["certificate"], saved.graph(space)
@@ -640,7 +640,9 @@ def _paid_for(
     if ([name for name, _ in guarantee.parts] or names[-1:]) != names:
         raise ValueError("the guarantee is for other measurements")
     measurements = Measurements(tuple(values), guarantee)
-    check_members(measurements.all_of(CellSums), shape)
+    groups = measurements.find(CellSums)
+    if groups is not None and tuple(map(len, groups.map.members)) != shape:
+        raise ValueError("the groups are of other vertices")
     return measurements
 
 

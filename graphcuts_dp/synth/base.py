@@ -40,16 +40,16 @@ class FitProblem:
         blocks: z, in blocks of rows: shape (n, n), symmetric with zero diagonal, or
             (n_left, n_right), or (n, n) with zero diagonal for a directed graph.
         cap: upper side of the box; infinity when weights have no public bound.
-        degrees: noisy degrees besides, when the budget was split; twice where early ones chose how.
+        degrees: noisy degrees besides, when the budget was split.
         total: a noisy sum of all of z's true entries besides, likewise.
-        groups: noisy sums between public groups besides, likewise; all of the same groups.
+        groups: noisy sums between public groups besides, likewise.
     """
 
     blocks: Blocks
     cap: float = 1.0
-    degrees: tuple[Measurement[Degrees], ...] = ()
+    degrees: Measurement[Degrees] | None = None
     total: Measurement[Total] | None = None
-    groups: tuple[Measurement[CellSums], ...] = ()
+    groups: Measurement[CellSums] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -268,10 +268,10 @@ class _SparseFit:
         self.layout = Layout.of(space)
         self.pairs = float(self.layout.pairs_before(self.layout.shape[0]))
         self.degrees = measurements.find(Degrees)
-        self.groups = measurements.all_of(CellSums)
-        self.cells = CellEstimates.of(self.groups) if self.groups else None
-        if self.groups:
-            self.codes = self.groups[0].map.members
+        self.groups = measurements.find(CellSums)
+        self.cells = None if self.groups is None else CellEstimates.of(self.groups)
+        if self.groups is not None:
+            self.codes = self.groups.map.members
         else:
             rows, columns = (np.zeros(size, dtype=np.int64) for size in self.layout.shape)
             self.codes = rows, rows if self.layout.symmetric else columns
@@ -344,7 +344,7 @@ class _SparseFit:
         likely = self._kept_sums(model, model.chances)
         twice = 2 if model.symmetric else 1
         rest = left.moment(1)
-        known = known_totals([self.degrees] if self.degrees else [], self.groups, self.layout)
+        known = known_totals(self.degrees, self.groups, self.layout)
         if known:  # weight of all pairs
             rest = max(max(weighed(known) / twice, 0.0) - float(model.weights.sum()), 0.0)
         found = []

@@ -100,17 +100,17 @@ def credible_sums(
     sides = _sides(problem, plain, noise)
     total = max(_total(sides[0], distribution, problem), _LEAST_TOTAL * cap)
     public, expected, beside = None, None, False
-    if not problem.degrees:
+    if problem.degrees is None:
         structure = best_structure(plain, noise, deadline, cap=cap)
         sums = (structure.row_sums, structure.column_sums)
         degrees = [_rescaled(s + side.rest(s), total) for side, s in zip(sides, sums, strict=False)]
-        if problem.groups:
-            public = public_targets(problem, degrees, distribution)
+        if problem.groups is not None:
+            public = public_targets(problem, problem.groups, degrees, distribution)
     else:
         likely = [side.likely() for side in sides]
         degrees = [_rescaled(means, total) for means in likely]
-        if problem.groups:
-            public = public_targets(problem, degrees, distribution)
+        if problem.groups is not None:
+            public = public_targets(problem, problem.groups, degrees, distribution)
         expected = public.expected if public is not None else expected_view(blocks, degrees, cap)
         structure = best_structure(expected, noise, deadline, cap=cap)
         groups_of = (structure.left_groups, structure.right_groups)
@@ -146,7 +146,7 @@ def credible_sums(
         groups[where] = public.sums
         slack[where] = _PUBLIC_SLACK
     # Variance of the degrees with noisy ones, over that without.
-    known = sum(1 / each.law.variance for each in problem.degrees)
+    known = 0.0 if problem.degrees is None else 1 / problem.degrees.law.variance
     precisions = [1 / side.deviation**2 for side in sides]
     share = min(1.0, max(_LEAST_RIDGE, *(own / (own + known) for own in precisions)))
     # Where entries tell edges by themselves, the graph keeps what is hidden in their noise, too.
@@ -173,7 +173,7 @@ class _Side:
     Attributes:
         observed: those of Z.
         deviation: of their noise.
-        counts: noisy degrees and the rate of their two-sided geometric noise, up to twice.
+        counts: noisy degrees and the rate of their two-sided geometric noise, if there are any.
     """
 
     observed: FloatVector
@@ -221,16 +221,16 @@ def _sides(problem: FitProblem, plain: View, deviation: float) -> list[_Side]:
     """The rows and, where they are other vertices, the columns."""
     n, m = plain.shape
 
-    def side(observed: FloatVector, count: int, noisy: Sequence[FloatVector]) -> _Side:
-        rates = [float(each.rate) / each.unit for each in problem.degrees]
-        known = list(zip(noisy, rates, strict=True))
+    def side(observed: FloatVector, count: int, place: int) -> _Side:
+        noisy = problem.degrees
+        known = [] if noisy is None else [(noisy.values[place], float(noisy.rate) / noisy.unit)]
         return _Side(observed, deviation * math.sqrt(count), known)
 
-    rows = side(plain.times(np.ones((m, 1)))[:, 0], m, [d.values[0] for d in problem.degrees])
+    rows = side(plain.times(np.ones((m, 1)))[:, 0], m, 0)
     if plain.symmetric:
         return [rows]
     columns = plain.transposed_times(np.ones((n, 1)))[:, 0]
-    return [rows, side(columns, n, [d.values[-1] for d in problem.degrees])]
+    return [rows, side(columns, n, -1)]
 
 
 def _total(side: _Side, distribution: NoiseDistribution, problem: FitProblem) -> float:
@@ -245,17 +245,15 @@ def _total(side: _Side, distribution: NoiseDistribution, problem: FitProblem) ->
 
 
 def known_totals(
-    degrees: Sequence[Measurement[Degrees]],
-    groups: Sequence[Measurement[CellSums]],
-    layout: Layout,
+    degrees: Measurement[Degrees] | None, groups: Measurement[CellSums] | None, layout: Layout
 ) -> list[tuple[float, float]]:
     """Sums of all entries of a matrix that noisy values tell, each with its variance."""
     doubled = 2.0 if layout.symmetric else 1.0
     vertices = layout.shape[0] if layout.symmetric else sum(layout.shape) / 4
-    known = [(each.total, vertices * each.law.variance) for each in degrees]
-    for each in groups:
-        variance = len(each.values[0]) * each.law.variance
-        known.append((doubled * each.total, doubled**2 * variance))
+    known = [] if degrees is None else [(degrees.total, vertices * degrees.law.variance)]
+    if groups is not None:
+        variance = len(groups.values[0]) * groups.law.variance
+        known.append((doubled * groups.total, doubled**2 * variance))
     return known
 
 
@@ -486,11 +484,10 @@ class CellEstimates:
     variances: FloatVector
 
     @classmethod
-    def of(cls, measured: Sequence[Measurement[CellSums]]) -> Self:
-        """Several measurements of the same cells, weighed by their inverse variances."""
-        weights = np.array([1 / each.law.variance for each in measured])
-        values = weights @ np.array([each.values[0] for each in measured]) / weights.sum()
-        return cls(measured[0].map, values, np.full(len(values), 1 / weights.sum()))
+    def of(cls, measured: Measurement[CellSums]) -> Self:
+        """Those that were measured alone."""
+        values = measured.values[0]
+        return cls(measured.map, values, np.full(len(values), measured.law.variance))
 
     @property
     def symmetric(self) -> bool:
@@ -630,7 +627,10 @@ class PublicTargets:
 
 
 def public_targets(
-    problem: FitProblem, degrees: list[FloatVector], distribution: NoiseDistribution
+    problem: FitProblem,
+    groups: Measurement[CellSums],
+    degrees: list[FloatVector],
+    distribution: NoiseDistribution,
 ) -> PublicTargets:
     """Sums between public groups for a synthetic graph, and degrees that fit them.
 
@@ -641,17 +641,18 @@ def public_targets(
     3. Degrees are scaled to the volumes of the result.
 
     Args:
-        problem: with groups, and a finite cap.
+        problem: with a finite cap.
+        groups: noisy sums between them.
         degrees: estimates for the rows and the columns; one array for an adjacency matrix.
         distribution: of the noise of the entries.
     """
     blocks, cap = problem.blocks, problem.cap
-    cells = CellEstimates.of(problem.groups)
+    cells = CellEstimates.of(groups)
     left, right = cells.indicators
     seen = left.T @ View(blocks).times(right)
     cells = cells.with_entries(cells.cells(seen), distribution.standard_deviation**2)
     counts = [each.sum(axis=0) for each in (left, right)]
-    for noisy in problem.degrees:
+    if (noisy := problem.degrees) is not None:
         given = left.T @ noisy.steps[0] * noisy.unit, right.T @ noisy.steps[-1] * noisy.unit
         cells = cells.with_volumes(
             given, [count * np.float64(noisy.law.variance) for count in counts]

@@ -43,9 +43,7 @@ def fitted(graph: Any, epsilon: float, response: gc.Response) -> float:
         source=SeededEntropy(SEED),
     )
     blocks = gc.Release(measurements=bought).noisy.blocks
-    problem = FitProblem(
-        blocks, graph.weight_cap or 1.0, bought.all_of(Degrees), bought.find(Total)
-    )
+    problem = FitProblem(blocks, graph.weight_cap or 1.0, bought.find(Degrees), bought.find(Total))
     return largest_cut(maximum_entropy(problem).matrix.astype(np.float64), graph.dense())
 
 

@@ -77,9 +77,10 @@ def seen_of_all(data: gc.Release, side: Side) -> list[float]:
     of_degrees = of_total = above = 0.0
     sums = sum(map(len, side.before[: 1 if data.noisy.symmetric else 2]))
     released = {True: [0.0] * sums, False: [0.0] * sums}  # of early degrees, and of later ones
-    for noisy in data.measurements.all_of(Degrees):
-        of_degrees += _of_degrees(noisy, side)
-        released[noisy.name == "early degrees"] = growths(noisy, side)
+    for noisy in data.measurements.values:
+        if isinstance(noisy, Measurement) and isinstance(noisy.map, Degrees):
+            of_degrees += _of_degrees(noisy, side)
+            released[noisy.name == "early degrees"] = growths(noisy, side)
     if data.total is not None:
         value = data.total.total
         before, after = (sums[0].sum() for sums in (side.before, side.after))
@@ -345,7 +346,8 @@ def seen_of_sums(look: Measurement[CellSums], side: Side) -> tuple[float, FloatV
 
 def _seen(bought: Measurements, side: Side) -> list[float]:
     """What the sums cost is seen, too: whether they were refined."""
-    (look,) = bought.all_of(CellSums)
+    look = bought.find(CellSums)
+    assert look is not None
     ratio, above = seen_of_sums(look, side)
     others = seen_of_all(gc.Release(measurements=bought), side)
     return [ratio + others[4], ratio, float(look.epsilon), *above.tolist(), *others]
@@ -383,7 +385,8 @@ def _one_noise_for_all(
 ) -> list[float]:
     """All cells share their noise: the difference of two of them has none."""
     bought = _bought(noise, epsilon, side, source)
-    look = bought.all_of(CellSums)[0]
+    look = bought.find(CellSums)
+    assert look is not None
     true = np.rint(_true_cells(look, side.graph.dense()) / look.unit).astype(np.int64)
     spoilt = replace(look, steps=(true + (look.steps[0] - true)[0],))
     values = tuple(spoilt if each is look else each for each in bought.values)

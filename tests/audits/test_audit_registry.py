@@ -210,7 +210,7 @@ def test_a_sparse_release_of_several_changes_measures_what_is_audited(whom, at_m
     released = quietly(gc.release_graph, given, **options, seed=5).measurements
     audited = measured_sparse(data, at_most, 1.0, entropy_source(5))
     for kind in (Degrees, Classes):
-        (one,), (other,) = (each.all_of(kind) for each in (released, audited))
+        one, other = (each.find(kind) for each in (released, audited))
         assert one.epsilon == other.epsilon
         np.testing.assert_array_equal(one.steps, other.steps)
     for (pair,) in HIDDEN[whom]:  # all six pairs change

@@ -114,7 +114,8 @@ def _with_evidence(*seen: float) -> FloatVector:
 
 def _clipped_degrees(made: Measurements) -> float:
     """What the log likelihood ratio of Laplace noise of degrees is proportional to."""
-    return float(sum(np.clip(each.steps[0], 0, 3).sum() for each in made.all_of(Degrees)))
+    degrees = made.find(Degrees)
+    return 0.0 if degrees is None else float(np.clip(degrees.steps[0], 0, 3).sum())
 
 
 # Releases.

@@ -209,9 +209,8 @@ def bought(kind, how):
     """A graph, its noisy entries, and what a fit is given."""
     graph, groups, noise = grouped(kind)
     found = drawn(graph, groups, how, noise=noise, epsilon=8.0).measurements
-    noisy, degrees, looks = found.values[-1], found.find(Degrees), found.all_of(CellSums)
-    known = () if degrees is None else (degrees,)
-    return graph, FitProblem(noisy.blocks, noisy.distribution.weight_cap, known, None, looks)
+    noisy, degrees, sums = found.values[-1], found.find(Degrees), found.find(CellSums)
+    return graph, FitProblem(noisy.blocks, noisy.distribution.weight_cap, degrees, None, sums)
 
 
 @GROUPED
@@ -240,7 +239,7 @@ def test_the_synthetic_graph_has_the_sums(kind):
         gc.release_graph(graph, epsilon=2.0, noise=noise, groups=given, seed=2)
         for given in (groups, None)
     )
-    cells = CellEstimates.of(release.measurements.all_of(CellSums))
+    cells = CellEstimates.of(release.measurements.find(CellSums))
     left, right = cells.indicators
     errors = [
         np.abs(left.T @ (each.graph.dense() - graph.dense()) @ right).mean()
