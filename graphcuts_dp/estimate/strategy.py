@@ -1,29 +1,29 @@
 """Which levels of a table are measured, and which share of the budget each of them gets.
 
-Chosen before anything is spent, from the sizes of the public groups alone; so is the forecast of
-what errors to expect.
+Chosen before anything is spent, from the sizes of the public groups alone; so is what errors to
+expect.
 """
 
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any, final
+from typing import NamedTuple, final
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
-from graphcuts_dp.estimate.measurement import cell_changes, place_variances
+from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.options import check, option
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.composition import as_stored, zcdp_rho
-from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, exact_epsilon
 from graphcuts_dp.privacy.level_noise import Change, DistributionPair, LevelNoise
 
 ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"
@@ -423,179 +423,53 @@ def _least_epsilon(enough: Callable[[float], bool], epsilon: float | Fraction) -
 
 
 _MOST_GROUPS = 2000  # two million cells
-_FINE = 2**30  # steps of a weight at its cap, where there are weights
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
-class LevelForecast:
-    """What to expect of the cells of one level, in units of weight.
+class LevelErrors(NamedTuple):
+    """What to expect of the cells of one level, in units of weight; known before anything is spent.
 
     Attributes:
         level: its name.
-        groups: how many groups it has, of the rows and the columns.
-        cells: how many cells, of all periods together.
-        share: of the budget; 0 if the level is not measured itself.
         cell: expected error: root of the mean variance of a cell.
         within: half of the longest 95 % interval of a single cell.
         all_within: half of the longest of the intervals that hold for all cells at once.
-        union: standard deviation of what passes between two disjoint unions of about sqrt(k) of
-            the k groups, in one period; NaN where there are too few.
-        half: standard deviation of what passes between half of the groups and the rest; NaN for a
-            single group.
     """
 
     level: str
-    groups: tuple[int, int]
-    cells: int
-    share: float
     cell: float
     within: float
     all_within: float
-    union: float
-    half: float
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class FlowsForecast:
-    """Expected errors of flows; all of it is known before anything is spent.
-
-    Attributes:
-        epsilon: of the release.
-        delta: likewise.
-        workload: what the shares are chosen for.
-        noise: "laplace" or "gaussian".
-        total: standard deviation of the grand total.
-        levels: from the coarsest to the finest.
-    """
-
-    epsilon: float
-    delta: float
-    workload: str
-    noise: str
-    total: float
-    levels: tuple[LevelForecast, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values; None for numbers that there are not."""
-        found = asdict(self)
-        for level in found["levels"]:
-            for name in ("union", "half"):
-                level[name] = None if math.isnan(level[name]) else level[name]
-        return found
 
     @property
-    def errors(self) -> tuple[tuple[str, float], ...]:
-        """What may be off by how much, with 95 %: a cell of each level, the finest first."""
-        return tuple((f"a cell of level {each.level!r}", each.within) for each in self.levels[::-1])
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """In words, a sentence a level."""
-        return tuple(
-            f"Expected error of a cell of level {each.level!r}: {_three(each.cell)}; 95 % "
-            f"intervals: +-{_three(each.within)}, and +-{_three(each.all_within)} for all cells "
+    def note(self) -> str:
+        """In a sentence."""
+        return (
+            f"Expected error of a cell of level {self.level!r}: {_three(self.cell)}; 95 % "
+            f"intervals: +-{_three(self.within)}, and +-{_three(self.all_within)} for all cells "
             "at once."
-            for each in self.levels
         )
 
 
-def forecast_flows(
-    groups: GroupTree | tuple[GroupTree, GroupTree],
-    *,
-    epsilon: float,
-    delta: float = 0.0,
-    workload: str = ALL_LEVELS,
-    noise: str = "auto",
-    weight_cap: float | None = None,
-    directed: bool = False,
-    degree_bound: int | None = None,
-) -> FlowsForecast:
-    """Expected errors of `release_flows` for groups of these sizes. Reads no graph.
-
-    Args:
-        groups: a `Groups`, or names and sizes alone; of a bipartite graph a pair, left and right.
-        epsilon: privacy parameter, in [1e-6, 50].
-        delta: in [0, 1).
-        workload: see `release_flows`.
-        noise: likewise.
-        weight_cap: public bound on a weight; None for graphs without weights, and for those of
-            which a change by 1 is hidden.
-        directed: whether flows have a direction.
-        degree_bound: D of `protect="vertex"`; None where edges are protected. Errors are those of
-            noise: what the bound takes is private.
-
-    Raises:
-        ParameterError: a number out of range, or an unknown name.
-        GraphError: groups that can hold no pair.
-    """
-    if weight_cap is not None and not (math.isfinite(weight_cap) and weight_cap > 0):
-        raise ParameterError("weight_cap must be a positive, finite number")
-    pair = groups if isinstance(groups, tuple) else (groups, None)
-    cells = CellTree(pair[0], pair[1], directed=directed)
-    sensitivity, unit = (1, 1.0) if weight_cap is None else (_FINE, weight_cap / _FINE)
-    changes: tuple[Change, ...] = ((sensitivity, sensitivity**2),) * cells.depth
-    if degree_bound is not None:
-        protection = Protect.of("vertex", degree_bound=degree_bound)
-        bound = max(1, math.floor(degree_bound / unit))
-        changes = cell_changes(cells, protection, sensitivity=bound, largest=sensitivity)
-    strategy = choose_strategy(
-        cells,
-        epsilon=epsilon,
-        delta=delta,
-        changes=changes,
-        workload=workload,
-        noise=noise,
-    )
-    return forecast_of(cells, strategy, unit=unit, epsilon=float(epsilon), delta=float(delta))
-
-
-def forecast_of(
-    cells: CellTree, strategy: FlowStrategy, *, unit: float, epsilon: float, delta: float
-) -> FlowsForecast:
-    """The forecast of a strategy that is chosen already.
+def level_errors(cells: CellTree, strategy: FlowStrategy, *, unit: float) -> list[LevelErrors]:
+    """Of each level, the coarsest first.
 
     Args:
         cells: the public cells.
         strategy: of the levels.
         unit: weight of a step.
-        epsilon: of the release.
-        delta: likewise.
     """
     part = cells.of_period() if cells.alike else cells
     fit = LeastSquares(part, place_variances(strategy.noise, strategy.places, cells.depth))
-    levels = tuple(_level(cells, strategy, fit, place, unit) for place in range(1, cells.depth))
-    return FlowsForecast(
-        epsilon=epsilon,
-        delta=0.0 if strategy.noise.distribution == "laplace" else delta,
-        workload=strategy.workload,
-        noise=strategy.noise.distribution,
-        total=strategy.deviations[0] * unit,
-        levels=levels,
-    )
-
-
-def _level(
-    cells: CellTree, strategy: FlowStrategy, fit: LeastSquares, place: int, unit: float
-) -> LevelForecast:
-    one, all_at_once = (
-        float(error_radii(strategy.noise, strategy.places, fit.spreads(place), failure=f).max())
-        for f in (0.05, 0.05 / cells.total_size)
-    )
-    unions = _unions(fit.cells, place).items()
-    told = {name: _deviation(fit, strategy, each) for name, each in unions}
-    return LevelForecast(
-        level=cells.levels[place - 1],
-        groups=cells.shape(place),
-        cells=cells.size(place),
-        share=float(dict(zip(strategy.places, strategy.shares, strict=True)).get(place, 0)),
-        cell=strategy.deviations[place] * unit,
-        within=one * unit,
-        all_within=all_at_once * unit,
-        union=told.get("union", math.nan) * unit,
-        half=told.get("half", math.nan) * unit,
-    )
+    found = []
+    for place, level in enumerate(cells.levels, 1):
+        spread = fit.spreads(place)
+        within = (
+            float(error_radii(strategy.noise, strategy.places, spread, failure=f).max()) * unit
+            for f in (0.05, 0.05 / cells.total_size)
+        )
+        found.append(LevelErrors(level, strategy.deviations[place] * unit, *within))
+    return found
 
 
 def _unions(cells: CellTree, place: int) -> dict[str, dict[int, FloatVector]]:

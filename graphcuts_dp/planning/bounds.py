@@ -11,9 +11,11 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.measurement import cell_changes
 from graphcuts_dp.estimate.noisy_contributions import CONFIDENCE, Contributions
-from graphcuts_dp.estimate.strategy import forecast_flows
+from graphcuts_dp.estimate.strategy import choose_strategy
 from graphcuts_dp.learn.bounds import DISTRIBUTIONS, SessionWorkload, Setting, noise_error
+from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
 
@@ -235,10 +237,11 @@ def plan_degree_bounds(
         cut = min(noise_error(distribution, of_one) for distribution in DISTRIBUTIONS)
         cell = None
         if groups is not None:
-            flows = forecast_flows(
-                groups, epsilon=epsilon, delta=delta, directed=directed, degree_bound=bound
-            )
-            cell = flows.levels[-1].cell
+            left, right = groups if isinstance(groups, tuple) else (groups, None)
+            cells = CellTree(left, right, directed=directed)
+            changes = cell_changes(cells, of_one.protect)
+            flows = choose_strategy(cells, epsilon=epsilon, delta=delta, changes=changes)
+            cell = flows.deviations[-1]
         taken = None if guessed is None else _taken(guessed, bound)
         return DegreeRow(degree_bound=bound, cut=cut, cell=cell, taken=taken)
 

@@ -29,8 +29,8 @@ from graphcuts_dp.estimate.strategy import (
     ALL_LEVELS,
     FlowWorkload,
     choose_strategy,
-    forecast_of,
     least_cell_note,
+    level_errors,
     noise_warning,
 )
 from graphcuts_dp.files import PathLike
@@ -753,16 +753,7 @@ def flows_job(
     if strategy.noise.distribution == "laplace" and len(places) > 1:
         shares = zip(places, strategy.shares, strict=True)
         parts = tuple((names[p], float(share * exact)) for p, share in shares)
-    forecast = cache(
-        partial(
-            forecast_of,
-            cells,
-            strategy,
-            unit=grid.unit,
-            epsilon=float(exact),
-            delta=float(delta),
-        )
-    )
+    expected = cache(partial(level_errors, cells, strategy, unit=grid.unit))
     return Job(
         kind="flows",
         public=empty,
@@ -792,10 +783,12 @@ def flows_job(
         ),
         warning=warning,
         told=lambda: (
-            *forecast().notes,
+            *(each.note for each in expected()),
             least_cell_note(cells, strategy, unit=grid.unit, counted=counted_by(empty.counting))
             if isinstance(empty, Rows) and empty.weighted and work.expected_cell is None
             else None,
         ),
-        errors=lambda: forecast().errors,
+        errors=lambda: tuple(
+            (f"a cell of level {each.level!r}", each.within) for each in expected()[::-1]
+        ),
     )
