@@ -25,21 +25,23 @@ from graphcuts_dp.privacy.level_noise import Change, LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource
 
 
-def measure_groups(
+def refinable_groups(
     graph: AnyGraph,
     sides: "Sides",
     *,
     epsilon: Fraction,
+    most: Fraction | None = None,
     whole: bool,
     name: str,
     source: EntropySource,
-) -> Measurement[CellSums]:
+) -> Refinable[CellSums]:
     """All sums between the groups of the finest level, with discrete Laplace noise.
 
     Args:
         graph: the private graph; weights without a cap need `hide_change`.
         sides: public groups of its rows and columns, of as many levels each.
         epsilon: privacy parameter of all sums together, exact.
+        most: largest epsilon of a finer copy, which the steps of weights suit; None for none.
         whole: whether weights are rounded down to whole numbers first.
         name: of the measurement.
         source: where the noise comes from.
@@ -53,28 +55,7 @@ def measure_groups(
     s. Independent noise with P(k) proportional to e^(-rate |k|), rate = epsilon/s, on integers of
     that sensitivity is epsilon-DP; see `measure_cells`.
     """
-    first = refinable_groups(
-        graph, sides, epsilon=epsilon, most=epsilon, whole=whole, name=name, source=source
-    )
-    return first.measurement
-
-
-def refinable_groups(
-    graph: AnyGraph,
-    sides: "Sides",
-    *,
-    epsilon: Fraction,
-    most: Fraction,
-    whole: bool,
-    name: str,
-    source: EntropySource,
-) -> Refinable[CellSums]:
-    """As `measure_groups`, with its guarantee; a finer copy can be bought.
-
-    Args:
-        most: largest epsilon of a copy, which the steps of weights suit.
-    """
-    grid = grid_of_cells(graph, epsilon=float(most), whole=whole)
+    grid = grid_of_cells(graph, epsilon=float(most or epsilon), whole=whole)
     rows, columns = (side.codes() for side in sides)
     tree = cell_tree(graph, sides)
     kind = CellSums(

@@ -17,7 +17,7 @@ from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.graph.rows import PrivateData, Rows
-from graphcuts_dp.measure.cells import Sides, measure_groups, refinable_groups
+from graphcuts_dp.measure.cells import Sides, refinable_groups
 from graphcuts_dp.measure.entries import distribution_for, measure_kept_edges, randomized_response
 from graphcuts_dp.measure.statistics import (
     Refinable,
@@ -90,7 +90,7 @@ def measure(
     Returns:
         The measurements in the order in which they were bought, with the guarantee for all.
 
-    Guarantee: epsilon-DP. The parts are epsilon_k-DP (`measure_groups`, `measure_total`,
+    Guarantee: epsilon-DP. The parts are epsilon_k-DP (`refinable_groups`, `measure_total`,
     `measure_degrees`, `randomized_response`), their epsilons are exact fractions that add up to
     epsilon, and each is chosen from the results of those before it: sequential composition, which
     holds for adaptive choices. Neighbours are the same for all parts. Source: DR14 Theorem 3.16.
@@ -396,14 +396,14 @@ def measure_sparse(
     left = rest * (1 - shares.kept)
     if sides is not None and shares.groups:
         progress(0.5, "adding up groups")
-        sums = measure_groups(
+        sums = refinable_groups(
             graph,
             sides,
             epsilon=rest * shares.groups,
             whole=of_pairs(whole).unit == 1,
             name="groups" if groups is not None else "found groups",
             source=source,
-        )
+        ).measurement
         bought.append(sums)
         left -= sums.epsilon
     progress(0.55, "adding up degrees")

@@ -34,7 +34,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.estimate.sparse_model import threshold_for
-from graphcuts_dp.measure.cells import measure_groups
+from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_counts
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -162,7 +162,7 @@ def baseline(graph, groups, method, seed):
     sums = []
     if method == "blocks":
         how = {"epsilon": rest / 20, "whole": True, "name": "groups", "source": source}
-        sums = [measure_groups(graph, (groups, groups), **how)]
+        sums = [refinable_groups(graph, (groups, groups), **how).measurement]
         rest -= rest / 20
     degrees = measure_degrees(graph, whole, epsilon=rest, source=source, without_cap=True)
     return model(*sums, degrees)

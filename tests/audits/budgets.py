@@ -18,7 +18,7 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements
 from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix
 from graphcuts_dp.evaluation.audit import Neighbours
-from graphcuts_dp.measure.cells import measure_groups
+from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total, refinable_degrees
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
@@ -366,14 +366,14 @@ def _bought(noise: str, epsilon: float, side: Side, source: EntropySource) -> Me
 
 def _sums_not_charged(noise: str, epsilon: float, side: Side, source: EntropySource) -> list[float]:
     """The sums cost epsilon, and come on top of entries that have all of epsilon, too."""
-    look = measure_groups(
+    look = refinable_groups(
         side.graph,
         side.plan.sides,  # type: ignore[union-attr]
         epsilon=Fraction(epsilon),
         whole=noise == "discrete-laplace",
         name="groups",
         source=source,
-    )
+    ).measurement
     distribution = distribution_for(side.graph, noise, epsilon)
     entry = _of_entry(randomized_response(side.graph, distribution, source), side)
     ratio, _ = seen_of_sums(look, side)

@@ -10,7 +10,7 @@ import pytest
 from flow_cases import random_cells
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import AccuracyWarning, ParameterError
+from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.estimate.strategy import (
@@ -132,6 +132,8 @@ def test_the_default_starves_no_level(arities, delta):
         ({"epsilon": 0}, "epsilon"),
         ({"epsilon": 1, "delta": 1.0}, "delta"),
         ({"epsilon": 1, "delta": -0.1}, "delta"),
+        ({"epsilon": 1, "noise": "gaussian"}, "needs a delta"),
+        ({"epsilon": 1, "noise": "uniform"}, "unknown noise"),
         ({"epsilon": 1, "workload": "county"}, "unknown workload 'county'.*'level 0'"),
         ({"epsilon": 1e-6, "changes": ((2**40, 2**80),) * 3}, "too small"),
     ],
@@ -139,6 +141,11 @@ def test_the_default_starves_no_level(arities, delta):
 def test_what_is_out_of_range_is_refused(options, told):
     with pytest.raises(ParameterError, match=told):
         choose_strategy(regular(3, 2), **options)
+
+
+def test_groups_without_a_pair_have_no_cells():
+    with pytest.raises(GraphError, match="no pairs"):
+        CellTree(gc.Groups(gc.VertexSet(1), {"all": [0]}))
 
 
 # What to expect of flows: formulas for one level, and what releases then have.

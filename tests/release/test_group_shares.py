@@ -9,7 +9,7 @@ from group_cases import cliques, drawn, two_sided
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import CellSums
-from graphcuts_dp.measure.cells import measure_groups
+from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.statistics import Refinable
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.noise import SeededEntropy
@@ -59,14 +59,14 @@ def looks_that_tell(graph, labels, epsilon, runs=40):
     plan = group_plan(graph, Groups(graph.vertices, {"g": np.asarray(labels).tolist()}))
     found = 0
     for seed in range(runs):
-        measured = measure_groups(
+        measured = refinable_groups(
             graph,
             plan.sides,
             epsilon=Fraction(epsilon) * plan.first,
             whole=False,
             name="groups",
             source=SeededEntropy(seed),
-        )
+        ).measurement
         found += telling(measured, 1.0)
     return found / runs
 

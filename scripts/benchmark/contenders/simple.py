@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.measure.cells import measure_groups, sides_of_groups
+from graphcuts_dp.measure.cells import refinable_groups, sides_of_groups
 from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.universe import Universe
@@ -46,21 +46,21 @@ def _empty(run: Run) -> SparseMatrix:
 def _group_sums(run: Run) -> FloatMatrix | Answers:
     """Noisy sums between public groups of the finest level, spread evenly over their pairs.
 
-    Guarantee: epsilon-DP at edge level: `measure_groups` draws discrete Laplace noise for a table
+    Guarantee: epsilon-DP at edge level: `refinable_groups` draws discrete Laplace noise for a table
     whose cells are disjoint; the rest reads its table and public sizes.
     """
     run.spend(sums=run.epsilon)
     groups, level = run.groups, run.groups.levels[-1]
     names = groups.labels(level)
     finest = Groups(groups.vertices, {level: [names[code] for code in groups.codes(level)]})
-    noisy = measure_groups(
+    noisy = refinable_groups(
         run.graph,
         sides_of_groups(run.graph, finest),
         epsilon=run.epsilon,
         whole=False,
         name="groups",
         source=run.source,
-    )
+    ).measurement
     tree, cells = noisy.map.tree, noisy.map
     density = tree.matrix(cells.places[0], noisy.values[0] / cells.pairs)
     hollow = Universe.of(run.graph).hollow
