@@ -195,6 +195,10 @@ class Measurement(Generic[K]):
     noise: LevelNoise
     changes: tuple[Change, ...]
 
+    def __post_init__(self) -> None:
+        for each in self.steps:
+            each.flags.writeable = False
+
     def cost(self, *, delta: float = 0.0) -> Cost:
         """What all of it cost together, added up from the noise; `delta` is of Gaussian noise."""
         return self.noise.cost(delta=delta, changes=self.changes)
@@ -288,8 +292,6 @@ class Measurement(Generic[K]):
             raise ValueError("no such noise")
         if noise.distribution not in ("laplace", "gaussian"):
             raise ValueError("no such noise")
-        for each in steps:
-            each.flags.writeable = False
         unit = float(fields["unit"])
         return cls(name=name, map=made, steps=steps, unit=unit, noise=noise, changes=changes)
 

@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import (
     ROUNDING,
     AnswerOptions,
@@ -23,7 +23,6 @@ from graphcuts_dp.estimate.answers import (
     distinct_cuts,
 )
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import Between, CutSets, Parts, SparseModel
 from graphcuts_dp.pairs.groups import GroupUnion
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, one_set, pairs_of_sizes
@@ -66,11 +65,6 @@ class SparseEstimator:
             raise ValueError("a sparse release has degrees")
         self._degrees = degrees
         self._groups = measurements.find(CellSums)
-
-    @property
-    def noisy(self) -> NoisyMatrix:
-        """Raises GraphError: there is none."""
-        raise GraphError("a sparse release has no noisy matrix; ask answer, or its graph")
 
     def linear(
         self, query: LinearQuery, log_failures: float, *, simultaneous: bool

@@ -101,7 +101,7 @@ def cut_errors(
         families,
         communities,
         seen(progress),
-        _points(families, graph, release),
+        _points(families, graph, release.graph if release.has_graph else None, release),
     )
 
 
@@ -139,9 +139,7 @@ def graph_cut_errors(
     families, communities = _families(graph, seed=seed)
     if queries:
         families.append(CutFamily("given cuts", tuple(queries)))
-    shown = _telling(families).queries
-    values, others = answer_all(shown, graph), answer_all(shown, synthetic)
-    points = tuple(CutPoint(float(t), float(s)) for t, s in zip(values, others, strict=True))
+    points = _points(families, graph, synthetic)
     made: dict[str, Made] = {"synthetic": synthetic.dense}
     return _table(title, graph, made, families, communities, seen(progress), points)
 
@@ -289,23 +287,18 @@ def _families(
 
 
 def _points(
-    families: Sequence[CutFamily], graph: AnyGraph, release: Release
+    families: Sequence[CutFamily],
+    graph: AnyGraph,
+    synthetic: AnyGraph | None,
+    release: Release | None = None,
 ) -> tuple[CutPoint, ...]:
     """Single cuts of the most telling family."""
     shown = _telling(families).queries
-    values = answer_all(shown, graph)
-    synthetic = answer_all(shown, release.graph) if release.has_graph else None
-    points = []
-    for i, query in enumerate(shown):
-        answer = release.answer(query)
-        points.append(
-            CutPoint(
-                truth=float(values[i]),
-                synthetic=None if synthetic is None else float(synthetic[i]),
-                noisy=(answer.value, *answer.interval),
-            )
-        )
-    return tuple(points)
+    none = [None] * len(shown)
+    others = none if synthetic is None else answer_all(shown, synthetic).tolist()
+    answers = [] if release is None else release.answer_all(shown)
+    noisy = [(each.value, *each.interval) for each in answers] or none
+    return tuple(map(CutPoint, answer_all(shown, graph).tolist(), others, noisy))
 
 
 def _telling(families: Sequence[CutFamily]) -> CutFamily:

@@ -97,21 +97,6 @@ def draw(
         rate = epsilon / sum(change for change, _ in changes)
         noise = LevelNoise("laplace", (rate,) * len(counts))
     noisy = tuple(each + noise.draw(i, len(each), source) for i, each in enumerate(counts))
-    return _published(name, kind, noisy, changes, unit=unit, noise=noise)
-
-
-def _published(
-    name: str,
-    kind: K,
-    noisy: tuple[IntVector, ...],
-    changes: Sequence[Change],
-    *,
-    unit: float,
-    noise: LevelNoise,
-) -> Measurement[K]:
-    """The measurement of whole numbers that have their noise."""
-    for each in noisy:
-        each.flags.writeable = False
     return Measurement(
         name=name, map=kind, steps=noisy, unit=unit, noise=noise, changes=tuple(changes)
     )
@@ -146,7 +131,10 @@ class Refinable(Generic[K]):
         own = tuple(RefinableLaplace.draw(rate, len(each), source) for each in counts)
         noisy = tuple(each + noise.values for each, noise in zip(counts, own, strict=True))
         noise = LevelNoise("laplace", (rate,) * len(counts))
-        return cls(_published(name, kind, noisy, changes, unit=unit, noise=noise), own)
+        made = Measurement(
+            name=name, map=kind, steps=noisy, unit=unit, noise=noise, changes=tuple(changes)
+        )
+        return cls(made, own)
 
     def refined(self, epsilon: Fraction, source: EntropySource, *, name: str) -> Self:
         """A finer copy, which takes the place of this one.
@@ -167,8 +155,7 @@ class Refinable(Generic[K]):
             for steps, own, other in zip(coarse.steps, self._noise, finer, strict=True)
         )
         noise = LevelNoise("laplace", (rate,) * len(noisy))
-        made = _published(name, coarse.map, noisy, coarse.changes, unit=coarse.unit, noise=noise)
-        return type(self)(made, finer)
+        return type(self)(replace(coarse, name=name, steps=noisy, noise=noise), finer)
 
 
 def measure_total(

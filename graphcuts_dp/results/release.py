@@ -107,10 +107,7 @@ class Release(Displayed):
         """What answers queries, as this kind of release can."""
         if self._model is not None:
             return SparseEstimator(self.measurements, self._model)
-        noisy = self.measurements.matrix
-        if noisy is None:
-            raise ValueError("a release has noisy entries")
-        return MatrixEstimator(self.measurements, noisy)
+        return MatrixEstimator(self.measurements, self.noisy)
 
     @property
     def noisy(self) -> NoisyMatrix:
@@ -119,7 +116,10 @@ class Release(Displayed):
         Raises:
             GraphError: a sparse release, which has none.
         """
-        return self.estimator.noisy
+        noisy = self.measurements.matrix
+        if noisy is None:
+            raise GraphError("a sparse release has no noisy matrix; ask answer, or its graph")
+        return noisy
 
     @property
     def shape(self) -> tuple[int, int]:
