@@ -12,9 +12,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import graphcuts_dp as gc
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cli.console import out, show_table
 from graphcuts_dp.datasets import load, load_groups
-from graphcuts_dp.evaluation.flow_error import FlowErrors, flow_errors
+from graphcuts_dp.evaluation.tables import NOT_PRIVATE
 from graphcuts_dp.plotting.style import write_figure
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,21 +67,32 @@ def write_places(path: Path) -> None:
         writer.writerows((state, *np.mean(each, axis=0).round(2)) for state, each in found.items())
 
 
-def show_errors(errors: FlowErrors) -> None:
+def true_table(graph: gc.Graph, groups: gc.Groups, level: str) -> FloatMatrix:
+    """How many edges there are between the groups of a level, those inside a group once."""
+    codes = groups.codes(level)
+    found = np.zeros((len(groups.labels(level)),) * 2)
+    np.add.at(found, (codes[graph.rows], codes[graph.columns]), 1)
+    found += found.T
+    found[np.diag_indices_from(found)] /= 2
+    return found
+
+
+def show_level(flows: gc.Flows, truth: FloatMatrix, level: str) -> None:
     """Print the table of a level, each cell as "released (truth)"."""
+    labels = flows.labels(level)[0]
     rows = [
         [str(label), *(f"{value:,.1f} ({true:,.0f})" for value, true in zip(*pair, strict=True))]
-        for label, *pair in zip(errors.labels, errors.values, errors.truth, strict=True)
+        for label, *pair in zip(labels, flows.values(level), truth, strict=True)
     ]
-    title = f"Flows by {errors.level}: released (truth; {errors.mark})"
-    show_table(title, [errors.level, *map(str, errors.labels)], rows)
+    title = f"Flows by {level}: released (truth; {NOT_PRIVATE})"
+    show_table(title, [level, *map(str, labels)], rows)
 
 
 def show_flows(graph: gc.Graph, groups: gc.Groups, level: str) -> gc.Flows:
     """Release, and print beside the truth."""
     flows = gc.release_flows(graph, groups, epsilon=EPSILON)
     out.print(f"Released: {flows.guarantee}")
-    show_errors(flow_errors(graph, groups, flows, level))
+    show_level(flows, true_table(graph, groups, level), level)
     out.print("From the released table alone:")
     for statistic in (
         flows.share_inside(level),
@@ -93,10 +105,19 @@ def show_flows(graph: gc.Graph, groups: gc.Groups, level: str) -> gc.Flows:
     named = ", ".join(f"{flow.source} - {flow.target}" for flow in top.flows)
     out.print(f"   largest: {named}; proven confidence in this order {top.order_chance:.3f}")
     for each in flows.levels:
-        errors = flow_errors(graph, groups, flows, each)
+        cells = flows.cells.cells(flows.cells.place(each))
+        true, values, low, high = (
+            table[cells]
+            for table in (
+                true_table(graph, groups, each),
+                flows.values(each),
+                *flows.intervals(each),
+            )
+        )
+        error, covered = np.sqrt(((values - true) ** 2).mean()), (low <= true) & (true <= high)
         out.print(
-            f"   {each}: error {errors.root_mean_square:.2f} a cell, {errors.covered:.1%} of the "
-            f"95 % intervals hold the truth ({errors.mark})"
+            f"   {each}: error {error:.2f} a cell, {covered.mean():.1%} of the 95 % intervals hold "
+            f"the truth ({NOT_PRIVATE})"
         )
     return flows
 
