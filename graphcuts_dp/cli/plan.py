@@ -171,21 +171,13 @@ def plan(
     target_error: float | None = option(
         None, help="Also show the epsilon that guarantees this error.", group=OUTPUT
     ),
-    set_sizes: list[int] = option(
-        [],
-        help="Also show the expected error of a cut between two sets of these sizes, such as "
-        "50,100.",
-        parse=_list_of(int, "--set-sizes are whole numbers with commas between: 50,100"),
-        metavar="COUNTS",
-        group=OUTPUT,
-    ),
     questions: Questions,
 ) -> Report:
     """Compare what all mechanisms would guarantee, best first. Reads no data.
 
     Example: graphcuts-dp plan --n 5000 --edges 5e4 --queries 1e6 --epsilon 1 --delta 1e-6
 
-    Example: graphcuts-dp plan --n 5000 --epsilon 0.5,1,2 --set-sizes 50,100
+    Example: graphcuts-dp plan --n 5000 --epsilon 0.5,1,2
 
     Example: graphcuts-dp plan --n 200 --groups 5,50 --periods 2026-01..2026-12 --by month
     --protect owner:at-most=20 --epsilon 1
@@ -245,20 +237,15 @@ def plan(
         )
         for each in epsilons
     ]
-    parts: list[Any] = list(plans) if len(plans) == 1 else [_beside(plans)]
     documents = [made.to_dict() for made in plans]
-    for made, document in zip(plans, documents, strict=True):
-        told_of = f"epsilon = {made.setting.epsilon:g}"
-        if len(plans) > 1 and made.table is None:
-            parts.append(f"{told_of}. Advice: {made.advice}")
-        if set_sizes:
-            small = made.small_sets(*set_sizes)
-            document |= {"set_sizes": set_sizes, "expected_errors": small}
-            title = f"Expected error of a cut between two sets of so many vertices, {told_of}"
-            heads = ("mechanism", *(f"{size:,}" for size in set_sizes))
-            rows = [(name, *map(short, errors)) for name, errors in small.items()]
-            parts.append(Card(title=title, columns=heads, rows=rows))
-    return Report(documents[0] if len(plans) == 1 else {"plans": documents}, parts)
+    if len(plans) == 1:
+        return Report(documents[0], plans)
+    advice = [
+        f"epsilon = {made.setting.epsilon:g}. Advice: {made.advice}"
+        for made in plans
+        if made.table is None
+    ]
+    return Report({"plans": documents}, [_beside(plans), *advice])
 
 
 def _beside(plans: Sequence[Plan]) -> Card:

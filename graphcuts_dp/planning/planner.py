@@ -41,11 +41,9 @@ from graphcuts_dp.planning.mechanisms import (
     FIXED,
     LINEAR,
     PARTS,
-    SET_SIZE_ERRORS,
     TIGHT,
     Named,
     PlannedMechanism,
-    held,
     mean_absolute,
     mechanisms_for,
 )
@@ -231,31 +229,6 @@ class Plan(Tabled):
     def sparse(self) -> SparseForecast:
         """What `release_graph` with mechanism "sparse" will keep."""
         return sparse_forecast(self.setting)
-
-    def small_sets(self, *sizes: int) -> dict[str, list[float]]:
-        """Expected errors of cuts between two small disjoint sets by mechanism, and what they hold.
-
-        Of the mechanisms for which a formula tells it; the last entry, "the cut holds about", is
-        not an error.
-
-        Args:
-            sizes: of both sets.
-
-        Raises:
-            ParameterError: a size below 1, or too large for the vertices.
-        """
-        setting = self.setting
-        shape = shape_of(setting.n)
-        most = min(shape) if isinstance(setting.n, tuple) else shape[0] // 2
-        for size in sizes:
-            if not 1 <= size <= most:
-                raise ParameterError(f"set sizes must be from 1 to {most:,} here, not {size:,}")
-        errors = {
-            row.name: [SET_SIZE_ERRORS[row.name](setting, size) for size in sizes]
-            for row in self.rows
-            if row.name in SET_SIZE_ERRORS and math.isfinite(row.guaranteed)
-        }
-        return errors | {"the cut holds about": [held(setting, size) for size in sizes]}
 
     @property
     def title(self) -> str:

@@ -19,7 +19,7 @@ def call(command_line):
 
 
 def test_a_table_with_all_that_can_be_added_to_it(call):
-    added = ("--target-error", "5000", "--groups", "5,50", "--set-sizes", "10,40")
+    added = ("--target-error", "5000", "--groups", "5,50")
     status, out, err = call(*SIZES, *PROMISE, *added)
     assert (status, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.splitlines()]
@@ -31,19 +31,17 @@ def test_a_table_with_all_that_can_be_added_to_it(call):
         *("cell", "union", "half")
     ]
     assert f"Advice: {made.advice}" in lines
-    assert lines[-2].startswith("the cut holds about")
 
 
 def test_json_of_a_plan_for_two_sides(told):
     sizes = ("--n", "300,4000", "--edges", "1e4", "--queries", "100", "--groups", "2,10:3,20")
-    read = told(*sizes, *PROMISE, "--queries", "beta=0.1", "--set-sizes", "10,40")
+    read = told(*sizes, *PROMISE, "--queries", "beta=0.1")
     asked = gc.SessionWorkload(queries=100, beta=0.1, expected_edges=1e4)
     made = gc.plan((300, 4000), queries=asked, epsilon=1.0, delta=1e-6)
     assert read["n"] == [300, 4000]
     assert sum(row["method"] == "flows" for row in read["rows"]) == 3
     rest = [row for row in read["rows"] if row["method"] != "flows"]
     assert {**made.to_dict(), "rows": rest} == made.to_dict()
-    assert (read["set_sizes"], read["expected_errors"]) == ([10, 40], made.small_sets(10, 40))
 
 
 def test_plans_for_arcs_and_for_linear_queries(told):
@@ -109,7 +107,6 @@ PLAN = (*SIZES, *PROMISE)
         ((*PLAN, "--groups", "6000"), "groups"),
         ((*PLAN, "--groups", "many"), "--groups are whole numbers"),
         ((*PLAN, "--groups", "5:5"), "--groups is LEFT:RIGHT"),
-        ((*PLAN, "--set-sizes", "x"), "--set-sizes are whole numbers"),
         ((*EXPLAIN, "--priors", "half"), "--priors are numbers with commas between"),
         (("--explain", "--epsilon", "1,2"), "takes one --epsilon"),
         ((*PLAN, "--columns", "owner=who"), "--columns is for --ask"),
