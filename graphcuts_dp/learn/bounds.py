@@ -222,11 +222,8 @@ def frieze_kannan_updates(
         edges: m, in [0, X].
         rule: "tight": m(1-d) N/alpha^2 for density d; "as printed": m X/alpha^2.
         disjoint: whether all queries have disjoint S and T, so that N = floor(n^2/4); else N = X.
-
-    Raises:
-        ParameterError: a number out of range.
     """
-    pairs = _checked_pairs(n, edges)
+    pairs = pairs_of(n)
     most = largest_disjoint_cut(n) if disjoint and rule == "tight" else pairs
     _, start = squared_start(pairs, edges, rule=rule)
     return lambda alpha: start / squared_drop(alpha, most)
@@ -242,13 +239,8 @@ def multiplicative_weights_updates(
         edges: m, in (0, X].
         rule: "tight": m^2 ln(X/m)/(2 alpha^2); "as printed": 4 m^2 ln X/alpha^2.
         span: R of the coefficients: 1 for cuts; B grows with its square.
-
-    Raises:
-        ParameterError: a number out of range.
     """
-    pairs = _checked_pairs(n, edges)
-    if not edges > 0:
-        raise ParameterError("multiplicative weights need a graph with edges")
+    pairs = pairs_of(n)
     start = entropy_start(pairs, edges, rule=rule)
     return lambda alpha: start / entropy_drop(alpha / edges, span=span, rule=rule)
 
@@ -256,13 +248,6 @@ def multiplicative_weights_updates(
 def at_least_one(update_bound: UpdateBound) -> UpdateBound:
     """One update must be paid for even where B says that none happens: the cap must be hard."""
     return lambda alpha: max(1.0, update_bound(alpha))
-
-
-def _checked_pairs(n: Size, edges: float) -> int:
-    pairs = pairs_of(n)
-    if not (pairs > 0 and 0 <= edges <= pairs):
-        raise ParameterError(f"edges must lie between 0 and the number of pairs, {pairs:,}")
-    return pairs
 
 
 # The error of online mechanisms
@@ -339,7 +324,6 @@ def _compared(
     beta: float,
 ) -> ErrorBound:
     """Of noisy answers that are compared: sigma = noise sqrt(B) ln(4/delta)/epsilon."""
-    checked_promise(queries, epsilon, delta, beta)
 
     def threshold(updates: float) -> float:
         sigma = known.noise * math.sqrt(updates) * math.log(4 / delta) / epsilon
@@ -359,7 +343,7 @@ def gru12_online(update_bound: UpdateBound, **promise: float) -> ErrorBound:
         promise: `queries`, `epsilon`, `delta` in (0, 1) and `beta`, as for `tight_online`.
 
     Raises:
-        ParameterError: a number out of range, or no alpha solves the equation.
+        ParameterError: no alpha solves the equation.
 
     Source: GRU12, section 4.
     """
@@ -378,11 +362,10 @@ def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **promise: flo
         promise: as for `gru12_online`; the theorem's own beta is half of this one.
 
     Raises:
-        ParameterError: a number out of range, or no T solves the equation.
+        ParameterError: no T solves the equation.
 
     Source: JT12, Algorithm 1 and Theorem 2.
     """
-    check_positive(gamma=gamma)
     known = PAPERS["jt12"]
     return _compared(replace(known, noise=known.noise * gamma), update_bound, **promise)
 
@@ -404,11 +387,10 @@ def dr14_online(
         beta: probability of failure, in (0, 1).
 
     Raises:
-        ParameterError: a number out of range, or no alpha solves the equation.
+        ParameterError: no alpha solves the equation.
 
     Source: DR14, Algorithm 11 and Theorems 5.14 and 5.15.
     """
-    checked_promise(queries, epsilon, delta or 0.5, beta)
     known = PAPERS["dr14"]
 
     def threshold(updates: float) -> float:
@@ -435,11 +417,7 @@ def tight_online(
         epsilon: > 0.
         delta: in (0, 1).
         beta: probability of failure, in (0, 1).
-
-    Raises:
-        ParameterError: a number out of range.
     """
-    checked_promise(queries, epsilon, delta, beta)
     rho = zcdp_rho(epsilon=epsilon, delta=delta)
 
     def bound(updates: float) -> ErrorBound:

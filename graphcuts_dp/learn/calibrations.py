@@ -129,6 +129,78 @@ class Calibration(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ZcdpBudget:
+    """A budget that is spent in zCDP, and a noisy number that is bought first.
+
+    Attributes:
+        epsilon: in [1e-6, 50].
+        delta: in (0, 1).
+        beta: probability of a larger error than stated, in (0, 1).
+        rho: what of the budget is here; None for all of it.
+    """
+
+    epsilon: float
+    delta: float
+    beta: float = 0.05
+    rho: float | None = None
+
+    @property
+    def _rho(self) -> float:
+        return zcdp_rho(epsilon=self.epsilon, delta=self.delta) if self.rho is None else self.rho
+
+    @property
+    def cost(self) -> Cost:
+        """rho-zCDP, whatever happens."""
+        if self.rho is not None:
+            return Cost.of_rho(self.rho, delta=self.delta)
+        return Cost(epsilon=self.epsilon, delta=self.delta, rho=self._rho)
+
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+        """See `Calibration.with_total`. A discrete Gaussian of s^2/(2 v)-zCDP."""
+        rho, share = Fraction(self._rho), float(TOTAL_SHARE)
+        spent = rho * TOTAL_SHARE
+        noise = ValueNoise("gaussian", sensitivity**2 / (2 * spent))
+        left = float(rho - spent) * (1 - 1e-15)
+        rest = replace(self, rho=left, beta=self.beta * (1 - share))
+        cost = noise.cost(sensitivity, delta=self.delta)
+        check_paid(compose([cost, rest.cost], delta=self.delta), self.cost)
+        return noise, noise.radius(self.beta * share), cost, rest
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperBudget:
+    """The budget of a paper's theorem. The papers take a total as public: here it is bought.
+
+    Attributes:
+        epsilon: in [1e-6, 50].
+        delta: in [0, 1).
+        beta: probability of a larger error than stated, in (0, 1).
+    """
+
+    epsilon: float
+    delta: float
+    beta: float = 0.05
+
+    @property
+    def cost(self) -> Cost:
+        """The (epsilon, delta) of the theorem; pure for delta = 0."""
+        if not self.delta:
+            return Cost.of_pure(Fraction(self.epsilon))
+        return Cost(epsilon=self.epsilon, delta=self.delta)
+
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+        """See `Calibration.with_total`. Discrete Laplace noise: a part of epsilon, pure."""
+        total, share = Fraction(self.epsilon), float(TOTAL_SHARE)
+        spent = total * TOTAL_SHARE
+        noise = ValueNoise("laplace", spent / sensitivity)
+        left = math.nextafter(float(total - spent), 0)
+        cost = noise.cost(sensitivity, delta=self.delta)
+        check_paid(compose([cost, Cost.of_pure(Fraction(left))], delta=0.0), Cost.of_pure(total))
+        rest = replace(self, epsilon=left, beta=self.beta * (1 - share))
+        return noise, noise.radius(self.beta * share), cost, rest
+
+
+@dataclass(frozen=True, kw_only=True)
 class KnownCalibration(Calibration):
     """One of the table.
 
@@ -182,7 +254,7 @@ class KnownCalibration(Calibration):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Tight(KnownCalibration):
+class Tight(ZcdpBudget, KnownCalibration):
     """Two one-sided tests with geometric noise, bounded-range accounting, and a re-test.
 
     With c updates allowed, c + 2 instances are started at most; rho pays for them as
@@ -198,7 +270,6 @@ class Tight(KnownCalibration):
     Attributes:
         value_share: part of rho for noisy answers to the queries that update (discrete Gaussian,
             c/(2 s^2) zCDP); 0 buys none, and re-tests instead.
-        rho: what of the budget is here; None for all of it.
 
     Raises:
         ParameterError: a number out of range.
@@ -208,35 +279,11 @@ class Tight(KnownCalibration):
     bound = staticmethod(tight_online)
 
     value_share: float = 0.0
-    rho: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.value_share < 1:
             raise ParameterError("value_share is a part of the budget: from 0 to less than 1")
-
-    @property
-    def _rho(self) -> float:
-        return zcdp_rho(epsilon=self.epsilon, delta=self.delta) if self.rho is None else self.rho
-
-    @property
-    def cost(self) -> Cost:
-        """rho-zCDP, whatever happens."""
-        if self.rho is not None:
-            return Cost.of_rho(self.rho, delta=self.delta)
-        return Cost(epsilon=self.epsilon, delta=self.delta, rho=self._rho)
-
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """See `Calibration.with_total`. A discrete Gaussian of s^2/(2 v)-zCDP."""
-        rho = Fraction(self._rho)
-        spent = rho * TOTAL_SHARE
-        noise = ValueNoise("gaussian", sensitivity**2 / (2 * spent))
-        left = float(rho - spent) * (1 - 1e-15)
-        share = float(TOTAL_SHARE)
-        rest = replace(self, rho=left, beta=self.beta * (1 - share))
-        cost = noise.cost(sensitivity, delta=self.delta)
-        check_paid(compose([cost, rest.cost], delta=self.delta), self.cost)
-        return noise, noise.radius(self.beta * share), cost, rest
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """See `Calibration.tune`."""
@@ -288,7 +335,7 @@ def _quantile(log_failures: float, rate: Fraction) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Paper(KnownCalibration):
+class _Paper(PaperBudget, KnownCalibration):
     """A paper's calibration, to the letter; each says what had to deviate.
 
     Epsilon is at most 1 for delta > 0, as in the theorems. The constants are in `bound`.
@@ -300,24 +347,6 @@ class _Paper(KnownCalibration):
             raise ParameterError(
                 f"the theorem behind {self.name!r} is for epsilon up to 1; use calibration 'tight'"
             )
-
-    @property
-    def cost(self) -> Cost:
-        """The (epsilon, delta) of the theorem; pure for delta = 0."""
-        if not self.delta:
-            return Cost.of_pure(Fraction(self.epsilon))
-        return Cost(epsilon=self.epsilon, delta=self.delta)
-
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """See `Calibration.with_total`: a part of epsilon, pure. The papers take m as public."""
-        total, share = Fraction(self.epsilon), float(TOTAL_SHARE)
-        spent = total * TOTAL_SHARE
-        left = math.nextafter(float(total - spent), 0)
-        noise = ValueNoise("laplace", spent / sensitivity)
-        radius = noise.radius(self.beta * share)
-        cost = noise.cost(sensitivity, delta=self.delta)
-        check_paid(compose([cost, Cost.of_pure(Fraction(left))], delta=0.0), Cost.of_pure(total))
-        return noise, radius, cost, replace(self, epsilon=left, beta=self.beta * (1 - share))
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """See `Calibration.tune`: noisy answers are compared with the hypothesis."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self, final
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError, QueryError
-from graphcuts_dp.learn.base import Construction, DenseHypothesis, Hypothesis, Rule, checked_tuning
+from graphcuts_dp.learn.base import Construction, DenseHypothesis, Hypothesis, Rule
 from graphcuts_dp.learn.blocks import BlockHypothesis, BlockStart, Distance
 from graphcuts_dp.learn.bounds import (
     CutSizes,
@@ -163,7 +163,6 @@ class FriezeKannanLearner(GroupLearner):
         value_error: float | None = None,
     ) -> Learned:
         """See `Learner.construction`. The total may be 0."""
-        _check_terms(self.universe, alpha, total_weight, total_error)
         density, potential = squared_start(
             self.universe.size, total_weight, total_error=total_error, rule=self.rule
         )
@@ -190,15 +189,6 @@ class FriezeKannanLearner(GroupLearner):
         """Refuse cuts that were announced not to come."""
         if self.disjoint:
             check_disjoint(query, self.universe)
-
-
-def _check_terms(universe: Universe, alpha: float, total_weight: float, total_error: float) -> None:
-    """Refuse terms for which the bound on the potential at the start would not hold."""
-    checked_tuning(universe, alpha)
-    if not (0 <= total_weight <= universe.size and 0 <= total_error < math.inf):
-        raise ParameterError(
-            f"total_weight must lie in [0, {universe.size}], and total_error be >= 0"
-        )
 
 
 def check_disjoint(query: CutQuery, universe: Universe) -> None:
@@ -251,7 +241,6 @@ class MultiplicativeWeightsLearner(GroupLearner):
         value_error: float | None = None,
     ) -> Learned:
         """See `Learner.construction`."""
-        _check_terms(self.universe, alpha, total_weight, total_error)
         kind = BlockHypothesis if self.span is None else DenseHypothesis
         pairs = self.universe.size
         return MultiplicativeWeightsRule(

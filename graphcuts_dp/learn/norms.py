@@ -304,7 +304,7 @@ def norm_updates(
         nuclear: a guess of the nuclear norm, for schatten.
 
     Raises:
-        ParameterError: a number out of range, or a norm that such a graph cannot have.
+        ParameterError: a norm that such a graph cannot have.
     """
     sizes = sizes or CutSizes.of(n, disjoint=disjoint)
     name, p = parse_norm(norm)

@@ -82,7 +82,7 @@ class Outcome:
         total_error: how far it may be from the true one.
         transcript: what was bought, in order.
         used: rounds that were run.
-        gap: largest noisy gap of the last round, in units.
+        gap: noisy gap of the last round, in units.
         stopped: "accurate": a round found no gap above the threshold; "rounds": all were used.
         error: in units; with probability 1 - beta no query of the distinguisher's class is farther
             off. None where the distinguisher proves nothing.
@@ -129,9 +129,7 @@ class RoundsMechanism:
     @property
     def parts(self) -> tuple[tuple[str, float], ...]:
         """What epsilon is spent on."""
-        calibration: Any = self.calibration
-        parts: tuple[tuple[str, float], ...] = calibration.parts(tuple(self.bought))
-        return parts
+        return self.calibration.parts(tuple(self.bought))
 
     def check_paid(self, outcome: Outcome) -> None:
         """Refuse to release what cost more than is stated, by the scales of the noise drawn.
@@ -156,10 +154,10 @@ class IterativeConstruction(RoundsMechanism):
     1. Buy a noisy total weight, if it is private, and the noisy sum of root degrees, if the
        construction asks for it (`MirrorDescentLearner.buys_roots`); tune with them.
     2. In each of at most T rounds:
-       a. the distinguisher finds a cut, or several by the same hypothesis;
-       b. each is counted, and discrete noise is added to its integer count;
-       c. if all noisy gaps are below the threshold, stop: the hypothesis is accurate;
-       d. else the construction is corrected by each cut whose gap is not.
+       a. the distinguisher finds a cut;
+       b. it is counted, and discrete noise is added to its integer count;
+       c. if the noisy gap is below the threshold, stop: the hypothesis is accurate;
+       d. else the construction is corrected by the cut.
        Tunings without a threshold correct by every gap above the noise; if they state an error,
        the last round only tells how far off the result is.
     3. After a round, answers that were bought before are used again, `refits` times: the one that
@@ -179,15 +177,14 @@ class IterativeConstruction(RoundsMechanism):
 
     Guarantee: what `cost` says. Steps 1, 2a, 2b and 4 (which is paid for as the distinguisher's
         setup) are the only ones that read the graph: one count of sensitivity s steps (and
-        `buy_root_degrees`) with noise of s^2/(2 v)-zCDP or (s r)-DP, at most T calls (times cuts a
-        round) and as many such counts; everything else is computed from their results. They are
+        `buy_root_degrees`) with noise of s^2/(2 v)-zCDP or (s r)-DP, at most T calls and as
+        many such counts; everything else is computed from their results. They are
         chosen one after the other, and T is fixed after step 1: composition for adaptive choices.
         Whether a round stops is decided by noisy answers. B(alpha) being right plays no part.
         Side channel: counting takes time proportional to the number of edges.
 
     Raises:
-        ParameterError: weights without a public cap, or a learner and a distinguisher over
-            different vertices.
+        ParameterError: a learner and a distinguisher over different vertices.
     """
 
     learner: Learner
@@ -196,10 +193,6 @@ class IterativeConstruction(RoundsMechanism):
     refits: int = 0
 
     def __post_init__(self) -> None:
-        if self.grid.cap is None:
-            raise ParameterError(
-                "an iterative construction needs a public weight_cap; read the graph with one"
-            )
         if self.learner.universe != self.distinguisher.universe:
             raise ParameterError("the construction and the distinguisher have other vertices")
 
@@ -306,22 +299,20 @@ class IterativeConstruction(RoundsMechanism):
 
     def _round(self, run: Outcome, search: Search, graph: AnyGraph, source: EntropySource) -> None:
         """Steps 2 and 3."""
-        tuning, shown = run.tuning, self._shown(run)
+        tuning = run.tuning
         run.used += 1
-        found = [search.find(shown, source).query for _ in range(tuning.calls)]
-        values = [self._measured(tuning, query, graph, source) for query in found]
-        pairs: list[tuple[Any, float]] = list(zip(found, values, strict=True))
-        run.gap = max(abs(value - run.hypothesis.estimate(query)) for query, value in pairs)
+        query: Any = search.find(self._shown(run), source).query
+        value = self._measured(tuning, query, graph, source)
+        run.gap = abs(value - run.hypothesis.estimate(query))
         if tuning.threshold is not None:
             learns = run.gap >= tuning.threshold
             run.stopped = "rounds" if learns else "accurate"
         else:
             learns = tuning.error is None or run.used < tuning.rounds
-        for query, value in pairs:
-            updated = learns and self._correct(run, query, value)
-            run.transcript.append(
-                Measured(round=run.used, query=query, value=value * self.unit, updated=updated)
-            )
+        updated = learns and self._correct(run, query, value)
+        run.transcript.append(
+            Measured(round=run.used, query=query, value=value * self.unit, updated=updated)
+        )
         if learns:
             self._refit(run)
 
@@ -611,7 +602,7 @@ class PlayerGame(RoundsMechanism):
         beta: probability that the stated error fails, in (0, 1).
 
     Raises:
-        ParameterError: weights without a public cap, or a number out of range.
+        ParameterError: weights that are too large for 64 bits.
 
     Source: DR14 section 5.3.3 (both ways beside the best response of the query player); both
     without regret, and what it hides of the list: Hsu, Roth, Ullman, *Differential Privacy for the
@@ -625,7 +616,7 @@ class PlayerGame(RoundsMechanism):
     beta: float = 0.05
 
     def __post_init__(self) -> None:
-        self.scoring  # noqa: B018  # refuses weights without a cap
+        self.scoring  # noqa: B018  # refuses weights that are too large
 
     name = "query release game"
 

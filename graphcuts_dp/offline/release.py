@@ -640,7 +640,8 @@ class Task:
         """From what a user gives; no row of the data is kept.
 
         Raises:
-            ParameterError: a number out of range, or a protection that the data cannot have.
+            ParameterError: a number out of range, weights without a public cap, or a protection
+                that the data cannot have.
             GraphError: no graph, or one without pairs.
         """
         check_probability("beta", beta)
@@ -649,6 +650,8 @@ class Task:
         graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
         if not Universe.of(graph).size:
             raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
+        if graph.weighted and graph.weight_cap is None:
+            raise ParameterError("give a public weight_cap when the graph is read, or made")
         if queries is not None and not isinstance(queries, CutList | QuestionList):
             if not isinstance(queries, Iterable):
                 raise QueryError(f"queries are a list of queries, not {queries!r:.60}")
