@@ -259,14 +259,12 @@ class ErrorBound:
     """What a mechanism promises about all its answers.
 
     Attributes:
-        mechanism: which one.
         alpha: tolerance that the construction is tuned to, in edges.
         updates: cap on the number of updates, >= 0.
         threshold: what (noisy) discrepancies are compared with, in edges.
         error: with probability 1 - beta, no answer is farther from the truth than this.
     """
 
-    mechanism: str
     alpha: float
     updates: int
     threshold: float
@@ -279,24 +277,20 @@ class PaperConstants:
     """The constants of a paper's mechanism.
 
     Attributes:
-        mechanism: which one.
         noise: of the threshold's noise; each paper's function says how.
         tolerance: alpha in thresholds.
         error: likewise.
     """
 
-    mechanism: str
     noise: float
     tolerance: float
     error: float
 
 
 PAPERS = {
-    "gru12": PaperConstants(mechanism="GRU12 Alg. 1", noise=1000, tolerance=3 / 4, error=5 / 4),
-    "jt12": PaperConstants(mechanism="JT12 Alg. 1", noise=100, tolerance=1 / 2, error=2),
-    "dr14": PaperConstants(
-        mechanism="DR14 Alg. 11", noise=1 + math.sqrt(512), tolerance=1 / 2, error=3 / 2
-    ),
+    "gru12": PaperConstants(noise=1000, tolerance=3 / 4, error=5 / 4),
+    "jt12": PaperConstants(noise=100, tolerance=1 / 2, error=2),
+    "dr14": PaperConstants(noise=1 + math.sqrt(512), tolerance=1 / 2, error=3 / 2),
 }
 
 
@@ -306,7 +300,6 @@ def _paper_bound(
     """The alpha with alpha = tolerance T, where T depends on B(alpha), and what follows from it."""
     alpha = solve_circle(lambda alpha: known.tolerance * threshold(update_bound(alpha)))
     return ErrorBound(
-        mechanism=known.mechanism,
         alpha=alpha,
         updates=whole(update_bound(alpha)),
         threshold=alpha / known.tolerance,
@@ -424,7 +417,6 @@ def tight_online(
         alpha = _alpha_for(update_bound, updates)
         scales = sparse_vector_scales(rho=rho, updates=updates, queries=queries, beta=beta)
         return ErrorBound(
-            mechanism="tight",
             alpha=alpha,
             updates=math.floor(updates),
             threshold=alpha + scales.margin,

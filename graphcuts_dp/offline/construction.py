@@ -30,7 +30,7 @@ from graphcuts_dp.learn.learners import (
     bound_of,
 )
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
-from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
+from graphcuts_dp.measure.statistics import PRIVATE_NORMS
 from graphcuts_dp.offline.distinguisher import (
     Distinguisher,
     Exponential,
@@ -152,7 +152,7 @@ class IterativeConstruction(RoundsMechanism):
     """DR14 Alg. 8 (GRU12 Alg. 3, Nik17 Alg. 1) with any distinguisher and any construction.
 
     1. Buy a noisy total weight, if it is private, and the noisy sum of root degrees, if the
-       construction asks for it (`MirrorDescentLearner.buys_roots`); tune with them.
+       construction asks for it (`MirrorDescentLearner.buys`); tune with them.
     2. In each of at most T rounds:
        a. the distinguisher finds a cut;
        b. it is counted, and discrete noise is added to its integer count;
@@ -177,7 +177,7 @@ class IterativeConstruction(RoundsMechanism):
 
     Guarantee: what `cost` says. Steps 1, 2a, 2b and 4 (which is paid for as the distinguisher's
         setup) are the only ones that read the graph: one count of sensitivity s steps (and
-        `buy_root_degrees`) with noise of s^2/(2 v)-zCDP or (s r)-DP, at most T calls and as
+        `PRIVATE_NORMS`) with noise of s^2/(2 v)-zCDP or (s r)-DP, at most T calls and as
         many such counts; everything else is computed from their results. They are
         chosen one after the other, and T is fixed after step 1: composition for adaptive choices.
         Whether a round stops is decided by noisy answers. B(alpha) being right plays no part.
@@ -202,14 +202,10 @@ class IterativeConstruction(RoundsMechanism):
         return self.learner.universe
 
     @property
-    def buys_roots(self) -> bool:
-        """Whether step 1 buys the sum of root degrees."""
-        return isinstance(self.learner, MirrorDescentLearner) and self.learner.buys_roots
-
-    @property
     def bought(self) -> dict[str, int]:
         """See `RoundsMechanism.bought`."""
-        return super().bought | ({"root degrees": ROOT_STEPS} if self.buys_roots else {})
+        norm = getattr(self.learner, "buys", None)
+        return super().bought | ({} if norm is None else {norm: PRIVATE_NORMS[norm][0]})
 
     @property
     def name(self) -> str:
@@ -250,11 +246,12 @@ class IterativeConstruction(RoundsMechanism):
         else:
             total_weight, total_error = self.total_weight / self.unit, rounding
             rest = self.calibration
-        learner = self.learner
-        if self.buys_roots and isinstance(learner, MirrorDescentLearner):
-            noise, radius, _, rest = rest.with_total(ROOT_STEPS)
-            bound = buy_root_degrees(graph, self.grid, noise, radius, source)
-            learner = replace(learner, roots=bound)
+        learner: Any = self.learner
+        norm = getattr(learner, "buys", None)
+        if norm is not None:
+            sensitivity, buy = PRIVATE_NORMS[norm]
+            noise, radius, _, rest = rest.with_total(sensitivity)
+            learner = learner.knowing(buy(graph, self.grid, noise, radius, source))
         tuning = rest.tune(
             self._update_bound(total_weight, total_error, learner),
             self.distinguisher,

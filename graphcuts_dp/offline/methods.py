@@ -129,7 +129,7 @@ def release_iteratively(
         >>> few.answer([33]).interval == few.answer(cuts[1]).interval
         True
     """
-    task = Task.of(graph, queries, epsilon=epsilon, delta=delta, beta=beta, protect=protect)
+    task = Task(graph, queries, epsilon=epsilon, delta=delta, beta=beta, protect=protect)
     job: Job[IterativeRelease] = construction_of(construction).job(task)
     return execute(job, graph, store=store, seed=seed, progress=progress)
 
