@@ -26,12 +26,10 @@ from graphcuts_dp.learn.bounds import (
     dr14_online,
     gru12_online,
     jt12_online,
-    noise_error,
-    response_error,
     shape_of,
     tight_online,
 )
-from graphcuts_dp.learn.learners import CONSTRUCTIONS, MOST_PAIRS
+from graphcuts_dp.learn.learners import MOST_PAIRS
 from graphcuts_dp.learn.norms import AUTO, MOST_VERTICES, norm_updates
 from graphcuts_dp.privacy.composition import (
     TOTAL_SHARE,
@@ -546,33 +544,3 @@ def median_error(setting: Setting) -> float:
         return math.inf
     pairs = float(setting.pairs)
     return learning_error(lambda *_: lambda _: pairs, setting)
-
-
-def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) -> float:
-    """Of the method of a name, in edges.
-
-    Args:
-        method: a name of `SESSION_ERRORS`, or of `CONSTRUCTIONS`.
-        setting: the public numbers.
-        adaptive: whether queries may depend on earlier answers.
-
-    Raises:
-        ParameterError: an unknown method.
-    """
-    if method == "binary":
-        return response_error(setting, adaptive)
-    if method in SESSION_ERRORS:
-        return SESSION_ERRORS[method](setting)
-    if method not in CONSTRUCTIONS:
-        names = ", ".join((*CONSTRUCTIONS, *SESSION_ERRORS))
-        raise ParameterError(f"unknown method {method!r:.60}; choose one of {names}")
-    return learning_error(CONSTRUCTIONS[method].updates, setting)
-
-
-SESSION_ERRORS: Mapping[str, Callable[[Setting], float]] = {
-    "mirror-descent": mirror_descent_error,
-    "median": median_error,
-    "gaussian": partial(noise_error, "gaussian"),
-    "laplace": partial(noise_error, "laplace"),
-    "binary": response_error,
-}

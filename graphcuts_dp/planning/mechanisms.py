@@ -26,14 +26,16 @@ from graphcuts_dp.learn.bounds import (
     UpdateBound,
     least_cut_excess,
     multiplicative_weights_updates,
+    noise_error,
     noise_of,
+    response_error,
     shape_of,
 )
 from graphcuts_dp.learn.calibrations import (
     CALIBRATIONS,
     Tight,
-    guaranteed_error,
     learning_error,
+    median_error,
     mirror_descent_error,
 )
 from graphcuts_dp.learn.learners import CONSTRUCTIONS, MOST_DENSE_VERTICES, MOST_PAIRS
@@ -64,6 +66,7 @@ PARTS = LEAST, HALVES = "between two", "halves"
 TIGHT = Tight.name
 _PAPERS = tuple(name for name in CALIBRATIONS if name != TIGHT)
 _MIRROR, _MEDIAN = "mirror-descent", "median"
+SESSIONS = (*CONSTRUCTIONS, _MEDIAN, "gaussian", "laplace", "binary")
 _CONSTRUCTIONS = {name: known.updates for name, known in CONSTRUCTIONS.items() if name != _MIRROR}
 Error = Callable[[Setting], float]
 
@@ -325,11 +328,6 @@ def few_answers_typical(setting: Setting) -> float:
     return (setting.workload.queries + 2) / (3 * float(setting.protect.per_step(setting.epsilon)))
 
 
-def few_answers_fit(setting: Setting) -> bool:
-    """Whether there are so few cuts that K-norm noise is drawn: for more, see the row "laplace"."""
-    return setting.workload.queries <= MOST_COUNTS
-
-
 # Iterative releases with the calibration "tight", and games
 
 
@@ -523,11 +521,6 @@ def _descends(norm: str, calibration: str) -> PlannedMechanism:
     return _line(_MIRROR, ADAPTIVE, error, typical, calibration=calibration, norm=norm)
 
 
-def _session(method: str, typical: Error, cuts: str = ADAPTIVE) -> PlannedMechanism:
-    error = partial(guaranteed_error, method, adaptive=cuts != FIXED)
-    return _line(method, cuts, error, typical)
-
-
 # Of public lists: the guarantee is for k of them that are chosen before.
 _listed = partial(_line, offline=True)
 _matrix, _trivial = partial(_listed, fits=lists_fit), partial(_line, trivial=True)
@@ -535,11 +528,11 @@ _matrix, _trivial = partial(_listed, fits=lists_fit), partial(_line, trivial=Tru
 MECHANISMS = (
     *(_learns(rule, TIGHT) for rule in _CONSTRUCTIONS),
     *(_descends(norm, TIGHT) for norm in NORMS),
-    replace(_session(_MEDIAN, _first_hypothesis), fits=median_fits),
-    _session("gaussian", _gaussian_typical),
-    _session("laplace", _laplace_typical),
-    _session("binary", _response_typical, FIXED),
-    _session("binary", _response_typical, ALL),
+    _line(_MEDIAN, ADAPTIVE, median_error, _first_hypothesis, fits=median_fits),
+    _line("gaussian", ADAPTIVE, partial(noise_error, "gaussian"), _gaussian_typical),
+    _line("laplace", ADAPTIVE, partial(noise_error, "laplace"), _laplace_typical),
+    _line("binary", FIXED, partial(response_error, adaptive=False), _response_typical),
+    _line("binary", ALL, response_error, _response_typical),
     _line("release", ALL, _release),
     _line(
         "least cut",
@@ -551,12 +544,13 @@ MECHANISMS = (
     _line("partition", HALVES, _halves_radius, fits=lambda at: isinstance(at.n, int)),
     *(_learns(rule, paper) for paper in _PAPERS for rule in _CONSTRUCTIONS),
     _descends(AUTO, "jt12"),
+    # K-norm noise is drawn for so few cuts alone: for more, see the row "laplace".
     _listed(
         ANSWERS,
         FIXED,
         few_answers_error,
         few_answers_typical,
-        fits=few_answers_fit,
+        fits=lambda at: at.workload.queries <= MOST_COUNTS,
     ),
     _matrix("offline MW", FIXED, listed_error, _first_hypothesis),
     _listed("offline MW", LINEAR, linear_error, fits=linear_fits),

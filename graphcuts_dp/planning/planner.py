@@ -30,8 +30,6 @@ from graphcuts_dp.learn.bounds import (
     shape_of,
     usual_edges,
 )
-from graphcuts_dp.learn.calibrations import SESSION_ERRORS
-from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.options import is_number
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
@@ -41,6 +39,7 @@ from graphcuts_dp.planning.mechanisms import (
     FIXED,
     LINEAR,
     PARTS,
+    SESSIONS,
     TIGHT,
     Named,
     PlannedMechanism,
@@ -191,9 +190,7 @@ class Plan(Tabled):
         return next(
             row
             for row in self.rows
-            if row.method in {*CONSTRUCTIONS, *SESSION_ERRORS}
-            and row.calibration in ("", TIGHT)
-            and row.cuts != FIXED
+            if row.method in SESSIONS and row.calibration in ("", TIGHT) and row.cuts != FIXED
         )
 
     @property
