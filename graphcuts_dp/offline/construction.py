@@ -665,8 +665,7 @@ class PlayerGame(RoundsMechanism):
             used=tuning.rounds,
             error=tuning.bound,
         )
-        if tuning.finder is not None and tuning.noise is not None:
-            self._test(outcome, tuning.finder, tuning.noise, graph, source)
+        self._test(outcome, graph, source)
         return outcome
 
     def tune(self, total: float, off: float, rest: OfflineCalibration) -> GameTuning:
@@ -788,20 +787,16 @@ class PlayerGame(RoundsMechanism):
     def _shown(self, units: FloatMatrix) -> DenseHypothesis:
         return DenseHypothesis(self.universe, units * self.unit)
 
-    def _test(
-        self,
-        outcome: Outcome,
-        finder: Exponential,
-        noise: ValueNoise,
-        graph: AnyGraph,
-        source: EntropySource,
-    ) -> None:
+    def _test(self, outcome: Outcome, graph: AnyGraph, source: EntropySource) -> None:
         """Step 3: what is proven by one cut that is found to be off, or by the game itself."""
+        finder, noise = outcome.tuning.finder, outcome.tuning.noise
+        if finder is None:
+            return
         steps, gamma = self.grid.sensitivity, self.beta / 4
         shown = self._shown(outcome.hypothesis.matrix)
         found = finder.begin(graph, source).find(shown, source).query
         value = (self.queries.counted(found, graph, self.grid) + noise.draw(source)) / steps
-        outcome.gap = abs(value - shown.estimate(found) / self.unit)  # type: ignore[arg-type]
+        outcome.gap = abs(value - shown.estimate(found) / self.unit)
         error = outcome.gap + noise.radius(gamma) / steps + finder.shortfall(gamma) / self.unit
         outcome.error = error if outcome.error is None else min(error, outcome.error)
         made = Measured(round=outcome.used, query=found, value=value * self.unit, updated=False)
