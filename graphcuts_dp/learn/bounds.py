@@ -213,7 +213,7 @@ def entropy_drop(share: float, *, span: float = 1.0, rule: Rule = "tight") -> fl
 
 
 def frieze_kannan_updates(
-    n: Size, edges: float, *, rule: Rule = "tight", disjoint: bool = False
+    n: Size, edges: float, rule: Rule = "tight", disjoint: bool = False
 ) -> UpdateBound:
     """B of the Frieze-Kannan construction on simple graphs.
 

@@ -607,9 +607,7 @@ CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
     "frieze-kannan": KnownConstruction(
         initials="FK",
         learner=FriezeKannanLearner,
-        updates=lambda n, edges, rule, disjoint: frieze_kannan_updates(
-            n, edges, rule=rule, disjoint=disjoint
-        ),
+        updates=frieze_kannan_updates,
     ),
     "mirror-descent": KnownConstruction(
         initials="MD", learner=MirrorDescentLearner, updates=norm_updates

@@ -309,12 +309,10 @@ class Answers:
             grid = replace(grid, unit=grid.unit * _COARSER, sensitivity=steps)
         rate = Fraction(task.protect.per_step(task.epsilon)) / grid.sensitivity
         columns = columns_of(listed)
-        names: tuple[str, ...] = (self.noise,)
-        if self.noise == "auto":
-            names = NORMS if len(listed) <= MOST_COUNTS else ("laplace",)
+        every = NORMS if len(listed) <= MOST_COUNTS else ("laplace",)
         return {
             name: CountNoise(noise=KNormNoise.of_columns(columns, rate, norm=name), grid=grid)
-            for name in names
+            for name in (every if self.noise == "auto" else (self.noise,))
         }
 
 

@@ -225,7 +225,8 @@ class Plan(Tabled):
         if useful:
             best = useful[0]
             times = _least_trivial(setting) / best.guaranteed if best.guaranteed else math.inf
-            text = f"{best.name} guarantees an error {times:,.3g} times below the best trivial answer's"
+            text = f"{best.name} guarantees an error {times:,.3g} times below the best trivial "
+            text += "answer's"
             if best.cuts == FIXED:
                 others = (row.name for row in useful if row.cuts != FIXED)
                 text += f"; for queries that depend on answers, {next(others, 'nothing')} does"
