@@ -331,8 +331,6 @@ class MirrorDescentLearner(GroupLearner):
     def __post_init__(self) -> None:
         if self.linear and self.disjoint:
             raise ParameterError("disjoint=True is for cuts; leave it out with linear=True")
-        if self.most_spectral is not None and not self.linear:
-            raise ParameterError("most_spectral is for linear=True: cuts need none")
         rows, columns = self.universe.shape
         if self.linear and rows * columns > MOST_COEFFICIENTS:
             raise ParameterError(

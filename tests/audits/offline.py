@@ -217,7 +217,7 @@ def rounds_of(
         more: rounds that are made, for one that is paid for.
         steps: how many pairs change, all of them in every cut.
     """
-    of, noise, copies = tuning.distinguisher, tuning.noise, tuning.rounds * tuning.calls * more
+    of, noise, copies = tuning.distinguisher, tuning.noise, tuning.rounds * more
     if not isinstance(of, Exponential) or noise is None:
         raise TypeError("the distribution of another distinguisher is not known here")
     rate = float(of.scoring.rate(of.epsilon)) * of.scoring.sensitivity * factor

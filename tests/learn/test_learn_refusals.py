@@ -81,7 +81,6 @@ NUMBERS = [
     ("for bipartite graphs", partial(learner, SIX, linear=True, most_spectral=4.0)),
     ("most_right is for bipartite", partial(learner, SIX, most_right=3)),
     ("disjoint=True is for cuts", partial(ratings, linear=True, disjoint=True)),
-    ("most_spectral is for linear=True", partial(ratings, most_spectral=4.0)),
     ("up to 16,777,216 coefficients", partial(learner, Universe(5000, 5000), linear=True)),
     *(
         (f"up to {limit} vertices", partial(learner, Universe(2, limit + 1), norm=norm))
