@@ -5,14 +5,15 @@ from typing import final
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.queries import read_set
-from graphcuts_dp.cli.reading import WHOM, Reading, Spending, TriedRun
+from graphcuts_dp.cli.reading import Reading, Spending, TriedRun
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
-from graphcuts_dp.options import INPUT, METHOD, PRIVACY, option
+from graphcuts_dp.options import INPUT, METHOD, option
 from graphcuts_dp.pairs.queries import sides_of
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
@@ -54,12 +55,10 @@ def cuts(
         metavar="GRAPH", help="The private graph; with --partition, a saved release."
     ),
     target: str = typer.Argument(metavar="OUT", help="The .csv file to write the parts to."),
-    epsilon: float | None = option(
-        None, usual=True, help="Privacy parameter; smaller is more private.", group=PRIVACY
-    ),
+    epsilon: float | None = options.ANY_EPSILON,
     spending: Spending,
     reading: Reading,
-    protect: Protect = WHOM,
+    protect: Protect = options.WHOM,
     terminals: Terminals,
     partition: str | None = option(
         None,
