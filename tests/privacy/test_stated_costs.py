@@ -196,11 +196,11 @@ CASES = {
         ),
     },
     "release_iteratively": {
-        "practical": (made("iterative, practical"), OFFLINE),
-        "tight": (made("iterative, tight"), OFFLINE),
+        "practical": (made("iterative, practical"), OFFLINE | {"total": TOTAL}),
+        "tight": (made("iterative, tight"), OFFLINE | {"total": TOTAL}),
         "pure": (made("iterative, pure"), OFFLINE),
-        "dr14": (made("iterative, dr14", delta=0.0), {"total": of_noise(tuning, 50)}),
-        "gru12": (made("iterative, gru12", epsilon=50.0), OFFLINE),
+        "dr14": (made("iterative, dr14", delta=0.0), {"total": TOTAL}),
+        "gru12": (made("iterative, gru12", epsilon=50.0), {"total": TOTAL}),
         "both players": (
             made("iterative, both players"),
             {
