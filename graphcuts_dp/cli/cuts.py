@@ -13,7 +13,7 @@ from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
-from graphcuts_dp.options import INPUT, METHOD, option
+from graphcuts_dp.options import METHOD, input_option, option
 from graphcuts_dp.pairs.queries import sides_of
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
@@ -31,21 +31,19 @@ _BETWEEN = "/"  # two terminals
 class Terminals:
     """What a least cut keeps apart."""
 
-    first: str | None = option(
+    first: str | None = input_option(
         None,
         usual=True,
         help="A vertex, or several that stay together: ann,bob or @FILE.",
         flag="--from",
         metavar="SET",
-        group=INPUT,
     )
-    second: str | None = option(
+    second: str | None = input_option(
         None,
         usual=True,
         help="What is kept apart from it: likewise; several of these with a slash between.",
         flag="--to",
         metavar="SET[/SET]",
-        group=INPUT,
     )
 
 

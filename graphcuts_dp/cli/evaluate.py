@@ -13,7 +13,7 @@ from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, cut_norm
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable, KeptTable
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.options import INPUT, OUTPUT, option
+from graphcuts_dp.options import input_option, option, output_option
 from graphcuts_dp.pairs.query_lines import read_lines, read_query
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.plotting.style import write_figure
@@ -24,7 +24,7 @@ evaluate = Commands(
     cls=command_first("graphs"),
     help="Measure errors against the truth: evaluate TRUE SYNTHETIC. NOT PRIVATE.",
 )
-SEED = option(0, help="Seed of the random cuts.", least=0, group=OUTPUT)
+SEED = output_option(0, help="Seed of the random cuts.", least=0)
 
 
 @evaluate.command()
@@ -33,11 +33,10 @@ def graphs(
     source: str = typer.Argument(metavar="TRUE", help="The true graph."),
     other: str = typer.Argument(metavar="SYNTHETIC", help="Any other graph on the same vertices."),
     reading: Reading,
-    cuts: str | None = option(
+    cuts: str | None = input_option(
         None,
         help='File of more cuts to measure, with lines like {"S": ["ann"], "T": ["kim"]}.',
         metavar="FILE",
-        group=INPUT,
     ),
     plot: str | None = options.PLOT,
     seed: int = SEED,

@@ -23,7 +23,7 @@ from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.options import INPUT, OUTPUT, check, option
+from graphcuts_dp.options import check, input_option, option, output_option
 from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
@@ -123,27 +123,24 @@ class BoundChoice:
 class FlowMaps(TriedRun):
     """What is drawn of flows, and written for programs that draw maps; and how it runs."""
 
-    plot: str | None = option(
+    plot: str | None = output_option(
         None,
         usual=True,
         help="Also draw the finest level: a heat map, the largest flows over time if there are "
         "periods, or with --locations a map (.png or .pdf).",
         metavar="FILE",
-        group=OUTPUT,
     )
-    od: str | None = option(
+    od: str | None = output_option(
         None,
         help="Also write what is above 0 for sure to a .csv or .parquet file for flowmap.blue or "
         "kepler.gl, or with --locations as lines to .geojson.",
         metavar="FILE",
-        group=OUTPUT,
     )
-    locations: str | None = option(
+    locations: str | None = input_option(
         None,
         usual=True,
         help="Public places of the groups: a .csv or .tsv file with columns id, lat and lon.",
         metavar="FILE",
-        group=INPUT,
     )
 
     def read(self, target: str) -> GroupLocations | None:

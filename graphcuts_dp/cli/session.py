@@ -31,7 +31,7 @@ from graphcuts_dp.graph.rows import bounded_graph
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Budget, open_ledger
-from graphcuts_dp.options import INPUT, PRIVACY, option
+from graphcuts_dp.options import input_option, option, privacy_option
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.pairs.query_lines import (
     folder_of,
@@ -83,11 +83,10 @@ session = Commands(
 class NewSession:
     """Where a session is kept that begins."""
 
-    store: str = option(
+    store: str = privacy_option(
         usual=True,
         help="File that records what was spent on this graph; created if it does not exist.",
         metavar="FILE",
-        group=PRIVACY,
     )
     name: str = options.NAME
     budget: Budget | None = BUDGET
@@ -100,11 +99,8 @@ class KeptSession:
     """Which session of a store goes on, and how."""
 
     name: str = options.NAME
-    graph: str | None = option(
-        None,
-        help="The private graph, if its file has moved since the start.",
-        metavar="FILE",
-        group=INPUT,
+    graph: str | None = input_option(
+        None, help="The private graph, if its file has moved since the start.", metavar="FILE"
     )
     unguaranteed: bool = options.UNGUARANTEED
     expect_head: str | None = options.EXPECT_HEAD
@@ -219,11 +215,8 @@ def ask(
     store: str = options.SESSION_STORE,
     grouping: GroupFile,
     typed: TypedQuery,
-    statistic: str | None = option(
-        None,
-        help="Instead of sets, a statistic of the graph.",
-        choices=tuple(STATISTICS),
-        group=INPUT,
+    statistic: str | None = input_option(
+        None, help="Instead of sets, a statistic of the graph.", choices=tuple(STATISTICS)
     ),
     kept: KeptSession,
 ) -> Report:
