@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast, final
@@ -24,7 +25,8 @@ from graphcuts_dp.graph.rows import (
     without_rows,
 )
 from graphcuts_dp.ledger.ledger import Head
-from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
+from graphcuts_dp.ledger.opening import Budget, Store, Subject, open_ledger, stores_beside
+from graphcuts_dp.ledger.uses import uses_of
 from graphcuts_dp.options import (
     Checked,
     check,
@@ -646,4 +648,33 @@ def store_named(path: str, budget: Budget | None = None, expect_head: str | None
         Head.parse(expect_head)
     found = Store(path, budget=budget, expect_head=expect_head)
     found.file  # noqa: B018  # refuses what is no file name
+    return found
+
+
+def kept_source(store: Store, name: str, kind: str) -> dict[str, Any]:
+    """Where the files of a session are, and how they are read: what was told when it began.
+
+    Raises:
+        LedgerError: as `open_ledger`.
+        ParameterError: no such session.
+    """
+    with closing(open_ledger(store)) as ledger, ledger.locked():
+        known = {use.name: use.source for use in uses_of(ledger) if use.kind == kind}
+    if name not in known:
+        there = ", ".join(known) or "none"
+        raise ParameterError(f"no session {name!r} in {store.path}; there is: {there}")
+    return dict(known[name])
+
+
+def still_there(given: str | None, remembered: str | None, what: str) -> str:
+    """The file that is named, or else the one that a store remembers.
+
+    Raises:
+        ParameterError: nobody knows where it is.
+    """
+    found = given or remembered
+    if found is None:
+        raise ParameterError(f"the store does not know where the file is; name {what}")
+    if given is None and not Path(found).is_file():
+        raise ParameterError(f"the file is no longer at {found}; name {what}")
     return found

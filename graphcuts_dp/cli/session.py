@@ -22,6 +22,8 @@ from graphcuts_dp.cli.reading import (
     ApproximatePromise,
     GroupFile,
     Reading,
+    kept_source,
+    still_there,
     store_named,
 )
 from graphcuts_dp.display import Card, printable
@@ -31,6 +33,7 @@ from graphcuts_dp.graph.rows import bounded_graph
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Budget, open_ledger
+from graphcuts_dp.ledger.uses import SESSION
 from graphcuts_dp.options import input_option, option, privacy_option
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.pairs.query_lines import (
@@ -54,7 +57,6 @@ from graphcuts_dp.session.transcript import (
     answer_to_dict,
     export_ledger,
     ledger_status,
-    session_source,
     store_status,
 )
 
@@ -113,7 +115,8 @@ class KeptSession:
             GraphCutsError: as `open_session`, and as `GroupFile.read`.
         """
         place = store_named(store, expect_head=self.expect_head)
-        path, source = session_source(place, self.name, moved_to=self.graph)
+        source = kept_source(place, self.name, SESSION)
+        path = still_there(self.graph, source.pop("path", None), "--graph")
         try:
             reading = Reading.from_dict(source)
         except TypeError:
