@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import cast, final, get_args
 
 from graphcuts_dp.cli import options
@@ -94,8 +95,10 @@ class PlannedFlows(Checked):
     periods: str | None = input_option(
         None, help="With --groups: the periods of rows, as 2026-01..2026-12.", metavar="FROM..TO"
     )
-    by: str | None = input_option(
-        None, help="With --periods: levels of them, as year,month; see `flows`."
+    by: list[str] | None = input_option(
+        None,
+        help="With --periods: levels of them, as year,month; see `flows`.",
+        parse=partial(str.split, sep=","),
     )
 
     def of(
@@ -113,7 +116,7 @@ class PlannedFlows(Checked):
             groups=given,
             counting=cast(Counting, self.counting or "rows"),
             periods=self.periods,
-            by=None if self.by is None else self.by.split(","),
+            by=self.by,
         )
 
 
