@@ -253,7 +253,7 @@ def _session(
             reading = MapReading(**{**read, "columns": Columns(**read.get("columns", {}))})
         except TypeError:
             raise LedgerError("the session was begun by another version of this program") from None
-        map_file = still_there(map_file, source.get("map"), "MAP")
+        map_file = still_there(map_file, source.get("map"), "MAP and LOCATIONS")
         locations = still_there(locations, source.get("locations"), "MAP and LOCATIONS")
     if map_file is None or locations is None:
         raise ParameterError("a new session needs the files MAP and LOCATIONS")

@@ -10,6 +10,7 @@ from typing import cast, final, get_args
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
+from graphcuts_dp.cli.reading import PROTECT
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.estimate.measurement import Counting
@@ -135,7 +136,7 @@ def plan(
     graph: PlannedGraph,
     epsilon: float | None = options.ANY_EPSILON,
     delta: float = options.DELTA,
-    protect: Protect | None = options.PROTECT,
+    protect: Protect | None = PROTECT,
     queries: SessionWorkload = option(
         SessionWorkload(queries=1000),
         help="How many queries will be asked, and of what; 1000 if omitted.",

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast, final
 
@@ -36,9 +37,16 @@ from graphcuts_dp.options import (
 from graphcuts_dp.pairs.group_tables import vertices_of_table
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
-from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
 from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
 
+_protect = partial(privacy_option, usual=True, of=PROTECTIONS)
+WHOM = _protect(EDGE, help="Whom the promise protects; edges if omitted.")
+PROTECT = _protect(
+    None,
+    help="Whom the promise protects; edges if omitted, and of rows with amounts or periods single "
+    "rows.",
+)
 BUDGET = privacy_option(
     None, usual=True, help="Of a new store: cap on all uses of the data together.", of=Budget
 )
@@ -53,7 +61,7 @@ class Promise:
     """How much is promised, and to whom."""
 
     epsilon: float = options.EPSILON
-    protect: Protect | None = options.PROTECT
+    protect: Protect | None = PROTECT
 
     def __post_init__(self) -> None:
         check(self)
