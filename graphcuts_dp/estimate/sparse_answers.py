@@ -23,7 +23,7 @@ from graphcuts_dp.estimate.answers import (
     distinct_cuts,
 )
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements
-from graphcuts_dp.estimate.sparse_model import Between, CutSets, Parts, SparseModel
+from graphcuts_dp.estimate.sparse_model import Between, CutSets, SparseModel, VertexParts
 from graphcuts_dp.pairs.groups import GroupUnion
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, one_set, pairs_of_sizes
 from graphcuts_dp.pairs.universe import most_weight
@@ -260,7 +260,7 @@ def _rounded_up(count: int) -> int:
 
 
 def common_parts(tables: Iterable[IntVector | BoolVector]) -> tuple[IntVector, IntVector] | None:
-    """Parts of the vertices that no table divides; None if they are too many.
+    """VertexParts of the vertices that no table divides; None if they are too many.
 
     Args:
         tables: numbers from 0 on, one for each vertex; each of them occurs.
@@ -331,7 +331,7 @@ def _cut_sets(
         return None
     in_S, in_T = rows[1][: len(S)], columns[1][-len(T) :]
     both = in_S & in_T if rows is columns else np.zeros_like(in_S)
-    parts = Parts(model, (rows[0], columns[0]), (in_S.shape[1], in_T.shape[1]))
+    parts = VertexParts(model, (rows[0], columns[0]), (in_S.shape[1], in_T.shape[1]))
     return CutSets(places, parts, in_S, in_T, both)
 
 
@@ -351,7 +351,7 @@ def _known(given: object, size: int, often: bool) -> _Known | None:
 
 
 def _chosen(sets: Sequence[_Known], size: int) -> tuple[IntVector, BoolMatrix] | None:
-    """Parts that none of some sets divides, and which of them each set has."""
+    """VertexParts that none of some sets divides, and which of them each set has."""
     tables = {id(table): table for table, _ in sets if table is not None}
     parts = common_parts([np.zeros(size, dtype=np.int64), *tables.values()])
     if parts is None:

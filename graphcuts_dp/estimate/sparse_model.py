@@ -199,8 +199,8 @@ class Between:
 
 
 @final
-class Parts:
-    """Parts of the vertices, and sums over them by the model's groups, each added up once.
+class VertexParts:
+    """VertexParts of the vertices, and sums over them by the model's groups, each added up once.
 
     Args:
         model: of the groups.
@@ -249,7 +249,7 @@ class CutSets(NamedTuple):
     """
 
     places: Sequence[int]
-    parts: Parts
+    parts: VertexParts
     S: BoolMatrix
     T: BoolMatrix
     both: BoolMatrix
