@@ -25,7 +25,7 @@ from graphcuts_dp.offline.distinguisher import Distinguisher
 from graphcuts_dp.offline.rank_one import usual_cut_norm
 from graphcuts_dp.options import check_probability
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import TOTAL_SHARE, Cost, compose, zcdp_rho
+from graphcuts_dp.privacy.composition import TOTAL_SHARE, Cost, compose, parts_in_turn, zcdp_rho
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
@@ -132,11 +132,7 @@ class _Offline:
 
     def parts(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
         """What epsilon is spent on, where norms of these names are bought."""
-        spent, left = [], float(self.epsilon)
-        for name in names:
-            spent.append((name, left * float(TOTAL_SHARE)))
-            left -= spent[-1][1]
-        return (*spent, ("rounds", left))
+        return parts_in_turn(float(self.epsilon), names, "rounds")
 
 
 @dataclass(frozen=True, kw_only=True)
