@@ -1,7 +1,6 @@
 """`graphcuts-dp answer`: cut queries on a release, free and as many as you like."""
 
 import csv
-import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, final
@@ -27,7 +26,6 @@ from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.query_lines import read_linear
 from graphcuts_dp.pairs.vertices import Space
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.flows import FlowAnswer, Flows
 from graphcuts_dp.results.release import KIND, Release
@@ -260,15 +258,11 @@ def _write(
 
     Where a model answers some of them, each row says whether it is unbiased.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     seeded = any(each.seeded for each in found)
     modelled = any(each.typical_error is not None for each in found)
-    header = ["S", "T", "value", "low", "high", "shrunk"]
-    header += ["estimate", "typical_error"] if modelled else []
-    writer.writerow([*header, "mark"] if seeded else header)
+    heads, rows = ["S", "T", "value", "low", "high", "shrunk"], []
+    heads += ["estimate", "typical_error"] if modelled else []
     for a, one, value in zip(asked, found, shrunk, strict=True):
         row = [a.S, a.T, one.value, *one.interval, value]
-        row += [one.estimate, one.typical_error] if modelled else []
-        writer.writerow([*row, SEEDED_WARNING] if seeded else row)
-    write_out([text.getvalue()], path, force=force)
+        rows.append([*row, one.estimate, one.typical_error] if modelled else row)
+    write_out([bundle.csv_bytes(heads, rows, seeded=seeded).decode()], path, force=force)

@@ -17,7 +17,7 @@ import json
 import os
 import platform
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -110,29 +110,14 @@ def check_path(kind: str, path: PathLike, *, force: bool = False) -> None:
     check_writable_set(form.files(path), force=force)
 
 
-def table_of_parts(
-    guarantee: PrivacyGuarantee, vertices: VertexSet, parts: Sequence[object]
-) -> Callable[[BinaryIO], None]:
-    """What writes the part of each vertex as CSV, which is a table of public groups, too.
-
-    Args:
-        guarantee: a seeded one marks every row.
-        vertices: in their order.
-        parts: the name or number of the part of each.
-    """
-
-    def write(handle: BinaryIO) -> None:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        # A column, since a comment would be taken for the heads of the columns.
-        head, mark = ((), ()) if guarantee.is_private else (("mark",), (SEEDED_WARNING,))
-        writer.writerow(("vertex", "part", *head))
-        writer.writerows(
-            (label, part, *mark) for label, part in zip(vertices.labels, parts, strict=True)
-        )
-        handle.write(text.getvalue().encode())
-
-    return write
+def csv_bytes(heads: Iterable[str], rows: Iterable[Iterable[Any]], *, seeded: bool) -> bytes:
+    """Rows as CSV. Seeded ones each say so in a column: a comment would be taken for the heads."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    head, mark = (("mark",), (SEEDED_WARNING,)) if seeded else ((), ())
+    writer.writerow((*heads, *head))
+    writer.writerows((*row, *mark) for row in rows)
+    return text.getvalue().encode()
 
 
 def save(
@@ -143,7 +128,7 @@ def save(
     arrays: Mapping[str, Any] | None = None,
     *,
     graph: AnyGraph | None = None,
-    table: Callable[[BinaryIO], None] | None = None,
+    table: Callable[[BinaryIO], object] | bytes | None = None,
     force: bool,
 ) -> tuple[str, ...]:
     """Write the files of a result, all or none; returns their paths, the receipt last.
@@ -164,7 +149,10 @@ def save(
             graph.write(place[Path(path)], about=guarantee.about)
         if table is not None:
             with atomic_write(place[Path(path)]) as handle:
-                table(handle)
+                if isinstance(table, bytes):
+                    handle.write(table)
+                else:
+                    table(handle)
         if arrays is not None:
             with atomic_write(place[form.arrays(path)]) as handle:
                 _write_arrays(handle, kind, guarantee, arrays)

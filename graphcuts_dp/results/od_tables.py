@@ -6,8 +6,6 @@ locations (id, name, lat, lon). kepler.gl reads one, with two columns for the pl
 file of GeoJSON (RFC 7946) has a line for each flow. Places are public, as the groups are.
 """
 
-import csv
-import io
 import json
 import math
 import os
@@ -23,6 +21,7 @@ from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.results.bundle import csv_bytes
 from graphcuts_dp.results.flow_table import FlowTable
 from graphcuts_dp.tables.frames import check_parquet, frame_of, parquet_bytes
 from graphcuts_dp.tables.rows import read_table
@@ -265,11 +264,8 @@ def _rounded(
 
 
 def _csv(columns: OdColumns) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(_plain(column) for column in columns.values()), strict=True))
-    return text.getvalue().encode()
+    rows = zip(*(_plain(column) for column in columns.values()), strict=True)
+    return csv_bytes(columns, rows, seeded=False)  # `columns` have the mark
 
 
 def _geojson(columns: OdColumns) -> bytes:

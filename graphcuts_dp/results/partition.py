@@ -206,7 +206,8 @@ class Partition(Displayed):
             "measure": self.measure,
             **bundle.space_fields(self.space),
         }
-        table = bundle.table_of_parts(self.guarantee, self.vertices, self.part_names)
+        parts = zip(self.vertices.labels, self.part_names, strict=True)
+        table = bundle.csv_bytes(("vertex", "part"), parts, seeded=not self.guarantee.is_private)
         return bundle.save(KIND, path, self.guarantee, shown, arrays, table=table, force=force)
 
     @classmethod
