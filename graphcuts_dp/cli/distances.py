@@ -1,7 +1,6 @@
 """`graphcuts-dp distances`: average distances of all people on a map, at once or one by one."""
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, final
@@ -20,12 +19,13 @@ from graphcuts_dp.distances.metric import Metric, read_map
 from graphcuts_dp.distances.session import DistanceSession, session_on
 from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
 from graphcuts_dp.files import check_writable_set
-from graphcuts_dp.ledger.opening import Store, open_ledger
-from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.uses import DISTANCE_SESSION
 from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, Checked, option
 from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.results.bundle import receipt_path
+from graphcuts_dp.session.transcript import file_of, session_source
 from graphcuts_dp.tables.columns import Columns
 
 
@@ -254,20 +254,15 @@ def _session(
     """
     map_file, locations = files
     if "queries" not in terms:
-        with closing(open_ledger(store)) as ledger, ledger.locked():
-            uses = [use for use in uses_of(ledger) if use.kind == DISTANCE_SESSION]
-        known = {use.name: use.source for use in uses}
-        if name not in known:
-            there = ", ".join(known) or "none"
-            raise ParameterError(f"no session {name!r} in {store.path}; there is: {there}")
-        source: dict[str, Any] = known[name]
+        source = session_source(store, name, kind=DISTANCE_SESSION)
         try:
             read = dict(source.get("reading", {}))
             reading = MapReading(**{**read, "columns": Columns(**read.get("columns", {}))})
         except TypeError:
             raise LedgerError("the session was begun by another version of this program") from None
-        map_file = _there("MAP", map_file, source.get("map"))
-        locations = _there("LOCATIONS", locations, source.get("locations"))
+        map_file = file_of("the map", map_file, source.get("map"), hint="name MAP")
+        known = source.get("locations")
+        locations = file_of("the locations' file", locations, known, hint="name MAP and LOCATIONS")
     if map_file is None or locations is None:
         raise ParameterError("a new session needs the files MAP and LOCATIONS")
     metric = reading.read(map_file)
@@ -283,12 +278,3 @@ def _session(
             "reading": reading.to_dict(),
         },
     )
-
-
-def _there(what: str, given: str | None, remembered: str | None) -> str:
-    found = given or remembered
-    if found is None:
-        raise ParameterError(f"the store does not know where the file is; name {what}")
-    if given is None and not Path(found).is_file():
-        raise ParameterError(f"the file is no longer at {found}; name MAP and LOCATIONS")
-    return found

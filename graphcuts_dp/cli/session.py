@@ -53,6 +53,7 @@ from graphcuts_dp.session.transcript import (
     LedgerStatus,
     answer_to_dict,
     export_ledger,
+    file_of,
     ledger_status,
     session_source,
     store_status,
@@ -117,7 +118,8 @@ class KeptSession:
             GraphCutsError: as `open_session`, and as `GroupFile.read`.
         """
         place = store_named(store, expect_head=self.expect_head)
-        path, source = session_source(place, self.name, moved_to=self.graph)
+        source = session_source(place, self.name)
+        path = file_of("the graph", self.graph, source.pop("path", None), hint="pass --graph")
         try:
             reading = Reading.from_dict(source)
         except TypeError:

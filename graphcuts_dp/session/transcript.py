@@ -280,33 +280,35 @@ def answer_to_dict(answer: Answer) -> dict[str, Any]:
     }
 
 
-def session_source(
-    store: PathLike | Store, name: str, *, moved_to: str | None = None
-) -> tuple[str, dict[str, Any]]:
-    """Where the graph of a session is, and how to read it again.
+def session_source(store: PathLike | Store, name: str, *, kind: str = SESSION) -> dict[str, Any]:
+    """How the data of a session were read, and where they were.
 
     Args:
         store: an existing one.
         name: of a session in it.
-        moved_to: where the graph's file is now, if it has moved.
-
-    Returns:
-        The path, and the options with which it was read.
+        kind: of its use.
 
     Raises:
         LedgerError: as `open_ledger`.
-        ParameterError: no such session, or nobody knows where the graph is.
+        ParameterError: no such session.
     """
     with closing(open_ledger(store)) as ledger, ledger.locked():
-        sessions = {use.name: use for use in uses_of(ledger) if use.kind == SESSION}
-    if name not in sessions:
-        known = ", ".join(sessions) or "none"
+        sources = {use.name: use.source for use in uses_of(ledger) if use.kind == kind}
+    if name not in sources:
+        known = ", ".join(sources) or "none"
         raise ParameterError(f"no session {name!r} in {ledger.file.path}; there is: {known}")
-    source = dict(sessions[name].source)
-    path = source.pop("path", None) if moved_to is None else moved_to
-    source.pop("path", None)
+    return dict(sources[name])
+
+
+def file_of(what: str, given: str | None, remembered: str | None, *, hint: str) -> str:
+    """Where a file of a session is: where somebody says that it is now, or where it was.
+
+    Raises:
+        ParameterError: nobody knows.
+    """
+    path = given or remembered
     if path is None:
-        raise ParameterError("the store does not know where the graph is; pass --graph")
-    if moved_to is None and not Path(path).is_file():
-        raise ParameterError(f"the graph is no longer at {path}; pass --graph")
-    return str(path), source
+        raise ParameterError(f"the store does not know where {what} is; {hint}")
+    if given is None and not Path(path).is_file():
+        raise ParameterError(f"{what} is no longer at {path}; {hint}")
+    return path
