@@ -260,9 +260,9 @@ def _session(
             reading = MapReading(**{**read, "columns": Columns(**read.get("columns", {}))})
         except TypeError:
             raise LedgerError("the session was begun by another version of this program") from None
-        map_file = file_of("the map", map_file, source.get("map"), hint="name MAP")
-        known = source.get("locations")
-        locations = file_of("the locations' file", locations, known, hint="name MAP and LOCATIONS")
+        hint, known = "name MAP and LOCATIONS", source.get("locations")
+        map_file = file_of("the map", map_file, source.get("map"), hint=hint)
+        locations = file_of("the file of locations", locations, known, hint=hint)
     if map_file is None or locations is None:
         raise ParameterError("a new session needs the files MAP and LOCATIONS")
     metric = reading.read(map_file)
