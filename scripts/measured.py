@@ -275,8 +275,8 @@ def described(script: Path) -> tuple[str, str]:
     return title.rstrip("."), rest.strip()
 
 
-def table(cut: Cut, printed: Sequence[str]) -> str:
-    """The table of the page that is cut out of what a benchmark printed."""
+def cells_of(cut: Cut, printed: Sequence[str]) -> list[Sequence[str]]:
+    """The rows that are cut out of what a benchmark printed."""
     rows: list[Sequence[str]] = []
     part = ""
     for line in printed:
@@ -290,22 +290,30 @@ def table(cut: Cut, printed: Sequence[str]) -> str:
             part = cells[0]
     if not rows:
         raise ValueError(f"no line for the table of {cut.columns}")
-    rows = cut.gather(rows) if cut.gather else rows
-    lines = [cut.columns, ["---"] * len(cut.columns), *rows]
+    return cut.gather(rows) if cut.gather else rows
+
+
+def table(cut: Cut, printed: Sequence[str]) -> str:
+    """The same as a table of the page."""
+    lines = [cut.columns, ["---"] * len(cut.columns), *cells_of(cut, printed)]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |"
                      for line in lines)  # fmt: skip
+
+
+def kept_lines(name: str) -> list[str]:
+    """What is kept of a benchmark: its command, versions, an empty line, all that it printed."""
+    return (KEPT / f"{name}.txt").read_text().splitlines()
 
 
 def section(script: Path) -> str:
     """What one benchmark measures, and the table of what it printed."""
     name = script.stem.removeprefix("bench_")
-    kept = KEPT / f"{name}.txt"
-    command, versions, _, *printed = kept.read_text().splitlines()
+    command, versions, _, *printed = kept_lines(name)
     parts = [f"\n## {name.replace('_', ' ').capitalize()}\n", f"{described(script)[0]}.\n"]
     if cut := CUTS.get(name):
         parts += [f"{cut.says}\n", f"{table(cut, printed)}\n"]
     ran = f"`{command.removeprefix('$ ')}`, {versions.partition(':')[0]}"
-    parts.append(f"Run as {ran}: [all that it printed](measured/{kept.name}).\n")
+    parts.append(f"Run as {ran}: [all that it printed](measured/{name}.txt).\n")
     return "\n".join(parts)
 
 

@@ -44,8 +44,8 @@ class FlowPicture:
         errors: standard deviations of the estimates, likewise; None where they are not drawn.
         low: lower ends of intervals, all at once, likewise.
         possible: whether a cell can hold a pair, likewise.
-        rows: names of the groups of the rows.
-        columns: of the columns.
+        rows: names of the groups of the rows; none where only those are named that enclose them.
+        columns: of the columns, likewise.
         breaks: of the rows and of the columns, for each enclosing group its name and how many
             groups it has, in order; empty if the level is the coarsest.
         symmetric: whether (a, b) and (b, a) are one cell.
@@ -58,8 +58,8 @@ class FlowPicture:
     errors: FloatMatrix | None
     low: FloatMatrix
     possible: BoolMatrix
-    rows: Sequence[str]
-    columns: Sequence[str]
+    rows: Sequence[str] = ()
+    columns: Sequence[str] = ()
     breaks: tuple[Sequence[tuple[str, int]], Sequence[tuple[str, int]]] = ((), ())
     symmetric: bool = True
     title: str
@@ -168,21 +168,15 @@ def _name_groups(axes: Axes, drawn: FlowPicture) -> None:
         for end in ends[1:-1]:
             line = axes.axhline if axis is axes.yaxis else axes.axvline
             line(end, color="#808080", linewidth=0.5)
-        if len(names) <= _NAMED and any(names):
-            axis.set_ticks(range(len(names)), list(names))
-            size = 8 if len(names) <= 20 else 5
-        else:
-            least = len(names) / _NAMED  # narrower ones would run into each other
-            named = [
-                ((a + b) / 2, name)
-                for (a, b), (name, count) in zip(pairwise(ends), breaks, strict=True)
-                if count >= least
-            ]
-            axis.set_ticks([middle for middle, _ in named], [name for _, name in named])
-            size = 8 if len(named) <= 20 else 6
-        axis.set_tick_params(labelsize=size)
-    names = drawn.columns if len(drawn.columns) <= _NAMED else [name for name, _ in drawn.breaks[1]]
-    if sum(len(name) + 2 for name in names if name) > 60:
+        named, small = list(enumerate(names)), 5
+        if not 0 < len(names) <= _NAMED:
+            least = (ends[-1] - ends[0]) / _NAMED  # narrower ones would run into each other
+            places = zip(pairwise(ends), breaks, strict=True)
+            named = [((a + b) / 2, name) for (a, b), (name, count) in places if count >= least]
+            small = 6
+        axis.set_ticks([middle for middle, _ in named], [name for _, name in named])
+        axis.set_tick_params(labelsize=8 if len(named) <= 20 else small)
+    if sum(len(name) + 2 for _, name in named) > 60:
         axes.tick_params(axis="x", rotation=90)
 
 

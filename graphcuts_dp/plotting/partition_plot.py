@@ -31,15 +31,13 @@ def blocks_figure(
     """
     parts = [(str(part), count) for part, count in enumerate(bins.tolist(), 1)]
     parts[-1] = parts[-1] if whole else ("others", parts[-1][1])
-    unnamed, shown = [""] * len(weights), np.maximum(weights, 0)
+    shown = np.maximum(weights, 0)
     return heat_map_figure(
         FlowPicture(
             values=shown,
             errors=None,
             low=shown,
             possible=np.ones(weights.shape, dtype=np.bool_),
-            rows=unnamed,
-            columns=unnamed,
             breaks=(parts, parts),
             title=title,
             unit=unit,

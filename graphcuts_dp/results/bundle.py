@@ -234,7 +234,7 @@ class Saved:
             file.open("rb") as handle,  # by numpy it would stay open if damaged
             np.load(handle, allow_pickle=False) as stored,
         ):
-            return {name: stored[name] for name in stored.files}
+            return {name: stored[name] for name in stored.files if name != "header"}
 
     @property
     def space(self) -> Space:
@@ -271,7 +271,7 @@ def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
     fields = read_receipt(receipt)
     kind = fields["kind"]
     if kind not in kinds:
-        raise FileFormatError(f"{receipt} is not a receipt of this kind, but of {kind!r}")
+        raise FileFormatError(f"{path!s} is no {' or '.join(kinds)}, but of kind {kind!r}")
     try:
         form = KINDS[kind]
         names = [file.name for file in form.files(path)[:-1]]

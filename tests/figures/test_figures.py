@@ -6,6 +6,7 @@ import json
 import runpy
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from graphcuts_dp.errors import AccuracyWarning, FileFormatError, ParameterError
-from scripts.figures import cut_norm_certificates, demos
+from scripts.figures import cut_norm_certificates, demos, guides
 from scripts.figures import registry as figures
 from scripts.figures.base import Finding, Table, exponent, fitted_exponent
 from scripts.figures.registry import (
@@ -100,17 +101,30 @@ def test_each_figure_is_measured_drawn_and_saved(name, tmp_path, measured_before
 def test_all_are_redrawn_and_indexed_by_one_command(monkeypatch):
     said = []
     monkeypatch.setattr(cut_norm_certificates, "main", lambda: said.append("cut_norm_certificates"))
-    drawing = {name: lambda name=name: said.append(f"demo_{name}") for name in demos.DRAWN}
-    monkeypatch.setattr(demos, "DRAWN", drawing)
+    others = 0
+    for place, prefix in ((demos, "demo"), (guides, "measured")):
+        draw = {name: partial(said.append, f"{prefix}_{name}") for name in place.DRAWN}
+        monkeypatch.setattr(place, "DRAWN", draw)
+        others += len(draw)
     monkeypatch.setattr(figures, "make_figure", lambda name, folder: said.append((name, folder)))
     monkeypatch.setattr(figures, "write_index", said.append)
     runpy.run_module("scripts.figures", run_name="__main__")
     assert said[0] == "cut_norm_certificates"
-    assert said[1 + len(demos.DRAWN) :] == [*((name, FOLDER) for name in figure_names()), FOLDER]
-    drawn = set(said[: 1 + len(demos.DRAWN)])
+    assert said[1 + others :] == [*((name, FOLDER) for name in figure_names()), FOLDER]
+    drawn = set(said[: 1 + others])
     drawn |= {name.replace("-", "_") for name in figure_names()}
     assert {path.stem for path in FOLDER.glob("*.pdf")} == drawn
     assert "-m scripts.figures\n" in (FOLDER.parent / "Makefile").read_text()
+
+
+@pytest.mark.parametrize("name", guides.DRAWN)
+def test_a_guide_shows_what_its_benchmark_printed_last(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(guides, "FIGURES", tmp_path)
+    guides.DRAWN[name]()
+    for ending in (".csv", ".json"):
+        drawn = tmp_path / f"measured_{name}{ending}"
+        assert drawn.read_text() == (FOLDER / drawn.name).read_text(), "run scripts.figures.guides"
+    assert len((tmp_path / f"measured_{name}.csv").read_text().splitlines()) > 6
 
 
 @pytest.mark.usefixtures("_toy")
