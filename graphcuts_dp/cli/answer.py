@@ -1,6 +1,7 @@
 """`graphcuts-dp answer`: cut queries on a release, free and as many as you like."""
 
 import csv
+import io
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, final
@@ -26,6 +27,7 @@ from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.query_lines import read_linear
 from graphcuts_dp.pairs.vertices import Space
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.flows import FlowAnswer, Flows
 from graphcuts_dp.results.release import KIND, Release
@@ -257,11 +259,15 @@ def _write(
 
     Where a model answers some of them, each row says whether it is unbiased.
     """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     seeded = any(each.seeded for each in found)
     modelled = any(each.typical_error is not None for each in found)
-    heads, rows = ["S", "T", "value", "low", "high", "shrunk"], []
-    heads += ["estimate", "typical_error"] if modelled else []
+    header = ["S", "T", "value", "low", "high", "shrunk"]
+    header += ["estimate", "typical_error"] if modelled else []
+    writer.writerow([*header, "mark"] if seeded else header)
     for a, one, value in zip(asked, found, shrunk, strict=True):
         row = [a.S, a.T, one.value, *one.interval, value]
-        rows.append([*row, one.estimate, one.typical_error] if modelled else row)
-    write_out([bundle.csv_bytes(heads, rows, seeded=seeded).decode()], path, force=force)
+        row += [one.estimate, one.typical_error] if modelled else []
+        writer.writerow([*row, SEEDED_WARNING] if seeded else row)
+    write_out([text.getvalue()], path, force=force)

@@ -434,11 +434,14 @@ class DistanceAnswers(Displayed):
         """
         fields = self.to_dict()
         del fields["guarantee"]
-        table = bundle.csv_bytes(_COLUMNS, self._rows, seeded=not self.guarantee.is_private)
-        first, last = bundle.save(
-            "distances", path, self.guarantee, fields, table=table, force=force
+        names = bundle.save(
+            "distances", path, self.guarantee, fields, table=self._table, force=force
         )
-        return first, last
+        return names[0], names[1]
+
+    @property
+    def _table(self) -> dict[str, Any]:
+        return dict(zip(_COLUMNS, zip(*self._rows, strict=True), strict=True))
 
     def plot(self, *, unit: str = "") -> "Figure":
         """Draw the map, coloured by the answers; at points of a layout if it has no coordinates.

@@ -10,14 +10,12 @@ files and of its own fields, so a set that was interrupted, mixed or damaged is 
 read. Nothing here tells more than the released numbers do: they are all that is written.
 """
 
-import csv
 import hashlib
-import io
 import json
 import os
 import platform
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -35,6 +33,7 @@ from graphcuts_dp.graph.files import check_writable_graph, graph_files
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.tables.frames import csv_bytes
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
 # 11: least cuts are partitions; 10: a guarantee has its rho; 9: tables have periods; 8: graphs
@@ -110,14 +109,14 @@ def check_path(kind: str, path: PathLike, *, force: bool = False) -> None:
     check_writable_set(form.files(path), force=force)
 
 
-def csv_bytes(heads: Iterable[str], rows: Iterable[Iterable[Any]], *, seeded: bool) -> bytes:
-    """Rows as CSV. Seeded ones each say so in a column: a comment would be taken for the heads."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    head, mark = (("mark",), (SEEDED_WARNING,)) if seeded else ((), ())
-    writer.writerow((*heads, *head))
-    writer.writerows((*row, *mark) for row in rows)
-    return text.getvalue().encode()
+def marked(columns: Mapping[str, Any], guarantee: PrivacyGuarantee) -> dict[str, Any]:
+    """Columns of a table; of a seeded run with one more, which says so in every row.
+
+    A column, since a comment would be taken for the heads of the columns.
+    """
+    rows = len(next(iter(columns.values())))
+    mark = {} if guarantee.is_private else {"mark": [SEEDED_WARNING] * rows}
+    return {**columns, **mark}
 
 
 def save(
@@ -128,10 +127,12 @@ def save(
     arrays: Mapping[str, Any] | None = None,
     *,
     graph: AnyGraph | None = None,
-    table: Callable[[BinaryIO], object] | bytes | None = None,
+    table: Mapping[str, Any] | None = None,
     force: bool,
 ) -> tuple[str, ...]:
     """Write the files of a result, all or none; returns their paths, the receipt last.
+
+    A table is given by its columns, and written as CSV.
 
     Raises:
         FileFormatError: as `check_path`, or a full disk. Older files then stay as they are.
@@ -149,10 +150,7 @@ def save(
             graph.write(place[Path(path)], about=guarantee.about)
         if table is not None:
             with atomic_write(place[Path(path)]) as handle:
-                if isinstance(table, bytes):
-                    handle.write(table)
-                else:
-                    table(handle)
+                handle.write(csv_bytes(marked(table, guarantee)))
         if arrays is not None:
             with atomic_write(place[form.arrays(path)]) as handle:
                 _write_arrays(handle, kind, guarantee, arrays)

@@ -130,6 +130,10 @@ class Partition(Displayed):
         """The name of the part of each vertex, in the order of the vertices."""
         return [self.names[code] for code in self.codes.tolist()]
 
+    @property
+    def _columns(self) -> dict[str, list[Label]]:
+        return {"vertex": list(self.vertices.labels), "part": self.part_names}
+
     def part_of(self, vertex: Label) -> Label:
         """The name of the part that a vertex is in.
 
@@ -145,7 +149,7 @@ class Partition(Displayed):
 
     def to_frame(self, kind: Any = None) -> Any:
         """One row a vertex: vertex and part. Of a kind as for `Graph.to_frame`."""
-        return made_frame({"vertex": list(self.vertices.labels), "part": self.part_names}, kind)
+        return made_frame(self._columns, kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, by the names of the attributes; without vertices and arrays."""
@@ -202,9 +206,9 @@ class Partition(Displayed):
         arrays = {name: each for name, each in vars(self).items() if isinstance(each, np.ndarray)}
         shown = {"partition": self.to_dict(), "measure": self.measure}
         shown |= bundle.space_fields(self.space)
-        parts = zip(self.vertices.labels, self.part_names, strict=True)
-        table = bundle.csv_bytes(("vertex", "part"), parts, seeded=not self.guarantee.is_private)
-        return bundle.save(KIND, path, self.guarantee, shown, arrays, table=table, force=force)
+        return bundle.save(
+            KIND, path, self.guarantee, shown, arrays, table=self._columns, force=force
+        )
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
