@@ -124,14 +124,12 @@ def _shades(drawn: FlowPicture, norm: PowerNorm) -> npt.NDArray[np.float64]:
     full = _BLUES(norm(drawn.values))[..., :3]
     if drawn.errors is not None and not drawn.numbered:
         full = _pale(full, 1 - 2 * drawn.errors / np.maximum(drawn.values, 1e-300))
-    found: npt.NDArray[np.float64] = np.where(drawn.possible[..., None], full, _IMPOSSIBLE)
-    return found
+    return np.asarray(np.where(drawn.possible[..., None], full, _IMPOSSIBLE))
 
 
 def _pale(colour: npt.ArrayLike, share: FloatMatrix | FloatVector) -> npt.NDArray[np.float64]:
     """So large a share of a colour, and the rest white."""
-    found: npt.NDArray[np.float64] = 1 - np.clip(share, 0, 1)[..., None] * (1 - np.asarray(colour))
-    return found
+    return np.asarray(1 - np.clip(share, 0, 1)[..., None] * (1 - np.asarray(colour)))
 
 
 def _write_values(

@@ -227,8 +227,7 @@ class FlowTable:
             for at in range(self.cells.depth - 1, place, -1):
                 parts = self.cells.sums(at, parts)
             steps = steps + parts
-        lost: FloatVector = steps.astype(np.float64) * self.noisy.unit
-        return lost
+        return np.asarray(steps.astype(np.float64) * self.noisy.unit)
 
     def _bounds(
         self, place: int, radii: FloatVector, part: Callable[[Any], Any] = lambda each: each

@@ -4,11 +4,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, final, overload
 
 from graphcuts_dp._version import __version__
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
@@ -278,37 +276,3 @@ def answer_to_dict(answer: Answer) -> dict[str, Any]:
         "updates_left": answer.updates_left,
         "seeded": answer.seeded,
     }
-
-
-def session_source(store: PathLike | Store, name: str, *, kind: str = SESSION) -> dict[str, Any]:
-    """How the data of a session were read, and where they were.
-
-    Args:
-        store: an existing one.
-        name: of a session in it.
-        kind: of its use.
-
-    Raises:
-        LedgerError: as `open_ledger`.
-        ParameterError: no such session.
-    """
-    with closing(open_ledger(store)) as ledger, ledger.locked():
-        sources = {use.name: use.source for use in uses_of(ledger) if use.kind == kind}
-    if name not in sources:
-        known = ", ".join(sources) or "none"
-        raise ParameterError(f"no session {name!r} in {ledger.file.path}; there is: {known}")
-    return dict(sources[name])
-
-
-def file_of(what: str, given: str | None, remembered: str | None, *, hint: str) -> str:
-    """Where a file of a session is: where somebody says that it is now, or where it was.
-
-    Raises:
-        ParameterError: nobody knows.
-    """
-    path = given or remembered
-    if path is None:
-        raise ParameterError(f"the store does not know where {what} is; {hint}")
-    if given is None and not Path(path).is_file():
-        raise ParameterError(f"{what} is no longer at {path}; {hint}")
-    return path

@@ -120,8 +120,7 @@ def _diagonals(vectors: FloatMatrix) -> _Stack:
 
 def _added(stack: _Stack) -> FloatVector:
     """The sum of each matrix."""
-    sums: FloatVector = stack.reshape(len(stack), -1).sum(axis=1)
-    return sums
+    return np.asarray(stack.reshape(len(stack), -1).sum(axis=1))
 
 
 class _Moments(NamedTuple):
@@ -196,8 +195,7 @@ class _Equations:
         """Of all entries, shape (starts, 1, 1)."""
         rows, columns = self.view.shape
         pairs = rows * (columns - self.view.blocks.layout.hollow)
-        means: _Stack = (_added(totals) / pairs)[:, None, None]
-        return means
+        return np.asarray((_added(totals) / pairs)[:, None, None])
 
     def _kernel(
         self, points: _Points, moments: list[_Moments], heard: _Stack
