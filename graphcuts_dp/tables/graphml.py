@@ -95,25 +95,6 @@ def graphml_contents(data: bytes) -> Contents:
     return _parsed(data).finish()
 
 
-def read_node_attributes(
-    data: bytes, names: Sequence[str]
-) -> tuple[list[Label], dict[str, list[str | None]]]:
-    """Attributes of the nodes of a GraphML file, by name; None where a node has none.
-
-    Returns:
-        The labels of the nodes, and for each name the values in the same order.
-
-    Raises:
-        FileFormatError: as `graphml_contents`, or a name that the file does not declare for nodes.
-    """
-    reader = _parsed(data)
-    contents = reader.finish()
-    for name in names:
-        if not reader.declares("node", name.casefold()):
-            raise FileFormatError(f"the file declares no attribute {name!r:.60} of nodes")
-    return labels_in(contents), {name: reader.of_nodes(name.casefold()) for name in names}
-
-
 def _parsed(data: bytes) -> "_Reader":
     parser = expat.ParserCreate()
     parser.buffer_text = True
