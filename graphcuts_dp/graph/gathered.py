@@ -46,10 +46,6 @@ class CodedText:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def listed(self) -> list[str]:
-        """All pieces, one after the other."""
-        return [self.names[code] for code in self.codes.tolist()]
-
 
 def words_before(data: bytes) -> Words:
     """For each position 0..len(data) the 8 bytes before it as one number, the first byte lowest.
@@ -311,7 +307,7 @@ class TextPieces:
 
 ENDS = ("source", "target")
 OTHERS = ("owner", "period")  # that rows may have beside their ends
-GatheredEnds = IntegerVector | TextPieces | CodedText | Sequence[str]
+GatheredEnds = IntegerVector | TextPieces | Sequence[str]
 
 
 @final
@@ -457,8 +453,6 @@ def _is_wide(values: IntegerVector) -> bool:
 def _numbers(ends: GatheredEnds, table: NameTable) -> IndexArray:
     if isinstance(ends, TextPieces):
         return table.numbers(ends.words, ends.starts, ends.lengths)
-    if isinstance(ends, CodedText):
-        return table.numbers_of(ends.names)[ends.codes]
     if isinstance(ends, np.ndarray):
         distinct, inverse = np.unique(ends, return_inverse=True)
         return table.numbers_of(list(map(str, distinct.tolist())))[inverse]
@@ -471,8 +465,6 @@ def _plain_integers(ends: GatheredEnds, as_text: bool) -> IntegerVector | None:
         return ends
     if isinstance(ends, TextPieces) or not as_text:
         return None  # the reader of pieces has tried
-    names = ends.names if isinstance(ends, CodedText) else ends
-    if not all(map(_PLAIN.fullmatch, names)):
+    if not all(map(_PLAIN.fullmatch, ends)):
         return None
-    values = np.array(list(map(int, names)), dtype=np.int64)
-    return values[ends.codes] if isinstance(ends, CodedText) else values
+    return np.array(list(map(int, ends)), dtype=np.int64)
