@@ -8,7 +8,6 @@ which order edges were added.
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError, GraphError
-from graphcuts_dp.graph.arrow_tables import choose_columns, gather, is_label, pyarrow, used_names
+from graphcuts_dp.graph.arrow_tables import choose_columns, edges_of_table, pyarrow
 from graphcuts_dp.graph.assemble import (
     Ends,
     Options,
@@ -102,22 +101,9 @@ def _of_frame(frame: Any, options: Options) -> RawEdges:
 
 def _of_arrow(table: Any, options: Options) -> RawEdges:
     """Edges of a stream of batches, one at a time."""
-    arrow = pyarrow()
-    reader = arrow.RecordBatchReader.from_stream(table)
-    try:
-        places = choose_columns(reader.schema.names, options, types=reader.schema.types)
-    except FileFormatError as problem:
-        raise GraphError(str(problem)) from None
-    kinds = [is_label(reader.schema.types[place]) for place in (places.source, places.target)]
-    if kinds[0] != kinds[1]:
-        raise GraphError("the columns of ends hold integers both, or strings both")
-    try:
-        names = used_names(reader.schema.names, places)
-        bad = BadRows(skip=options.columns.skip)
-        raw = gather(reader, names, bad=bad, error=GraphError, as_text=bad.skip)
-    except arrow.ArrowException:  # which may quote rows
-        raise GraphError("the table cannot be read to its end") from None
-    return replace(raw, columns=places)
+    reader = pyarrow().RecordBatchReader.from_stream(table)
+    damaged = "the table cannot be read to its end"
+    return edges_of_table(lambda: (reader.schema, lambda **_: reader), options, damaged=damaged)
 
 
 def _of_list(edges: Iterable[Any], options: Options) -> RawEdges:
