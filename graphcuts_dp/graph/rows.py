@@ -365,11 +365,6 @@ class Rows:
         return self.counting != "edges"
 
     @property
-    def once(self) -> bool:
-        """Public: whether one owner changes a pair by at most one, whatever rows there are."""
-        return counts_once(self.counting)
-
-    @property
     def what(self) -> str:
         """Public: what the bound on an owner counts: "pairs", "rows" or "units of weight"."""
         return _UNIT_NAMES[self.counting]
@@ -585,7 +580,7 @@ def counted_rows(
 
 def reach_of(data: PrivateData) -> Reach | None:
     """What one owner's rows can change; None for a graph. Reads the schema only."""
-    return Reach(data.once, data.owner_is_tail) if isinstance(data, Rows) else None
+    return Reach(counts_once(data.counting), data.owner_is_tail) if isinstance(data, Rows) else None
 
 
 def bounded_graph(data: PrivateData, protection: Protect) -> AnyGraph:
