@@ -109,12 +109,11 @@ def answer(
         )
     if queries is None and given and (intervals.joint or output is not None):
         raise ParameterError("--joint and --output are for --queries, or all pairs of --groups")
-    typed.check_sets()
     if output is not None and not output.lower().endswith(".csv"):
         raise FileFormatError(f"{output} must end in .csv: answers are a table")
     release = _load(path)
     if isinstance(release, Flows):
-        many = queries is not None or typed.query is not None or typed.complement
+        many = queries is not None or typed.query is not None
         if many or typed.second is None or grouping != GroupFile():
             raise ParameterError(
                 "a table of flows answers --from GROUP --to GROUP, with or without --period"

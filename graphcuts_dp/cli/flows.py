@@ -158,7 +158,7 @@ class FlowMaps(TriedRun):
         od = () if self.od is None else od_files(self.od, located=self.locations is not None)
         plot = () if self.plot is None else (self.plot,)
         check_writable_set((*KINDS["flows"].files(target), *od, *plot), force=self.force)
-        return None if self.locations is None else GroupLocations.read(self.locations)
+        return None if self.locations is None else GroupLocations.of(self.locations)
 
     def write(self, made: Flows, places: GroupLocations | None) -> list[str]:
         """Write what is asked for; returns the paths."""

@@ -30,16 +30,27 @@ from graphcuts_dp.options import (
     described,
     option,
 )
+from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS
 
 PRIVATE_GRAPH = typer.Argument(metavar="GRAPH", help="The private graph.")
 SESSION_STORE = typer.Argument(metavar="STORE", help="The store, made by `session start`.")
-EPSILON = option(help="Privacy parameter; smaller is more private.", group=PRIVACY, usual=True)
+_epsilon = functools.partial(
+    option, help="Privacy parameter; smaller is more private.", group=PRIVACY, usual=True
+)
+EPSILON, ANY_EPSILON = _epsilon(), _epsilon(None)
 DELTA = option(
     0.0,
     help="0 for pure differential privacy; otherwise choose far below 1/n.",
     least=0,
     below=1,
     group=PRIVACY,
+)
+_protect = functools.partial(option, usual=True, of=PROTECTIONS, group=PRIVACY)
+WHOM = _protect(EDGE, help="Whom the promise protects; edges if omitted.")
+PROTECT = _protect(
+    None,
+    help="Whom the promise protects; edges if omitted, and of rows with amounts or periods single "
+    "rows.",
 )
 EXPECT_HEAD = option(
     None,

@@ -62,21 +62,13 @@ class TypedQuery:
         metavar="SET",
         group=INPUT,
     )
-    complement: bool = option(False, help="T is all other vertices.", group=INPUT)
     query: str | None = option(
         None, help="Instead of sets: one line of JSON, as in a file.", metavar="JSON", group=INPUT
     )
 
-    def check_sets(self) -> None:
-        """Refuse sets that do not fit together.
-
-        Raises:
-            ParameterError: so it is.
-        """
-        if self.complement and self.second is not None:
-            raise ParameterError("give --to or --complement, not both")
-        if self.first is None and (self.complement or self.second is not None):
-            raise ParameterError("leave out --to and --complement: they need --from")
+    def __post_init__(self) -> None:
+        if self.first is None and self.second is not None:
+            raise ParameterError("leave out --to: it needs --from")
 
 
 def read_sets(

@@ -30,16 +30,9 @@ from graphcuts_dp.options import INPUT, PRIVACY, Checked, check, option
 from graphcuts_dp.pairs.group_tables import vertices_of_table
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
-from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
 
-WHOM = option(
-    EDGE,
-    usual=True,
-    help="Whom the promise protects; edges if omitted.",
-    of=PROTECTIONS,
-    group=PRIVACY,
-)
 BUDGET = option(
     None,
     usual=True,
@@ -59,14 +52,7 @@ class Promise:
     """How much is promised, and to whom."""
 
     epsilon: float = options.EPSILON
-    protect: Protect | None = option(
-        None,
-        usual=True,
-        help="Whom the promise protects; edges if omitted, and of rows with amounts or periods "
-        "single rows.",
-        of=PROTECTIONS,
-        group=PRIVACY,
-    )
+    protect: Protect | None = options.PROTECT
 
     def __post_init__(self) -> None:
         check(self)

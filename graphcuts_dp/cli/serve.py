@@ -11,7 +11,7 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, out, write_out
 from graphcuts_dp.cli.options import Commands, command_first
-from graphcuts_dp.cli.reading import BUDGET, WHOM, GroupFile, Reading, store_named
+from graphcuts_dp.cli.reading import BUDGET, GroupFile, Reading, store_named
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import open_secret
@@ -43,7 +43,7 @@ def start(
     binding: Binding,
     reading: Reading,
     grouping: GroupFile,
-    protect: Protect = WHOM,
+    protect: Protect = options.WHOM,
     budget: Budget | None = BUDGET,
     expect_head: str | None = options.EXPECT_HEAD,
 ) -> None:

@@ -231,7 +231,7 @@ def ask(
 
     Example: graphcuts-dp session ask mail.db --from "ann,bob" --to "kim,lee"
 
-    Example: graphcuts-dp session ask mail.db --from @department.txt --complement
+    Example: graphcuts-dp session ask mail.db --from @department.txt
 
     Example: graphcuts-dp session ask mail.db --groups staff.csv --from @@Sales,@@IT --to @@Board
 
@@ -243,7 +243,6 @@ def ask(
     """
     if sum(each is not None for each in (typed.first, typed.query, statistic)) != 1:
         raise ParameterError("give either sets, --from and perhaps --to, or --query or --statistic")
-    typed.check_sets()
     of_graph = None if statistic is None else GraphQuery(statistic)
     with kept.resume(store, grouping) as opened:
         asked: Question
