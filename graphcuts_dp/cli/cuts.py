@@ -7,7 +7,7 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.queries import read_set
-from graphcuts_dp.cli.reading import Reading, Spending, TriedRun
+from graphcuts_dp.cli.reading import WHOM, Reading, Spending, TriedRun
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.errors import ParameterError
@@ -31,7 +31,7 @@ def cuts(
     epsilon: float | None = options.ANY_EPSILON,
     spending: Spending,
     reading: Reading,
-    protect: Protect = options.WHOM,
+    protect: Protect = WHOM,
     first: str | None = option(
         None,
         usual=True,

@@ -10,13 +10,14 @@ from typing import cast, final, get_args
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
+from graphcuts_dp.cli.reading import PROTECT
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, largest_cut, noise_distribution
 from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.learn.bounds import SessionWorkload
-from graphcuts_dp.options import INPUT, OUTPUT, Checked, option
+from graphcuts_dp.options import Checked, input_option, option, output_option
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import RowTable, least_epsilon
@@ -33,7 +34,6 @@ _BOUNDS = {
     "owner": ("at-most", "How many rows of an owner count?", 20),
     "vertex": ("degree-bound", "How many edges of a vertex count?", 50),
 }
-_option = partial(option, group=INPUT)
 
 
 def _counts(text: str, problem: str) -> list[int]:
@@ -56,13 +56,13 @@ def _size(text: str) -> int | tuple[int, int]:
 class PlannedGraph(Checked):
     """The graph that a plan is for, from public numbers."""
 
-    n: int | tuple[int, int] | None = _option(
+    n: int | tuple[int, int] | None = input_option(
         None,
         help="Number of vertices; LEFT,RIGHT of a graph with two sides.",
         parse=_size,
         metavar="COUNT",
     )
-    edges: float | None = _option(
+    edges: float | None = input_option(
         None, help="A public guess of the number of edges; 10 a vertex if omitted."
     )
     rank: int | None = option(
@@ -70,7 +70,7 @@ class PlannedGraph(Checked):
         help="With --queries K,linear and two sides: a public guess of the rank of the matrix "
         "of weights.",
     )
-    kind: str = _option(
+    kind: str = input_option(
         "undirected",
         help="Of the graph; with two sides leave it out.",
         choices=("undirected", "directed"),
@@ -82,22 +82,24 @@ class PlannedGraph(Checked):
 class PlannedFlows(Checked):
     """The flows that are planned, too."""
 
-    groups: str | None = _option(
+    groups: str | None = input_option(
         None,
         help="Also plan flows: the number of public groups of equal sizes on each level, "
         "coarsest first, such as 5,50; of two sides LEFT:RIGHT, such as 5,50:4,20.",
     )
-    counting: str | None = _option(
+    counting: str | None = input_option(
         None,
         help="With --groups: flows of rows, and what they count; see `flows`. Rows if periods are "
         "named.",
         choices=tuple(get_args(Counting)),
     )
-    periods: str | None = _option(
+    periods: str | None = input_option(
         None, help="With --groups: the periods of rows, as 2026-01..2026-12.", metavar="FROM..TO"
     )
-    by: str | None = _option(
-        None, help="With --periods: levels of them, as year,month; see `flows`."
+    by: list[str] | None = input_option(
+        None,
+        help="With --periods: levels of them, as year,month; see `flows`.",
+        parse=partial(str.split, sep=","),
     )
 
     def of(
@@ -115,7 +117,7 @@ class PlannedFlows(Checked):
             groups=given,
             counting=cast(Counting, self.counting or "rows"),
             periods=self.periods,
-            by=None if self.by is None else self.by.split(","),
+            by=self.by,
         )
 
 
@@ -134,22 +136,18 @@ def plan(
     graph: PlannedGraph,
     epsilon: float | None = options.ANY_EPSILON,
     delta: float = options.DELTA,
-    protect: Protect | None = options.PROTECT,
+    protect: Protect | None = PROTECT,
     queries: SessionWorkload = option(
         SessionWorkload(queries=1000),
         help="How many queries will be asked, and of what; 1000 if omitted.",
         of=SessionWorkload,
     ),
     flows: PlannedFlows,
-    target_error: float | None = option(
-        None, help="Also show the epsilon that guarantees this error.", group=OUTPUT
+    target_error: float | None = output_option(
+        None, help="Also show the epsilon that guarantees this error."
     ),
-    explain: bool = option(
-        False, help="Explain in plain words what the promise means.", group=OUTPUT
-    ),
-    ask: bool = option(
-        False, help="Ask five questions, and print the command to type.", group=OUTPUT
-    ),
+    explain: bool = output_option(False, help="Explain in plain words what the promise means."),
+    ask: bool = output_option(False, help="Ask five questions, and print the command to type."),
 ) -> Report:
     """Compare what all mechanisms would guarantee, best first. Reads no data.
 
