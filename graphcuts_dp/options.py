@@ -215,6 +215,11 @@ def option(default: Any = dataclasses.MISSING, *, help: str, **known: Any) -> An
     return dataclasses.field(default=default, metadata={_KEY: about})
 
 
+input_option = partial(option, group=INPUT)
+privacy_option = partial(option, group=PRIVACY)
+output_option = partial(option, group=OUTPUT)
+
+
 def described(options: Any) -> tuple[Option, ...]:
     """All options of a class, of an object, or of a function, in their order.
 

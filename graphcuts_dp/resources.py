@@ -92,11 +92,11 @@ def seen(progress: Progress) -> Progress:
 
 
 @contextmanager
-def repeatable_igraph() -> Iterator[Any]:
+def repeatable_igraph(seed: int = 0) -> Iterator[Any]:
     """igraph, which draws the same random numbers each time within the `with` statement."""
     import igraph  # slow to import, and seldom needed
 
-    igraph.set_random_number_generator(random.Random(0))  # noqa: S311  # no noise
+    igraph.set_random_number_generator(random.Random(seed))  # noqa: S311  # no noise
     try:
         yield igraph
     finally:

@@ -22,7 +22,7 @@ from graphcuts_dp.display import Card
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.answers import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.offline.release import IterativeRelease
-from graphcuts_dp.options import INPUT, OUTPUT, Checked, option
+from graphcuts_dp.options import Checked, input_option, output_option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.query_lines import read_linear
@@ -40,17 +40,16 @@ _Answering = Release | IterativeRelease
 class Intervals(Checked):
     """Which intervals stand beside answers; as `Release.answer_all` takes them."""
 
-    confidence: float = option(
-        0.95, help="Probability that the interval contains the true value.", group=OUTPUT
+    confidence: float = output_option(
+        0.95, help="Probability that the interval contains the true value."
     )
-    simultaneous: bool = option(
+    simultaneous: bool = output_option(
         False,
         help="Intervals that hold for all cuts at once; needed if you chose the cut after "
         "seeing the release.",
-        group=OUTPUT,
     )
-    joint: bool = option(
-        False, help="Intervals that hold for all cuts of the table at once.", group=OUTPUT
+    joint: bool = output_option(
+        False, help="Intervals that hold for all cuts of the table at once."
     )
 
 
@@ -61,18 +60,17 @@ def answer(
     ),
     grouping: GroupFile,
     typed: TypedQuery,
-    queries: str | None = option(
-        None, metavar="FILE", help="A .csv or .jsonl file of many queries.", group=INPUT
+    queries: str | None = input_option(
+        None, metavar="FILE", help="A .csv or .jsonl file of many queries."
     ),
-    period: str | None = option(
+    period: str | None = input_option(
         None,
         metavar="LABEL,...",
         help="Periods of a table of flows, of which the cells are added up; without it, of all.",
-        group=INPUT,
     ),
     intervals: Intervals,
-    output: str | None = option(
-        None, help="A .csv file to write the table of answers to.", flag="-o --output", group=OUTPUT
+    output: str | None = output_option(
+        None, help="A .csv file to write the table of answers to.", flag="-o --output"
     ),
     force: bool = options.FORCE,
 ) -> Report:
@@ -109,12 +107,11 @@ def answer(
         )
     if queries is None and given and (intervals.joint or output is not None):
         raise ParameterError("--joint and --output are for --queries, or all pairs of --groups")
-    typed.check_sets()
     if output is not None and not output.lower().endswith(".csv"):
         raise FileFormatError(f"{output} must end in .csv: answers are a table")
     release = _load(path)
     if isinstance(release, Flows):
-        many = queries is not None or typed.query is not None or typed.complement
+        many = queries is not None or typed.query is not None
         if many or typed.second is None or grouping != GroupFile():
             raise ParameterError(
                 "a table of flows answers --from GROUP --to GROUP, with or without --period"

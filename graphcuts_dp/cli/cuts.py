@@ -1,51 +1,25 @@
 """`graphcuts-dp cuts`: private cuts that keep vertices apart, and partitions of a release, free."""
 
-from dataclasses import dataclass, replace
-from typing import final
+from dataclasses import replace
 
 import typer
 
+from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.cli.reading import WHOM, Reading, Spending, TriedRun
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cuts.least import cut_job
-from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
-from graphcuts_dp.options import INPUT, METHOD, PRIVACY, option
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.rows import bounded_graph, without_rows
+from graphcuts_dp.options import INPUT, METHOD, option, read_options
 from graphcuts_dp.pairs.queries import sides_of
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
-from graphcuts_dp.results.bundle import check_path, kind_at
-from graphcuts_dp.results.partition import KIND, Partition, partition_of
-from graphcuts_dp.results.release import KIND as RELEASE
+from graphcuts_dp.results.bundle import check_path
+from graphcuts_dp.results.partition import KIND, Partition
 from graphcuts_dp.results.release import Release
-from graphcuts_dp.synth.partitions import KINDS, read_partitioning
-
-_BETWEEN = "/"  # two terminals
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Terminals:
-    """What a least cut keeps apart."""
-
-    first: str | None = option(
-        None,
-        usual=True,
-        help="A vertex, or several that stay together: ann,bob or @FILE.",
-        flag="--from",
-        metavar="SET",
-        group=INPUT,
-    )
-    second: str | None = option(
-        None,
-        usual=True,
-        help="What is kept apart from it: likewise; several of these with a slash between.",
-        flag="--to",
-        metavar="SET[/SET]",
-        group=INPUT,
-    )
+from graphcuts_dp.synth.partitions import KINDS, Partitioning
 
 
 def cuts(
@@ -54,13 +28,26 @@ def cuts(
         metavar="GRAPH", help="The private graph; with --partition, a saved release."
     ),
     target: str = typer.Argument(metavar="OUT", help="The .csv file to write the parts to."),
-    epsilon: float | None = option(
-        None, usual=True, help="Privacy parameter; smaller is more private.", group=PRIVACY
-    ),
+    epsilon: float | None = options.ANY_EPSILON,
     spending: Spending,
     reading: Reading,
     protect: Protect = WHOM,
-    terminals: Terminals,
+    first: str | None = option(
+        None,
+        usual=True,
+        help="A vertex, or several that stay together: ann,bob or @FILE.",
+        flag="--from",
+        metavar="SET",
+        group=INPUT,
+    ),
+    second: str | None = option(
+        None,
+        usual=True,
+        help="What is kept apart from it: likewise; several of these with a slash between.",
+        flag="--to",
+        metavar="SET[/SET]",
+        group=INPUT,
+    ),
     partition: str | None = option(
         None,
         help="Of a release, free: " + ", ".join(KINDS) + "; with its options, as balanced:parts=4.",
@@ -96,44 +83,36 @@ def cuts(
     tree, cut into so many.
     """
     if partition is not None:
-        given = (epsilon, terminals, run, spending, reading, protect)
-        plain = (None, Terminals(), TriedRun(force=run.force), Spending(), Reading(), EDGE)
+        given = (epsilon, first, second, run, spending, reading, protect)
+        plain = (None, None, None, TriedRun(force=run.force), Spending(), Reading(), EDGE)
         if given != plain:
             raise ParameterError("--partition is of a release, and goes with --force alone")
-        return _partition(source, target, partition, force=run.force)
-    first, second = terminals.first, terminals.second
+        made = _partition(source, target, partition, force=run.force)
+        return _report(made, target, None, force=run.force)
     if epsilon is None or first is None or second is None:
         raise ParameterError("give --epsilon, --from and --to; or --partition of a saved release")
     store = spending.check()
-    if not run.dry_run:
-        check_path(KIND, target, force=run.force)
-    private: PrivateData
     if run.dry_run:
         private, _ = reading.without_file(protect)
     else:
+        check_path(KIND, target, force=run.force)
         private, _ = reading.read_private(source, protect)
         spending.remind(private, source)
     vertices = sides_of(bounded_graph(without_rows(private), protect))[0]
-    job = cut_job(
-        private,
-        *(_terminal(text, vertices) for text in (first, *second.split(_BETWEEN))),
-        epsilon=epsilon,
-        protect=protect,
-    )
+    ends = [_terminal(text, vertices) for text in (first, *second.split("/"))]
+    job = cut_job(private, *ends, epsilon=epsilon, protect=protect)
     if run.dry_run:
         return foretold(job.guarantee, protect, job.errors(), job.notes, job.warning)
     made = carry_out(job, private, store=store, seed=run.seed)
     return _report(made, target, source, force=run.force)
 
 
-def _partition(source: str, target: str, asked: str, *, force: bool) -> Report:
-    """The report of a partition of a release, which is written."""
-    kind, wanted = read_partitioning(asked)
+def _partition(source: str, target: str, asked: str, *, force: bool) -> Partition:
+    """The partition of a release that a string names: "balanced:parts=4"."""
+    kind, colon, rest = asked.partition(":")
+    wanted = read_options(rest if colon else None, Partitioning, kind)
     check_path(KIND, target, force=force)
-    if kind_at(source) != RELEASE:
-        raise FileFormatError(f"{source} is no release; make one with graphcuts-dp release")
-    made = partition_of(Release.load(source), kind, wanted)
-    return _report(made, target, None, force=force)
+    return Release.load(source).partition(kind, **vars(wanted))
 
 
 def _report(made: Partition, target: str, private: str | None, *, force: bool) -> Report:

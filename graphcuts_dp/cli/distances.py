@@ -1,7 +1,6 @@
 """`graphcuts-dp distances`: average distances of all people on a map, at once or one by one."""
 
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, final
@@ -12,7 +11,7 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, progress_bar
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.cli.queries import split_words
-from graphcuts_dp.cli.reading import Run, Spending, store_named
+from graphcuts_dp.cli.reading import Run, Spending, kept_source, still_there, store_named
 from graphcuts_dp.cli.release import released
 from graphcuts_dp.distances.answers import MECHANISMS, NOISES, answer_distances
 from graphcuts_dp.distances.locations import Locations
@@ -20,9 +19,15 @@ from graphcuts_dp.distances.metric import Metric, read_map
 from graphcuts_dp.distances.session import DistanceSession, session_on
 from graphcuts_dp.errors import LedgerError, ParameterError, QueryError
 from graphcuts_dp.files import check_writable_set
-from graphcuts_dp.ledger.opening import Store, open_ledger
-from graphcuts_dp.ledger.uses import DISTANCE_SESSION, uses_of
-from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, Checked, option
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.uses import DISTANCE_SESSION
+from graphcuts_dp.options import (
+    Checked,
+    input_option,
+    option,
+    output_option,
+    privacy_option,
+)
 from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.results.bundle import receipt_path
@@ -34,24 +39,15 @@ from graphcuts_dp.tables.columns import Columns
 class MapReading:
     """How to read a public map."""
 
-    columns: Columns = option(
-        group=INPUT,
-        default=Columns(),
-        help="How to read the columns of the map; weights are lengths.",
-        of=Columns,
+    columns: Columns = input_option(
+        Columns(), help="How to read the columns of the map; weights are lengths.", of=Columns
     )
-    coordinates: str | None = option(
-        group=INPUT,
-        default=None,
-        help="CSV file with the columns vertex, and x and y, or lon and lat.",
-        metavar="FILE",
+    coordinates: str | None = input_option(
+        None, help="CSV file with the columns vertex, and x and y, or lon and lat.", metavar="FILE"
     )
-    ignore_weights: bool = option(
-        group=INPUT, default=False, help="Give every edge of the map length 1."
-    )
-    lp: float | None = option(
-        group=INPUT,
-        default=None,
+    ignore_weights: bool = input_option(False, help="Give every edge of the map length 1.")
+    lp: float | None = input_option(
+        None,
         help="Distances are those of the l_p norm of the --coordinates, p from 1 to 2 (2: straight "
         "lines), not along the map's edges.",
     )
@@ -82,18 +78,18 @@ class MapReading:
 class DistanceTerms(Checked):
     """What is promised of distances; None has the default of a session, or of all vertices."""
 
-    epsilon: float | None = option(
-        None, help="Epsilon of one person; smaller is more private.", group=PRIVACY
+    epsilon: float | None = privacy_option(
+        None, help="Epsilon of one person; smaller is more private."
     )
-    delta: float | None = option(
-        None, help="0, if omitted, for pure privacy; else far below 1/n.", group=PRIVACY
+    delta: float | None = privacy_option(
+        None, help="0, if omitted, for pure privacy; else far below 1/n."
     )
-    at_most: int | None = option(
-        None, help="Number of people that are protected together; 1 if omitted.", group=PRIVACY
+    at_most: int | None = privacy_option(
+        None, help="Number of people that are protected together; 1 if omitted."
     )
     queries: int | None = option(None, help="Begin a session that promises so many answers.")
-    confidence: float | None = option(
-        None, help="Probability that all intervals hold at once; 0.95 if omitted.", group=OUTPUT
+    confidence: float | None = output_option(
+        None, help="Probability that all intervals hold at once; 0.95 if omitted."
     )
 
     @property
@@ -129,12 +125,9 @@ class Asking:
 class Shown(Checked):
     """What is shown of all answers, and written."""
 
-    top: int = option(20, help="Best vertices to show; 0 shows all.", least=0, group=OUTPUT)
-    output: str | None = option(
-        None,
-        help="CSV file for all answers; a receipt is written beside it.",
-        metavar="FILE",
-        group=OUTPUT,
+    top: int = output_option(20, help="Best vertices to show; 0 shows all.", least=0)
+    output: str | None = output_option(
+        None, help="CSV file for all answers; a receipt is written beside it.", metavar="FILE"
     )
     plot: str | None = options.PLOT
 
@@ -254,20 +247,14 @@ def _session(
     """
     map_file, locations = files
     if "queries" not in terms:
-        with closing(open_ledger(store)) as ledger, ledger.locked():
-            uses = [use for use in uses_of(ledger) if use.kind == DISTANCE_SESSION]
-        known = {use.name: use.source for use in uses}
-        if name not in known:
-            there = ", ".join(known) or "none"
-            raise ParameterError(f"no session {name!r} in {store.path}; there is: {there}")
-        source: dict[str, Any] = known[name]
+        source = kept_source(store, name, DISTANCE_SESSION)
         try:
             read = dict(source.get("reading", {}))
             reading = MapReading(**{**read, "columns": Columns(**read.get("columns", {}))})
         except TypeError:
             raise LedgerError("the session was begun by another version of this program") from None
-        map_file = _there("MAP", map_file, source.get("map"))
-        locations = _there("LOCATIONS", locations, source.get("locations"))
+        map_file = still_there(map_file, source.get("map"), "MAP and LOCATIONS")
+        locations = still_there(locations, source.get("locations"), "MAP and LOCATIONS")
     if map_file is None or locations is None:
         raise ParameterError("a new session needs the files MAP and LOCATIONS")
     metric = reading.read(map_file)
@@ -283,12 +270,3 @@ def _session(
             "reading": reading.to_dict(),
         },
     )
-
-
-def _there(what: str, given: str | None, remembered: str | None) -> str:
-    found = given or remembered
-    if found is None:
-        raise ParameterError(f"the store does not know where the file is; name {what}")
-    if given is None and not Path(found).is_file():
-        raise ParameterError(f"the file is no longer at {found}; name MAP and LOCATIONS")
-    return found

@@ -12,8 +12,9 @@ from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.cutnorm.cut_norm import METHODS, NORMS, cut_norm
 from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable, KeptTable
-from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.options import INPUT, OUTPUT, option
+from graphcuts_dp.graph.adjacency import BipartiteGraph
+from graphcuts_dp.options import input_option, option, output_option
+from graphcuts_dp.pairs.queries import sides_of
 from graphcuts_dp.pairs.query_lines import read_lines, read_query
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.plotting.style import write_figure
@@ -24,7 +25,7 @@ evaluate = Commands(
     cls=command_first("graphs"),
     help="Measure errors against the truth: evaluate TRUE SYNTHETIC. NOT PRIVATE.",
 )
-SEED = option(0, help="Seed of the random cuts.", least=0, group=OUTPUT)
+SEED = output_option(0, help="Seed of the random cuts.", least=0)
 
 
 @evaluate.command()
@@ -33,11 +34,10 @@ def graphs(
     source: str = typer.Argument(metavar="TRUE", help="The true graph."),
     other: str = typer.Argument(metavar="SYNTHETIC", help="Any other graph on the same vertices."),
     reading: Reading,
-    cuts: str | None = option(
+    cuts: str | None = input_option(
         None,
         help='File of more cuts to measure, with lines like {"S": ["ann"], "T": ["kim"]}.',
         metavar="FILE",
-        group=INPUT,
     ),
     plot: str | None = options.PLOT,
     seed: int = SEED,
@@ -131,9 +131,7 @@ def norm_of(
         found = cut_norm(graph.to_scipy(), **asked)
     else:
         found = cut_norm(graph, reading.read(second), **asked)
-    left, right = (
-        (graph.vertices, graph.vertices) if isinstance(graph, Graph) else (graph.left, graph.right)
-    )
+    left, right = sides_of(graph.space)
     S, T = _members(left, found.S), _members(right, found.T)
     names = ("norm", "lower", "upper", "upper_proof", "failure_probability", "method", "stopped")
     data = {"mark": NOT_PRIVATE, **{name: getattr(found, name) for name in names}}

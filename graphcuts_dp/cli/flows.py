@@ -1,6 +1,7 @@
 """`graphcuts-dp flows`: what passes between public groups, and how much owners contribute."""
 
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from math import isfinite
 from typing import Any, final
 
@@ -23,7 +24,7 @@ from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.options import INPUT, OUTPUT, check, option
+from graphcuts_dp.options import check, input_option, option, output_option
 from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
@@ -42,6 +43,14 @@ def _bounds(text: str) -> list[int]:
     return [int(word) for word in words]
 
 
+_CANDIDATES = option(
+    None, help="Public candidates, as 1/5/10; from 1 to 100,000 if omitted.", parse=_bounds
+)
+_IN_EACH_PERIOD = option(
+    default=False, help="The bound is one for each period, and so is who is counted."
+)
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class BoundTable:
@@ -52,12 +61,8 @@ class BoundTable:
         1, help="Cells of that release over which the left-out rows spread.", least=1
     )
     most: int | None = option(None, help="Publicly known: no owner has more than this.", least=1)
-    bounds: list[int] | None = option(
-        None, help="Public candidates, as 1/5/10; from 1 to 100,000 if omitted.", parse=_bounds
-    )
-    per_period: bool = option(
-        default=False, help="The bound is one for each period, and so is who is counted."
-    )
+    bounds: list[int] | None = _CANDIDATES
+    per_period: bool = _IN_EACH_PERIOD
 
     def __post_init__(self) -> None:
         check(self)
@@ -90,12 +95,8 @@ class BoundChoice:
     """One bound that about a share of the owners exceeds: it needs less epsilon."""
 
     share_above: float = option(help="About this share of the owners exceeds the bound.")
-    bounds: list[int] | None = option(
-        None, help="Public candidates, as 1/5/10; from 1 to 100,000 if omitted.", parse=_bounds
-    )
-    per_period: bool = option(
-        default=False, help="The bound is one for each period, and so is who is counted."
-    )
+    bounds: list[int] | None = _CANDIDATES
+    per_period: bool = _IN_EACH_PERIOD
 
     def __post_init__(self) -> None:
         check_bounds(self.bounds)
@@ -120,30 +121,39 @@ class BoundChoice:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class FlowMaps(TriedRun):
-    """What is drawn of flows, and written for programs that draw maps; and how it runs."""
+class FlowOptions(TriedRun):
+    """What is released of rows, drawn, and written for programs that draw maps; how it runs."""
 
-    plot: str | None = option(
+    by: list[str] | None = option(
+        None,
+        usual=True,
+        parse=partial(str.split, sep=","),
+        help="Of rows with periods: a table for each day, month, quarter or year; or several of "
+        "these, coarsest first, as year,month. The periods of --periods if omitted.",
+    )
+    contributions: BoundTable | BoundChoice | None = option(
+        None,
+        help="Instead of flows: how many rows owners have, and which bound on it to take.",
+        of={"table": BoundTable, "choice": BoundChoice},
+    )
+    plot: str | None = output_option(
         None,
         usual=True,
         help="Also draw the finest level: a heat map, the largest flows over time if there are "
         "periods, or with --locations a map (.png or .pdf).",
         metavar="FILE",
-        group=OUTPUT,
     )
-    od: str | None = option(
+    od: str | None = output_option(
         None,
         help="Also write what is above 0 for sure to a .csv or .parquet file for flowmap.blue or "
         "kepler.gl, or with --locations as lines to .geojson.",
         metavar="FILE",
-        group=OUTPUT,
     )
-    locations: str | None = option(
+    locations: str | None = input_option(
         None,
         usual=True,
         help="Public places of the groups: a .csv or .tsv file with columns id, lat and lon.",
         metavar="FILE",
-        group=INPUT,
     )
 
     def read(self, target: str) -> GroupLocations | None:
@@ -158,7 +168,7 @@ class FlowMaps(TriedRun):
         od = () if self.od is None else od_files(self.od, located=self.locations is not None)
         plot = () if self.plot is None else (self.plot,)
         check_writable_set((*KINDS["flows"].files(target), *od, *plot), force=self.force)
-        return None if self.locations is None else GroupLocations.read(self.locations)
+        return None if self.locations is None else GroupLocations.of(self.locations)
 
     def write(self, made: Flows, places: GroupLocations | None) -> list[str]:
         """Write what is asked for; returns the paths."""
@@ -176,29 +186,6 @@ class FlowMaps(TriedRun):
         return written
 
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class FlowKind:
-    """What is released of rows: tables, or what helps to bound them."""
-
-    by: str | None = option(
-        None,
-        usual=True,
-        help="Of rows with periods: a table for each day, month, quarter or year; or several of "
-        "these, coarsest first, as year,month. The periods of --periods if omitted.",
-    )
-    contributions: BoundTable | BoundChoice | None = option(
-        None,
-        help="Instead of flows: how many rows owners have, and which bound on it to take.",
-        of={"table": BoundTable, "choice": BoundChoice},
-    )
-
-    @property
-    def levels(self) -> list[str] | None:
-        """Of periods."""
-        return None if self.by is None else self.by.split(",")
-
-
 def flows(
     *,
     source: str = options.PRIVATE_GRAPH,
@@ -210,9 +197,8 @@ def flows(
     target: str | None = typer.Argument(
         None, metavar="OUT", help="The .csv file to write the table to."
     ),
-    kind: FlowKind,
     workload: FlowWorkload,
-    maps: FlowMaps,
+    asked: FlowOptions,
 ) -> Report:
     """Release privately how much weight passes between public groups of vertices.
 
@@ -244,8 +230,8 @@ def flows(
     known number, say it with --contributions table:most=.
     """
     store, files = spending.check(), grouping.of(groups)
-    if kind.contributions is not None:
-        drawn = (maps.plot, maps.od, maps.locations) != (None, None, None)
+    if asked.contributions is not None:
+        drawn = (asked.plot, asked.od, asked.locations) != (None, None, None)
         if target is not None or reading.columns.owner is None or drawn:
             raise ParameterError(
                 "--contributions needs the file of rows and --columns owner=COLUMN, and no OUT or "
@@ -258,15 +244,17 @@ def flows(
                 "--kind, --counting, --periods, vertices and --columns (period= too)."
             )
         spending.remind(rows, source)
-        return kind.contributions.report(rows, epsilon=promise.epsilon, store=store, seed=maps.seed)
+        return asked.contributions.report(
+            rows, epsilon=promise.epsilon, store=store, seed=asked.seed
+        )
     if groups is None or target is None:
         raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
     places = None
-    if maps.dry_run:
+    if asked.dry_run:
         private, found = reading.without_file(promise.protect, files)
     else:
-        check_path("flows", target, force=maps.force)
-        places = maps.read(target)
+        check_path("flows", target, force=asked.force)
+        places = asked.read(target)
         private, found = reading.read_private(source, promise.protect, files)
         spending.remind(private, source)
     sides: Any = found  # never None: the file is named
@@ -278,18 +266,18 @@ def flows(
         sides,
         epsilon=promise.epsilon,
         delta=promise.delta,
-        by=kind.levels,
+        by=asked.by,
         workload=workload,
         protect=promise.protect,
     )
-    if maps.dry_run:
+    if asked.dry_run:
         whom, errors = whom_of(private, promise.protect), list(job.errors())
         pair = sides if isinstance(sides, tuple) else (sides,)
         side = max(len(each.labels()) for each in pair)
         cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
         return foretold(job.guarantee, whom, errors, job.notes, job.warning, cells)
-    made = carry_out(job, private, store=store, seed=maps.seed)
-    written = [*made.save(target, force=maps.force), *maps.write(made, places)]
+    made = carry_out(job, private, store=store, seed=asked.seed)
+    written = [*made.save(target, force=asked.force), *asked.write(made, places)]
     report = released(_facts(made), made.guarantee, written, source)
     return replace(report, parts=[made, {"files": "  ".join(written)}], most=_SHOWN)
 

@@ -1,10 +1,9 @@
-"""`graphcuts-dp inspect`: what a receipt says, in plain words, and whether its files are whole.
+"""`graphcuts-dp inspect`: what was released, what is promised, and whether its files are whole.
 
 And `datasets`: the small public graphs that come with the package.
 """
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from glob import escape
 from pathlib import Path
@@ -15,12 +14,12 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
 from graphcuts_dp.datasets import list_datasets, load
+from graphcuts_dp.display import Displayed, cell_text
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, Protected, posterior
-from graphcuts_dp.privacy.level_noise import NORMS
-from graphcuts_dp.results.bundle import check_files, read_receipt, receipt_path
+from graphcuts_dp.results.bundle import KINDS, check_files, read_receipt, receipt_path
+from graphcuts_dp.results.bundle import load as load_result
 
-Fields = Mapping[str, Any]
 NOT_PRIVATE = (
     "A seed was given, so whoever guesses it can take the noise off: publish nothing of this."
 )
@@ -28,25 +27,18 @@ KEEP = (
     "the private file itself, the store and its bounds on what is left, seeds, and whatever was "
     "measured against the truth (evaluate)"
 )
+_SHOWN = 10  # rows of the result's table
 _PRIOR = 0.01  # what an attacker may believe beforehand, for one line of odds
 
 
 def promise(guarantee: PrivacyGuarantee) -> dict[str, str]:
-    """Whom it protects, against what, and how well.
+    """What it means for whom it protects, and how well it does.
 
     Raises:
         GraphCutsError, ValueError: an epsilon or a protection that no release has.
     """
-    budget = f"{guarantee.epsilon:g}"
-    delta = f"{guarantee.delta:g}" if guarantee.delta else "0 (pure differential privacy)"
-    words = {"Epsilon": budget, "Delta": delta}
-    if guarantee.parts:
-        spent = ", ".join(f"{name} {float(part):.3g}" for name, part in guarantee.parts)
-        words["Epsilon was spent on"] = spent
-    words["Protects"] = f"{guarantee.protects}; hidden is {guarantee.neighbours}."
-    words["Taken as known"] = f"{guarantee.public}."
     if guarantee.epsilon == 0:
-        return words | {"Strength": "nothing private was read, so nothing can come out."}
+        return {"Strength": "nothing private was read, so nothing can come out."}
     count, what = _protected(guarantee)
     bound: dict[str, Any] = {"degree_bound": count} if what == "vertex" else {"steps": count}
     if what == "owner":
@@ -54,7 +46,7 @@ def promise(guarantee: PrivacyGuarantee) -> dict[str, str]:
     told = Protect(kind=what, **bound).explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
     sentences = dict(told.sentences)
     del sentences["Protected"]
-    return words | sentences | {"Strength": _strength(sentences["Strength"], guarantee)}
+    return sentences | {"Strength": _strength(sentences["Strength"], guarantee)}
 
 
 def _strength(text: str, guarantee: PrivacyGuarantee) -> str:
@@ -107,153 +99,6 @@ def _receipt(name: str) -> Path:
     return found[0] if found else beside
 
 
-def _size(shape: Any) -> str:
-    rows, columns = (int(n) for n in shape)
-    return f"{rows:,} vertices" if rows == columns else f"{rows:,} x {columns:,} vertices"
-
-
-def _release(receipt: Fields) -> dict[str, str]:
-    fit, size, measured = receipt["fit"], _size(receipt["shape"]), dict(receipt["measurements"])
-    sparse, entries = receipt["model"] is not None, measured.pop("entries", None)
-    bought = ", ".join(str(name) for name in measured)
-    if sparse:
-        what = "a sparse release without a graph" if fit is None else "a sparse synthetic graph"
-        words = {
-            "What it is": f"{what} of {size}, and what was measured for it.",
-            "Noise": f"geometric, on {bought}; not on every pair of vertices.",
-        }
-    else:
-        what = f"a synthetic graph of {size}, and the noisy matrix it is made of."
-        if fit is None:
-            what = f"a noisy matrix of {size}, without a synthetic graph."
-        words = {
-            "What it is": what,
-            "Noise": f"{entries['noise']}, on each pair of vertices by itself, with a standard "
-            f"deviation of {float(entries['standard_deviation']):.3g} in units of weight.",
-        }
-        if bought:
-            words["Also measured"] = f"{bought}; each with noise of its own."
-    if fit is not None and sparse:
-        words["How it was made"] = (
-            f"drawn from a model that was fitted to the noisy sums by {fit['method']}; pairs that "
-            "are not named among the measurements come from the model."
-        )
-    elif fit is not None:
-        words["How it was made"] = (
-            f"fitted to the noisy measurements by {fit['method']} ({fit['objective']}); nothing "
-            "but these measurements was read, so the fit costs no privacy."
-        )
-    if receipt["certificate"] is not None:
-        words["How near"] = (
-            "no cut of the graph is off from the noisy matrix by more than "
-            f"{float(receipt['certificate']['upper']):,.4g}, and with probability 95% no cut of "
-            f"the noisy matrix from the truth by more than {float(receipt['noise_bound']):,.4g} "
-            "(edges inside both sets counted twice)."
-        )
-    return words
-
-
-def _flows(receipt: Fields) -> dict[str, str]:
-    errors = ", ".join(
-        f"{name} {float(error):.3g}" for name, error in receipt["expected_deviations"].items()
-    )
-    return {
-        "What it is": "a table of what passes between public groups of vertices, with intervals.",
-        "Noise": f"discrete {receipt['sums']['noise']}, on sums between groups; standard "
-        f"deviations of the estimates: {errors}.",
-        "How it was made": f"sums of {', '.join(map(str, receipt['measured']))} were measured, "
-        "and made consistent by least squares.",
-        "Intervals": f"{receipt['intervals']}.",
-    }
-
-
-_LEARNT = {  # what else than a graph learnt from cuts is made by a construction
-    "net": "a graph of {size}, chosen among {members:,} members of a public net.",
-    "sensing": "a matrix of {size}, learnt from noisy linear queries.",
-    **dict.fromkeys(NORMS, "answers to cuts of {size}, bought together."),
-}
-
-
-def _iterative(receipt: Fields) -> dict[str, str]:
-    settings, accuracy, law = receipt["settings"], receipt["accuracy"], receipt["law"] or {}
-    what = _LEARNT.get(
-        settings["construction"], "a synthetic graph of {size}, learnt from noisy answers to cuts."
-    )
-    error, deviation = accuracy["error"], accuracy["deviation"]
-    near = "nothing is proven about its error."
-    if error is not None:
-        near = (
-            f"answers are off by at most {float(error):,.4g}, of the queries "
-            f"{accuracy['queries']!r}, with probability {float(accuracy['confidence']):.0%} for "
-            "all of them at once."
-        )
-    noise = "on the choice of each query and on each answer, as the parts of epsilon above say."
-    if "rate" in law:
-        unit = float(law.get("unit") or law["grid"]["unit"])
-        noise = f"on whole numbers, of rate {law['rate']} for a step of {unit:g}."
-    elif deviation is not None:
-        noise = f"on each answer, of a standard deviation of at most {float(deviation):.3g}."
-    return {
-        "What it is": what.format(size=_sides(receipt), members=int(law.get("members", 0))),
-        "How it was made": f"by {settings['construction']}"
-        + f" with {settings['distinguisher']}" * bool(settings["distinguisher"])
-        + f", {int(settings['used'])} of at most {int(settings['rounds'])} rounds"
-        + f", calibration {settings['calibration']}" * bool(settings["calibration"])
-        + ".",
-        "Noise": noise,
-        "How near": near,
-    }
-
-
-def _sides(receipt: Fields) -> str:
-    sizes = [n if isinstance(n, int) else len(n) for n in receipt["vertices"]]
-    return _size(sizes if len(sizes) == 2 else sizes * 2)
-
-
-def _distances(receipt: Fields) -> dict[str, str]:
-    return {
-        "What it is": f"average distances from {len(receipt['answers']):,} places of a public map "
-        "to all people.",
-        "How it was made": f"by {receipt['mechanism']}; everything after the noisy counts is "
-        "post-processing.",
-        "Noise": f"{receipt['noise']}.",
-        "Intervals": f"all hold at once with probability {float(receipt['confidence']):.0%}.",
-    }
-
-
-def _partition(receipt: Fields) -> dict[str, str]:
-    told = receipt["partition"]
-    what = f"a partition of {_sides(receipt)} into {len(told['names'])} parts, {told['kind']}."
-    sure = f"with probability {float(told['confidence']):.0%}"
-    if told["interval"] is None:
-        over = ", added up over all halvings" if len(told["names"]) > 2 else ""
-        return {
-            "What it is": f"{what} Not what the cut weighs.",
-            "How it was made": "a least cut of the graph with edges of random weights between its "
-            "vertices and those that were to be kept apart.",
-            "Noise": "discrete Laplace, on each vertex that is none of these.",
-            "How near": f"it weighs more than the least cut by at most {told['shortfall']:,.4g} "
-            f"{sure}{over}.",
-        }
-    low, high = (f"{float(end):,.4g}" for end in told["interval"])
-    return {
-        "What it is": what,
-        "How it was made": "from a release alone: it costs no privacy beyond that.",
-        "How near": f"its value, the {receipt['measure']}, is {low} to {high} in the true graph "
-        f"{sure}, although it was chosen after looking.",
-    }
-
-
-_HOW: Mapping[str, Callable[[Fields], dict[str, str]]] = {
-    "release": _release,
-    "flows": _flows,
-    "partition": _partition,
-    "iterative construction": _iterative,
-    "answers": _iterative,
-    "distances": _distances,
-}
-
-
 _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, GraphCutsError)
 
 
@@ -276,11 +121,17 @@ def inspect(
     check_files(file, names)
     try:
         guarantee = PrivacyGuarantee.from_dict(fields["guarantee"])
-        words = _HOW[kind](fields) | promise(guarantee)
-        private = guarantee.is_private
+        made: Displayed = guarantee
+        if KINDS[kind].home:
+            made = load_result(str(file).removesuffix(".json"))
+        facts = {name: cell_text(value) for name, value in made._card().facts}
+        words = promise(guarantee)
         versions = ", ".join(f"{name} {text}" for name, text in fields["versions"].items())
+    except FileFormatError:
+        raise
     except _UNREADABLE:
         raise FileFormatError(f"{file} is damaged or of another version") from None
+    private = guarantee.is_private
     words |= {
         "May be published": f"{', '.join(names)} and {file.name}." if private else NOT_PRIVATE,
         "Keep to yourself": f"{KEEP}.",
@@ -289,11 +140,12 @@ def inspect(
         "Files": f"{', '.join(names)}: whole, as the receipt says.",
         "Made with": f"{versions}.",
     }
-    told = {heading.lower().replace(" ", "_"): text for heading, text in words.items()}
+    told = {heading.lower().replace(" ", "_"): each for heading, each in (facts | words).items()}
     marks = [] if private else [f"NOT PRIVATE: {NOT_PRIVATE}\n"]
     return Report(
         told | {"kind": kind, "private": private, "files": list(names)},
-        [*marks, *(f"{heading}: {text}" for heading, text in words.items())],
+        [*marks, made, *(f"{heading}: {text}" for heading, text in words.items())],
+        most=_SHOWN,
     )
 
 

@@ -21,12 +21,9 @@ from graphcuts_dp.cli.console import HELP, out, say
 from graphcuts_dp.cli.options import Command, Commands, Group
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 
-_EPILOG = """Each command has its own help: graphcuts-dp release -h. To complete commands with the
-Tab key, put this line into ~/.bashrc (for zsh and fish, into their files, with their names):
-eval "$(graphcuts-dp --completion bash)"
+_EPILOG = """Each command has its own help: graphcuts-dp release -h. With --install-completion the
+shell completes commands and options with the Tab key.
 """
-_COMPLETE = "_GRAPHCUTS_DP_COMPLETE"  # in the environment when a shell asks what may come next
-_SHELLS = ("bash", "zsh", "fish")
 _INTERRUPTED = 130  # what a shell makes of Ctrl-C, and typer
 
 # Module and name of the function, or of the group; and its help, which a test compares.
@@ -114,7 +111,6 @@ app = typer.Typer(
     cls=_Commands,
     help="Answer cut queries on private graphs, with a proven guarantee of differential privacy.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings=HELP,
@@ -142,33 +138,12 @@ def _show_version(wanted: bool) -> None:
         raise Exit
 
 
-def _show_completion(shell: str | None) -> None:
-    if shell is None:
-        return
-    if shell not in _SHELLS:
-        raise ParameterError(f"--completion knows {', '.join(_SHELLS)}, not {shell!r:.60}")
-    from typer._completion_shared import get_completion_script
-
-    script = get_completion_script(prog_name="graphcuts-dp", complete_var=_COMPLETE, shell=shell)
-    sys.stdout.write(script + "\n")
-    raise Exit
-
-
 @app.callback()
 def _options(
     version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
-    completion: Annotated[
-        str | None,
-        typer.Option(
-            callback=_show_completion,
-            is_eager=True,
-            metavar="bash|zsh|fish",
-            help="Print the script that lets the Tab key complete commands and options.",
-        ),
-    ] = None,
 ) -> None:
     """Options before the subcommand."""
 
@@ -188,10 +163,6 @@ def _status() -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # File names need not be text, and not every terminal can show every label.
         sys.stdout.reconfigure(errors="backslashreplace")
-    if _COMPLETE in os.environ:
-        from typer._completion_classes import completion_init
-
-        completion_init()
     try:
         status = _command()(prog_name=app.info.name, standalone_mode=False)
         sys.stdout.flush()  # while an error can still be told

@@ -22,57 +22,46 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.files import check_writable
 from graphcuts_dp.options import (
     GROUPS,
-    INPUT,
     METHOD,
     OUTPUT,
     PRIVACY,
     Option,
     described,
+    input_option,
     option,
+    output_option,
+    privacy_option,
 )
 
 PRIVATE_GRAPH = typer.Argument(metavar="GRAPH", help="The private graph.")
 SESSION_STORE = typer.Argument(metavar="STORE", help="The store, made by `session start`.")
-EPSILON = option(help="Privacy parameter; smaller is more private.", group=PRIVACY, usual=True)
-DELTA = option(
-    0.0,
-    help="0 for pure differential privacy; otherwise choose far below 1/n.",
-    least=0,
-    below=1,
-    group=PRIVACY,
+_epsilon = functools.partial(
+    option, help="Privacy parameter; smaller is more private.", group=PRIVACY, usual=True
 )
-EXPECT_HEAD = option(
+EPSILON, ANY_EPSILON = _epsilon(), _epsilon(None)
+DELTA = privacy_option(
+    0.0, help="0 for pure differential privacy; otherwise choose far below 1/n.", least=0, below=1
+)
+EXPECT_HEAD = privacy_option(
     None,
     help="The head that `session status` printed earlier: refuse a store that lacks later records.",
-    group=PRIVACY,
 )
-NAME = option("default", help="Name of the session within the store.", group=INPUT)
-ANY_NAME = option(None, help="Of one session; all in the store if omitted.", group=INPUT)
+NAME = input_option("default", help="Name of the session within the store.")
+ANY_NAME = input_option(None, help="Of one session; all in the store if omitted.")
 UNGUARANTEED = option(
     False,
     help="When the session has no queries left, answer without guarantee, and mark it.",
     group=METHOD,
 )
-OUT = option(
-    None,
-    help="File to write to; standard output if omitted.",
-    flag="-o --output",
-    metavar="FILE",
-    group=OUTPUT,
+OUT = output_option(
+    None, help="File to write to; standard output if omitted.", flag="-o --output", metavar="FILE"
 )
-PLOT = option(
-    None,
-    help="Also draw the result to this .png or .pdf file.",
-    metavar="FILE",
-    group=OUTPUT,
+PLOT = output_option(None, help="Also draw the result to this .png or .pdf file.", metavar="FILE")
+SEED = output_option(None, help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
+DRY_RUN = output_option(
+    False, help="Only say what it would promise, from --vertices and groups: reads no private file."
 )
-SEED = option(None, help="Seed of a repeatable run. NOT PRIVATE: for tests only.", group=OUTPUT)
-DRY_RUN = option(
-    False,
-    help="Only say what it would promise, from --vertices and groups: reads no private file.",
-    group=OUTPUT,
-)
-FORCE = option(False, help="Replace existing files.", group=OUTPUT)
+FORCE = output_option(False, help="Replace existing files.")
 _JSON = Option(
     name="as_json",
     kind=bool,

@@ -4,27 +4,26 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast, final, get_args
+from functools import partial
+from typing import cast, final, get_args
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
-from graphcuts_dp.display import Card, short
+from graphcuts_dp.cli.reading import PROTECT
+from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, largest_cut, noise_distribution
 from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.learn.bounds import SessionWorkload
-from graphcuts_dp.options import INPUT, OUTPUT, PRIVACY, Checked, option, read_options
+from graphcuts_dp.options import Checked, input_option, option, output_option
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
-from graphcuts_dp.planning.planner import Plan, RowTable, least_epsilon
+from graphcuts_dp.planning.planner import RowTable, least_epsilon
 from graphcuts_dp.privacy.distributions import discrete_laplace_radius
-from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PRIORS, PROTECTIONS, Protect
-from graphcuts_dp.tables.columns import Columns
+from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PROTECTIONS, Protect
 
-T = TypeVar("T")
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
 _FAILURE = 0.05
 _LARGE = 3.0  # an epsilon from which a promise is weak
@@ -37,16 +36,19 @@ _BOUNDS = {
 }
 
 
-def _list_of(kind: Callable[[str], T], what: str) -> Callable[[str], list[T]]:
-    """What reads numbers with commas between."""
+def _counts(text: str, problem: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError(f"{text!r:.40}: {problem}") from None
 
-    def read(text: str) -> list[T]:
-        try:
-            return [kind(part) for part in text.split(",")]
-        except ValueError:
-            raise ParameterError(f"{text!r:.40}: {what}") from None
 
-    return read
+def _size(text: str) -> int | tuple[int, int]:
+    problem = "--n is a whole number, or LEFT,RIGHT of a graph with two sides"
+    n, *others = _counts(text, problem)
+    if len(others) > 1:
+        raise ParameterError(problem)
+    return (n, others[0]) if others else n
 
 
 @final
@@ -54,57 +56,24 @@ def _list_of(kind: Callable[[str], T], what: str) -> Callable[[str], list[T]]:
 class PlannedGraph(Checked):
     """The graph that a plan is for, from public numbers."""
 
-    n: list[int] | None = option(
+    n: int | tuple[int, int] | None = input_option(
         None,
         help="Number of vertices; LEFT,RIGHT of a graph with two sides.",
-        parse=_list_of(int, "--n is a whole number, or LEFT,RIGHT"),
+        parse=_size,
         metavar="COUNT",
-        group=INPUT,
     )
-    edges: float | None = option(
-        None, help="A public guess of the number of edges; 10 a vertex if omitted.", group=INPUT
+    edges: float | None = input_option(
+        None, help="A public guess of the number of edges; 10 a vertex if omitted."
     )
     rank: int | None = option(
         None,
         help="With --queries K,linear and two sides: a public guess of the rank of the matrix "
         "of weights.",
     )
-    kind: str = option(
+    kind: str = input_option(
         "undirected",
         help="Of the graph; with two sides leave it out.",
         choices=("undirected", "directed"),
-        group=INPUT,
-    )
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class PlannedPromise(Checked):
-    """What a plan promises, to whom, and whether that is explained."""
-
-    epsilon: list[float] | None = option(
-        None,
-        help="Privacy parameter; smaller is more private. Several values: 0.5,1,2.",
-        parse=_list_of(float, "--epsilon is a number, or several: 0.5,1,2"),
-        metavar="NUMBER",
-        group=PRIVACY,
-    )
-    delta: float = options.DELTA
-    protect: Protect | None = option(
-        None,
-        help="Whom the promise protects; edges if omitted.",
-        of=PROTECTIONS,
-        group=PRIVACY,
-    )
-    explain: bool = option(
-        False, help="Explain in plain words what the promise means.", group=OUTPUT
-    )
-    priors: Sequence[float] = option(
-        PRIORS,
-        help="With --explain: what an attacker may believe before the release.",
-        parse=_list_of(float, "--priors are numbers with commas between: 0.01,0.5"),
-        metavar="NUMBERS",
-        group=OUTPUT,
     )
 
 
@@ -113,79 +82,76 @@ class PlannedPromise(Checked):
 class PlannedFlows(Checked):
     """The flows that are planned, too."""
 
-    groups: str | None = option(
+    groups: str | None = input_option(
         None,
         help="Also plan flows: the number of public groups of equal sizes on each level, "
-        "coarsest first, such as 5,50; of two sides LEFT:RIGHT, such as 5,50:4,20. With --ask "
-        "the public table of the groups, or none.",
-        group=INPUT,
+        "coarsest first, such as 5,50; of two sides LEFT:RIGHT, such as 5,50:4,20.",
     )
-    counting: str | None = option(
+    counting: str | None = input_option(
         None,
         help="With --groups: flows of rows, and what they count; see `flows`. Rows if periods are "
         "named.",
         choices=tuple(get_args(Counting)),
-        group=INPUT,
     )
-    periods: str | None = option(
+    periods: str | None = input_option(
+        None, help="With --groups: the periods of rows, as 2026-01..2026-12.", metavar="FROM..TO"
+    )
+    by: list[str] | None = input_option(
         None,
-        help="With --groups: the periods of rows, as 2026-01..2026-12.",
-        metavar="FROM..TO",
-        group=INPUT,
-    )
-    by: str | None = option(
-        None, help="With --periods: levels of them, as year,month; see `flows`.", group=INPUT
+        help="With --periods: levels of them, as year,month; see `flows`.",
+        parse=partial(str.split, sep=","),
     )
 
+    def of(
+        self, n: int | tuple[int, int]
+    ) -> GroupTree | tuple[GroupTree, GroupTree] | RowTable | None:
+        """The flows to plan: of a graph, or of rows where an option speaks of these."""
+        given = None if self.groups is None else _groups(self.groups, n)
+        if (self.counting, self.periods, self.by) == (None, None, None):
+            return given
+        if given is None:
+            raise ParameterError(
+                "--counting, --periods and --by are for flows: add --groups, as 5,50"
+            )
+        return RowTable(
+            groups=given,
+            counting=cast(Counting, self.counting or "rows"),
+            periods=self.periods,
+            by=self.by,
+        )
 
-@final
-@dataclass(frozen=True, kw_only=True)
-class Questions(Checked):
-    """What is asked at a terminal, and what of it is known."""
 
-    asking: bool = option(
-        False, help="Ask five questions, and print the command to type.", flag="--ask", group=OUTPUT
-    )
-    data: str | None = option(
-        None, help="With --ask: the private graph.", metavar="FILE", group=INPUT
-    )
-    columns: Any = option(
-        (),
-        parse=str,
-        help="With --ask: how to read its columns, such as owner=patient; see `release`.",
-        group=INPUT,
-    )
-    who: str | None = option(None, help="With --ask: who asks.", choices=WHO, group=INPUT)
+def _groups(text: str, n: int | tuple[int, int]) -> GroupTree | tuple[GroupTree, GroupTree]:
+    """Groups of nearly equal sizes on each level."""
+    sides, texts = n if isinstance(n, tuple) else (n,), text.split(":")
+    if len(texts) != len(sides):
+        raise ParameterError("--groups is LEFT:RIGHT for two sides, and has no colon for one")
+    problem = "--groups are whole numbers, for example 5,50"
+    made = [equal_groups(n, _counts(each, problem)) for n, each in zip(sides, texts, strict=True)]
+    return (made[0], made[1]) if len(made) == 2 else made[0]
 
 
 def plan(
     *,
     graph: PlannedGraph,
-    promise: PlannedPromise,
+    epsilon: float | None = options.ANY_EPSILON,
+    delta: float = options.DELTA,
+    protect: Protect | None = PROTECT,
     queries: SessionWorkload = option(
         SessionWorkload(queries=1000),
         help="How many queries will be asked, and of what; 1000 if omitted.",
         of=SessionWorkload,
     ),
     flows: PlannedFlows,
-    target_error: float | None = option(
-        None, help="Also show the epsilon that guarantees this error.", group=OUTPUT
+    target_error: float | None = output_option(
+        None, help="Also show the epsilon that guarantees this error."
     ),
-    set_sizes: list[int] = option(
-        [],
-        help="Also show the expected error of a cut between two sets of these sizes, such as "
-        "50,100.",
-        parse=_list_of(int, "--set-sizes are whole numbers with commas between: 50,100"),
-        metavar="COUNTS",
-        group=OUTPUT,
-    ),
-    questions: Questions,
+    explain: bool = output_option(False, help="Explain in plain words what the promise means."),
+    ask: bool = output_option(False, help="Ask five questions, and print the command to type."),
 ) -> Report:
     """Compare what all mechanisms would guarantee, best first. Reads no data.
 
     Example: graphcuts-dp plan --n 5000 --edges 5e4 --queries 1e6 --epsilon 1 --delta 1e-6
-
-    Example: graphcuts-dp plan --n 5000 --epsilon 0.5,1,2 --set-sizes 50,100
 
     Example: graphcuts-dp plan --n 200 --groups 5,50 --periods 2026-01..2026-12 --by month
     --protect owner:at-most=20 --epsilon 1
@@ -197,168 +163,63 @@ def plan(
     The command uses formulas only. It reads no data and spends no budget. --edges is a guess that
     may be public, such as the number of edges of a similar graph; never count the edges of the
     private graph. --explain says in plain words what a promise means. --ask asks five questions and
-    prints the command to type; it takes the defaults where nobody sits at a terminal.
+    prints the command to type; an empty line takes the default.
     """
-    n, epsilon, explain, protect = graph.n, promise.epsilon, promise.explain, promise.protect
-    if questions.asking:
-        return _ask(
-            questions,
-            groups=flows.groups,
-            protect=protect,
-            error=target_error,
-            n=None if n is None else n[0],
-        )
-    for name in ("data", "columns", "who"):
-        if getattr(questions, name):
-            raise ParameterError(f"--{name} is for --ask; add --ask or leave it out")
+    if ask:
+        return _ask()
     missing = [
         f"--{name} {example}"
-        for name, value, example in (("n", n, "5000"), ("epsilon", epsilon, "1"))
+        for name, value, example in (("n", graph.n, "5000"), ("epsilon", epsilon, "1"))
         if value is None and not (explain and name == "n")
     ]
     if missing:
         raise ParameterError(f"a plan needs {' and '.join(missing)}, for example; or --ask")
-    epsilons, sides = epsilon or [], n or []
     if protect is None:
         counting, periods = flows.counting, flows.periods
         single = counting in ("rows", "weight") or (counting is None and periods is not None)
         protect = Protect.rows() if single else EDGE
     if explain:
-        if len(epsilons) > 1:
-            raise ParameterError("--explain takes one --epsilon")
-        told = protect.explain(epsilon=epsilons[0], delta=promise.delta, priors=promise.priors)
+        told = protect.explain(epsilon=cast(float, epsilon), delta=delta)
         return Report(told.to_dict(), [told])
-    if len(sides) > 2:
-        raise ParameterError("--n is a whole number, or LEFT,RIGHT of a graph with two sides")
-    plans = [
-        planner.plan(
-            (sides[0], sides[1]) if len(sides) == 2 else sides[0],
-            epsilon=each,
-            edges=graph.edges,
-            queries=queries,
-            delta=promise.delta,
-            rank=graph.rank,
-            directed=graph.kind == "directed",
-            protect=protect,
-            groups=_flows(flows, sides),
-            target_error=target_error,
-        )
-        for each in epsilons
-    ]
-    parts: list[Any] = list(plans) if len(plans) == 1 else [_beside(plans)]
-    documents = [made.to_dict() for made in plans]
-    for made, document in zip(plans, documents, strict=True):
-        told_of = f"epsilon = {made.setting.epsilon:g}"
-        if len(plans) > 1 and made.table is None:
-            parts.append(f"{told_of}. Advice: {made.advice}")
-        if set_sizes:
-            small = made.small_sets(*set_sizes)
-            document |= {"set_sizes": set_sizes, "expected_errors": small}
-            title = f"Expected error of a cut between two sets of so many vertices, {told_of}"
-            heads = ("mechanism", *(f"{size:,}" for size in set_sizes))
-            rows = [(name, *map(short, errors)) for name, errors in small.items()]
-            parts.append(Card(title=title, columns=heads, rows=rows))
-    return Report(documents[0] if len(plans) == 1 else {"plans": documents}, parts)
-
-
-def _beside(plans: Sequence[Plan]) -> Card:
-    """Guaranteed errors at each epsilon, in the order of the first plan."""
-    shown = {(row.name, row.cuts) for made in plans for row in made.shown}
-    errors = [{(row.name, row.cuts): row.guaranteed for row in made.rows} for made in plans]
-    return Card(
-        title=plans[0].title.replace(
-            f"epsilon = {plans[0].setting.epsilon:g}", "errors by epsilon"
-        ),
-        columns=("mechanism", "cuts", *(f"epsilon = {made.setting.epsilon:g}" for made in plans)),
-        rows=[
-            (
-                *row,
-                *(
-                    "needs delta" if math.isinf(found[row]) else short(found[row])
-                    for found in errors
-                ),
-            )
-            for row in errors[0]
-            if row in shown
-        ],
+    n = cast(int, graph.n)
+    made = planner.plan(
+        n,
+        epsilon=cast(float, epsilon),
+        edges=graph.edges,
+        queries=queries,
+        delta=delta,
+        rank=graph.rank,
+        directed=graph.kind == "directed",
+        protect=protect,
+        groups=flows.of(n),
+        target_error=target_error,
     )
+    return Report(made.to_dict(), [made])
 
 
-def _flows(
-    asked: PlannedFlows, sides: Sequence[int]
-) -> GroupTree | tuple[GroupTree, GroupTree] | RowTable | None:
-    """The flows to plan: of a graph, or of rows where an option speaks of these."""
-    given = None if asked.groups is None else _groups(asked.groups, sides)
-    if (asked.counting, asked.periods, asked.by) == (None, None, None):
-        return given
-    if given is None:
-        raise ParameterError("--counting, --periods and --by are for flows: add --groups, as 5,50")
-    return RowTable(
-        groups=given,
-        counting=cast(Counting, asked.counting or "rows"),
-        periods=asked.periods,
-        by=None if asked.by is None else asked.by.split(","),
-    )
-
-
-def _groups(text: str, sides: Sequence[int]) -> GroupTree | tuple[GroupTree, GroupTree]:
-    """Groups of nearly equal sizes on each level."""
-    texts = text.split(":")
-    if len(texts) != len(sides):
-        raise ParameterError("--groups is LEFT:RIGHT for two sides, and has no colon for one")
-    read = _list_of(int, "--groups are whole numbers, for example 5,50")
-    made = [equal_groups(n, read(each)) for n, each in zip(sides, texts, strict=True)]
-    return (made[0], made[1]) if len(made) == 2 else made[0]
-
-
-def _ask(
-    known: Questions,
-    *,
-    groups: str | None,
-    protect: Protect | None,
-    error: float | None,
-    n: int | None,
-) -> Report:
-    """Ask what is not given, and say the command to type with its forecast."""
-    data = _file(_asked("1. Which file holds the private graph?", known.data, ""), "--data FILE")
-    groups = _asked(
-        "2. Which public table names the groups of vertices? (or: none)", groups, "none"
-    )
-    if groups != "none":
-        _file(groups, "--groups FILE")
-    if protect is None:
-        kind = _asked("3. Whom to protect: edges, owner or vertex?", None, "edges")
-        if kind not in _BOUNDS:
-            names = ", ".join(_BOUNDS)
-            raise ParameterError(f"unknown --protect {kind!r:.60}; choose one of {names}")
-        key, question, usual = _BOUNDS[kind]
-        bound = _number(f"   {question}", None, usual, whole=True)
-        protect = PROTECTIONS[kind](**{key.replace("-", "_"): int(bound)})
-    columns = known.columns
-    if protect.kind == "owner" and not columns:
-        column = _asked("   Which column says whose a row is?", None, "")
-        columns = f"owner={column}" if column else ""
-    if protect.kind == "owner" and not (columns and read_options(columns, Columns).owner):
-        raise ParameterError(
-            "--protect owner needs --columns owner=COLUMN, which names whose a row is"
-        )
-    error = _number("4. By how many edges may an answer be off?", error, 20)
+def _ask() -> Report:
+    """Ask what a plan needs, and say the command to type with its forecast."""
+    data = _file(_asked("1. Which file holds the private graph?", ""))
+    groups = _asked("2. Which public table names the groups of vertices? (or: none)", "none")
+    named = None if groups == "none" else _file(groups)
+    kind = _chosen("3. Whom to protect", tuple(_BOUNDS))
+    key, question, usual = _BOUNDS[kind]
+    bound = int(_number(f"   {question}", usual, whole=True))
+    protect = PROTECTIONS[kind](**{key.replace("-", "_"): bound})
+    owner = _asked("   Which column says whose a row is?", "") if kind == "owner" else ""
+    if kind == "owner" and not owner:
+        raise ParameterError("to protect owners, name the column that says whose a row is")
+    error = _number("4. By how many edges may an answer be off?", 20)
     if not 0 < error < math.inf:
-        raise ParameterError("--target-error is a number of edges above 0, for example 20")
-    who = _asked(f"5. Who asks: {', '.join(WHO)}?", known.who, EVERYBODY)
-    if who not in WHO:
-        raise ParameterError(f"unknown --who {who!r:.60}; choose one of {', '.join(WHO)}")
-    if who == EVERYBODY and groups == "none":
-        n = int(_number("   How many vertices are there? (if that is public)", n, 0, whole=True))
-    named = None if groups == "none" else groups
+        raise ParameterError("the error is a number of edges above 0, for example 20")
+    who, n = _chosen("5. Who asks", WHO), 0
+    if (who == EVERYBODY and named is None) or (who != EVERYBODY and owner):
+        n = int(_number("   How many vertices are there? (if that is public)", 0, whole=True))
     words, epsilon, promise, hint = _proposal(data, named, protect, error, who, n)
     words += ["--budget" if who == TEAM else "--epsilon", f"{epsilon:g}"]
     words += ["--vertices", str(n)] if n else []
-    words += ["--columns", columns] if columns else []
-    words += ["--counting", "edges"] if protect.kind == "owner" else []
-    bound = protect.degree_bound or protect.steps
-    if protect != Protect():
-        words += ["--protect", f"{protect.kind}:{_BOUNDS[protect.kind][0]}={bound}"]
+    words += ["--columns", f"owner={owner}", "--counting", "edges"] if owner else []
+    words += ["--protect", f"{kind}:{key}={bound}"] if protect != EDGE else []
     line = shlex.join(["graphcuts-dp", *words])
     told = protect.explain(epsilon=epsilon).sentences
     parts = [
@@ -384,7 +245,7 @@ def _ask(
 
 
 def _proposal(
-    data: str, groups: str | None, protection: Protect, error: float, who: str, vertices: int | None
+    data: str, groups: str | None, protection: Protect, error: float, who: str, vertices: int
 ) -> tuple[list[str], float, str, str]:
     """The command, the least epsilon that keeps the error, what the error is of, and a hint.
 
@@ -394,7 +255,7 @@ def _proposal(
         protection: whom to protect.
         error: in edges, that an answer may be off by with probability 95%.
         who: one of `WHO`.
-        vertices: public number of vertices, or None.
+        vertices: public number of vertices; 0 where nobody was asked.
 
     Raises:
         ParameterError: answers that do not fit together, or an error that no epsilon keeps.
@@ -404,55 +265,64 @@ def _proposal(
         if protection.kind == "vertex":
             raise ParameterError(
                 "what a table costs that hides vertices depends on how many groups there are: "
-                "graphcuts-dp flows tells it before it spends; or choose --who analysts"
+                "graphcuts-dp flows tells it before it spends; or choose analysts"
             )
         return (
             ["flows", data, groups, "flows.csv"],
-            _rounded(
-                least_epsilon(
-                    lambda e: discrete_laplace_radius(e / change, failure=_FAILURE) <= error
-                )
-            ),
+            _epsilon_of_sums(error, change),
             "a sum between two groups of one level, each with probability 95%",
             "If the table of groups has several columns, add --groups-columns levels=NAME.",
         )
     if who == EVERYBODY:
         if protection.kind == "vertex":
-            raise ParameterError("a published graph cannot hide a vertex: choose --who analysts")
-        if vertices is None or vertices < 2:
+            raise ParameterError("a published graph cannot hide a vertex: choose analysts")
+        if vertices < 2:
             raise ParameterError(
-                "what a published graph costs grows with its size: give --n, if it is public"
+                "what a published graph costs grows with its size: say how many vertices there "
+                "are, if that is public"
             )
-        shape = vertices, vertices
-
-        def enough(epsilon: float) -> bool:
-            """In the normal approximation; and a release is not refused as worthless."""
-            noise = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
-            between_halves = 1.96 * noise.standard_deviation * shape[0] / 2
-            holds = largest_cut(shape, symmetric=True, cap=1.0)
-            return between_halves <= error and expected_worst_cut(noise, shape) <= holds
-
         return (
             ["release", data, "synthetic.graphml"],
-            _rounded(change * least_epsilon(enough)),
+            _epsilon_of_graph(error, vertices, change),
             "a cut between halves of all vertices, about, each with probability 95%",
             "Before you spend: add --dry-run EDGES for a forecast in full.",
         )
     if who == TEAM and protection.kind == "owner":
-        raise ParameterError("the server reads graphs, not rows with owners: choose --who analysts")
+        raise ParameterError("the server reads graphs, not rows with owners: choose analysts")
     words = ["session", "start", data, "--store", f"{data}.db", "--queries", str(_QUERIES)]
     if who == TEAM:
         words = ["serve", f"{data}.db", "--graph", data]
-    each = change * _QUERIES
-    failure = _FAILURE / _QUERIES
     return (
         words,
-        _rounded(
-            least_epsilon(lambda e: discrete_laplace_radius(e / each, failure=failure) <= error)
-        ),
+        _epsilon_of_sums(error, change, _QUERIES),
         f"each of {_QUERIES} answers, all at once with probability 95%",
         "Other numbers of queries cost otherwise: graphcuts-dp plan compares methods.",
     )
+
+
+def _epsilon_of_sums(error: float, change: int, count: int = 1) -> float:
+    """At which so many sums with Laplace noise are off by no more, all at once."""
+
+    def enough(epsilon: float) -> bool:
+        radius = discrete_laplace_radius(epsilon / (change * count), failure=_FAILURE / count)
+        return radius <= error
+
+    return _rounded(least_epsilon(enough))
+
+
+def _epsilon_of_graph(error: float, n: int, change: int) -> float:
+    """At which a cut between halves is off by no more, in the normal approximation.
+
+    And a release is not refused as worthless.
+    """
+
+    def enough(epsilon: float) -> bool:
+        noise = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
+        between_halves = 1.96 * noise.standard_deviation * n / 2
+        holds = largest_cut((n, n), symmetric=True, cap=1.0)
+        return between_halves <= error and expected_worst_cut(noise, (n, n)) <= holds
+
+    return _rounded(change * least_epsilon(enough))
 
 
 def _rounded(epsilon: float) -> float:
@@ -470,27 +340,30 @@ def _rounded(epsilon: float) -> float:
     return max(float(f"{math.ceil(epsilon / scale * (1 - 1e-12)) * scale:.2g}"), 1e-3)
 
 
-def _file(path: str, option_of: str) -> str:
-    if not path:
-        raise ParameterError(f"name the file: {option_of}")
+def _file(path: str) -> str:
     if not os.path.isfile(path):  # noqa: PTH113  # false for names too long, too
-        raise FileFormatError(f"{path} does not exist; it should be the file of {option_of}")
+        raise FileFormatError(f"{path!r} does not exist; name a file")
     return path
 
 
-def _asked(question: str, given: str | None, default: str) -> str:
-    """What was given as an option; else what is typed, or the default."""
-    if given is not None or not sys.stdin.isatty():
-        return default if given is None else given
-    shown = f" [{default}]" if default else ""
+def _asked(question: str, default: str) -> str:
+    """What is typed, or the default; the question is not printed where nobody sits."""
+    shown = f"{question} [{default}] " if default else f"{question} "
     try:
-        return input(f"{question}{shown} ").strip() or default
+        return input(shown if sys.stdin.isatty() else "").strip() or default
     except EOFError:
         return default
 
 
-def _number(question: str, given: object, default: int, *, whole: bool = False) -> float:
-    text = _asked(question, None if given is None else str(given), str(default))
+def _chosen(question: str, names: tuple[str, ...]) -> str:
+    found = _asked(f"{question}: {', '.join(names)}?", names[0])
+    if found not in names:
+        raise ParameterError(f"{found!r:.60} is none of {', '.join(names)}")
+    return found
+
+
+def _number(question: str, default: int, *, whole: bool = False) -> float:
+    text = _asked(question, str(default))
     try:
         number = float(text)
     except ValueError:

@@ -8,7 +8,7 @@ from typing import final
 from graphcuts_dp.display import printable
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.files import read_vertices
-from graphcuts_dp.options import INPUT, option
+from graphcuts_dp.options import input_option
 from graphcuts_dp.pairs.groups import GroupNames, Groups, is_group
 from graphcuts_dp.pairs.queries import MARK, CutQuery, LinearQuery, sides_of
 from graphcuts_dp.pairs.query_lines import folder_of, read_linear, read_lines
@@ -48,35 +48,22 @@ class AskedQuery:
 class TypedQuery:
     """One query, if there is any: two sets, or a line."""
 
-    first: str | None = option(
+    first: str | None = input_option(
         None,
         help='The set S of vertices: ann,bob, @FILE or @@GROUP; "*" is all.',
         flag="--from",
         metavar="SET",
-        group=INPUT,
     )
-    second: str | None = option(
-        None,
-        help="The set T; all other vertices if omitted.",
-        flag="--to",
-        metavar="SET",
-        group=INPUT,
+    second: str | None = input_option(
+        None, help="The set T; all other vertices if omitted.", flag="--to", metavar="SET"
     )
-    complement: bool = option(False, help="T is all other vertices.", group=INPUT)
-    query: str | None = option(
-        None, help="Instead of sets: one line of JSON, as in a file.", metavar="JSON", group=INPUT
+    query: str | None = input_option(
+        None, help="Instead of sets: one line of JSON, as in a file.", metavar="JSON"
     )
 
-    def check_sets(self) -> None:
-        """Refuse sets that do not fit together.
-
-        Raises:
-            ParameterError: so it is.
-        """
-        if self.complement and self.second is not None:
-            raise ParameterError("give --to or --complement, not both")
-        if self.first is None and (self.complement or self.second is not None):
-            raise ParameterError("leave out --to and --complement: they need --from")
+    def __post_init__(self) -> None:
+        if self.first is None and self.second is not None:
+            raise ParameterError("leave out --to: it needs --from")
 
 
 def read_sets(

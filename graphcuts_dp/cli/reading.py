@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -25,32 +26,33 @@ from graphcuts_dp.graph.rows import (
     without_rows,
 )
 from graphcuts_dp.ledger.ledger import Head
-from graphcuts_dp.ledger.opening import Budget, Store, Subject, stores_beside
-from graphcuts_dp.options import INPUT, PRIVACY, Checked, check, option
+from graphcuts_dp.ledger.opening import Budget, Store, Subject, open_ledger, stores_beside
+from graphcuts_dp.ledger.uses import uses_of
+from graphcuts_dp.options import (
+    Checked,
+    check,
+    input_option,
+    privacy_option,
+)
 from graphcuts_dp.pairs.group_tables import vertices_of_table
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
 from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
 
-WHOM = option(
-    EDGE,
-    usual=True,
-    help="Whom the promise protects; edges if omitted.",
-    of=PROTECTIONS,
-    group=PRIVACY,
-)
-BUDGET = option(
+_protect = partial(privacy_option, usual=True, of=PROTECTIONS)
+WHOM = _protect(EDGE, help="Whom the promise protects; edges if omitted.")
+PROTECT = _protect(
     None,
-    usual=True,
-    help="Of a new store: cap on all uses of the data together.",
-    of=Budget,
-    group=PRIVACY,
+    help="Whom the promise protects; edges if omitted, and of rows with amounts or periods single "
+    "rows.",
+)
+BUDGET = privacy_option(
+    None, usual=True, help="Of a new store: cap on all uses of the data together.", of=Budget
 )
 KINDS = ("undirected", "directed", "bipartite")
 STDIN = "-"
 _NO_FILE = "--dry-run reads no graph: name its vertices by --vertices"
-_option = partial(option, group=INPUT)
 _Groups = Groups | tuple[Groups, Groups] | None  # of both sides, where there are two
 
 
@@ -59,14 +61,7 @@ class Promise:
     """How much is promised, and to whom."""
 
     epsilon: float = options.EPSILON
-    protect: Protect | None = option(
-        None,
-        usual=True,
-        help="Whom the promise protects; edges if omitted, and of rows with amounts or periods "
-        "single rows.",
-        of=PROTECTIONS,
-        group=PRIVACY,
-    )
+    protect: Protect | None = PROTECT
 
     def __post_init__(self) -> None:
         check(self)
@@ -106,68 +101,67 @@ class TriedRun(Run):
 class Reading:
     """How to read a graph file."""
 
-    columns: Columns = option(
+    columns: Columns = input_option(
         Columns(),
         usual=True,
         help="How to read the columns of an edge list or a table.",
         of=Columns,
-        group=INPUT,
     )
-    vertices: str | None = _option(
+    vertices: str | None = input_option(
         None,
         usual=True,
         help="Public vertex set: a count, or a file with one label on each line; of two sides "
         "two of these with a comma between.",
         metavar="COUNT|FILE",
     )
-    public_vertices_from_file: bool = _option(
+    public_vertices_from_file: bool = input_option(
         False,
         usual=True,
         help="Declare that the vertices in the file are public. Without this or --vertices they "
         "may reveal edges, and the guarantee says so.",
     )
-    kind: str = _option(
+    kind: str = input_option(
         KINDS[0],
         usual=True,
         help="Of the graph. Directed: from the first column to the second. Bipartite: first column "
         "left, second right.",
         choices=KINDS,
     )
-    ignore_weights: bool = _option(False, help="Keep only which pairs are edges.")
-    weight_cap: float | None = _option(
+    ignore_weights: bool = input_option(False, help="Keep only which pairs are edges.")
+    weight_cap: float | None = input_option(
         None,
         help="Public bound on a weight; larger ones are clipped. Hides whole edges. Private "
         "weights need it, or --hide-change.",
     )
-    hide_change: float | None = _option(
+    hide_change: float | None = input_option(
         None,
         help="Instead of a cap: 1 hides a change of a weight by at most 1, but not that there "
         "is a heavier edge.",
     )
-    merge: str = _option(
+    merge: str = input_option(
         "max",
         help="Weight of an edge that several rows list: their largest, smallest or sum.",
         choices=("max", "min", "sum"),
     )
-    counting: str | None = _option(
+    counting: str | None = input_option(
         None,
         usual=True,
         help="Read rows, not a graph, and count for each pair: rows; their weight; edges: whether "
         "there is a row; or how many owners have one. Rows if an owner or a period is named.",
         choices=COUNTINGS,
     )
-    unit: float = _option(
+    unit: float = input_option(
         1.0,
         help="Of --counting weight: the weight of one unit; --protect owner:at-most= counts units.",
     )
-    periods: str | None = _option(
+    periods: str | None = input_option(
         None,
         usual=True,
         help="Public: the periods of --columns period=, as 2026-01..2026-12 or spring,autumn. "
         "Rows of others do not count.",
         metavar="FROM..TO",
     )
-    data: str | None = _option(
+    data: str | None = input_option(
         None,
         help="Leave the rows of Parquet files where they lie; this is the name by which a store "
         "knows them, such as trips-2026.",
@@ -476,42 +470,36 @@ def _levels(text: str) -> list[Column]:
 class GroupColumns:
     """How a table of public groups is read; see `Groups.read`."""
 
-    levels: list[Column] | None = option(
+    levels: list[Column] | None = input_option(
         None,
         usual=True,
         metavar="COLUMN",
         help="Columns of the groups, coarsest first, as region/office.",
         parse=_levels,
-        group=INPUT,
     )
-    vertex: Column | None = option(
+    vertex: Column | None = input_option(
         None,
         usual=True,
         metavar="COLUMN",
         help="Column of the vertices: a name, or a number from 1.",
         parse=column_of,
-        group=INPUT,
     )
-    right_levels: list[Column] | None = option(
-        None,
-        metavar="COLUMN",
-        help="Columns of --right-groups, likewise.",
-        parse=_levels,
-        group=INPUT,
+    right_levels: list[Column] | None = input_option(
+        None, metavar="COLUMN", help="Columns of --right-groups, likewise.", parse=_levels
     )
-    rest: str | None = _option(None, help="Group of all vertices that have none.")
-    unknown: str = _option(
+    rest: str | None = input_option(None, help="Group of all vertices that have none.")
+    unknown: str = input_option(
         "error",
         help="Whether rows about no vertex are left out.",
         choices=("error", "ignore"),
     )
-    header: bool | None = _option(None, help="Whether the first line names the columns.")
-    delimiter: str | None = _option(
+    header: bool | None = input_option(None, help="Whether the first line names the columns.")
+    delimiter: str | None = input_option(
         None,
         help="What separates columns: a character, tab, blank or comma.",
         parse=delimiter_of,
     )
-    encoding: str | None = _option(None, help="Of the text, such as cp1252.")
+    encoding: str | None = input_option(None, help="Of the text, such as cp1252.")
 
     @property
     def text(self) -> Columns:
@@ -523,14 +511,10 @@ class GroupColumns:
 class GroupReading:
     """How public groups are read that an argument names."""
 
-    groups_columns: GroupColumns = option(
-        GroupColumns(),
-        usual=True,
-        help="How to read the columns of the groups.",
-        of=GroupColumns,
-        group=INPUT,
+    groups_columns: GroupColumns = input_option(
+        GroupColumns(), usual=True, help="How to read the columns of the groups.", of=GroupColumns
     )
-    right_groups: str | None = _option(
+    right_groups: str | None = input_option(
         None, help="Public groups of the right side, of a bipartite graph.", metavar="FILE"
     )
 
@@ -544,7 +528,7 @@ class GroupReading:
 class GroupFile(GroupReading):
     """Public groups of vertices, if there are any."""
 
-    groups: str | None = _option(
+    groups: str | None = input_option(
         None,
         usual=True,
         help="Public groups of the vertices: a table with a row for each vertex, or GraphML.",
@@ -619,18 +603,15 @@ class GroupFile(GroupReading):
 class Spending:
     """Where a command that can do without a store charges what it costs."""
 
-    store: str | None = option(
-        group=PRIVACY,
-        default=None,
+    store: str | None = privacy_option(
+        None,
         usual=True,
         help="File that records what was spent on the data; created if it does not exist.",
         metavar="FILE",
     )
     budget: Budget | None = BUDGET
-    uncounted: bool = option(
-        group=PRIVACY,
-        default=False,
-        help="Charge no store, even if a store near the data is about them.",
+    uncounted: bool = privacy_option(
+        False, help="Charge no store, even if a store near the data is about them."
     )
 
     def check(self) -> Store | None:
@@ -675,4 +656,33 @@ def store_named(path: str, budget: Budget | None = None, expect_head: str | None
         Head.parse(expect_head)
     found = Store(path, budget=budget, expect_head=expect_head)
     found.file  # noqa: B018  # refuses what is no file name
+    return found
+
+
+def kept_source(store: Store, name: str, kind: str) -> dict[str, Any]:
+    """Where the files of a session are, and how they are read: what was told when it began.
+
+    Raises:
+        LedgerError: as `open_ledger`.
+        ParameterError: no such session.
+    """
+    with closing(open_ledger(store)) as ledger, ledger.locked():
+        known = {use.name: use.source for use in uses_of(ledger) if use.kind == kind}
+    if name not in known:
+        there = ", ".join(known) or "none"
+        raise ParameterError(f"no session {name!r} in {store.path}; there is: {there}")
+    return dict(known[name])
+
+
+def still_there(given: str | None, remembered: str | None, what: str) -> str:
+    """The file that is named, or else the one that a store remembers.
+
+    Raises:
+        ParameterError: nobody knows where it is.
+    """
+    found = given or remembered
+    if found is None:
+        raise ParameterError(f"the store does not know where the file is; name {what}")
+    if given is None and not Path(found).is_file():
+        raise ParameterError(f"the file is no longer at {found}; name {what}")
     return found

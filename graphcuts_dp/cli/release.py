@@ -29,7 +29,7 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively
 from graphcuts_dp.offline.release import GRAPH, IterativeRelease, NetChoice
-from graphcuts_dp.options import INPUT, METHOD, OUTPUT, Checked, option
+from graphcuts_dp.options import METHOD, Checked, input_option, option, output_option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, space_of
 from graphcuts_dp.pairs.query_lines import folder_of, read_asked, read_lines
@@ -95,11 +95,8 @@ def release(
     reading: Reading,
     grouping: GroupFile,
     method: ReleaseMethod,
-    weights: str | None = option(
-        None,
-        metavar="FILE",
-        help="Also write the weights of the fit, on every pair, as a graph.",
-        group=OUTPUT,
+    weights: str | None = output_option(
+        None, metavar="FILE", help="Also write the weights of the fit, on every pair, as a graph."
     ),
     trial: Trial,
     run: Run,
@@ -229,8 +226,8 @@ def iteratively(
     spending: Spending,
     reading: Reading,
     grouping: GroupFile,
-    queries: str | None = option(
-        None, metavar="FILE", help="Public queries: a .csv or .jsonl file.", group=INPUT
+    queries: str | None = input_option(
+        None, metavar="FILE", help="Public queries: a .csv or .jsonl file."
     ),
     construction: Any = option(
         Learning(),
@@ -238,12 +235,8 @@ def iteratively(
         of=CONSTRUCTION,
         group=METHOD,
     ),
-    beta: float = option(
-        0.05,
-        help="Probability that an answer is farther off than stated.",
-        above=0,
-        below=1,
-        group=OUTPUT,
+    beta: float = output_option(
+        0.05, help="Probability that an answer is farther off than stated.", above=0, below=1
     ),
     run: Run,
 ) -> Report:

@@ -18,7 +18,7 @@ from graphcuts_dp.files import open_secret
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, create_ledger, ledger_budget, open_ledger
-from graphcuts_dp.options import INPUT, PRIVACY, option
+from graphcuts_dp.options import input_option, option, privacy_option
 from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.server.book import Book, book_of, log_text, read_export, verify
 from graphcuts_dp.server.people import CURATOR, ROLES, Caps, People, Person
@@ -39,7 +39,7 @@ _BY = "console"
 def start(
     *,
     store: str = typer.Argument(metavar="STORE", help="The store; created if it does not exist."),
-    graph: str = option(help="The private graph.", metavar="FILE", group=INPUT),
+    graph: str = input_option(help="The private graph.", metavar="FILE"),
     binding: Binding,
     reading: Reading,
     grouping: GroupFile,
@@ -93,11 +93,10 @@ def add(
     store: str = STORE,
     name: str = PERSON,
     caps: Caps,
-    role: str = option(
+    role: str = privacy_option(
         "analyst",
         help="A curator approves and reads all, an analyst asks, a monitor reads /metrics.",
         choices=ROLES,
-        group=PRIVACY,
     ),
 ) -> Report:
     """Create a person, and show the token once.
@@ -177,16 +176,13 @@ def log(
 def verify_log(
     *,
     store: str = STORE,
-    expect_head: str | None = option(
-        None,
-        help="The head that this command printed earlier; the log must still contain it.",
-        group=INPUT,
+    expect_head: str | None = input_option(
+        None, help="The head that this command printed earlier; the log must still contain it."
     ),
-    file: str | None = option(
+    file: str | None = input_option(
         None,
         help="A log that `serve access log` wrote, to check instead of the store's.",
         metavar="FILE",
-        group=INPUT,
     ),
 ) -> Report:
     """Check that the audit log is unaltered, and print its head.

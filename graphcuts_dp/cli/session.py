@@ -22,6 +22,8 @@ from graphcuts_dp.cli.reading import (
     ApproximatePromise,
     GroupFile,
     Reading,
+    kept_source,
+    still_there,
     store_named,
 )
 from graphcuts_dp.display import Card, printable
@@ -31,7 +33,8 @@ from graphcuts_dp.graph.rows import bounded_graph
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Budget, open_ledger
-from graphcuts_dp.options import INPUT, PRIVACY, option
+from graphcuts_dp.ledger.uses import SESSION
+from graphcuts_dp.options import input_option, option, privacy_option
 from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.pairs.query_lines import (
     folder_of,
@@ -54,7 +57,6 @@ from graphcuts_dp.session.transcript import (
     answer_to_dict,
     export_ledger,
     ledger_status,
-    session_source,
     store_status,
 )
 
@@ -83,11 +85,10 @@ session = Commands(
 class NewSession:
     """Where a session is kept that begins."""
 
-    store: str = option(
+    store: str = privacy_option(
         usual=True,
         help="File that records what was spent on this graph; created if it does not exist.",
         metavar="FILE",
-        group=PRIVACY,
     )
     name: str = options.NAME
     budget: Budget | None = BUDGET
@@ -100,11 +101,8 @@ class KeptSession:
     """Which session of a store goes on, and how."""
 
     name: str = options.NAME
-    graph: str | None = option(
-        None,
-        help="The private graph, if its file has moved since the start.",
-        metavar="FILE",
-        group=INPUT,
+    graph: str | None = input_option(
+        None, help="The private graph, if its file has moved since the start.", metavar="FILE"
     )
     unguaranteed: bool = options.UNGUARANTEED
     expect_head: str | None = options.EXPECT_HEAD
@@ -117,7 +115,8 @@ class KeptSession:
             GraphCutsError: as `open_session`, and as `GroupFile.read`.
         """
         place = store_named(store, expect_head=self.expect_head)
-        path, source = session_source(place, self.name, moved_to=self.graph)
+        source = kept_source(place, self.name, SESSION)
+        path = still_there(self.graph, source.pop("path", None), "--graph")
         try:
             reading = Reading.from_dict(source)
         except TypeError:
@@ -219,11 +218,8 @@ def ask(
     store: str = options.SESSION_STORE,
     grouping: GroupFile,
     typed: TypedQuery,
-    statistic: str | None = option(
-        None,
-        help="Instead of sets, a statistic of the graph.",
-        choices=tuple(STATISTICS),
-        group=INPUT,
+    statistic: str | None = input_option(
+        None, help="Instead of sets, a statistic of the graph.", choices=tuple(STATISTICS)
     ),
     kept: KeptSession,
 ) -> Report:
@@ -231,7 +227,7 @@ def ask(
 
     Example: graphcuts-dp session ask mail.db --from "ann,bob" --to "kim,lee"
 
-    Example: graphcuts-dp session ask mail.db --from @department.txt --complement
+    Example: graphcuts-dp session ask mail.db --from @department.txt
 
     Example: graphcuts-dp session ask mail.db --groups staff.csv --from @@Sales,@@IT --to @@Board
 
@@ -243,7 +239,6 @@ def ask(
     """
     if sum(each is not None for each in (typed.first, typed.query, statistic)) != 1:
         raise ParameterError("give either sets, --from and perhaps --to, or --query or --statistic")
-    typed.check_sets()
     of_graph = None if statistic is None else GraphQuery(statistic)
     with kept.resume(store, grouping) as opened:
         asked: Question

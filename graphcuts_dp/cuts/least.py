@@ -158,13 +158,12 @@ def cut_job(
     told = f"With probability 95 % the cut weighs at most {excess:,.4g} more than the least one"
     told += ", added up over all halvings" if halvings > 1 else ""
     told += "; on graphs that have a clear cut far less."
-    space, labels = graph.space, graph.labels
-    named = [[labels[row] for row in rows.tolist()] for rows in ends]
+    named = [[graph.labels[row] for row in rows.tolist()] for rows in ends]
 
     def finish(codes: IntVector, promised: PrivacyGuarantee, *_: object) -> Partition:
         return Partition(
             kind="least-cut",
-            space=space,
+            space=graph.space,
             names=tuple(terminal[0] for terminal in named),
             codes=codes,
             guarantee=promised,
@@ -180,9 +179,7 @@ def cut_job(
         parameters={"terminals": len(ends), "ends": sum(map(len, ends))},
         cost=cost,
         guarantee=promise(graph, cost, whom),
-        measure=lambda private, source, progress: measure_cut(
-            private, ends, rate=rate, grid=grid, source=source, progress=progress
-        ),
+        measure=partial(measure_cut, ends=ends, rate=rate, grid=grid),
         finish=finish,
         told=lambda: [told],
         errors=lambda: [("what the cut weighs above the least one", excess)],
@@ -284,32 +281,29 @@ def grid_of_cuts(graph: AnyGraph, epsilon: Fraction) -> Grid:
 
 def measure_cut(
     graph: AnyGraph,
-    ends: Sequence[IntVector],
-    *,
-    rate: Fraction,
-    grid: Grid,
     source: EntropySource,
     progress: Progress = silent,
+    *,
+    ends: Sequence[IntVector],
+    rate: Fraction,
+    grid: Grid,
 ) -> IntVector:
     """The number of the part of each vertex, shape (n,). All noise is drawn here.
 
     Args:
         graph: the private graph.
+        source: where the noise comes from.
+        progress: called with the fraction done.
         ends: row numbers of each terminal, at least two.
         rate: L, of the noise in steps of the grid.
         grid: of the weights.
-        source: where the noise comes from.
-        progress: called with the fraction done.
 
     Guarantee: for one change by c steps `loss_of_cuts` of the rate, in all.
     """
     n = graph.shape[0]
     steps = grid.edge_steps(graph)
     weights = np.ones(len(graph.rows), np.int64) if steps is None else steps
-    arcs = sp.csr_array(
-        (np.minimum(weights, MOST_TOTAL // n), (graph.rows, graph.columns)), shape=(n, n)
-    )
-    arcs = arcs if isinstance(graph, DirectedGraph) else sp.csr_array(arcs + arcs.T)
+    weights = np.minimum(weights, MOST_TOTAL // n)
     halvings = math.ceil(math.log2(len(ends)))
     # Parts and terminals go by the leading binary digits of the terminals' numbers.
     part = np.zeros(n, dtype=np.int64)
@@ -321,9 +315,10 @@ def measure_cut(
         side = np.where(np.isin(part, second), 0, 1).astype(np.int8)
         for number, rows in enumerate(ends):
             side[rows] = -1 if number >> bit & 1 else 1
-        inside = arcs.tocoo()
-        inside.data[part[inside.row] != part[inside.col]] = 0
-        inside.eliminate_zeros()
-        part = 2 * part + ~least_side(sp.csr_array(inside), pull, side)
+        within = part[graph.rows] == part[graph.columns]
+        pairs = graph.rows[within], graph.columns[within]
+        arcs = sp.csr_array((weights[within], pairs), shape=(n, n))
+        arcs = arcs if isinstance(graph, DirectedGraph) else sp.csr_array(arcs + arcs.T)
+        part = 2 * part + ~least_side(arcs, pull, side)
     progress(1.0, "done")
     return part

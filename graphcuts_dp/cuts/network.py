@@ -69,18 +69,17 @@ def _reached(arcs: sp.csr_array, pull: IntVector) -> BoolVector:
     heads = np.concatenate([between.col, above, np.full_like(below, n + 1)])
     # What lets pass more than can flow is in no least cut, however much more it is.
     room = np.minimum(np.concatenate([between.data, pull[above], -pull[below]]), most + 1)
-    found: BoolVector = np.zeros(n + 2, dtype=np.bool_)
     if most + 1 < _SMALL_FLOW:
         ends = tails.astype(np.int32), heads.astype(np.int32)
         passing = sp.csr_array((room.astype(np.int32), ends), shape=(n + 2, n + 2))
         left = sp.csr_array(passing - maximum_flow(passing, n, n + 1).flow)
         left.eliminate_zeros()
-        found[breadth_first_order(left, n, return_predecessors=False)] = True
-        return found[:n]
-    import igraph  # loads slowly, and is seldom needed here; its floats hold integers up to 2^53
+        reached = breadth_first_order(left, n, return_predecessors=False)
+    else:
+        import igraph  # loads slowly, and is seldom needed here; its floats are exact up to 2^53
 
-    # It finds what can still reach the sink; so everything flows backwards, from n + 1 to n.
-    graph = igraph.Graph(n=n + 2, edges=np.column_stack([heads, tails]), directed=True)
-    cut = graph.maxflow(n + 1, n, capacity=room.astype(np.float64).tolist())
-    found[cut.partition[1]] = True
-    return found[:n]
+        # It finds what can still reach the sink; so everything flows backwards, from n + 1 to n.
+        graph = igraph.Graph(n=n + 2, edges=np.column_stack([heads, tails]), directed=True)
+        cut = graph.maxflow(n + 1, n, capacity=room.astype(np.float64).tolist())
+        reached = cut.partition[1]
+    return np.isin(np.arange(n), reached)

@@ -3,14 +3,12 @@
 Which mechanism answers best is planned from public things alone.
 """
 
-import csv
-import io
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, BinaryIO, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -437,18 +435,13 @@ class DistanceAnswers(Displayed):
         fields = self.to_dict()
         del fields["guarantee"]
         names = bundle.save(
-            "distances", path, self.guarantee, fields, table=self._write, force=force
+            "distances", path, self.guarantee, fields, table=self._table, force=force
         )
         return names[0], names[1]
 
-    def _write(self, handle: BinaryIO) -> None:
-        text = io.StringIO()
-        table = csv.writer(text, lineterminator="\n")
-        # A column, since a comment would be taken for the heads of the columns.
-        head, mark = ((), ()) if self.guarantee.is_private else (("mark",), (SEEDED_WARNING,))
-        table.writerow((*_COLUMNS, *head))
-        table.writerows((*row, *mark) for row in self._rows)
-        handle.write(text.getvalue().encode())
+    @property
+    def _table(self) -> dict[str, Any]:
+        return dict(zip(_COLUMNS, zip(*self._rows, strict=True), strict=True))
 
     def plot(self, *, unit: str = "") -> "Figure":
         """Draw the map, coloured by the answers; at points of a layout if it has no coordinates.

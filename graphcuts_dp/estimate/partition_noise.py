@@ -9,9 +9,8 @@ within them.
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import final
+from typing import NamedTuple
 
 from graphcuts_dp.privacy.distributions import NoiseDistribution, NoiseSum, NoiseTerm
 
@@ -32,9 +31,14 @@ def log_partitions(sizes: Sequence[int]) -> float:
     return math.log(n) + min(lists, math.pi * math.sqrt(2 * n / 3)) + ways + 1e-9 * (1 + ways)
 
 
-@final
-@dataclass(frozen=True)
-class PartitionNoise:
+@lru_cache(maxsize=1 << 14)
+def radius(distribution: NoiseDistribution, pairs: int, log_failures: float) -> float:
+    """Of a sum of so many noisy entries, which rounding to fine grids may lower besides."""
+    noise = NoiseSum.of([NoiseTerm(distribution.law, 1.0, pairs)])
+    return noise.radius(log_failures) + pairs * distribution.rounding if pairs else 0.0
+
+
+class PartitionNoise(NamedTuple):
     """Bounds on the noise of sums of noisy entries over partitions of n vertices.
 
     Attributes:
@@ -49,7 +53,7 @@ class PartitionNoise:
     def within(self, sizes: Sequence[int]) -> float:
         """Of the weight within parts of these sizes, for all partitions at once."""
         pairs = sum(int(size) * (int(size) - 1) // 2 for size in sizes)
-        return self.of_pairs(pairs, self.log_failures + log_partitions(sizes))
+        return radius(self.distribution, pairs, self.log_failures + log_partitions(sizes))
 
     def across(self, size: int, n: int) -> float:
         """Of the weight between so many vertices and all others, for all cuts in two at once.
@@ -58,7 +62,7 @@ class PartitionNoise:
         """
         ways = math.lgamma(n + 1) - math.lgamma(size + 1) - math.lgamma(n - size + 1)
         share = math.log(n) + ways * (1 + 1e-9)
-        return self.of_pairs(size * (n - size), self.log_failures + share)
+        return radius(self.distribution, size * (n - size), self.log_failures + share)
 
     def worst(self, n: int) -> float:
         """Of the weight across any cut in two of n vertices; two of these between any parts.
@@ -67,13 +71,3 @@ class PartitionNoise:
         the parts on average.
         """
         return max(self.across(size, n) for size in range(1, n // 2 + 1))
-
-    def of_pairs(self, pairs: int, log_failures: float) -> float:
-        """Of a sum of so many entries, which rounding to fine grids may lower besides."""
-        return _radius(self.distribution, pairs, log_failures) + pairs * self.distribution.rounding
-
-
-@lru_cache(maxsize=1 << 14)
-def _radius(distribution: NoiseDistribution, pairs: int, log_failures: float) -> float:
-    noise = NoiseSum.of([NoiseTerm(distribution.law, 1.0, pairs)])
-    return noise.radius(log_failures) if pairs else 0.0

@@ -35,6 +35,7 @@ _WEB = Path(__file__).resolve().parent / "web"
 _HOST = "127.0.0.1"
 _BODY = 1 << 20  # bytes of a request that is no file
 _API = "/api/"
+_ASKED = ("form", "head", "preview", "start", "runs", "run", "truth", "spent")  # by methods of Page
 NOT_PRIVATE = "x-not-private"  # heads the one reply that reads the truth
 # A result's picture stands in the page as data.
 _POLICY = (
@@ -109,19 +110,12 @@ class Page:
 
     def routes(self) -> list[Route | Mount]:
         """All of them."""
-        asked: dict[str, Callable[[dict[str, Any]], Any]] = {
-            "form": self.form,
-            "head": self.head,
-            "preview": self.preview,
-            "start": self.start,
-            "runs": self.runs,
-            "run": self.run,
-            "truth": self.truth,
-            "spent": self.spent,
-        }
         return [
             Route("/", lambda _: FileResponse(_WEB / "page.html")),
-            *(Route(_API + name, _handler(ask), methods=["POST"]) for name, ask in asked.items()),
+            *(
+                Route(_API + name, _handler(getattr(self, name)), methods=["POST"])
+                for name in _ASKED
+            ),
             Route(_API + "upload/{name}", self.upload, methods=["POST"]),
             Route(_API + "file/{run}/{name}", self.file),
             Mount("/page", StaticFiles(directory=server.FOLDER)),

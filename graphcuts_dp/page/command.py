@@ -12,7 +12,7 @@ from graphcuts_dp.cli.console import out
 from graphcuts_dp.cli.options import NO_FILE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import open_secret
-from graphcuts_dp.options import INPUT, OUTPUT, option
+from graphcuts_dp.options import input_option, output_option
 
 
 def page(
@@ -20,12 +20,12 @@ def page(
     folder: str = typer.Argument(
         "graphcuts-page", metavar=NO_FILE, help="Folder for results and stores; made if missing."
     ),
-    port: int = option(
-        0, help="Port to listen on; 0 takes any free port.", least=0, most=65535, group=OUTPUT
+    port: int = output_option(
+        0, help="Port to listen on; 0 takes any free port.", least=0, most=65535
     ),
-    no_browser: bool = option(False, help="Only print the link.", group=OUTPUT),
-    largest: float = option(
-        1024, help="Most of a file that is dropped on the page.", unit="MiB", above=0, group=INPUT
+    no_browser: bool = output_option(False, help="Only print the link."),
+    largest: float = input_option(
+        1024, help="Most of a file that is dropped on the page.", unit="MiB", above=0
     ),
 ) -> None:
     """Open a page on this machine: from a private file to a published table without a command.

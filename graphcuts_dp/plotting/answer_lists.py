@@ -7,10 +7,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.plotting.style import COLOURS, COLUMN, PAGE, house_style
+from graphcuts_dp.plotting.style import COLOURS, COLUMN, PAGE, drawing
 
 _NAMED = 40  # answers up to which each has its name below it
 _LONGEST = 24  # characters of such a name
+_MOST_BARS = 400  # more intervals than that are drawn as a band
 
 
 def answer_list_figure(
@@ -41,10 +42,11 @@ def answer_list_figure(
     places = np.arange(1, len(values) + 1)
     low, high = low.copy(), high.copy()
     low[~np.isfinite(low)] = high[~np.isfinite(high)] = np.nan
-    with house_style():
-        figure = Figure(figsize=(PAGE, 3.4))
-        axes = figure.subplots()
-        axes.vlines(places, low, high, color=COLOURS["noisy"], linewidth=0.9, alpha=0.6)
+    with drawing(PAGE, 3.4) as (figure, axes):
+        if len(places) > _MOST_BARS:
+            axes.fill_between(places, low, high, color=COLOURS["noisy"], alpha=0.2, linewidth=0)
+        else:
+            axes.vlines(places, low, high, color=COLOURS["noisy"], linewidth=0.9, alpha=0.6)
         axes.scatter(places, values, s=12, color=COLOURS["noisy"], label="answer", zorder=3)
         if other is not None:
             axes.scatter(
@@ -74,9 +76,6 @@ def _short(name: str) -> str:
     return text.replace("$", r"\$")  # which would begin a formula
 
 
-_MOST_BARS = 400  # more intervals than that are drawn as a band
-
-
 def session_answers_figure(
     points: Sequence[tuple[float, float, float, bool]], *, title: str, unit: str
 ) -> Figure:
@@ -92,35 +91,17 @@ def session_answers_figure(
         A figure: values with intervals against the number of the answer; corrections marked.
         Infinite intervals are left out.
     """
-    numbers = np.arange(1, len(points) + 1)
     values, low, high, marks = np.array(points, dtype=np.float64).T
-    low[~np.isfinite(low)] = high[~np.isfinite(high)] = np.nan  # such bars are left out
-    corrected = marks > 0
-    with house_style():
-        figure = Figure(figsize=(7.2, 3.6))
-        axes = figure.subplots()
-        if len(points) > _MOST_BARS:
-            axes.fill_between(numbers, low, high, color=COLOURS["noisy"], alpha=0.2, linewidth=0)
-        else:
-            axes.vlines(numbers, low, high, color=COLOURS["noisy"], linewidth=0.8, alpha=0.6)
-        axes.scatter(numbers, values, s=12, color=COLOURS["noisy"], label="answer", zorder=3)
-        if corrected.any():
-            axes.scatter(
-                numbers[corrected],
-                values[corrected],
-                s=26,
-                marker="D",
-                color=COLOURS["synthetic"],
-                label="corrected the hypothesis",
-                zorder=4,
-            )
-            figure.legend(loc="outside lower left", ncols=2)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.margins(x=0.05)
-        axes.set_xlabel("answer number")
-        axes.set_ylabel(unit)
-        axes.set_title(title)
-    return figure
+    return answer_list_figure(
+        values,
+        low,
+        high,
+        title=title,
+        across="answer number",
+        other=np.where(marks > 0, values, np.nan) if marks.any() else None,
+        other_label="corrected the hypothesis",
+        unit=unit,
+    )
 
 
 def plan_figure(
@@ -136,9 +117,7 @@ def plan_figure(
     """
     places = np.arange(len(names))
     colours = [COLOURS["all zero"] if each else COLOURS["noisy"] for each in trivial]
-    with house_style():
-        figure = Figure(figsize=(PAGE, 1.2 + 0.2 * len(names)))
-        axes = figure.subplots()
+    with drawing(PAGE, 1.2 + 0.2 * len(names)) as (figure, axes):
         axes.hlines(places, 0, guaranteed, color="#dddddd", linewidth=0.8, zorder=1)
         axes.scatter(guaranteed, places, c=colours, s=26, zorder=2)
         axes.set_yticks(places, names)
@@ -161,9 +140,7 @@ def odds_figure(
         highest: the most.
         title: the promise.
     """
-    with house_style():
-        figure = Figure(figsize=(COLUMN, COLUMN))
-        axes = figure.subplots()
+    with drawing(COLUMN, COLUMN) as (figure, axes):
         axes.fill_between(priors, lowest, highest, color=COLOURS["noisy"], alpha=0.25, linewidth=0)
         axes.plot(priors, priors, color=COLOURS["all zero"], linestyle=":", linewidth=1.3)
         axes.set_xlabel("believed beforehand")
@@ -184,9 +161,7 @@ def classes_figure(names: Sequence[str], counts: FloatVector, *, title: str, wha
         what: was counted.
     """
     places = np.arange(len(names))
-    with house_style():
-        figure = Figure(figsize=(PAGE, 3.0))
-        axes = figure.subplots()
+    with drawing(PAGE, 3.0) as (figure, axes):
         axes.bar(places, counts, color=COLOURS["noisy"])
         axes.axhline(0, color=COLOURS["truth"], linewidth=0.6)
         axes.set_xticks(places, names, rotation=45, ha="right")

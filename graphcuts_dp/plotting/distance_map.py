@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix
-from graphcuts_dp.plotting.style import PAGE, house_style
+from graphcuts_dp.plotting.style import PAGE, drawing
 from graphcuts_dp.resources import repeatable_igraph
 
 _MANY = 1000  # edges beyond which they are drawn thinner, vertices beyond which smaller
@@ -58,9 +58,7 @@ def distance_map_figure(
     points = _layout(edges, lengths, len(values)) if points is None else points
     spans = np.ptp(points, axis=0)
     ratio = float(np.clip(spans[1] / spans[0], 0.25, 1.1)) if spans[0] > 0 else 1.1
-    with house_style():
-        figure = Figure(figsize=(PAGE, PAGE * 0.86 * ratio + 0.9))
-        axes = figure.subplots()
+    with drawing(PAGE, PAGE * 0.86 * ratio + 0.9) as (figure, axes):
         few = len(edges) <= _MANY
         lines = LineCollection(
             list(points[edges]),

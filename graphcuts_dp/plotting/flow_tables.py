@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from graphcuts_dp.arrays import BoolMatrix, FloatMatrix, FloatVector
-from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
+from graphcuts_dp.plotting.style import COLOURS, PAGE, drawing, house_style
 
 _NAMED, _NUMBERED = 60, 12  # most groups whose names, whose numbers, are written
 _LINES = 400  # most flows on a map
@@ -44,8 +44,8 @@ class FlowPicture:
         errors: standard deviations of the estimates, likewise; None where they are not drawn.
         low: lower ends of intervals, all at once, likewise.
         possible: whether a cell can hold a pair, likewise.
-        rows: names of the groups of the rows.
-        columns: of the columns.
+        rows: names of the groups of the rows; none where only those are named that enclose them.
+        columns: of the columns, likewise.
         breaks: of the rows and of the columns, for each enclosing group its name and how many
             groups it has, in order; empty if the level is the coarsest.
         symmetric: whether (a, b) and (b, a) are one cell.
@@ -58,8 +58,8 @@ class FlowPicture:
     errors: FloatMatrix | None
     low: FloatMatrix
     possible: BoolMatrix
-    rows: Sequence[str]
-    columns: Sequence[str]
+    rows: Sequence[str] = ()
+    columns: Sequence[str] = ()
     breaks: tuple[Sequence[tuple[str, int]], Sequence[tuple[str, int]]] = ((), ())
     symmetric: bool = True
     title: str
@@ -84,9 +84,7 @@ def heat_map_figure(drawn: FlowPicture) -> Figure:
     rows, columns = drawn.values.shape
     width = PAGE if columns > 6 else 4.6
     cell = (width - 2.0) / columns
-    with house_style():
-        figure = Figure(figsize=(width, float(np.clip(cell * rows + 1.5, 2.4, 9.5))))
-        axes = figure.subplots()
+    with drawing(width, float(np.clip(cell * rows + 1.5, 2.4, 9.5))) as (figure, axes):
         norm = PowerNorm(0.5, vmin=0, vmax=max(float(drawn.values.max(initial=0.0)), 1.0))
         shades = _shades(drawn, norm)
         axes.imshow(shades, interpolation="nearest")
@@ -126,14 +124,12 @@ def _shades(drawn: FlowPicture, norm: PowerNorm) -> npt.NDArray[np.float64]:
     full = _BLUES(norm(drawn.values))[..., :3]
     if drawn.errors is not None and not drawn.numbered:
         full = _pale(full, 1 - 2 * drawn.errors / np.maximum(drawn.values, 1e-300))
-    found: npt.NDArray[np.float64] = np.where(drawn.possible[..., None], full, _IMPOSSIBLE)
-    return found
+    return np.asarray(np.where(drawn.possible[..., None], full, _IMPOSSIBLE))
 
 
 def _pale(colour: npt.ArrayLike, share: FloatMatrix | FloatVector) -> npt.NDArray[np.float64]:
     """So large a share of a colour, and the rest white."""
-    found: npt.NDArray[np.float64] = 1 - np.clip(share, 0, 1)[..., None] * (1 - np.asarray(colour))
-    return found
+    return np.asarray(1 - np.clip(share, 0, 1)[..., None] * (1 - np.asarray(colour)))
 
 
 def _write_values(
@@ -168,21 +164,15 @@ def _name_groups(axes: Axes, drawn: FlowPicture) -> None:
         for end in ends[1:-1]:
             line = axes.axhline if axis is axes.yaxis else axes.axvline
             line(end, color="#808080", linewidth=0.5)
-        if len(names) <= _NAMED and any(names):
-            axis.set_ticks(range(len(names)), list(names))
-            size = 8 if len(names) <= 20 else 5
-        else:
-            least = len(names) / _NAMED  # narrower ones would run into each other
-            named = [
-                ((a + b) / 2, name)
-                for (a, b), (name, count) in zip(pairwise(ends), breaks, strict=True)
-                if count >= least
-            ]
-            axis.set_ticks([middle for middle, _ in named], [name for _, name in named])
-            size = 8 if len(named) <= 20 else 6
-        axis.set_tick_params(labelsize=size)
-    names = drawn.columns if len(drawn.columns) <= _NAMED else [name for name, _ in drawn.breaks[1]]
-    if sum(len(name) + 2 for name in names if name) > 60:
+        named, small = list(enumerate(names)), 5
+        if not 0 < len(names) <= _NAMED:
+            least = (ends[-1] - ends[0]) / _NAMED  # narrower ones would run into each other
+            places = zip(pairwise(ends), breaks, strict=True)
+            named = [((a + b) / 2, name) for (a, b), (name, count) in places if count >= least]
+            small = 6
+        axis.set_ticks([middle for middle, _ in named], [name for _, name in named])
+        axis.set_tick_params(labelsize=8 if len(named) <= 20 else small)
+    if sum(len(name) + 2 for _, name in named) > 60:
         axes.tick_params(axis="x", rotation=90)
 
 
@@ -214,9 +204,7 @@ def flow_map_figure(drawn: FlowPicture, places: tuple[FloatMatrix, FloatMatrix])
     spans = np.ptp(everywhere, axis=0)
     ratio = float(np.clip(spans[1] / spans[0], 0.3, 1.1)) if spans[0] > 0 else 1.1
     line, disc = to_rgb(COLOURS["noisy"]), to_rgb(COLOURS["synthetic"])
-    with house_style():
-        figure = Figure(figsize=(PAGE, PAGE * 0.9 * ratio + 0.9))
-        axes = figure.subplots()
+    with drawing(PAGE, PAGE * 0.9 * ratio + 0.9) as (figure, axes):
         axes.scatter(
             starts[discs, 0],
             starts[discs, 1],
@@ -317,12 +305,20 @@ def _name_places(
                 break
 
 
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PeriodPicture:
-    """What is drawn of the largest cells over periods.
+def periods_figure(
+    *,
+    periods: Sequence[str],
+    cells: Sequence[str],
+    values: FloatMatrix,
+    low: FloatMatrix,
+    high: FloatMatrix,
+    title: str,
+    unit: str = "edges",
+    others: int = 0,
+) -> Figure:
+    """Draw the largest cells over periods: a small picture for each, with one scale for all.
 
-    Attributes:
+    Args:
         periods: names of the periods, in order.
         cells: names of the cells, the largest first.
         values: what is shown of each cell in each period, shape (cells, periods).
@@ -331,51 +327,35 @@ class PeriodPicture:
         title: what is shown, with the guarantee.
         unit: what the numbers are of: "edges", "weight", "rows", "owners", "pairs" or "amount".
         others: how many cells there are beside these.
-    """
-
-    periods: Sequence[str]
-    cells: Sequence[str]
-    values: FloatMatrix
-    low: FloatMatrix
-    high: FloatMatrix
-    title: str
-    unit: str = "edges"
-    others: int = 0
-
-
-def periods_figure(drawn: PeriodPicture) -> Figure:
-    """Draw cells over periods: a small picture for each, with one scale for all.
 
     Returns:
         A figure: a line through the values, and a band for the intervals.
     """
-    count, periods = len(drawn.cells), np.arange(len(drawn.periods))
+    count, places = len(cells), np.arange(len(periods))
     across = min(count, _ACROSS)
     down = -(-count // across)
-    shown = periods[:: -(-len(periods) // _TICKS)]
+    shown = places[:: -(-len(periods) // _TICKS)]
     with house_style():
         figure = Figure(figsize=(PAGE * max(across, 2) / _ACROSS, 1.5 * down + 1.1))
         grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-        for axes, name, value, low, high in zip(
-            grid.flat, drawn.cells, drawn.values, drawn.low, drawn.high, strict=False
-        ):
-            axes.fill_between(periods, low, high, color=COLOURS["noisy"], alpha=0.25, linewidth=0)
-            axes.plot(periods, value, color=COLOURS["noisy"], marker=".", markersize=4)
+        for axes, name, value, *ends in zip(grid.flat, cells, values, low, high, strict=False):
+            axes.fill_between(places, *ends, color=COLOURS["noisy"], alpha=0.25, linewidth=0)
+            axes.plot(places, value, color=COLOURS["noisy"], marker=".", markersize=4)
             axes.set_title(name, fontsize=8)
         for axes in grid.flat[count:]:
             axes.set_visible(False)
         first = grid[0, 0]
-        first.set_ylim(0, max(float(drawn.high[np.isfinite(drawn.high)].max(initial=0)), 1) * 1.05)
+        first.set_ylim(0, max(float(high[np.isfinite(high)].max(initial=0)), 1) * 1.05)
         first.set_xlim(-0.3, len(periods) - 0.7)
-        first.set_xticks(shown, [drawn.periods[each] for each in shown])
+        first.set_xticks(shown, [periods[each] for each in shown])
         for column in range(across):
             lowest = grid[(count - 1 - column) // across, column]
             lowest.tick_params(axis="x", rotation=45, labelsize=7, labelbottom=True)
-        figure.supylabel(f"{drawn.unit}, noisy", fontsize=9)
-        figure.suptitle(drawn.title, x=0.01, ha="left", fontsize=10)
+        figure.supylabel(f"{unit}, noisy", fontsize=9)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10)
         told = "95 % intervals, all cells at once"
         handles = [Patch(facecolor=COLOURS["noisy"], alpha=0.25, label=told)]
-        if drawn.others:
-            handles.append(Patch(alpha=0, label=f"not drawn: {drawn.others:,} smaller cells"))
+        if others:
+            handles.append(Patch(alpha=0, label=f"not drawn: {others:,} smaller cells"))
         figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=8)
     return figure

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.plotting.flow_tables import FlowPicture, heat_map_figure
-from graphcuts_dp.plotting.style import PAGE, house_style
+from graphcuts_dp.plotting.style import PAGE, drawing
 
 # Okabe and Ito's palette with a shape for each, so that parts differ in grey, too.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -31,15 +31,13 @@ def blocks_figure(
     """
     parts = [(str(part), count) for part, count in enumerate(bins.tolist(), 1)]
     parts[-1] = parts[-1] if whole else ("others", parts[-1][1])
-    unnamed, shown = [""] * len(weights), np.maximum(weights, 0)
+    shown = np.maximum(weights, 0)
     return heat_map_figure(
         FlowPicture(
             values=shown,
             errors=None,
             low=shown,
             possible=np.ones(weights.shape, dtype=np.bool_),
-            rows=unnamed,
-            columns=unnamed,
             breaks=(parts, parts),
             title=title,
             unit=unit,
@@ -71,9 +69,7 @@ def map_figure(
     places = np.array([positions[labels[place]] for place in known], dtype=np.float64)
     last = len(_MARKS) - 1
     shown = np.minimum(parts[known], last)
-    with house_style():
-        figure = Figure(figsize=(PAGE, 0.6 * PAGE))
-        axes = figure.subplots()
+    with drawing(PAGE, 0.6 * PAGE) as (figure, axes):
         for part in np.unique(shown).tolist():
             label = f"part {part + 1}" + (" and others" * bool(part == last < parts.max()))
             x, y = places[shown == part].T

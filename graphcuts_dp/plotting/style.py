@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from graphcuts_dp.files import PathLike, atomic_write
@@ -38,6 +39,14 @@ def house_style() -> Iterator[None]:
         }
     ):
         yield
+
+
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
+    """A figure of so many inches with one picture, drawn within this context."""
+    with house_style():
+        figure = Figure(figsize=(width, height))
+        yield figure, figure.subplots()
 
 
 def write_figure(figure: Figure, path: PathLike, *, force: bool = False) -> None:

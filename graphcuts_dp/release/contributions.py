@@ -27,12 +27,7 @@ from graphcuts_dp.measure.statistics import (
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import public_vertices
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.guarantee import (
-    NO_PERIODS,
-    PrivacyGuarantee,
-    Protect,
-    exact_epsilon,
-)
+from graphcuts_dp.privacy.guarantee import NO_PERIODS, PrivacyGuarantee, Protect, exact_epsilon
 from graphcuts_dp.release.job import Job, execute
 
 _LARGEST_NOISE = 1e9

@@ -8,11 +8,7 @@ from functools import partial
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import (
-    Bought,
-    Degrees,
-    Measurements,
-)
+from graphcuts_dp.estimate.measurement import Bought, Degrees, Measurements
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph

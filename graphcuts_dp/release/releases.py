@@ -62,7 +62,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space, vertex_sets
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.guarantee import EDGE, Protect, exact_epsilon
-from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.measuring import (
     LEAST_EPSILON,
@@ -376,7 +376,7 @@ def _post_process(
         (weights_of(rows, cap) for rows in row_parts(made.matrix)),
         weighted=weighted,
         weight_cap=noisy.distribution.weight_cap if weighted else None,
-        note="" if measurements.guarantee.is_private else SEEDED_WARNING,
+        note=measurements.guarantee.warning,
     )
     weights = None if weighted else whole_weights(made.expected)
     return Release(
@@ -518,7 +518,7 @@ def sparse_release(
         parts,
         merge="max",  # each pair is there once
         weight_cap=model.weight_cap if weighted else None,
-        note="" if measurements.guarantee.is_private else SEEDED_WARNING,
+        note=measurements.guarantee.warning,
     )
     progress(1.0, "done")
     return Release(measurements=measurements, fit=_SUMMARY, _graph=graph, _model=model)

@@ -541,8 +541,7 @@ def _log_likelihoods(x: FloatVector, deviations: FloatMatrix, rate: float) -> Fl
     wide = np.where(low < -_FAR, low**2 + math.log(2), 0.0)
     logs = np.where(low < -_FAR, wide, np.log(scipy.special.erfcx(np.maximum(low, -_FAR))))
     logs = np.logaddexp(logs, np.log(scipy.special.erfcx(high)))
-    found: FloatVector = (math.log(rate / 4) - x**2 / (2 * s**2) + logs).sum(axis=1)
-    return found
+    return np.asarray((math.log(rate / 4) - x**2 / (2 * s**2) + logs).sum(axis=1))
 
 
 def _independent(pairs: FloatMatrix, volumes: tuple[FloatVector, FloatVector]) -> FloatMatrix:
@@ -552,8 +551,7 @@ def _independent(pairs: FloatMatrix, volumes: tuple[FloatVector, FloatVector]) -
     for _ in range(_ROUNDS):
         rows = goal[0] / np.maximum(pairs @ columns, 1e-12)
         columns = goal[1] / np.maximum(rows @ pairs, 1e-12)
-    found: FloatMatrix = pairs * np.outer(rows, columns)
-    return found
+    return np.asarray(pairs * np.outer(rows, columns))
 
 
 def _fitting(groups: Groups) -> Groups:

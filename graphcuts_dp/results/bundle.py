@@ -10,14 +10,12 @@ files and of its own fields, so a set that was interrupted, mixed or damaged is 
 read. Nothing here tells more than the released numbers do: they are all that is written.
 """
 
-import csv
 import hashlib
-import io
 import json
 import os
 import platform
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -35,6 +33,7 @@ from graphcuts_dp.graph.files import check_writable_graph, graph_files
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.tables.frames import csv_bytes
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
 # 11: least cuts are partitions; 10: a guarantee has its rho; 9: tables have periods; 8: graphs
@@ -110,29 +109,14 @@ def check_path(kind: str, path: PathLike, *, force: bool = False) -> None:
     check_writable_set(form.files(path), force=force)
 
 
-def table_of_parts(
-    guarantee: PrivacyGuarantee, vertices: VertexSet, parts: Sequence[object]
-) -> Callable[[BinaryIO], None]:
-    """What writes the part of each vertex as CSV, which is a table of public groups, too.
+def marked(columns: Mapping[str, Any], guarantee: PrivacyGuarantee) -> dict[str, Any]:
+    """Columns of a table; of a seeded run with one more, which says so in every row.
 
-    Args:
-        guarantee: a seeded one marks every row.
-        vertices: in their order.
-        parts: the name or number of the part of each.
+    A column, since a comment would be taken for the heads of the columns.
     """
-
-    def write(handle: BinaryIO) -> None:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        # A column, since a comment would be taken for the heads of the columns.
-        head, mark = ((), ()) if guarantee.is_private else (("mark",), (SEEDED_WARNING,))
-        writer.writerow(("vertex", "part", *head))
-        writer.writerows(
-            (label, part, *mark) for label, part in zip(vertices.labels, parts, strict=True)
-        )
-        handle.write(text.getvalue().encode())
-
-    return write
+    rows = len(next(iter(columns.values())))
+    mark = {} if guarantee.is_private else {"mark": [SEEDED_WARNING] * rows}
+    return {**columns, **mark}
 
 
 def save(
@@ -143,10 +127,12 @@ def save(
     arrays: Mapping[str, Any] | None = None,
     *,
     graph: AnyGraph | None = None,
-    table: Callable[[BinaryIO], None] | None = None,
+    table: Mapping[str, Any] | None = None,
     force: bool,
 ) -> tuple[str, ...]:
     """Write the files of a result, all or none; returns their paths, the receipt last.
+
+    A table is given by its columns, and written as CSV.
 
     Raises:
         FileFormatError: as `check_path`, or a full disk. Older files then stay as they are.
@@ -164,7 +150,7 @@ def save(
             graph.write(place[Path(path)], about=guarantee.about)
         if table is not None:
             with atomic_write(place[Path(path)]) as handle:
-                table(handle)
+                handle.write(csv_bytes(marked(table, guarantee)))
         if arrays is not None:
             with atomic_write(place[form.arrays(path)]) as handle:
                 _write_arrays(handle, kind, guarantee, arrays)
@@ -246,7 +232,7 @@ class Saved:
             file.open("rb") as handle,  # by numpy it would stay open if damaged
             np.load(handle, allow_pickle=False) as stored,
         ):
-            return {name: stored[name] for name in stored.files}
+            return {name: stored[name] for name in stored.files if name != "header"}
 
     @property
     def space(self) -> Space:
@@ -283,7 +269,7 @@ def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
     fields = read_receipt(receipt)
     kind = fields["kind"]
     if kind not in kinds:
-        raise FileFormatError(f"{receipt} is not a receipt of this kind, but of {kind!r}")
+        raise FileFormatError(f"{path!s} is no {' or '.join(kinds)}, but of kind {kind!r}")
     try:
         form = KINDS[kind]
         names = [file.name for file in form.files(path)[:-1]]

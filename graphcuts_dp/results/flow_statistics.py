@@ -534,8 +534,7 @@ class TableEnds:
 
     def entering(self, group: int) -> FloatVector:
         """Of c of a group, of a table with directions."""
-        found: FloatVector = (self.codes[1] == group).astype(np.float64)
-        return found
+        return np.asarray((self.codes[1] == group).astype(np.float64))
 
     def forms(self) -> Iterator[FloatVector]:
         """Of t, trace E, the sums of rows, and those of columns where they differ."""
@@ -823,8 +822,7 @@ class _Independence:
             rows = rows * factor
             made = columns * (self._possible.T @ rows)
             columns *= np.divide(right, made, out=np.zeros_like(right), where=made > 0)
-        found: FloatVector = rows[self._a] * columns[self._b] * self._half
-        return found
+        return np.asarray(rows[self._a] * columns[self._b] * self._half)
 
     def null(self, expected: FloatVector, seed: int) -> Callable[[], FloatVector]:
         """Makes estimates of tables with these expected cells, with fresh noise of the same law."""

@@ -1,12 +1,10 @@
 """The noisy table between public groups: its estimates, intervals, and what it is on disk."""
 
-import csv
-import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,13 +20,11 @@ from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.tables.frames import made_frame
 
 Table = dict[str, npt.NDArray[Any]]  # columns of one level: its names, then its numbers
 
-_NUMBERS = ("value", "low", "high")
-_DIGITS = 10  # significant ones of the numbers in the table
+NUMBERS = ("value", "low", "high")
 ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
 
 
@@ -197,7 +193,7 @@ class FlowTable:
         if self.periods is not None and time is not None:
             labels = np.array(self.periods.labels(time), dtype=object)
             found["period"] = labels[self.cells.periods_of(place)]
-        numbers = dict(zip(_NUMBERS, (self.estimates[place], low, high), strict=True))
+        numbers = dict(zip(NUMBERS, (self.estimates[place], low, high), strict=True))
         return found | {"from": left[a], "to": right[b]} | numbers
 
     def _radii(
@@ -231,8 +227,7 @@ class FlowTable:
             for at in range(self.cells.depth - 1, place, -1):
                 parts = self.cells.sums(at, parts)
             steps = steps + parts
-        lost: FloatVector = steps.astype(np.float64) * self.noisy.unit
-        return lost
+        return np.asarray(steps.astype(np.float64) * self.noisy.unit)
 
     def _bounds(
         self, place: int, radii: FloatVector, part: Callable[[Any], Any] = lambda each: each
@@ -267,29 +262,3 @@ def checked_failure(confidence: float) -> float:
     """
     check_confidence(confidence)
     return 1 - confidence
-
-
-def intervals_text(degree_bound: int | None) -> str:
-    """What the intervals of a table are for."""
-    text = "95 % for each cell by itself"
-    if degree_bound is None:
-        return text
-    return (
-        f"{text}; for the bounded table, in which each vertex counts for at most {degree_bound:,}"
-        " in each cell of the finest level: a true cell is never below its bounded one, and equal"
-        " where no vertex has more than that in a cell"
-    )
-
-
-def write_table(tables: Sequence[Table], handle: BinaryIO, *, seeded: bool) -> None:
-    """Write the table of flows as CSV; of a seeded run, every row says that it is not private."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    # A column, since a comment would be taken for the heads of the columns.
-    head, mark = (("mark",), (SEEDED_WARNING,)) if seeded else ((), ())
-    writer.writerow((*tables[0], *head))
-    for table in tables:
-        names = [table[name].tolist() for name in table if name not in _NUMBERS]
-        numbers = [[f"{x:.{_DIGITS}g}" for x in table[name].tolist()] for name in _NUMBERS]
-        writer.writerows((*row, *mark) for row in zip(*names, *numbers, strict=True))
-    handle.write(text.getvalue().encode())

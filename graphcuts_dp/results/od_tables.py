@@ -6,8 +6,6 @@ locations (id, name, lat, lon). kepler.gl reads one, with two columns for the pl
 file of GeoJSON (RFC 7946) has a line for each flow. Places are public, as the groups are.
 """
 
-import csv
-import io
 import json
 import math
 import os
@@ -22,9 +20,8 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results.flow_table import FlowTable
-from graphcuts_dp.tables.frames import check_parquet, frame_of, parquet_bytes
+from graphcuts_dp.tables.frames import check_parquet, csv_bytes, frame_of, parquet_bytes, plain
 from graphcuts_dp.tables.rows import read_table
 
 OdColumns = dict[str, Any]  # by name, all of one length
@@ -51,16 +48,24 @@ class GroupLocations:
 
     @classmethod
     def of(cls, source: Any) -> Self:
-        """From the path of a file or a table of any library, with columns as for `read`.
+        """From a .csv or .tsv file with a header, or a table of any library.
+
+        The group is in the column id, group or label, else in the first one; perhaps its name in
+        a column name; its place in lat and lon (or latitude, and lng, long or longitude).
+
+        Args:
+            source: path of the file, or the table.
 
         Raises:
-            FileFormatError: as `read`.
+            FileFormatError: the file cannot be read, has no such columns, or, by the number of its
+                line, a place that is none on earth or a group that has a row already.
             ParameterError: something else.
         """
         if isinstance(source, cls):
             return source
         if isinstance(source, str | os.PathLike):
-            return cls.read(source)
+            heads, lines = read_table(source)
+            return cls._of_rows(str(source), heads, (("line", *line) for line in lines))
         frame = frame_of(source)
         if frame is None:
             raise ParameterError(
@@ -70,20 +75,6 @@ class GroupLocations:
         heads = [str(name).strip().lower() for name in frame.columns]
         rows = zip(*(frame[name].to_list() for name in frame.columns), strict=True)
         return cls._of_rows("locations", heads, (("row", i, row) for i, row in enumerate(rows, 1)))
-
-    @classmethod
-    def read(cls, path: PathLike) -> Self:
-        """Read a .csv or .tsv file with a header.
-
-        The group is in the column id, group or label, else in the first one; perhaps its name in
-        a column name; its place in lat and lon (or latitude, and lng, long or longitude).
-
-        Raises:
-            FileFormatError: the file cannot be read, has no such columns, or, by the number of its
-                line, a place that is none on earth or a group that has a row already.
-        """
-        heads, rows = read_table(path)
-        return cls._of_rows(str(path), heads, (("line", line, cells) for line, cells in rows))
 
     @classmethod
     def _of_rows(
@@ -150,13 +141,14 @@ def on_a_plane(degrees: FloatMatrix) -> FloatMatrix:
 
 def od_columns(
     flows: FlowTable,
-    locations: GroupLocations | None,
+    locations: Any,
     level: str | None,
     *,
     confidence: float,
     all_cells: bool,
 ) -> OdColumns:
     """The columns of `Flows.to_od`, the largest flows first."""
+    known = None if locations is None else GroupLocations.of(locations)
     table = flows.columns(
         flows.levels[flows.cells.place(level) - 1], confidence=confidence, simultaneous=True
     )
@@ -174,20 +166,20 @@ def od_columns(
     }
     if "period" in table:
         found["time"] = table["period"][kept]
-    if locations is not None:
+    if known is not None:
         for end, side in zip(("origin", "dest"), flows.labels(level), strict=True):
-            places = dict(zip(side, locations.of_labels(side), strict=True))
+            places = dict(zip(side, known.of_labels(side), strict=True))
             own = np.array([places[label] for label in found[end]]).reshape(-1, 2)
             found |= {f"{end}_lat": own[:, 0], f"{end}_lng": own[:, 1]}
     return found
 
 
-def location_columns(flows: FlowTable, locations: GroupLocations, level: str | None) -> OdColumns:
+def location_columns(flows: FlowTable, locations: Any, level: str | None) -> OdColumns:
     """The columns of `Flows.to_locations`."""
-    left, right = flows.labels(level)
+    known, (left, right) = GroupLocations.of(locations), flows.labels(level)
     labels = tuple(dict.fromkeys((*left, *right)))
-    degrees = locations.of_labels(labels)
-    names = [locations.names[str(label)] for label in labels]
+    degrees = known.of_labels(labels)
+    names = [known.names[str(label)] for label in labels]
     ids = np.array(labels, dtype=object)
     return {"id": ids, "name": names, "lat": degrees[:, 0], "lon": degrees[:, 1]}
 
@@ -216,7 +208,7 @@ def od_files(path: PathLike, *, located: bool) -> tuple[Path, ...]:
 
 
 def write_od(
-    path: PathLike, flows: OdColumns, places: OdColumns | None, *, seeded: bool, force: bool
+    path: PathLike, flows: OdColumns, places: OdColumns | None, *, force: bool
 ) -> tuple[str, ...]:
     """Write flows, and in the ending's form where the groups are; returns the paths.
 
@@ -224,7 +216,6 @@ def write_od(
         path: see `od_files`.
         flows: see `od_columns`.
         places: see `location_columns`.
-        seeded: whether every row says that it is not private.
         force: replace files that are there.
 
     Raises:
@@ -233,13 +224,12 @@ def write_od(
     files = od_files(path, located=places is not None)
     check_writable_set(files, force=force)
     ending = files[0].suffix.lower()
-    mark = {"mark": [SEEDED_WARNING] * len(flows["count"])} if seeded else {}
     if ending == ".parquet":
-        data = [parquet_bytes(flows | mark)]
+        data = [parquet_bytes(flows)]
     elif ending == ".geojson":
-        data = [_geojson(flows | mark)]
+        data = [_geojson(flows)]
     else:
-        data = [_csv(each) for each in (flows | mark, places) if each is not None]
+        data = [csv_bytes(each) for each in (flows, places) if each is not None]
     with atomic_set(files, force=force) as targets:
         for target, each in zip(targets, data, strict=True):
             with atomic_write(target) as handle:
@@ -264,14 +254,6 @@ def _rounded(
     return tuple(np.round(each * step, digits) for each in steps)
 
 
-def _csv(columns: OdColumns) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(_plain(column) for column in columns.values()), strict=True))
-    return text.getvalue().encode()
-
-
 def _geojson(columns: OdColumns) -> bytes:
     """A collection of lines, the largest flow last, so that it is drawn on top.
 
@@ -279,14 +261,14 @@ def _geojson(columns: OdColumns) -> bytes:
     there, as RFC 7946 (3.1.9) wants it.
     """
     ends = [columns[f"{end}_{axis}"] for end in ("origin", "dest") for axis in ("lng", "lat")]
-    told = {name: _plain(columns[name]) for name in columns if not name.endswith(("_lat", "_lng"))}
+    told = {name: plain(columns[name]) for name in columns if not name.endswith(("_lat", "_lng"))}
     features = [
         {
             "type": "Feature",
             "geometry": _geometry((x, y), (u, v)),
             "properties": dict(zip(told, values, strict=True)),
         }
-        for x, y, u, v, *values in zip(*map(_plain, ends), *told.values(), strict=True)
+        for x, y, u, v, *values in zip(*map(plain, ends), *told.values(), strict=True)
     ]
     collection = {"type": "FeatureCollection", "features": features[::-1]}
     return (json.dumps(collection, ensure_ascii=False, allow_nan=False) + "\n").encode()
@@ -304,8 +286,3 @@ def _geometry(start: tuple[float, float], end: tuple[float, float]) -> dict[str,
     crossing = y + (v - y) * (edge - x) / width if width else y
     parts = [[[x, y], [edge, crossing]], [[-edge, crossing], [u, v]]]
     return {"type": "MultiLineString", "coordinates": parts}
-
-
-def _plain(column: Any) -> list[Any]:
-    found: list[Any] = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    return found

@@ -24,7 +24,7 @@ from scipy.cluster.hierarchy import leaves_list
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.display import Card, Displayed, short
-from graphcuts_dp.errors import FileFormatError, GraphError
+from graphcuts_dp.errors import GraphError
 from graphcuts_dp.estimate.answers import ROUNDING
 from graphcuts_dp.estimate.partition_noise import FOR_EACH, PartitionNoise
 from graphcuts_dp.files import PathLike
@@ -35,7 +35,7 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
 from graphcuts_dp.synth import partitions as found
-from graphcuts_dp.synth.partitions import KINDS, Partitioning
+from graphcuts_dp.synth.partitions import KINDS, FoundParts, Partitioning
 from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
@@ -130,6 +130,10 @@ class Partition(Displayed):
         """The name of the part of each vertex, in the order of the vertices."""
         return [self.names[code] for code in self.codes.tolist()]
 
+    @property
+    def _columns(self) -> dict[str, list[Label]]:
+        return {"vertex": list(self.vertices.labels), "part": self.part_names}
+
     def part_of(self, vertex: Label) -> Label:
         """The name of the part that a vertex is in.
 
@@ -145,7 +149,7 @@ class Partition(Displayed):
 
     def to_frame(self, kind: Any = None) -> Any:
         """One row a vertex: vertex and part. Of a kind as for `Graph.to_frame`."""
-        return made_frame({"vertex": list(self.vertices.labels), "part": self.part_names}, kind)
+        return made_frame(self._columns, kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, by the names of the attributes; without vertices and arrays."""
@@ -199,15 +203,12 @@ class Partition(Displayed):
         Raises:
             FileFormatError: another ending, a missing folder, files that are there, a full disk.
         """
-        own = {each.name: getattr(self, each.name) for each in fields(self)}
-        arrays = {name: each for name, each in own.items() if isinstance(each, np.ndarray)}
-        shown = {
-            "partition": self.to_dict(),
-            "measure": self.measure,
-            **bundle.space_fields(self.space),
-        }
-        table = bundle.table_of_parts(self.guarantee, self.vertices, self.part_names)
-        return bundle.save(KIND, path, self.guarantee, shown, arrays, table=table, force=force)
+        arrays = {name: each for name, each in vars(self).items() if isinstance(each, np.ndarray)}
+        shown = {"partition": self.to_dict(), "measure": self.measure}
+        shown |= bundle.space_fields(self.space)
+        return bundle.save(
+            KIND, path, self.guarantee, shown, arrays, table=self._columns, force=force
+        )
 
     @classmethod
     def load(cls, path: PathLike) -> Self:
@@ -221,15 +222,11 @@ class Partition(Displayed):
         """
         with bundle.opened(path, KIND) as saved:
             told: dict[str, Any] = saved.fields["partition"] | saved.arrays()
-            del told["header"]
             for name in ("names", "interval", "optimum", "notes"):
                 told[name] = told[name] and tuple(told[name])
             told["options"] = told["options"] and Partitioning(**told["options"])
             told |= {"space": saved.space, "guarantee": saved.guarantee}
-            made = cls(**told)
-            if made.codes.shape != (len(made.vertices),):
-                raise FileFormatError("the parts are of other vertices")
-            return made
+            return cls(**told)
 
     @property
     def _words(self) -> str:
@@ -253,21 +250,21 @@ class Partition(Displayed):
         return f"Partition({self.kind!r}, {size}{mark})"
 
     def _card(self) -> Card:
-        facts = {
-            "value in the release": self.value,
-            "in the true graph": self.interval and _ends(self.interval),
-            "the best of the true graph": self.optimum and _ends(self.optimum),
-            "worse than the best, at most": self.shortfall,
-            "confidence": f"{self.confidence:.0%}",
-        }
-        known = [(name, each) for name, each in facts.items() if each is not None]
+        facts = [
+            ("value in the release", self.value),
+            ("in the true graph", self.interval and _ends(self.interval)),
+            ("the best of the true graph", self.optimum and _ends(self.optimum)),
+            ("worse than the best, at most", self.shortfall),
+            ("confidence", f"{self.confidence:.0%}"),
+            ("value", self.measure),
+        ]
         rows: list[Sequence[object]] = [
             (name, len(part), ", ".join(map(str, part[:10])) + (", ..." if part[10:] else ""))
             for name, part in zip(self.names[:_MOST_SHOWN], self.parts, strict=False)
         ]
         return Card(
             title=f"Partition: {self.kind}",
-            facts=(*known, ("value", self.measure), *self.guarantee.facts),
+            facts=(*(each for each in facts if each[1] is not None), *self.guarantee.facts),
             columns=("part", "vertices", "which"),
             rows=rows,
             size=len(self.names),
@@ -284,18 +281,17 @@ def partition_of(release: "Release", kind: str, wanted: Partitioning) -> Partiti
     """See `Release.partition`."""
     found.check_kind(kind, wanted)
     if not isinstance(release.space, VertexSet):
-        raise GraphError(
-            "partitions are of undirected graphs with one set of vertices; this release has "
-            "two sides or directions"
-        )
+        raise GraphError("partitions are of undirected graphs with one set of vertices")
     weights = _searched(release)
     if kind == "clusters" and wanted.resolution is None:
         wanted = replace(wanted, resolution=found.mean_weight(weights))
     codes, tree = KINDS[kind].search(weights, wanted)
     codes = np.argsort(np.argsort(-np.bincount(codes), kind="stable"))[codes]  # the largest first
-    value = found.worth(kind, weights, found.FoundParts(codes, tree), wanted)
-    proof = _Proof(release, kind, wanted, codes, tree)
-    (low, high), (least, most) = proof.interval, proof.optimum
+    parts = FoundParts(codes, tree)
+    value = found.worth(kind, weights, parts, wanted)
+    proof = _Proof(release, kind, wanted, parts)
+    low, high = interval = proof.interval()
+    least, most = optimum = proof.optimum(interval)
     notes = ["The interval holds although the partition was chosen after looking at the release."]
     if low <= 0 and high >= most and high > 2 * abs(value):
         notes.append(HIDDEN)
@@ -310,8 +306,8 @@ def partition_of(release: "Release", kind: str, wanted: Partitioning) -> Partiti
         confidence=wanted.confidence,
         options=wanted,
         value=value,
-        interval=(low, high),
-        optimum=(least, most),
+        interval=interval,
+        optimum=optimum,
         notes=tuple(notes),
         picture=picture,
         bins=bins,
@@ -325,10 +321,7 @@ def _searched(release: Any) -> Any:
         dense = release.expected.adjacency.toarray() if release.has_graph else release.noisy
         return dense.astype(np.float64) if release.has_graph else np.asarray(dense.estimate())
     if release.shape[0] > _MOST_SPARSE:
-        raise GraphError(
-            f"partitions are found of up to {_MOST_SPARSE:,} vertices; work on release.graph for "
-            "more"
-        )
+        raise GraphError(f"partitions are found of up to {_MOST_SPARSE:,} vertices")
     return release.graph.adjacency.astype(np.float64)
 
 
@@ -351,131 +344,96 @@ def _picture(
 
 
 @final
-@dataclass(frozen=True, eq=False)
 class _Proof:
     """What a release tells of the truth about a partition, and about the best one of its kind.
 
     All of it holds for all partitions at once. Of a sparse release there is no noisy matrix z, and
     less to tell.
+
+    Attributes:
+        failure: of each of three kinds of statements, see the top of this file.
+        total: holds the total weight.
+        z: the noisy matrix.
+        own_total: its total weight.
+        slack: what floats may be off in a sum over z.
+        noise: of sums of z.
     """
 
-    release: "Release"
-    kind: str
-    wanted: Partitioning
-    codes: IntVector
-    tree: FloatMatrix | None
+    def __init__(
+        self, release: "Release", kind: str, wanted: Partitioning, parts: FoundParts
+    ) -> None:
+        self.release, self.kind, self.wanted = release, kind, wanted
+        self.codes, self.tree = parts
+        self.sizes: list[int] = np.bincount(self.codes).tolist()
+        self.failure = (1 - wanted.confidence) * FOR_EACH
+        confidence = 1 - (1 - wanted.confidence) * _FOR_TOTAL
+        self.total = release.answer(ALL, ALL, confidence=confidence).interval
+        self.sparse = release.estimator.noise_name is None
+        if not self.sparse:
+            self.z: FloatMatrix = np.asarray(release.noisy.estimate())
+            self.own_total = float(self.z.sum()) / 2
+            self.slack = ROUNDING * float(np.abs(self.z).sum())
+            self.noise = PartitionNoise(release.noisy.distribution, -math.log(self.failure))
 
-    @property
-    def failure(self) -> float:
-        """Probability with which anything that is told may be wrong."""
-        return 1 - self.wanted.confidence
-
-    @property
-    def sparse(self) -> bool:
-        return self.release.estimator.noise_name is None
-
-    @cached_property
-    def z(self) -> FloatMatrix:
-        return np.asarray(self.release.noisy.estimate())
-
-    @cached_property
-    def noise(self) -> PartitionNoise:
-        """Of sums of z."""
-        log_failures = -math.log(self.failure * FOR_EACH)
-        return PartitionNoise(self.release.noisy.distribution, log_failures)
-
-    @cached_property
-    def total(self) -> Interval:
-        """Holds the total weight."""
-        confidence = 1 - self.failure * _FOR_TOTAL
-        return self.release.answer(ALL, ALL, confidence=confidence).interval
-
-    @cached_property
-    def slack(self) -> float:
-        """What floats may be off in a sum over z."""
-        return ROUNDING * float(np.abs(self.z).sum())
-
-    @cached_property
-    def moved(self) -> Interval:
-        """By how much the true total may lie below that of z, and above."""
-        own = float(self.z.sum()) / 2
-        return self.total[0] - own - self.slack, self.total[1] - own + self.slack
-
-    @cached_property
-    def sizes(self) -> list[int]:
-        found: list[int] = np.bincount(self.codes).tolist()
-        return found
-
-    @cached_property
     def interval(self) -> Interval:
         """Holds the value of the partition."""
-        if self.tree is not None:
-            return self._cost(self.tree)
-        if self.kind == "clusters":
-            price = (self.wanted.resolution or 0.0) * sum(s * (s - 1) for s in self.sizes) / 2
-            low, high = self._within()
-            return low - price, high - price
-        low, high = self._between()
-        pairs = self.sizes[0] * self.sizes[1] if self.kind == "sparsest" else 1
-        return low / pairs, high / pairs
-
-    def _between(self) -> Interval:
-        """The weight between parts."""
-        if len(self.sizes) > 2 and not self.sparse:
-            within = self._within()
-            low, high = self.total[0] - within[1], self.total[1] - within[0]
-        else:
-            asked = range(1 if len(self.sizes) == 2 else len(self.sizes))  # any pair leaves two
-            each = self.release.answer_all(
-                [CutQuery(self.codes == code) for code in asked],
-                confidence=1 - self.failure * FOR_EACH,
-                simultaneous=True,
-            )
-            low, high = (math.fsum(one.interval[end] for one in each) for end in (0, 1))
-            low, high = (low, high) if len(asked) == 1 else (low / 2, high / 2)
-        return max(low, 0.0), min(high, self.total[1])
-
-    def _within(self) -> Interval:
-        """The weight within parts."""
+        if self.kind != "clusters":
+            low, high = self._between()
+            pairs = self.sizes[0] * self.sizes[1] if self.kind == "sparsest" else 1
+            return low / pairs, high / pairs
         if self.sparse:
             between = self._between()
             low, high = self.total[0] - between[1], self.total[1] - between[0]
         else:
+            low, high = self._within()
+        price = (self.wanted.resolution or 0.0) * sum(s * (s - 1) for s in self.sizes) / 2
+        return max(low, 0.0) - price, min(high, self.total[1]) - price
+
+    def _between(self) -> Interval:
+        """The weight between parts; of a tree, that between the clusters of each of n levels."""
+        least, times = (0.0, 1) if self.tree is None else (2 * self.total[0], len(self.codes))
+        low, high = 0.0, math.inf
+        if not self.sparse and (self.tree is not None or len(self.sizes) > 2):
+            within = self._within()
+            low, high = times * self.total[0] - within[1], times * self.total[1] - within[0]
+        elif self.tree is None:
+            each = self.release.answer_all(
+                [CutQuery(self.codes == code) for code in range(len(self.sizes))],
+                confidence=1 - self.failure,
+                simultaneous=True,
+            )  # a pair between parts leaves two of them
+            low, high = (math.fsum(one.interval[end] for one in each) / 2 for end in (0, 1))
+        return max(low, least), min(high, times * self.total[1])
+
+    def _within(self) -> Interval:
+        """The weight within parts; of a tree, that within the clusters of all levels."""
+        levels = [(1, self.sizes)] if self.tree is None else list(found.levels(self.tree))
+        if self.tree is None:
             own = float(found.block_sums(self.z, self.codes).trace()) / 2
-            radius = self.slack + self.noise.within(self.sizes)
-            low, high = own - radius, own + radius
-        return max(low, 0.0), min(high, self.total[1])
+        else:  # a pair is in clusters of all levels below its common branch
+            own = len(self.codes) * self.own_total - found.tree_cost(self.z, self.tree)
+        radius = math.fsum(count * (self.slack + self.noise.within(each)) for count, each in levels)
+        return own - radius, own + radius
 
-    def _cost(self, tree: FloatMatrix) -> Interval:
-        """The sum over n levels of the weight between the clusters of a level."""
-        n = len(self.codes)
-        low, high = 2 * self.total[0], n * self.total[1]  # a pair costs 2 to n
-        if not self.sparse:
-            own = found.tree_cost(self.z, tree)
-            radii = [count * self.noise.within(sizes) for count, sizes in found.levels(tree)]
-            radius = math.fsum([n * self.slack, *radii])
-            low = max(low, own + n * self.moved[0] - radius)
-            high = min(high, own + n * self.moved[1] + radius)
-        return low, high
-
-    @property
-    def optimum(self) -> Interval:
-        """Holds the value of the best partition."""
-        (low, high), largest = self.interval, KINDS[self.kind].largest
-        told = not self.sparse and (largest or len(self.codes) <= found.MOST_PROVEN)
-        if largest:
-            most = min(self._bound(), self.total[1]) if told else self.total[1]
-            return max(low, 0.0), max(most, low, 0.0)
+    def optimum(self, interval: Interval) -> Interval:
+        """Holds the value of the best partition, where that of this one lies in an interval."""
+        low, high = interval
+        if KINDS[self.kind].largest:
+            return max(low, 0.0), max(min(self._bound(), self.total[1]), low, 0.0)
         least = 2 * self.total[0] if self.kind == "hierarchy" else 0.0
-        return min(max(least, self._bound()) if told else least, high), high
+        return min(max(least, self._bound()), high), high
 
     def _bound(self) -> float:
-        """On the value of the best partition, by a relaxation of z."""
-        n, z, noise = len(self.codes), self.z, self.noise
+        """On the value of the best partition, by a relaxation of z; infinite without one."""
+        n, largest = len(self.codes), KINDS[self.kind].largest
+        if self.sparse or (n > found.MOST_PROVEN and not largest):
+            return math.inf if largest else -math.inf
+        z, noise, own = self.z, self.noise, self.own_total
         if self.kind == "max-cut":  # of signs s, a cut is (sum of weights)/4 - s'Ws/4
-            return (float(z.sum()) + found.relaxed(-z)) / 4 + self.slack + noise.worst(n)
+            return own / 2 + found.relaxed(-z) / 4 + self.slack + noise.worst(n)
         if self.kind == "clusters":
-            return self._most_gain() + 2 * noise.worst(n)
+            gain = found.most_gain(z - (self.wanted.resolution or 0.0), self.codes)
+            return gain + self.total[1] - own + self.slack + 2 * noise.worst(n)
         if self.kind == "sparsest":
             sides = np.arange(self.wanted.smallest, n // 2 + 1)
             radii = np.array([noise.across(int(side), n) for side in sides])
@@ -483,22 +441,7 @@ class _Proof:
             return float(least.min())
         if self.kind == "hierarchy":
             return found.least_cost(z, max(self.total[0], 0.0), 2 * noise.worst(n))
-        lost = self.moved[0] - noise.within(self.sizes)
+        lost = self.total[0] - own - self.slack - noise.within(self.sizes)
         if len(self.sizes) == 2:
             lost = max(lost, -noise.across(self.sizes[0], n))
         return found.least_between(z, np.array(self.sizes)) + lost
-
-    def _most_gain(self) -> float:
-        """Parts are matrices M with no entry below 0: weights may be raised in a bound on <W, M>.
-
-        The mean weight between any two parts is, to 0, where it is below: the relaxation would make
-        gains of pairs that are better apart.
-        """
-        shifted = self.z - (self.wanted.resolution or 0.0)
-        np.fill_diagonal(shifted, 0)
-        sums = found.block_sums(shifted, self.codes)
-        raised = np.maximum(-sums / np.outer(self.sizes, self.sizes), 0)
-        np.fill_diagonal(raised, 0)
-        shifted += raised[self.codes][:, self.codes]
-        slack = ROUNDING * float(np.abs(shifted).sum())
-        return found.relaxed(shifted) / 2 + slack + self.moved[1]

@@ -182,7 +182,7 @@ class Release(Displayed):
             self.space,
             (rows / 10**DECIMALS for rows in row_parts(self._weights)),
             weight_cap=1.0,
-            note="" if self.guarantee.is_private else SEEDED_WARNING,
+            note=self.guarantee.warning,
         )
 
     @cached_property

@@ -29,7 +29,7 @@ from graphcuts_dp.errors import (
     ParameterError,
     PrivacyWarning,
 )
-from graphcuts_dp.graph.adjacency import AnyGraph, on_space
+from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import SessionWorkload, Setting, size_of
 from graphcuts_dp.ledger.opening import Budget, Store, ledger_budget, open_ledger
@@ -43,6 +43,7 @@ from graphcuts_dp.pairs.vertices import sets_in
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import delta_warning
+from graphcuts_dp.release.usefulness import made_up_graph
 from graphcuts_dp.server.book import Book, now
 from graphcuts_dp.server.models import (
     AnswerOut,
@@ -71,7 +72,6 @@ _NOT_BEGUN = {
     "again with the same name and terms",
 }
 _DEGREE = 20  # average, of a made graph
-_SEED = 2012
 _FORECASTS = 1000  # that are kept
 _filters = threading.Lock()  # filters of warnings belong to all threads
 
@@ -79,20 +79,13 @@ _filters = threading.Lock()  # filters of warnings belong to all threads
 def made_like(graph: AnyGraph) -> AnyGraph:
     """A random graph on the same public vertices, with the same bound on weights.
 
-    Its edges are drawn with a fixed seed, about 10 for each vertex or half of all pairs: it reads
-    the public vertex set, whether there are weights, and their bound.
+    It has about 10 edges for each vertex, or a quarter of all pairs: it reads the public vertex
+    set, whether there are weights, and their bound.
     """
     rows, columns = graph.shape
-    random = np.random.default_rng(_SEED)
-    count = min(_DEGREE * max(rows, columns) // 2, rows * columns // 4)
-    ends = random.integers(rows, size=count), random.integers(columns, size=count)
-    weights = None
-    schema: dict[str, Any] = {}
-    if graph.weighted:
-        cap = graph.weight_cap
-        weights = np.full(count, 1.0 if cap is None else min(1.0, cap))
-        schema = {"weight_cap": cap, "hide_change": graph.hide_change}
-    return on_space(graph.space, *ends, weights, note="made", **schema)
+    count = max(1, min(_DEGREE * max(rows, columns) // 2, rows * columns // 4))
+    schema = {"weight_cap": graph.weight_cap, "hide_change": graph.hide_change}
+    return made_up_graph(graph.space, count, weighted=graph.weighted, **schema)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Who may ask: curators, analysts and monitors, their tokens, caps and logins."""
 
-import functools
 import hashlib
 import hmac
 import re
@@ -13,7 +12,7 @@ from typing import Any, final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget
-from graphcuts_dp.options import PRIVACY, check, option
+from graphcuts_dp.options import check, privacy_option
 from graphcuts_dp.server.book import Book, Changes, LogLine, log_text, now
 
 CURATOR, ANALYST, MONITOR = ROLES = ("curator", "analyst", "monitor")
@@ -21,7 +20,6 @@ LOGIN_SECONDS = 12 * 3600.0
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 MOST_QUERIES = 10**12
 _COLUMNS = ("name", "role", "preapproved", "epsilon", "delta", "queries", "active")
-_option = functools.partial(option, group=PRIVACY)
 _FORM = re.compile(r"gcdp_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
 _NOBODY = hashlib.sha256(b"nobody").digest()
 
@@ -34,14 +32,14 @@ class Caps:
         ParameterError: a cap out of range.
     """
 
-    preapproved: bool = _option(False, help="Sessions within the caps need no approval.")
-    epsilon: float | None = _option(
+    preapproved: bool = privacy_option(False, help="Sessions within the caps need no approval.")
+    epsilon: float | None = privacy_option(
         None, help="Cap on epsilon of all sessions of this person together.", least=1e-6, most=50
     )
-    delta: float = _option(
+    delta: float = privacy_option(
         0.0, help="Cap on delta of all sessions of this person together.", least=0, below=1
     )
-    queries: int | None = _option(
+    queries: int | None = privacy_option(
         None, help="Cap on the number of promised answers.", least=1, most=MOST_QUERIES
     )
 

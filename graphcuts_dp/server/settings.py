@@ -1,6 +1,5 @@
 """The options of a server: where it listens, what a request may weigh, when a reply leaves."""
 
-import functools
 import math
 import threading
 from dataclasses import dataclass
@@ -9,12 +8,11 @@ from pathlib import Path
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.options import OUTPUT, check, option
+from graphcuts_dp.options import check, output_option
 
 _LOCAL = ("127.0.0.1", "::1", "localhost")
 _MOST_BUCKETS = 10_000
 _STEPS = 1 << 20  # of a tick: times are compared in whole steps, not in floats that may round
-_option = functools.partial(option, group=OUTPUT)
 
 
 @final
@@ -29,26 +27,28 @@ class Binding:
         ParameterError: open to others without a certificate or a proxy, or no address of a proxy.
     """
 
-    host: str = _option("127.0.0.1", help="Address to listen on.")
-    port: int = _option(8470, help="Port to listen on; 0 takes any free port.", least=0, most=65535)
-    certificate: str | None = _option(
+    host: str = output_option("127.0.0.1", help="Address to listen on.")
+    port: int = output_option(
+        8470, help="Port to listen on; 0 takes any free port.", least=0, most=65535
+    )
+    certificate: str | None = output_option(
         None, help="PEM file with the certificate for HTTPS; it may contain the key."
     )
-    key: str | None = _option(None, help="PEM file with the key.")
-    server_name: str = _option("", help="Host names that users type, separated by commas.")
-    behind_proxy: str = _option(
+    key: str | None = output_option(None, help="PEM file with the key.")
+    server_name: str = output_option("", help="Host names that users type, separated by commas.")
+    behind_proxy: str = output_option(
         "",
         help="Address of a proxy that encrypts and passes on the address of the client. Plain "
         "HTTP from other addresses is refused. Several are separated by commas.",
     )
-    tick: float = _option(
+    tick: float = output_option(
         0.25,
         help="Seconds between ticks; replies leave at ticks, which hides how long the work took.",
         least=0.001,
         most=60,
     )
-    log_json: bool = _option(False, help="Log requests as JSON lines; on stderr, as ever.")
-    rate: float = _option(20.0, help="Limit on requests per second of one person.", above=0)
+    log_json: bool = output_option(False, help="Log requests as JSON lines; on stderr, as ever.")
+    rate: float = output_option(20.0, help="Limit on requests per second of one person.", above=0)
 
     def __post_init__(self) -> None:
         check(self)

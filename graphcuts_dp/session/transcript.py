@@ -4,11 +4,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, final, overload
 
 from graphcuts_dp._version import __version__
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
@@ -278,35 +276,3 @@ def answer_to_dict(answer: Answer) -> dict[str, Any]:
         "updates_left": answer.updates_left,
         "seeded": answer.seeded,
     }
-
-
-def session_source(
-    store: PathLike | Store, name: str, *, moved_to: str | None = None
-) -> tuple[str, dict[str, Any]]:
-    """Where the graph of a session is, and how to read it again.
-
-    Args:
-        store: an existing one.
-        name: of a session in it.
-        moved_to: where the graph's file is now, if it has moved.
-
-    Returns:
-        The path, and the options with which it was read.
-
-    Raises:
-        LedgerError: as `open_ledger`.
-        ParameterError: no such session, or nobody knows where the graph is.
-    """
-    with closing(open_ledger(store)) as ledger, ledger.locked():
-        sessions = {use.name: use for use in uses_of(ledger) if use.kind == SESSION}
-    if name not in sessions:
-        known = ", ".join(sessions) or "none"
-        raise ParameterError(f"no session {name!r} in {ledger.file.path}; there is: {known}")
-    source = dict(sessions[name].source)
-    path = source.pop("path", None) if moved_to is None else moved_to
-    source.pop("path", None)
-    if path is None:
-        raise ParameterError("the store does not know where the graph is; pass --graph")
-    if moved_to is None and not Path(path).is_file():
-        raise ParameterError(f"the graph is no longer at {path}; pass --graph")
-    return str(path), source

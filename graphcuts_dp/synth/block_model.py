@@ -13,7 +13,6 @@ has a direction that the degrees alone do not give it.
 """
 
 import math
-import random as standard_random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self, final
@@ -23,7 +22,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IndexArray, IntVector
-from graphcuts_dp.resources import NEVER, Deadline
+from graphcuts_dp.resources import NEVER, Deadline, repeatable_igraph
 from graphcuts_dp.synth.structure import (
     Structure,
     Triples,
@@ -115,18 +114,13 @@ def _held(memberships: FloatMatrix) -> tuple[FloatMatrix, FloatVector]:
 _Stack = npt.NDArray[np.float64]  # matrices of several starts at once, shape (starts, ., .)
 
 
-def _turned(stack: _Stack) -> _Stack:
-    return stack.swapaxes(-1, -2)
-
-
 def _diagonals(vectors: FloatMatrix) -> _Stack:
     return vectors[..., None] * np.eye(vectors.shape[-1])
 
 
 def _added(stack: _Stack) -> FloatVector:
     """The sum of each matrix."""
-    sums: FloatVector = stack.reshape(len(stack), -1).sum(axis=1)
-    return sums
+    return np.asarray(stack.reshape(len(stack), -1).sum(axis=1))
 
 
 class _Moments(NamedTuple):
@@ -138,7 +132,7 @@ class _Moments(NamedTuple):
 
     @classmethod
     def of(cls, memberships: _Stack) -> Self:
-        sizes, products = memberships.sum(axis=-2), _turned(memberships) @ memberships
+        sizes, products = memberships.sum(axis=-2), memberships.mT @ memberships
         return cls(sizes, products, _diagonals(sizes) - products)
 
 
@@ -194,27 +188,26 @@ class _Equations:
         if self.view.symmetric:
             found = found - _diagonals(sizes[0])
         elif self.view.blocks.layout.hollow:
-            found = found - _turned(sides[0]) @ sides[-1]
+            found = found - sides[0].mT @ sides[-1]
         return np.maximum(found, 0.0)
 
     def _means(self, totals: _Stack) -> _Stack:
         """Of all entries, shape (starts, 1, 1)."""
         rows, columns = self.view.shape
         pairs = rows * (columns - self.view.blocks.layout.hollow)
-        means: _Stack = (_added(totals) / pairs)[:, None, None]
-        return means
+        return np.asarray((_added(totals) / pairs)[:, None, None])
 
     def _kernel(
         self, points: _Points, moments: list[_Moments], heard: _Stack
     ) -> tuple[_Stack, _Stack]:
         """The next kernel, and P^T Z Q."""
-        totals, last = _turned(points.sides[0]) @ heard, points.kernel
+        totals, last = points.sides[0].mT @ heard, points.kernel
         if self.view.symmetric:
-            totals = (totals + _turned(totals)) / 2
+            totals = (totals + totals.mT) / 2
         if last is None:
             apart = moments[0].sizes[:, :, None] * moments[-1].sizes[:, None]
             if self.view.blocks.layout.hollow:
-                apart = apart - _turned(points.sides[0]) @ points.sides[-1]
+                apart = apart - points.sides[0].mT @ points.sides[-1]
             last = totals / np.maximum(apart, 1.0)
         found = totals + moments[0].covariance @ last @ moments[-1].covariance
         found = found + self.doubt * self._means(totals)
@@ -230,12 +223,12 @@ class _Equations:
             points.sides,
             points.before,
             sums,
-            (kernel, _turned(kernel)),
+            (kernel, kernel.mT),
             moments[::-1],
             strict=False,
         ):
-            logs = heard @ _turned(B) - before @ (B @ other.covariance @ _turned(B))
-            lengths = np.diagonal(B @ other.products @ _turned(B), axis1=1, axis2=2)
+            logs = heard @ B.mT - before @ (B @ other.covariance @ B.mT)
+            lengths = np.diagonal(B @ other.products @ B.mT, axis1=1, axis2=2)
             logs = (logs - lengths[:, None] / 2) / self.deviation**2
             logs += np.log(now.mean(axis=1, keepdims=True) + _TINY)
             logs -= logs.max(axis=2, keepdims=True)
@@ -544,22 +537,15 @@ def _partitions(
     resolutions: Sequence[float],
 ) -> Iterator[IntVector | None]:
     """Leiden's groups at each resolution."""
-    import igraph  # slow to load, and seldom needed
-
-    graph = igraph.Graph(n=vertices, edges=np.column_stack([rows, columns]))
+    with repeatable_igraph() as igraph:
+        graph = igraph.Graph(n=vertices, edges=np.column_stack([rows, columns]))
     weights = chances.tolist()
     for resolution in resolutions:
         # The same groups for the same edges, whatever was drawn before.
-        igraph.set_random_number_generator(standard_random.Random(1))  # noqa: S311  # no noise
-        try:
+        with repeatable_igraph(1):
             found = graph.community_leiden(
-                objective_function="modularity",
-                weights=weights,
-                resolution=resolution,
-                n_iterations=2,
+                "modularity", weights=weights, resolution=resolution, n_iterations=2
             )
-        finally:
-            igraph.set_random_number_generator(standard_random)
         yield _large(np.array(found.membership), rows, columns, chances)
 
 

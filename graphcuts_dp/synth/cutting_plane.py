@@ -114,8 +114,7 @@ class Master:
         )
         used = active[found.x > 0]
         self._multipliers[used] = np.maximum(self._multipliers[used], 1.0)
-        nearest: FloatVector = np.clip(centre - found.x @ matrix, 0.0, self.cap)
-        return nearest
+        return np.asarray(np.clip(centre - found.x @ matrix, 0.0, self.cap))
 
 
 Cut = tuple[BoolVector, BoolVector]
@@ -375,8 +374,7 @@ class QueryGame(GapSearch):
     @property
     def average(self) -> RealMatrix:
         """The data player's average play."""
-        average: RealMatrix = self._points / self._weight
-        return average
+        return np.asarray(self._points / self._weight)
 
     @property
     def payoff(self) -> float:

@@ -49,12 +49,8 @@ def row_parts(matrix: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
 
 def whole_weights(matrix: RealMatrix) -> npt.NDArray[np.uint16]:
     """The weights of a fit without a cap above 1, in units of their last decimal."""
-    found = np.empty(matrix.shape, dtype=np.uint16)
-    start = 0
-    for rows in row_parts(matrix):
-        found[start : start + len(rows)] = np.rint(weights_of(rows, 1.0) * 10**DECIMALS)
-        start += len(rows)
-    return found
+    parts = (weights_of(rows, 1.0) * 10**DECIMALS for rows in row_parts(matrix))
+    return np.concatenate([np.rint(part).astype(np.uint16) for part in parts])
 
 
 def certify(

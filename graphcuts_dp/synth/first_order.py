@@ -1,15 +1,14 @@
 """Subgradient descent on the semidefinite relaxation of the cut norm, for large graphs.
 
-A block keeps three arrays: the residual z - x, the running sum of the directions, and the best
-point so far in 16 bits an entry. All are updated in pieces that stay in the processor's cache.
+A block keeps three arrays: the residual z - x, that of the best point so far, and the running sum
+of the directions. They are updated in pieces that stay in the processor's cache.
 """
 
 import math
 from functools import partial
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
-import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
@@ -25,7 +24,6 @@ from graphcuts_dp.synth.base import (
 )
 
 _PIECE = 1 << 16  # entries: a handful of such float32 arrays fit into a core's cache
-_LEVELS = 65535  # of a stored best point
 
 
 @final
@@ -84,16 +82,13 @@ def move_on(
         Where they are wanted, the sum of W's positive entries over these rows, and <W, z>.
     """
     residual, average = block.held["residual"], block.held["average"]
-    if keep and "best" not in block.held:
-        kind = np.float32 if math.isinf(cap) else np.uint16
-        block.held["best"] = np.empty(block.shape, dtype=kind)
+    if keep:
+        block.held["best"] = residual.copy()
     direction = left[block.start : block.stop] @ right.T
     block.clear_diagonal(direction)
     positive = product = 0.0
     for part, where in pieces(block, _PIECE):
         z = part.estimate()
-        if keep:
-            block.held["best"][where] = _stored(z - residual[where], cap)
         total, change, short = average[where], direction[where], residual[where]
         if fade != 1.0:
             total *= np.float32(fade)
@@ -111,34 +106,16 @@ def move_on(
     return positive, product
 
 
-def return_to_best(block: RowBlock, cap: float) -> None:
+def return_to_best(block: RowBlock) -> None:
     """Hold the residual of the best point again."""
-    for part, where in pieces(block, _PIECE):
-        x = _restored(block.held["best"][where], cap)
-        np.subtract(part.estimate(), x, out=block.held["residual"][where])
+    block.held["residual"][:] = block.held["best"]
 
 
 def kept_point(block: RowBlock, cap: float) -> RealMatrix:
     """The best point; lets go of everything held."""
-    best = block.held["best"]
+    x: RealMatrix = block.estimate() - block.held["best"]
     block.held.clear()
-    return _restored(best, cap)
-
-
-def _stored(x: RealMatrix, cap: float) -> npt.NDArray[Any]:
-    """Entries of the box in 16 bits; as they are when the box has no upper side."""
-    if math.isinf(cap):
-        return x
-    x *= np.float32(_LEVELS / cap)
-    x += np.float32(0.5)
-    return np.minimum(x, np.float32(_LEVELS), out=x).astype(np.uint16)
-
-
-def _restored(stored: npt.NDArray[Any], cap: float) -> RealMatrix:
-    x: RealMatrix = stored.astype(np.float32)
-    if stored.dtype == np.uint16:
-        x /= np.float32(_LEVELS)  # first: the highest level then is the cap itself
-        x *= np.float32(cap)
+    np.clip(x, np.float32(0), np.float32(cap), out=x)  # it may be off by a rounding
     return x
 
 
@@ -173,10 +150,10 @@ class FirstOrder(GapSearch):
        point is computed again with as many alternations as it takes; if it was understated, the
        run goes on with more of them in each step.
 
-    All work is done in blocks of rows: n^2 float32 numbers for the residual, as many for the sum of
-    directions, and the best point in 16 bits an entry; z itself stays packed. The result is the
-    same to the last bit on any number of processors. Another cut into blocks, or another linear
-    algebra library, adds float32 sums in another order, which moves value and bound by about 1e-3.
+    All work is done in blocks of rows: n^2 float32 numbers for the residual, as many for that of
+    the best point and for the sum of directions; z itself stays packed. The result is the same to
+    the last bit on any number of processors. Another cut into blocks, or another linear algebra
+    library, adds float32 sums in another order, which moves value and bound by about 1e-3.
 
     Guarantee: with gap g as reported, F(x) <= min F/(1-g), so
     ||x - A||_C <= (1 + 1.7823/(1-g)) ||A - z||_C for every A in the box.
@@ -243,7 +220,7 @@ class FirstOrder(GapSearch):
 
     def confirm(self) -> float:
         """Compute the value of the best point until it stands still; the gap with that value."""
-        self.blocks.map(return_to_best, self.problem.cap)
+        self.blocks.map(return_to_best)
         value = self.solver.step(self.residual, 10)
         for _ in range(20):
             before, value = value, self.solver.step(self.residual, 10)

@@ -17,7 +17,7 @@ cut); Traag, Waltman, van Eck 2019 (Leiden); Dasgupta 2016 (the cost of a hierar
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -31,7 +31,7 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import largest_singular_value
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.options import check, option, read_options
+from graphcuts_dp.options import check, option
 from graphcuts_dp.resources import repeatable_igraph
 
 Matrix = Any  # FloatMatrix or sp.csr_array, symmetric with a zero diagonal
@@ -57,8 +57,8 @@ class Partitioning:
         parts: how many parts of a balanced partition, or into how many the tree of a hierarchy is
             cut; None for two.
         resolution: of "clusters": what a pair within a part has to weigh to be worth it; None for
-            the mean weight of a pair. With 0.5 and a graph without weights this is correlation
-            clustering with the least disagreements.
+            the mean weight of a pair of what a release has been searched in. With 0.5 and a graph
+            without weights this is correlation clustering with the least disagreements.
         smallest: of "sparsest": fewest vertices of a side.
         confidence: of the interval and of the bound on the optimum, together.
     """
@@ -96,8 +96,7 @@ def max_cut(weights: Matrix, wanted: Partitioning) -> FoundParts:
 
     signs = _relaxation(-weights)[0]
     starts = [side.astype(np.int64) for side in (signs.S, signs.T)]
-    nothing = np.empty((len(signs.S), 0))
-    return _best(weights, [*_swept(weights, nothing, score), *starts], score)
+    return _best(weights, [*_swept(weights, [], score), *starts], score)
 
 
 def sparsest(weights: Matrix, wanted: Partitioning) -> FoundParts:
@@ -110,7 +109,7 @@ def sparsest(weights: Matrix, wanted: Partitioning) -> FoundParts:
         pairs = (n**2 - squares) / 2
         return np.where(pairs < least * (n - least), -np.inf, -between / np.maximum(pairs, 1))
 
-    return _best(weights, _swept(weights, directions(weights, _DIRECTIONS), score), score)
+    return _best(weights, _swept(weights, directions(weights, _DIRECTIONS).T, score), score)
 
 
 def balanced(weights: Matrix, wanted: Partitioning) -> FoundParts:
@@ -147,15 +146,14 @@ def directions(weights: Matrix, count: int) -> FloatMatrix:
     start = np.random.default_rng(0).standard_normal((n, min(count, n)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that digits are few
-        found: FloatMatrix = scipy.sparse.linalg.lobpcg(weights, start, maxiter=40, tol=1e-4)[1]
-    return found
+        return np.asarray(scipy.sparse.linalg.lobpcg(weights, start, maxiter=40, tol=1e-4)[1])
 
 
-def _swept(weights: Matrix, vectors: FloatMatrix, score: Score) -> list[IntVector]:
+def _swept(weights: Matrix, vectors: Iterable[FloatVector], score: Score) -> list[IntVector]:
     """Of each order of the vertices, the first ones against the others, as many as is best."""
-    n, starts = len(vectors), []
+    n, starts = weights.shape[0], []
     size = np.arange(1.0, n)
-    for vector in (*vectors.T, np.asarray(weights.sum(axis=1))):
+    for vector in (*vectors, np.asarray(weights.sum(axis=1))):
         order = np.argsort(vector, kind="stable")
         moved = weights[order][:, order]
         lower = sp.tril(moved) if sp.issparse(moved) else np.tril(moved)
@@ -208,8 +206,7 @@ def _improved(weights: Matrix, codes: IntVector, score: Score) -> tuple[float, I
 
 def dense(weights: Matrix) -> FloatMatrix:
     """The same as an array."""
-    found: FloatMatrix = weights.toarray() if sp.issparse(weights) else weights
-    return found
+    return np.asarray(weights.toarray() if sp.issparse(weights) else weights)
 
 
 # --- bounds for every partition
@@ -223,6 +220,21 @@ def relaxed(weights: FloatMatrix) -> float:
     """
     certificate, moved = _relaxation(weights)
     return certificate.upper - moved + 1e-13 * (abs(certificate.upper) + moved)
+
+
+def most_gain(weights: FloatMatrix, codes: IntVector) -> float:
+    """A bound on the sum of weights within parts, for every partition; tuned to that of the codes.
+
+    Parts are matrices M with no entry below 0: weights may be raised in a bound on <W, M>. The mean
+    weight between any two of these parts is, to 0, where it is below: the relaxation would make
+    gains of pairs that are better apart.
+    """
+    weights = weights - np.diag(weights.diagonal())
+    sizes = np.bincount(codes)
+    raised = np.maximum(-block_sums(weights, codes) / np.outer(sizes, sizes), 0)
+    np.fill_diagonal(raised, 0)
+    weights = weights + raised[codes][:, codes]
+    return relaxed(weights) / 2 + 1e-12 * float(np.abs(weights).sum())
 
 
 def _relaxation(weights: Matrix) -> tuple[CutNormCertificate, float]:
@@ -260,8 +272,7 @@ def laplacian_values(weights: FloatMatrix) -> FloatVector:
     laplacian = np.diag(weights.sum(axis=1)) - weights
     size = float(np.abs(laplacian).sum(axis=1).max(initial=0.0))
     values = np.linalg.eigvalsh(laplacian + 2 * size / n)
-    found: FloatVector = np.asarray(values[: n - 1] - 10 * n * 2.0**-53 * 4 * size, np.float64)
-    return found
+    return np.asarray(values[: n - 1] - 10 * n * 2.0**-53 * 4 * size, np.float64)
 
 
 def least_cost(weights: FloatMatrix, total: float, slack: float) -> float:
@@ -278,14 +289,11 @@ def least_cost(weights: FloatMatrix, total: float, slack: float) -> float:
     n = len(weights)
     values = laplacian_values(weights)
     before = np.concatenate([[0.0], np.cumsum(values)])
-    negative = int(np.count_nonzero(values < 0))
-    cost = 2 * total
-    for t in range(2, n):
-        trace = min(max(float(t * negative), n - t), n - 1)
-        whole = min(int(trace // t), n - 1)
-        rest = values[whole] * (trace - t * whole) if whole < n - 1 else 0.0
-        cost += max((t * before[whole] + rest) / 2 * (1 - 1e-12) - slack, 0.0)
-    return cost
+    t = np.arange(2, n)
+    trace = np.clip(t * np.count_nonzero(values < 0), n - t, n - 1)
+    whole = trace // t  # at most (n - 1)/2 of n - 1 eigenvalues
+    least = (t * before[whole] + values[whole] * (trace - t * whole)) / 2
+    return 2 * total + float(np.maximum(least * (1 - 1e-12) - slack, 0.0).sum())
 
 
 # --- correlation clustering, and a hierarchy
@@ -294,13 +302,11 @@ def least_cost(weights: FloatMatrix, total: float, slack: float) -> float:
 def clusters(weights: Matrix, wanted: Partitioning) -> FoundParts:
     """Parts with the largest sum of (weight - resolution) over pairs within, by Leiden."""
     low = min(0.0, float(weights.min()))
-    resolution = mean_weight(weights) if wanted.resolution is None else wanted.resolution
+    resolution = wanted.resolution or 0.0
     # Leiden needs weights of at least 0; the sum is the same with both moved.
     upper = sp.coo_array(sp.triu(weights - low if low < 0 else weights, 1))
     if upper.nnz > _MOST_PAIRS:
-        raise GraphError(
-            f"clusters takes up to {_MOST_PAIRS:,} pairs with weight; ask for a balanced partition"
-        )
+        raise GraphError(f"clusters takes {_MOST_PAIRS:,} pairs at most; ask for balanced parts")
     ends = np.stack([upper.row, upper.col], axis=1)
     options = {"resolution": resolution - low, "n_iterations": -1}
     with repeatable_igraph() as igraph:
@@ -309,16 +315,14 @@ def clusters(weights: Matrix, wanted: Partitioning) -> FoundParts:
             network.community_leiden("CPM", weights=upper.data.tolist(), **options).membership
             for _ in range(_TIMES)
         ]
-    own = Partitioning(resolution=resolution)
     made = (FoundParts(np.array(codes, dtype=np.int64)) for codes in found)
-    return max(made, key=lambda each: worth("clusters", weights, each, own))
+    return max(made, key=lambda each: worth("clusters", weights, each, wanted))
 
 
 def mean_weight(weights: Matrix) -> float:
     """The mean weight of a pair, not below 0."""
-    n = weights.shape[0]
-    mean: float = max(0.0, float(weights.sum()) / max(n * (n - 1), 1))
-    return mean
+    n: int = weights.shape[0]
+    return max(0.0, float(weights.sum()) / max(n * (n - 1), 1))
 
 
 def hierarchy(weights: Matrix, wanted: Partitioning) -> FoundParts:
@@ -328,10 +332,7 @@ def hierarchy(weights: Matrix, wanted: Partitioning) -> FoundParts:
     """
     n, parts = weights.shape[0], wanted.parts or 2
     if not 2 <= n <= _MOST_TREE or parts > n:
-        raise GraphError(
-            f"a hierarchy is made of 2 to {_MOST_TREE:,} vertices, and cut into no more parts than "
-            "there are"
-        )
+        raise GraphError(f"a hierarchy has 2 to {_MOST_TREE:,} vertices, and no more parts")
     distances = float(weights.max()) - dense(weights)
     condensed = scipy.spatial.distance.squareform(distances, checks=False)
     tree = scipy.cluster.hierarchy.linkage(condensed, "average")
@@ -379,9 +380,7 @@ def worth(kind: str, weights: Matrix, found: FoundParts, wanted: Partitioning) -
     return between / float(sizes[0] * sizes[1]) if kind == "sparsest" else between
 
 
-@final
-@dataclass(frozen=True)
-class PartitionKind:
+class PartitionKind(NamedTuple):
     """A kind of partition.
 
     Attributes:
@@ -410,31 +409,16 @@ KINDS: Mapping[str, PartitionKind] = {
 }
 
 
-def check_kind(kind: str, wanted: Partitioning) -> PartitionKind:
-    """The entry of a kind.
+def check_kind(kind: str, wanted: Partitioning) -> None:
+    """Refuse a kind that there is not, or one that has not all of the options that are given.
 
     Raises:
-        ParameterError: there is no such kind, or it has not one of the options that are given.
+        ParameterError: it is one of these.
     """
     if kind not in KINDS:
         raise ParameterError(f"unknown kind {kind!r:.60}; choose one of {', '.join(KINDS)}")
-    found = KINDS[kind]
     for name in ("parts", "resolution", "smallest"):
         given = getattr(wanted, name) != getattr(Partitioning(), name)
-        if given and name not in found.uses:
+        if given and name not in KINDS[kind].uses:
             kinds = " and ".join(repr(each) for each, known in KINDS.items() if name in known.uses)
             raise ParameterError(f"{name} is an option of kind {kinds}, not of {kind!r}")
-    return found
-
-
-def read_partitioning(text: str) -> tuple[str, Partitioning]:
-    """The kind and the options that a string names: "balanced:parts=4".
-
-    Raises:
-        ParameterError: an unknown kind or option.
-    """
-    kind, colon, rest = text.partition(":")
-    check_kind(kind, Partitioning())
-    wanted = read_options(rest if colon else None, Partitioning, kind)
-    check_kind(kind, wanted)
-    return kind, wanted

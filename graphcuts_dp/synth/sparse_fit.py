@@ -95,8 +95,7 @@ class WeightPrior:
         """P(weight + noise < threshold) for each point, under Laplace noise of a scale."""
         beyond = (threshold - self.points) / scale
         tail = np.exp(-np.abs(beyond)) / 2
-        chances: FloatVector = np.where(beyond > 0, 1 - tail, tail)
-        return chances
+        return np.asarray(np.where(beyond > 0, 1 - tail, tail))
 
     def left(self, threshold: float, scale: float) -> Self:
         """The edges that a filter is expected to leave out."""
@@ -428,8 +427,7 @@ def corrections(
         return sums
 
     def across(found: FloatVector) -> FloatVector:
-        added: FloatVector = spread * (found[first] + found[second])
-        return added
+        return np.asarray(spread * (found[first] + found[second]))
 
     own = at_ends(spread)
     mean, variance = _moments(left, own + noise, likely)

@@ -71,8 +71,7 @@ class View:
             return self.times(vectors)
         short = vectors.astype(np.float32)
         parts = self.blocks.map(lambda block: self.rows(block).T @ short[block.start : block.stop])
-        product: FloatMatrix = np.sum(parts, axis=0, dtype=np.float64)
-        return product
+        return np.asarray(np.sum(parts, axis=0, dtype=np.float64))
 
     def square_sum(self) -> float:
         """Sum of all squared entries."""
@@ -170,14 +169,12 @@ class Structure:
     @property
     def row_sums(self) -> FloatVector:
         """Of the estimate."""
-        sums: FloatVector = self.left @ (self.sizes * self.right.sum(axis=0))
-        return sums
+        return np.asarray(self.left @ (self.sizes * self.right.sum(axis=0)))
 
     @property
     def column_sums(self) -> FloatVector:
         """Of the estimate."""
-        sums: FloatVector = self.right @ (self.sizes * self.left.sum(axis=0))
-        return sums
+        return np.asarray(self.right @ (self.sizes * self.left.sum(axis=0)))
 
 
 @final
@@ -288,8 +285,7 @@ def _signals(values: FloatVector, deviation: float, shape: tuple[int, int]) -> F
     y = (np.abs(values) / max(deviation * math.sqrt(m), 1e-300)) ** 2
     middle = y - 1 - n / m
     found = (middle + np.sqrt(np.maximum(middle**2 - 4 * n / m, 0.0))) / 2
-    signals: FloatVector = np.maximum(found, math.sqrt(n / m))
-    return signals
+    return np.asarray(np.maximum(found, math.sqrt(n / m)))
 
 
 def structure_along(seen: Spectrum) -> Structure:
@@ -374,8 +370,7 @@ class Posterior:
         clear = variances > max(_LEAST_SIGNAL, 1e-3 * variances.max(initial=0.0))
         if not clear.any():
             return None
-        whitening: FloatMatrix = axes[:, clear] / np.sqrt(variances[clear])
-        return whitening
+        return np.asarray(axes[:, clear] / np.sqrt(variances[clear]))
 
     def sure_directions(self) -> tuple[FloatMatrix, FloatVector] | None:
         """C whose posterior means E C are whitened and known well, and what inflates each."""
@@ -531,8 +526,7 @@ def _best_of(
 def _nearest(points: FloatMatrix, components: int, random: np.random.Generator) -> FloatMatrix:
     """Memberships by the nearest of some points chosen far from each other."""
     distances = squares_between(points, far_apart(points, components, random))
-    memberships: FloatMatrix = np.eye(components)[distances.argmin(axis=1)]
-    return memberships
+    return np.asarray(np.eye(components)[distances.argmin(axis=1)])
 
 
 def far_apart(points: FloatMatrix, count: int, random: np.random.Generator) -> FloatMatrix:
@@ -547,14 +541,12 @@ def far_apart(points: FloatMatrix, count: int, random: np.random.Generator) -> F
         total = nearest.sum()
         chances = nearest / total if total > 0 else None
         chosen.append(int(random.choice(len(points), p=chances)))
-    far: FloatMatrix = points[chosen]
-    return far
+    return np.asarray(points[chosen])
 
 
 def squares_between(points: FloatMatrix, centres: FloatMatrix) -> FloatMatrix:
     """Squared distances, shape (points, centres)."""
-    found: FloatMatrix = ((points[:, None] - centres) ** 2).sum(axis=2)
-    return found
+    return np.asarray(((points[:, None] - centres) ** 2).sum(axis=2))
 
 
 _LEAST_ANGLE = 0.2  # of the vector of ones to the span, above which row sums are a coordinate
@@ -717,5 +709,4 @@ def _estimate(
 
 
 def _symmetric(matrix: FloatMatrix) -> FloatMatrix:
-    half: FloatMatrix = (matrix + matrix.T) / 2
-    return half
+    return np.asarray((matrix + matrix.T) / 2)

@@ -267,8 +267,7 @@ def weighed(known: Sequence[tuple[float, float]]) -> float:
 
 def _rescaled(degrees: FloatVector, total: float) -> FloatVector:
     positive = np.maximum(degrees, _LEAST_DEGREE * total / len(degrees))
-    scaled: FloatVector = positive * (total / positive.sum())
-    return scaled
+    return np.asarray(positive * (total / positive.sum()))
 
 
 def _frame(
@@ -380,8 +379,7 @@ def _apart_from_ones(frame: FloatMatrix) -> FloatMatrix:
     """Orthonormal columns C such that frame C is orthogonal to the vector of ones."""
     ones = frame.sum(axis=0)
     whole = np.linalg.qr(np.column_stack([ones, np.eye(len(ones))]))[0]
-    apart: FloatMatrix = whole[:, 1:]
-    return apart
+    return np.asarray(whole[:, 1:])
 
 
 _NOTHING = 0.5  # prior chance that what one estimate has beside another is noise
@@ -400,8 +398,7 @@ def spike_and_slab(
     logs[1:] += math.log((1 - _NOTHING) / (len(squares) - 1))
     chances = np.exp(logs - logs.max())
     chances /= chances.sum()
-    mean: FloatVector = chances @ (squares / spread)
-    return mean
+    return np.asarray(chances @ (squares / spread))
 
 
 _GRID = 121
@@ -432,8 +429,7 @@ def posterior_means(
     for noisy, rate in counts:
         logs -= rate * np.abs(noisy[:, None] - grid)
     likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    means: FloatVector = posterior_shares(likelihood, np.ones(len(likelihood)), _ROUNDS) @ grid
-    return means
+    return np.asarray(posterior_shares(likelihood, np.ones(len(likelihood)), _ROUNDS) @ grid)
 
 
 def posterior_shares(likelihood: FloatMatrix, counts: FloatVector, rounds: int) -> FloatMatrix:
@@ -576,8 +572,7 @@ class CellEstimates:
         """Degrees scaled within each group to have these sums."""
         groups = self.groups.members[side]
         factors = np.maximum(volumes, 0.0) / np.bincount(groups, degrees)
-        scaled: FloatVector = degrees * factors[groups]
-        return scaled
+        return np.asarray(degrees * factors[groups])
 
     def with_volumes_of(self, degrees: FloatVector, cap: float, side: int) -> FloatVector:
         """Degrees scaled within each group to sums between their own and those of the cells.
@@ -594,8 +589,7 @@ class CellEstimates:
         scaled = self.scaled(degrees, volumes, side)
         if not scaled.any():  # noise has left no group a volume
             return degrees
-        total: FloatVector = scaled * (degrees.sum() / scaled.sum())
-        return total
+        return np.asarray(scaled * (degrees.sum() / scaled.sum()))
 
 
 def shrunk(
@@ -606,8 +600,7 @@ def shrunk(
     scales = np.concatenate([[0.0], np.geomspace(_LEAST_SPREAD, _LARGEST_SPREAD, _SPREADS)])
     difference = values - expected
     kept = spike_and_slab((scales[:, None] * expected) ** 2, difference, variances)
-    found: FloatVector = expected + kept * difference
-    return found
+    return np.asarray(expected + kept * difference)
 
 
 @final

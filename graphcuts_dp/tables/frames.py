@@ -3,6 +3,7 @@
 Narwhals knows the libraries; none of them has to be installed.
 """
 
+import csv
 import importlib.util
 import io
 from collections.abc import Mapping, Sequence
@@ -81,6 +82,20 @@ def check_parquet() -> None:
         raise FileFormatError(
             "Parquet needs the package pyarrow: python -m pip install pyarrow; or save as .csv"
         )
+
+
+def csv_bytes(columns: Mapping[str, Sequence[Any] | Any]) -> bytes:
+    """A file of CSV of these columns."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*map(plain, columns.values()), strict=True))
+    return text.getvalue().encode()
+
+
+def plain(column: Any) -> list[Any]:
+    """A column as a list of Python's own values."""
+    return list(column.tolist() if isinstance(column, np.ndarray) else column)
 
 
 def parquet_bytes(columns: Mapping[str, Sequence[Any] | Any]) -> bytes:

@@ -151,16 +151,15 @@ def several(table, name, graph, epsilon):
     n = graph.n
     ends = rows_of_terminals(graph.vertices, [0, n // 4, n // 2, 3 * n // 4])
     grid = grid_of_cuts(graph, Fraction(epsilon) / 2)
-    tiny = {"grid": grid, "source": SeededEntropy(0)}
     exact = [
-        measure_cut(graph, ends, rate=Fraction(60), **tiny),
+        measure_cut(graph, SeededEntropy(0), ends=ends, rate=Fraction(60), grid=grid),
         *isolating(graph, ends, 360, SeededEntropy(0)),  # of rate 60 there is no noise
     ]
     best = min(cost(graph, codes) for codes in exact)
     runs = [[], [], []]
     for seed in range(5):
         rate = rate_of_cuts(Fraction(epsilon), grid.sensitivity, 2)
-        halved = measure_cut(graph, ends, rate=rate, grid=grid, source=SeededEntropy(seed))
+        halved = measure_cut(graph, SeededEntropy(seed), ends=ends, rate=rate, grid=grid)
         digits, alone = isolating(graph, ends, epsilon, SeededEntropy(seed))
         for kept, codes in zip(runs, (halved, digits, alone), strict=True):
             kept.append(cost(graph, codes) - best)

@@ -1,6 +1,7 @@
 """`graphcuts-dp plan --ask`: what it proposes works, keeps the error, and reads nothing private."""
 
 import builtins
+import io
 import shlex
 
 import pytest
@@ -11,9 +12,16 @@ from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.server import app
 
 N = 40
-OWNER = ("--data", "calls.csv", "--columns", "owner=caller", "--protect", "owner:at-most=2")
-VERTEX = ("--protect", "vertex:degree-bound=3")
-WHOLE = ("--data", "mail.edges", "--target-error", "60", "--n", str(N))
+EDGE = ("edges", "1")
+OWNER = ("owner", "2", "caller")
+VERTEX = ("vertex", "3")
+
+
+def lines(data="mail.edges", groups="", whom=EDGE, error="60", who="", n=N):
+    """What somebody types: a line for each question; the number of vertices where it is asked."""
+    asked = whom == OWNER if who == "analysts" else who in ("", "everybody") and not groups
+    size = [str(n)] if asked else []
+    return "\n".join([data, groups, *whom, error, who, *size])
 
 
 @pytest.fixture(autouse=True)
@@ -29,24 +37,32 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def proposed(told):
-    return lambda *words: told("plan", "--ask", *words)
+def typed(monkeypatch):
+    return lambda text: monkeypatch.setattr("sys.stdin", io.StringIO(text))
 
 
-@pytest.mark.parametrize("groups", [(), ("--groups", "staff.csv")])
+@pytest.fixture
+def proposed(told, typed):
+    def run(*given, **named):
+        typed(lines(*given, **named))
+        return told("plan", "--ask")
+
+    return run
+
+
+@pytest.mark.parametrize("groups", ["", "staff.csv"])
 @pytest.mark.parametrize("who", ["everybody", "analysts", "team"])
-@pytest.mark.parametrize(
-    "whom", [(), ("--protect", "edges:at-most=3"), OWNER, VERTEX], ids=lambda it: it[-2:]
-)
-def test_what_it_proposes_can_be_typed(groups, who, whom, proposed, call, monkeypatch):
+@pytest.mark.parametrize("whom", [EDGE, ("edges", "3"), OWNER, VERTEX], ids=lambda it: it[:2])
+def test_what_it_proposes_can_be_typed(groups, who, whom, proposed, call, typed, monkeypatch):
     """Along every path through the questions."""
     monkeypatch.setattr(app, "serve", lambda *_: None)
     error = "300" if groups and who == "everybody" else "900"  # a cell holds 190 edges
-    asked = (*WHOLE, "--target-error", error, "--who", who, *groups, *whom)
+    data = "calls.csv" if whom == OWNER else "mail.edges"
     if (who, whom) in (("everybody", VERTEX), ("team", OWNER)):
-        assert "choose --who analysts" in call("plan", "--ask", *asked)[2]
+        typed(lines(data, groups, whom, error, who))
+        assert "choose analysts" in call("plan", "--ask")[2]
         return
-    told = proposed(*asked)
+    told = proposed(data, groups, whom, error, who)
     assert told["private_file_read"] is False
     first, *line = shlex.split(told["command"])
     assert first == "graphcuts-dp"
@@ -61,7 +77,7 @@ def test_what_it_proposes_can_be_typed(groups, who, whom, proposed, call, monkey
 
 
 def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(proposed):
-    told = proposed(*WHOLE, "--groups", "staff.csv", "--target-error", "20")
+    told = proposed(groups="staff.csv", error="20")
     graph = gc.read_graph("mail.edges", vertices=N)
     groups = gc.Groups.read("staff.csv", graph)
 
@@ -75,78 +91,75 @@ def test_the_error_is_kept_and_not_by_much_more_epsilon_than_needed(proposed):
 
     assert radius(told["epsilon"]) <= 20
     assert radius(0.9 * told["epsilon"]) > 20
-    three = proposed(
-        *WHOLE, "--groups", "staff.csv", "--target-error", "20", "--protect", "edges:at-most=3"
-    )
+    three = proposed(groups="staff.csv", whom=("edges", "3"), error="20")
     assert three["epsilon"] == pytest.approx(3 * told["epsilon"], rel=0.1)
-    told = proposed(*WHOLE, "--who", "analysts", "--target-error", "500")
+    told = proposed(who="analysts", error="500")
     plan = gc.plan(N, edges=200, queries=50, epsilon=told["epsilon"])
     laplace = next(row for row in plan.rows if row.method == "laplace")
     assert 0.85 * 500 < laplace.guaranteed <= 500
-    told = proposed(*WHOLE, "--target-error", "60")
+    told = proposed()
     noise = noise_distribution("binary", epsilon=told["epsilon"], weight_cap=1.0)
     assert 0.85 * 60 < 1.96 * noise.standard_deviation * N / 2 <= 60
 
 
-def test_it_says_what_the_promise_means_and_where_it_is_weak(done):
-    out, err = done("plan", "--ask", *WHOLE, "--groups", "staff.csv", "--target-error", "2")
+def test_it_says_what_the_promise_means_and_where_it_is_weak(done, typed):
+    typed(lines(groups="staff.csv", error="2"))
+    out, err = done("plan", "--ask")
     for words in ("Type:", "  graphcuts-dp flows mail.edges staff.csv", "Forecast:", "Strength:"):
         assert words in out
     assert ("That is weak" in out) == (float(out.split("--epsilon ")[1].split()[0]) >= 3)
     assert "Nothing of the private file was read" in err
-    weak = ("plan", "--ask", *WHOLE, "--who", "analysts", "--target-error", "50")
-    assert "That is weak" in done(*weak)[0]
+    typed(lines(who="analysts", error="50"))
+    assert "That is weak" in done("plan", "--ask")[0]
 
 
-def test_columns_that_are_given_twice_are_taken_together(proposed):
-    words = ("--data", "calls.csv", "--columns", "source=1", "--columns", "owner=caller")
-    told = proposed(*WHOLE, *words, *OWNER[4:], "--groups", "staff.csv")
-    assert "--columns source=1,owner=caller" in told["command"]
-
-
-def test_the_private_file_is_looked_at_for_its_existence_only(call, folder, monkeypatch):
+def test_the_private_file_is_looked_at_for_its_existence_only(call, folder, typed, monkeypatch):
     (folder / "mail.edges").write_bytes(b"\xff\x00")
     (folder / "mail.edges").chmod(0)
     opened = []
     plain = builtins.open
     monkeypatch.setattr(builtins, "open", lambda *a, **k: opened.append(a[0]) or plain(*a, **k))
-    assert call("plan", "--ask", *WHOLE)[0] == 0
+    typed(lines())
+    assert call("plan", "--ask")[0] == 0
     assert not [name for name in map(str, opened) if name.endswith("mail.edges")]
 
 
 def test_questions_are_asked_where_somebody_sits(done, monkeypatch):
     asked = []
 
-    def typed(question):
+    def answered(question):
         asked.append(question)
         answers = {"1": "mail.edges", "2": "staff.csv", "3": "", "4": "30", "5": ""}
         return answers.get(question.strip()[0], "")
 
     monkeypatch.setattr(asking.sys.stdin, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(builtins, "input", typed)
+    monkeypatch.setattr(builtins, "input", answered)
     told, _ = done("plan", "--ask")
     assert [question[0] for question in asked] == ["1", "2", "3", " ", "4", "5"]
     assert "graphcuts-dp flows mail.edges staff.csv flows.csv" in told
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("text", "message"),
     [
-        ((), "--data FILE"),
-        (("--data", "none.edges"), "none.edges does not exist"),
-        (("--data", "mail.edges", "--groups", "none.csv"), "none.csv does not exist"),
-        (("--data", "mail.edges"), "give --n"),
-        ((*WHOLE, "--target-error", "0"), "--target-error is a number"),
-        ((*WHOLE, "--target-error", "nan"), "--target-error must be a number"),
-        ((*WHOLE, "--target-error", "1e-9"), "cannot be had"),
-        ((*WHOLE, "--who", "me"), "unknown --who"),
-        ((*WHOLE, "--protect", "people"), "unknown --protect people"),
-        ((*WHOLE, "--protect", "owner"), "needs at-most"),
-        ((*WHOLE, "--protect", "owner:at-most=2"), "needs --columns owner=COLUMN"),
-        ((*WHOLE, "--protect", "vertex:9"), "cannot hide a vertex"),
-        ((*WHOLE, "--protect", "vertex:9", "--groups", "staff.csv"), "choose --who analysts"),
-        ((*WHOLE, "--protect", "edges:at-most=0"), "at-most must be a whole number"),
+        ("", "'' does not exist; name a file"),
+        (lines("none.edges"), "none.edges' does not exist"),
+        (lines(groups="none.csv"), "none.csv' does not exist"),
+        (lines(n=""), "say how many vertices"),
+        (lines(n="1e3.5"), "is no number such as 0"),
+        (lines(error="0"), "the error is a number"),
+        (lines(error="nan"), "the error is a number"),
+        (lines(error="much"), "is no number such as 20"),
+        (lines(error="1e-9"), "cannot be had"),
+        (lines(who="me"), "'me' is none of everybody"),
+        (lines(whom=("people", "1")), "'people' is none of edges"),
+        (lines(whom=("owner", "2", "")), "name the column that says whose"),
+        (lines(whom=VERTEX), "cannot hide a vertex"),
+        (lines(groups="staff.csv", whom=VERTEX), "choose analysts"),
+        (lines(whom=("edges", "0")), "at-most must be a whole number"),
+        (lines(whom=("edges", "1.5")), "1.5 is no whole number"),
     ],
 )
-def test_answers_that_do_not_fit_are_told_in_a_line(words, message, refused):
-    assert message in refused("plan", "--ask", *words)
+def test_answers_that_do_not_fit_are_told_in_a_line(text, message, refused, typed):
+    typed(text)
+    assert message in refused("plan", "--ask")

@@ -104,7 +104,7 @@ def answered(done, mail, tmp_path):
     return gc.Release.load("s.csv")
 
 
-def test_one_answer(done, told, refused, answered):
+def test_one_answer(done, told, answered):
     one = ("answer", "s.csv", "--from", "0,1,2", "--to", "3,4")
     found, expected = told(*one), answered.answer([0, 1, 2], [3, 4])
     assert (found["value"], tuple(found["interval"])) == (expected.value, expected.interval)
@@ -115,9 +115,6 @@ def test_one_answer(done, told, refused, answered):
         str(expected),
         f"{shrunk:.1f} with the synthetic graph (estimate, no guarantee)",
     ]
-    alone = ("answer", "s.csv", "--from", "0")
-    assert told(*alone, "--complement") == told(*alone)
-    assert "not both" in refused(*alone, "--complement", "--to", "1")
 
 
 @pytest.mark.parametrize("options", [(), ("--joint",)])

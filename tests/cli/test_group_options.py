@@ -57,7 +57,7 @@ def test_answers_of_a_release_name_its_groups_or_others(told, done, refused, tmp
     assert "@IT - @Sales" in done(*ANSWER, *TABLE, "levels=unit")[0]
     done(*ANSWER, *TABLE, "levels=room", "--joint", "-o", "pairs.csv")
     assert (tmp_path / "pairs.csv").read_text().splitlines()[1].startswith("@x,@x,")
-    assert "they need --from" in refused(*ANSWER, *TABLE, "levels=unit", "--to", "ann")
+    assert "it needs --from" in refused(*ANSWER, *TABLE, "levels=unit", "--to", "ann")
 
 
 def test_too_many_pairs_of_groups_are_refused(done, refused, tmp_path):

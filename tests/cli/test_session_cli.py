@@ -76,7 +76,7 @@ def test_ask_in_all_its_forms(done, told, store):
     store.with_name("team.txt").write_text("bob\nann\n")
     for S in ("bob,ann", "@team.txt"):
         assert done(*ASK, "--from", S, "--to", "kim")[0] == first
-    found = told(*ASK, "--from", "ann", "--complement")
+    found = told(*ASK, "--from", "ann")
     assert found["queries_left"] == 498
     assert found["interval"][0] <= found["value"] <= found["interval"][1]
     assert told(*ASK, "--from", "ann") == found
@@ -90,7 +90,6 @@ def test_ask_in_all_its_forms(done, told, store):
     ("words", "message"),
     [
         ((*ASK,), "give either sets"),
-        ((*ASK, "--from", "ann", "--to", "bob", "--complement"), "not both"),
         ((*ASK, "--from", "ann", "--name", "other"), "no session 'other'"),
         ((*ASK, *TABLE, "--from", "@@Sale"), "unknown group '@Sale'"),
         ((*ASK, "--from", "@@short"), "give --groups FILE"),

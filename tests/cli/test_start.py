@@ -54,15 +54,8 @@ def test_the_short_form_of_help_is_known_everywhere(words, done):
     assert "-h, --help" in done(*words, "-h")[0]
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_prints_a_script_for_the_shell(shell, done):
-    script, _ = done("--completion", shell)
-    assert f"_GRAPHCUTS_DP_COMPLETE=complete_{shell}" in script
-    assert "graphcuts-dp" in script
-
-
 def test_a_shell_is_told_what_may_come_next():
-    """As the script asks for it."""
+    """As the script asks for it that --show-completion prints."""
     code = f"{COMMAND}; import sys; sys.argv = ['graphcuts-dp']; main.run()"
     words = {"COMP_WORDS": "graphcuts-dp rel", "COMP_CWORD": "1"}
     ended = run(code, env={**os.environ, **words, "_GRAPHCUTS_DP_COMPLETE": "complete_bash"})
@@ -72,7 +65,7 @@ def test_a_shell_is_told_what_may_come_next():
 def test_the_version_is_told_and_what_is_unknown_in_a_line(done, refused):
     assert gc.__version__ in done("--version")[0]
     assert "Did you mean 'release'" in refused("relase")
-    assert "knows bash, zsh, fish" in refused("--completion", "tcsh")
+    assert "--install-completion" in done("--help")[0]
 
 
 @pytest.mark.parametrize(("no_colour", "bold"), [("", True), ("1", False)])

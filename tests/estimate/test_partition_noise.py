@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.estimate.partition_noise import PartitionNoise, log_partitions
+from graphcuts_dp.estimate.partition_noise import PartitionNoise, log_partitions, radius
 
 
 def partitions_of(n, most=None):
@@ -47,7 +47,7 @@ def test_no_cut_in_two_and_no_partition_of_pure_noise_passes_its_bound(name):
     sizes = signs.sum(axis=1)
     across = {size: noise.across(size, n) for size in set(sizes.tolist())}
     within = {size: noise.within((size, n - size)) for size in set(sizes.tolist())}
-    alone = {size: noise.of_pairs(size * (n - size), -math.log(0.2)) for size in across}
+    alone = {size: radius(distribution, size * (n - size), -math.log(0.2)) for size in across}
     limits = [np.array([each[size] for size in sizes.tolist()]) for each in (across, within, alone)]
     failed = np.zeros(3, dtype=int)
     for _ in range(60):

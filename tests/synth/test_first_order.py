@@ -97,12 +97,3 @@ def test_the_running_sum_is_the_average_of_the_directions(symmetric, monkeypatch
     assert run.scale < 40
     assert np.allclose(held / run.scale, average, atol=1e-6)
     assert run.lower >= run.problem.dual_value(-average) - 1e-3 * run.best
-
-
-@pytest.mark.parametrize("cap", [1.0, 0.3, 1000.0])
-def test_a_stored_point_is_right_to_sixteen_bits_and_exact_at_the_ends(cap):
-    x = np.linspace(0, cap, 1001, dtype=np.float32)
-    again = module._restored(module._stored(x.copy(), cap), cap)
-    assert np.abs(again - x).max() <= cap / 65535
-    assert (again[0], again[-1]) == (0, np.float32(cap))
-    assert module._stored(x, math.inf) is x
