@@ -213,7 +213,7 @@ def entropy_drop(share: float, *, span: float = 1.0, rule: Rule = "tight") -> fl
 
 
 def frieze_kannan_updates(
-    n: Size, edges: float, *, rule: Rule = "tight", disjoint: bool = False
+    n: Size, edges: float, rule: Rule = "tight", disjoint: bool = False
 ) -> UpdateBound:
     """B of the Frieze-Kannan construction on simple graphs.
 
@@ -222,11 +222,8 @@ def frieze_kannan_updates(
         edges: m, in [0, X].
         rule: "tight": m(1-d) N/alpha^2 for density d; "as printed": m X/alpha^2.
         disjoint: whether all queries have disjoint S and T, so that N = floor(n^2/4); else N = X.
-
-    Raises:
-        ParameterError: a number out of range.
     """
-    pairs = _checked_pairs(n, edges)
+    pairs = pairs_of(n)
     most = largest_disjoint_cut(n) if disjoint and rule == "tight" else pairs
     _, start = squared_start(pairs, edges, rule=rule)
     return lambda alpha: start / squared_drop(alpha, most)
@@ -242,13 +239,8 @@ def multiplicative_weights_updates(
         edges: m, in (0, X].
         rule: "tight": m^2 ln(X/m)/(2 alpha^2); "as printed": 4 m^2 ln X/alpha^2.
         span: R of the coefficients: 1 for cuts; B grows with its square.
-
-    Raises:
-        ParameterError: a number out of range.
     """
-    pairs = _checked_pairs(n, edges)
-    if not edges > 0:
-        raise ParameterError("multiplicative weights need a graph with edges")
+    pairs = pairs_of(n)
     start = entropy_start(pairs, edges, rule=rule)
     return lambda alpha: start / entropy_drop(alpha / edges, span=span, rule=rule)
 
@@ -256,13 +248,6 @@ def multiplicative_weights_updates(
 def at_least_one(update_bound: UpdateBound) -> UpdateBound:
     """One update must be paid for even where B says that none happens: the cap must be hard."""
     return lambda alpha: max(1.0, update_bound(alpha))
-
-
-def _checked_pairs(n: Size, edges: float) -> int:
-    pairs = pairs_of(n)
-    if not (pairs > 0 and 0 <= edges <= pairs):
-        raise ParameterError(f"edges must lie between 0 and the number of pairs, {pairs:,}")
-    return pairs
 
 
 # The error of online mechanisms
@@ -274,14 +259,12 @@ class ErrorBound:
     """What a mechanism promises about all its answers.
 
     Attributes:
-        mechanism: which one.
         alpha: tolerance that the construction is tuned to, in edges.
         updates: cap on the number of updates, >= 0.
         threshold: what (noisy) discrepancies are compared with, in edges.
         error: with probability 1 - beta, no answer is farther from the truth than this.
     """
 
-    mechanism: str
     alpha: float
     updates: int
     threshold: float
@@ -294,24 +277,20 @@ class PaperConstants:
     """The constants of a paper's mechanism.
 
     Attributes:
-        mechanism: which one.
         noise: of the threshold's noise; each paper's function says how.
         tolerance: alpha in thresholds.
         error: likewise.
     """
 
-    mechanism: str
     noise: float
     tolerance: float
     error: float
 
 
 PAPERS = {
-    "gru12": PaperConstants(mechanism="GRU12 Alg. 1", noise=1000, tolerance=3 / 4, error=5 / 4),
-    "jt12": PaperConstants(mechanism="JT12 Alg. 1", noise=100, tolerance=1 / 2, error=2),
-    "dr14": PaperConstants(
-        mechanism="DR14 Alg. 11", noise=1 + math.sqrt(512), tolerance=1 / 2, error=3 / 2
-    ),
+    "gru12": PaperConstants(noise=1000, tolerance=3 / 4, error=5 / 4),
+    "jt12": PaperConstants(noise=100, tolerance=1 / 2, error=2),
+    "dr14": PaperConstants(noise=1 + math.sqrt(512), tolerance=1 / 2, error=3 / 2),
 }
 
 
@@ -321,7 +300,6 @@ def _paper_bound(
     """The alpha with alpha = tolerance T, where T depends on B(alpha), and what follows from it."""
     alpha = solve_circle(lambda alpha: known.tolerance * threshold(update_bound(alpha)))
     return ErrorBound(
-        mechanism=known.mechanism,
         alpha=alpha,
         updates=whole(update_bound(alpha)),
         threshold=alpha / known.tolerance,
@@ -339,7 +317,6 @@ def _compared(
     beta: float,
 ) -> ErrorBound:
     """Of noisy answers that are compared: sigma = noise sqrt(B) ln(4/delta)/epsilon."""
-    checked_promise(queries, epsilon, delta, beta)
 
     def threshold(updates: float) -> float:
         sigma = known.noise * math.sqrt(updates) * math.log(4 / delta) / epsilon
@@ -359,7 +336,7 @@ def gru12_online(update_bound: UpdateBound, **promise: float) -> ErrorBound:
         promise: `queries`, `epsilon`, `delta` in (0, 1) and `beta`, as for `tight_online`.
 
     Raises:
-        ParameterError: a number out of range, or no alpha solves the equation.
+        ParameterError: no alpha solves the equation.
 
     Source: GRU12, section 4.
     """
@@ -378,11 +355,10 @@ def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **promise: flo
         promise: as for `gru12_online`; the theorem's own beta is half of this one.
 
     Raises:
-        ParameterError: a number out of range, or no T solves the equation.
+        ParameterError: no T solves the equation.
 
     Source: JT12, Algorithm 1 and Theorem 2.
     """
-    check_positive(gamma=gamma)
     known = PAPERS["jt12"]
     return _compared(replace(known, noise=known.noise * gamma), update_bound, **promise)
 
@@ -404,11 +380,10 @@ def dr14_online(
         beta: probability of failure, in (0, 1).
 
     Raises:
-        ParameterError: a number out of range, or no alpha solves the equation.
+        ParameterError: no alpha solves the equation.
 
     Source: DR14, Algorithm 11 and Theorems 5.14 and 5.15.
     """
-    checked_promise(queries, epsilon, delta or 0.5, beta)
     known = PAPERS["dr14"]
 
     def threshold(updates: float) -> float:
@@ -435,18 +410,13 @@ def tight_online(
         epsilon: > 0.
         delta: in (0, 1).
         beta: probability of failure, in (0, 1).
-
-    Raises:
-        ParameterError: a number out of range.
     """
-    checked_promise(queries, epsilon, delta, beta)
     rho = zcdp_rho(epsilon=epsilon, delta=delta)
 
     def bound(updates: float) -> ErrorBound:
         alpha = _alpha_for(update_bound, updates)
         scales = sparse_vector_scales(rho=rho, updates=updates, queries=queries, beta=beta)
         return ErrorBound(
-            mechanism="tight",
             alpha=alpha,
             updates=math.floor(updates),
             threshold=alpha + scales.margin,

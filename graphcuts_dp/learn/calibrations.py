@@ -26,12 +26,10 @@ from graphcuts_dp.learn.bounds import (
     dr14_online,
     gru12_online,
     jt12_online,
-    noise_error,
-    response_error,
     shape_of,
     tight_online,
 )
-from graphcuts_dp.learn.learners import CONSTRUCTIONS, MOST_PAIRS
+from graphcuts_dp.learn.learners import MOST_PAIRS
 from graphcuts_dp.learn.norms import AUTO, MOST_VERTICES, norm_updates
 from graphcuts_dp.privacy.composition import (
     TOTAL_SHARE,
@@ -129,6 +127,78 @@ class Calibration(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ZcdpBudget:
+    """A budget that is spent in zCDP, and a noisy number that is bought first.
+
+    Attributes:
+        epsilon: in [1e-6, 50].
+        delta: in (0, 1).
+        beta: probability of a larger error than stated, in (0, 1).
+        rho: what of the budget is here; None for all of it.
+    """
+
+    epsilon: float
+    delta: float
+    beta: float = 0.05
+    rho: float | None = None
+
+    @property
+    def _rho(self) -> float:
+        return zcdp_rho(epsilon=self.epsilon, delta=self.delta) if self.rho is None else self.rho
+
+    @property
+    def cost(self) -> Cost:
+        """rho-zCDP, whatever happens."""
+        if self.rho is not None:
+            return Cost.of_rho(self.rho, delta=self.delta)
+        return Cost(epsilon=self.epsilon, delta=self.delta, rho=self._rho)
+
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+        """See `Calibration.with_total`. A discrete Gaussian of s^2/(2 v)-zCDP."""
+        rho, share = Fraction(self._rho), float(TOTAL_SHARE)
+        spent = rho * TOTAL_SHARE
+        noise = ValueNoise("gaussian", sensitivity**2 / (2 * spent))
+        left = float(rho - spent) * (1 - 1e-15)
+        rest = replace(self, rho=left, beta=self.beta * (1 - share))
+        cost = noise.cost(sensitivity, delta=self.delta)
+        check_paid(compose([cost, rest.cost], delta=self.delta), self.cost)
+        return noise, noise.radius(self.beta * share), cost, rest
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperBudget:
+    """The budget of a paper's theorem. The papers take a total as public: here it is bought.
+
+    Attributes:
+        epsilon: in [1e-6, 50].
+        delta: in [0, 1).
+        beta: probability of a larger error than stated, in (0, 1).
+    """
+
+    epsilon: float
+    delta: float
+    beta: float = 0.05
+
+    @property
+    def cost(self) -> Cost:
+        """The (epsilon, delta) of the theorem; pure for delta = 0."""
+        if not self.delta:
+            return Cost.of_pure(Fraction(self.epsilon))
+        return Cost(epsilon=self.epsilon, delta=self.delta)
+
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+        """See `Calibration.with_total`. Discrete Laplace noise: a part of epsilon, pure."""
+        total, share = Fraction(self.epsilon), float(TOTAL_SHARE)
+        spent = total * TOTAL_SHARE
+        noise = ValueNoise("laplace", spent / sensitivity)
+        left = math.nextafter(float(total - spent), 0)
+        cost = noise.cost(sensitivity, delta=self.delta)
+        check_paid(compose([cost, Cost.of_pure(Fraction(left))], delta=0.0), Cost.of_pure(total))
+        rest = replace(self, epsilon=left, beta=self.beta * (1 - share))
+        return noise, noise.radius(self.beta * share), cost, rest
+
+
+@dataclass(frozen=True, kw_only=True)
 class KnownCalibration(Calibration):
     """One of the table.
 
@@ -182,7 +252,7 @@ class KnownCalibration(Calibration):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Tight(KnownCalibration):
+class Tight(ZcdpBudget, KnownCalibration):
     """Two one-sided tests with geometric noise, bounded-range accounting, and a re-test.
 
     With c updates allowed, c + 2 instances are started at most; rho pays for them as
@@ -198,7 +268,6 @@ class Tight(KnownCalibration):
     Attributes:
         value_share: part of rho for noisy answers to the queries that update (discrete Gaussian,
             c/(2 s^2) zCDP); 0 buys none, and re-tests instead.
-        rho: what of the budget is here; None for all of it.
 
     Raises:
         ParameterError: a number out of range.
@@ -208,35 +277,11 @@ class Tight(KnownCalibration):
     bound = staticmethod(tight_online)
 
     value_share: float = 0.0
-    rho: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.value_share < 1:
             raise ParameterError("value_share is a part of the budget: from 0 to less than 1")
-
-    @property
-    def _rho(self) -> float:
-        return zcdp_rho(epsilon=self.epsilon, delta=self.delta) if self.rho is None else self.rho
-
-    @property
-    def cost(self) -> Cost:
-        """rho-zCDP, whatever happens."""
-        if self.rho is not None:
-            return Cost.of_rho(self.rho, delta=self.delta)
-        return Cost(epsilon=self.epsilon, delta=self.delta, rho=self._rho)
-
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """See `Calibration.with_total`. A discrete Gaussian of s^2/(2 v)-zCDP."""
-        rho = Fraction(self._rho)
-        spent = rho * TOTAL_SHARE
-        noise = ValueNoise("gaussian", sensitivity**2 / (2 * spent))
-        left = float(rho - spent) * (1 - 1e-15)
-        share = float(TOTAL_SHARE)
-        rest = replace(self, rho=left, beta=self.beta * (1 - share))
-        cost = noise.cost(sensitivity, delta=self.delta)
-        check_paid(compose([cost, rest.cost], delta=self.delta), self.cost)
-        return noise, noise.radius(self.beta * share), cost, rest
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """See `Calibration.tune`."""
@@ -288,7 +333,7 @@ def _quantile(log_failures: float, rate: Fraction) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Paper(KnownCalibration):
+class _Paper(PaperBudget, KnownCalibration):
     """A paper's calibration, to the letter; each says what had to deviate.
 
     Epsilon is at most 1 for delta > 0, as in the theorems. The constants are in `bound`.
@@ -300,24 +345,6 @@ class _Paper(KnownCalibration):
             raise ParameterError(
                 f"the theorem behind {self.name!r} is for epsilon up to 1; use calibration 'tight'"
             )
-
-    @property
-    def cost(self) -> Cost:
-        """The (epsilon, delta) of the theorem; pure for delta = 0."""
-        if not self.delta:
-            return Cost.of_pure(Fraction(self.epsilon))
-        return Cost(epsilon=self.epsilon, delta=self.delta)
-
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """See `Calibration.with_total`: a part of epsilon, pure. The papers take m as public."""
-        total, share = Fraction(self.epsilon), float(TOTAL_SHARE)
-        spent = total * TOTAL_SHARE
-        left = math.nextafter(float(total - spent), 0)
-        noise = ValueNoise("laplace", spent / sensitivity)
-        radius = noise.radius(self.beta * share)
-        cost = noise.cost(sensitivity, delta=self.delta)
-        check_paid(compose([cost, Cost.of_pure(Fraction(left))], delta=0.0), Cost.of_pure(total))
-        return noise, radius, cost, replace(self, epsilon=left, beta=self.beta * (1 - share))
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """See `Calibration.tune`: noisy answers are compared with the hypothesis."""
@@ -517,33 +544,3 @@ def median_error(setting: Setting) -> float:
         return math.inf
     pairs = float(setting.pairs)
     return learning_error(lambda *_: lambda _: pairs, setting)
-
-
-def guaranteed_error(method: str, setting: Setting, *, adaptive: bool = True) -> float:
-    """Of the method of a name, in edges.
-
-    Args:
-        method: a name of `SESSION_ERRORS`, or of `CONSTRUCTIONS`.
-        setting: the public numbers.
-        adaptive: whether queries may depend on earlier answers.
-
-    Raises:
-        ParameterError: an unknown method.
-    """
-    if method == "binary":
-        return response_error(setting, adaptive)
-    if method in SESSION_ERRORS:
-        return SESSION_ERRORS[method](setting)
-    if method not in CONSTRUCTIONS:
-        names = ", ".join((*CONSTRUCTIONS, *SESSION_ERRORS))
-        raise ParameterError(f"unknown method {method!r:.60}; choose one of {names}")
-    return learning_error(CONSTRUCTIONS[method].updates, setting)
-
-
-SESSION_ERRORS: Mapping[str, Callable[[Setting], float]] = {
-    "mirror-descent": mirror_descent_error,
-    "median": median_error,
-    "gaussian": partial(noise_error, "gaussian"),
-    "laplace": partial(noise_error, "laplace"),
-    "binary": response_error,
-}

@@ -38,9 +38,6 @@ def pack_bits(mask: BoolVector) -> Words:
 class BitSets:
     """An immutable sequence of vertex sets.
 
-    Appending is cheap: sequences that grow out of one another share their rows. Not for use by
-    several threads at once.
-
     Args:
         n: number of vertices, at least 1.
         rows: shape (count, ceil(n / 64)), read; None for no sets.
@@ -54,27 +51,17 @@ class BitSets:
     def __init__(self, n: int, rows: Words | None = None) -> None:
         self.n = n
         self.rows: Words = np.empty((0, -(-n // 64)), dtype=np.uint64) if rows is None else rows
-        # The rows lie at the front of a buffer; whoever holds the longest sequence may write on.
-        self._buffer, self._used = self.rows, [len(self.rows)]
         self.sizes = np.bitwise_count(self.rows).sum(axis=1, dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def appended(self, words: Words) -> Self:
-        """A sequence with one more set, given as words of `pack_bits`."""
-        count = len(self)
-        longer = object.__new__(type(self))
-        longer.n, longer._buffer, longer._used = self.n, self._buffer, self._used
-        if self._used[0] != count or count == len(self._buffer):
-            longer._buffer = np.empty((max(8, 2 * count), self.rows.shape[1]), dtype=np.uint64)
-            longer._buffer[:count] = self.rows
-            longer._used = [count]
-        longer._buffer[count] = words
-        longer._used[0] = count + 1
-        longer.rows = longer._buffer[: count + 1]
-        longer.sizes = np.append(self.sizes, np.bitwise_count(words).sum(dtype=np.int64))
-        return longer
+        """A sequence with one more set, given as words of `pack_bits`.
+
+        The sets are copied, which takes less than to count what a query shares with them.
+        """
+        return type(self)(self.n, np.vstack([self.rows, words]))
 
     def shared(self, *others: Words) -> npt.NDArray[np.float64]:
         """Numbers of elements that each set shares with other sets, shape (others, count).

@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self, final
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError, QueryError
-from graphcuts_dp.learn.base import Construction, DenseHypothesis, Hypothesis, Rule, checked_tuning
+from graphcuts_dp.learn.base import Construction, DenseHypothesis, Hypothesis, Rule
 from graphcuts_dp.learn.blocks import BlockHypothesis, BlockStart, Distance
 from graphcuts_dp.learn.bounds import (
     CutSizes,
@@ -163,7 +163,6 @@ class FriezeKannanLearner(GroupLearner):
         value_error: float | None = None,
     ) -> Learned:
         """See `Learner.construction`. The total may be 0."""
-        _check_terms(self.universe, alpha, total_weight, total_error)
         density, potential = squared_start(
             self.universe.size, total_weight, total_error=total_error, rule=self.rule
         )
@@ -190,15 +189,6 @@ class FriezeKannanLearner(GroupLearner):
         """Refuse cuts that were announced not to come."""
         if self.disjoint:
             check_disjoint(query, self.universe)
-
-
-def _check_terms(universe: Universe, alpha: float, total_weight: float, total_error: float) -> None:
-    """Refuse terms for which the bound on the potential at the start would not hold."""
-    checked_tuning(universe, alpha)
-    if not (0 <= total_weight <= universe.size and 0 <= total_error < math.inf):
-        raise ParameterError(
-            f"total_weight must lie in [0, {universe.size}], and total_error be >= 0"
-        )
 
 
 def check_disjoint(query: CutQuery, universe: Universe) -> None:
@@ -251,7 +241,6 @@ class MultiplicativeWeightsLearner(GroupLearner):
         value_error: float | None = None,
     ) -> Learned:
         """See `Learner.construction`."""
-        _check_terms(self.universe, alpha, total_weight, total_error)
         kind = BlockHypothesis if self.span is None else DenseHypothesis
         pairs = self.universe.size
         return MultiplicativeWeightsRule(
@@ -342,8 +331,6 @@ class MirrorDescentLearner(GroupLearner):
     def __post_init__(self) -> None:
         if self.linear and self.disjoint:
             raise ParameterError("disjoint=True is for cuts; leave it out with linear=True")
-        if self.most_spectral is not None and not self.linear:
-            raise ParameterError("most_spectral is for linear=True: cuts need none")
         rows, columns = self.universe.shape
         if self.linear and rows * columns > MOST_COEFFICIENTS:
             raise ParameterError(
@@ -359,8 +346,7 @@ class MirrorDescentLearner(GroupLearner):
             )
         if not self.universe.size:
             raise ParameterError("a universe without vertex pairs has nothing to learn")
-        for each in self._norms:
-            self._terms(each, 1.0, 0.0)
+        self._terms(1.0, 0.0)  # refuses a norm that such a graph cannot have
 
     @cached_property
     def _parsed(self) -> tuple[str, float | None]:
@@ -382,37 +368,46 @@ class MirrorDescentLearner(GroupLearner):
         return norms_of(self._sizes) if norm == AUTO else (norm,)
 
     @property
-    def buys_roots(self) -> bool:
-        """Whether it wants a bound on the sum of root degrees: for 2,p, "auto" if it may help."""
-        if self._parsed[0] == AUTO:
-            wanted = worth_buying(self._sizes) and not self.buys_nuclear
-            return self.may_buy and "2,p" in self._norms and wanted
-        return self._parsed[0] == "2,p"
+    def buys(self) -> str | None:
+        """The private norm that it wants a bound on, of `PRIVATE_NORMS`; for "auto" if it may help.
 
-    @property
-    def buys_nuclear(self) -> bool:
-        """Whether it wants a bound on the nuclear norm: for schatten, and "auto" if it may help."""
+        The sum of root degrees for 2,p, the nuclear norm for schatten.
+        """
         norm, p = self._parsed
-        if norm == AUTO:
-            return self.may_buy and "schatten" in self._norms and worth_nuclear(self._sizes)
-        return norm == "schatten" and p != 2 and self.most_spectral is not None
+        if norm != AUTO:
+            spread = norm == "schatten" and p != 2 and self.most_spectral is not None
+            return "nuclear norm" if spread else "root degrees" if norm == "2,p" else None
+        if not self.may_buy:
+            return None
+        if "schatten" in self._norms and worth_nuclear(self._sizes):
+            return "nuclear norm"
+        return "root degrees" if "2,p" in self._norms and worth_buying(self._sizes) else None
 
-    def _terms(self, norm: str, total_weight: float, total_error: float) -> NormTerms:
-        return terms_of(
-            norm,
-            self._parsed[1],
-            self._sizes,
-            total_weight=total_weight,
-            total_error=total_error,
-            roots=self.roots,
-            nuclear=self.nuclear,
-            rule=self.rule,
-        )
+    def knowing(self, bound: float) -> Self:
+        """The learner that knows a bound on what it buys."""
+        if self.buys == "nuclear norm":
+            return replace(self, nuclear=bound)
+        return replace(self, roots=bound)
+
+    def _terms(self, total_weight: float, total_error: float) -> list[NormTerms]:
+        """Of each norm that it may take."""
+        return [
+            terms_of(
+                norm,
+                self._parsed[1],
+                self._sizes,
+                total_weight=total_weight,
+                total_error=total_error,
+                roots=self.roots,
+                nuclear=self.nuclear,
+                rule=self.rule,
+            )
+            for norm in self._norms
+        ]
 
     def chosen(self, *, alpha: float, total_weight: float, total_error: float) -> NormTerms:
         """The terms of the norm that it takes at this tolerance."""
-        found = (self._terms(norm, total_weight, total_error) for norm in self._norms)
-        return min(found, key=lambda terms: terms.updates(alpha))
+        return min(self._terms(total_weight, total_error), key=lambda terms: terms.updates(alpha))
 
     def settled(self, *, alpha: float, total_weight: float, total_error: float) -> Self:
         """The learner with the norm that it takes at this tolerance."""
@@ -421,7 +416,7 @@ class MirrorDescentLearner(GroupLearner):
 
     def update_bound(self, *, total_weight: float, total_error: float) -> UpdateBound:
         """B for all tolerances: with "auto" the least of all norms, for each."""
-        found = [self._terms(norm, total_weight, total_error) for norm in self._norms]
+        found = self._terms(total_weight, total_error)
         return lambda alpha: min(terms.updates(alpha) for terms in found)
 
     def construction(
@@ -610,9 +605,7 @@ CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
     "frieze-kannan": KnownConstruction(
         initials="FK",
         learner=FriezeKannanLearner,
-        updates=lambda n, edges, rule, disjoint: frieze_kannan_updates(
-            n, edges, rule=rule, disjoint=disjoint
-        ),
+        updates=frieze_kannan_updates,
     ),
     "mirror-descent": KnownConstruction(
         initials="MD", learner=MirrorDescentLearner, updates=norm_updates

@@ -208,10 +208,7 @@ def alpha_net(
 
     Raises:
         HypothesisError: too many databases times queries.
-        ParameterError: alpha out of range, or no query.
     """
-    if not 0 < alpha < np.inf or not queries:
-        raise ParameterError("a net needs a finite alpha > 0 and at least one query")
     check_size(math.log2(len(family)), len(queries))
     answers = np.stack([family.answers(query) for query in queries], axis=1)
     uncovered = np.ones(len(family), dtype=np.bool_)

@@ -209,17 +209,6 @@ def terms_of(
     most = min(total_weight + total_error, float(sizes.pairs))
     least = max(total_weight - total_error, 0.0)
     density, off = squared_start(sizes.pairs, total_weight, total_error=total_error)
-    if norm == "entropy":
-        entropy = entropy_start(sizes.pairs, total_weight, total_error=total_error)
-        return NormTerms(
-            norm=norm,
-            p=None,
-            zeta=sizes.span / 2,
-            start_potential=total_weight**2 * entropy,
-            weight=density,
-            shift=total_error,
-            rule=rule,
-        )
     euclidean = NormTerms(
         norm=norm,
         p=2.0,
@@ -229,6 +218,12 @@ def terms_of(
         shift=0.0,
         rule=rule,
     )
+    if norm == "entropy":
+        entropy = entropy_start(sizes.pairs, total_weight, total_error=total_error)
+        start = total_weight**2 * entropy
+        return replace(
+            euclidean, p=None, zeta=sizes.span / 2, start_potential=start, shift=total_error
+        )
     rows = sizes.shape[0]
     highest = math.sqrt(rows * most)
     lowest = max(math.sqrt(least), least / math.sqrt(sizes.shape[1]))
@@ -241,14 +236,14 @@ def terms_of(
         p = _exponent(norm, sizes, most, bound, rule)
     if p == 2:
         return euclidean
+    length = bound ** (2 / p - 1) * most ** (1 - 1 / p)
     if norm == "lp":
         zeta, length = sizes.most ** (1 - 1 / p), most ** (1 / p)
     elif norm == "2,p":
         zeta = rows ** (1 - 1 / p) * math.sqrt(sizes.right)
-        length = bound ** (2 / p - 1) * most ** (1 - 1 / p)
-    else:
-        zeta = sizes.most ** (1 - 1 / p) * _spectral(sizes) ** (2 / p - 1)
-        length = bound ** (2 / p - 1) * most ** (1 - 1 / p)
+    else:  # a query's largest singular value is at most its Euclidean norm
+        spectral = math.sqrt(sizes.most) if sizes.spectral is None else sizes.spectral
+        zeta = sizes.most ** (1 - 1 / p) * spectral ** (2 / p - 1)
     potential = length**2 / (2 * (p - 1))
     found = replace(euclidean, p=p, zeta=zeta, start_potential=potential, weight=0.0)
     # With p = 2 the start is better than at 0.
@@ -267,11 +262,6 @@ def _exponent(norm: str, sizes: CutSizes, most: float, roots: float, rule: Rule)
     if norm == "schatten" and sizes.spectral is not None:
         return best_exponent(math.log(sizes.most * most) - 2 * math.log(sizes.spectral * roots))
     return 2.0  # of cuts, whose dual norm is the same for all p
-
-
-def _spectral(sizes: CutSizes) -> float:
-    """The largest singular value of a query: at most its Euclidean norm."""
-    return math.sqrt(sizes.most) if sizes.spectral is None else sizes.spectral
 
 
 def best_exponent(r: float) -> float:
@@ -304,7 +294,7 @@ def norm_updates(
         nuclear: a guess of the nuclear norm, for schatten.
 
     Raises:
-        ParameterError: a number out of range, or a norm that such a graph cannot have.
+        ParameterError: a norm that such a graph cannot have.
     """
     sizes = sizes or CutSizes.of(n, disjoint=disjoint)
     name, p = parse_norm(norm)

@@ -35,7 +35,6 @@ import scipy
 
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.options import check_positive
 from graphcuts_dp.resources import one_blas_thread
 
 _NEWTON_STEPS = 60  # quadratic convergence; reached only by the last bit's rounding
@@ -95,15 +94,10 @@ def box_minimiser(theta: FloatArray, p: float, low: float, high: float) -> Float
         low: at most 0.
         high: at least 0.
 
-    Raises:
-        ParameterError: 0 is not in the box.
-
     Optimality: X_i = clip(t_i theta_i) with t_i = r_i^(2-p)/kappa, r_i = ||X_i||,
     kappa = N^(2-p)/(p-1), N = ||X||_{2,p}. For a given N, each row's t_i is unique; larger N
     makes all rows shorter, so N is the root of a decreasing function.
     """
-    if not low <= 0 <= high:
-        raise ParameterError("the box must contain the start")
     if p == 2:
         nearest: FloatArray = np.clip(theta, low, high)
         return nearest
@@ -206,10 +200,6 @@ class Box:
     low: float = 0.0
     high: float = 1.0
 
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise ParameterError("a box needs finite bounds with low < high")
-
 
 Domain = Box | None
 Change = Callable[[FloatArray], FloatArray]  # of magnitudes
@@ -218,15 +208,13 @@ Change = Callable[[FloatArray], FloatArray]  # of magnitudes
 class Potential(ABC):
     """A uniformly convex function with its norm and its dual map.
 
-    Arrays x and f are matrices, shape (n1, n2), or of any one shape if `needs_matrix` is false.
+    Arrays x and f are matrices, shape (n1, n2); those of entries alone may have any one shape.
 
     Attributes:
         order: s >= 2, of the uniform convexity.
-        needs_matrix: whether rows and columns matter, so that no vector of pairs will do.
     """
 
     order = 2.0
-    needs_matrix = False
 
     @abstractmethod
     def value(self, x: FloatArray) -> float:
@@ -274,12 +262,7 @@ def near_one(size: int) -> float:
     Args:
         size: V: the number of rows (group norm), of entries (l_p), or of n1 n2 (Schatten). At most
             e^2 gives 2.
-
-    Raises:
-        ParameterError: size below 1.
     """
-    if size < 1:
-        raise ParameterError(f"size must be at least 1, not {size}")
     log = math.log(size)
     return log / (log - 1) if log > 2 else 2.0
 
@@ -371,8 +354,6 @@ class GroupNorm(_PowerNorm):
         ParameterError: p out of range.
     """
 
-    needs_matrix = True
-
     def magnitudes(self, x: FloatArray) -> FloatArray:
         """Euclidean norms of the rows of X, shape (n1, n2)."""
         return row_norms(x)
@@ -396,8 +377,6 @@ class SchattenNorm(_PowerNorm):
     Raises:
         ParameterError: p out of range.
     """
-
-    needs_matrix = True
 
     def magnitudes(self, x: FloatArray) -> FloatArray:
         """Singular values of X, shape (n1, n2)."""
@@ -426,15 +405,9 @@ class Entropy(Potential):
 
     Attributes:
         total: M > 0, public: a noisy number of edges, not the private one.
-
-    Raises:
-        ParameterError: the total is not positive.
     """
 
     total: float
-
-    def __post_init__(self) -> None:
-        check_positive(total=self.total)
 
     def value(self, x: FloatArray) -> float:
         """M sum x ln x, with 0 ln 0 = 0."""

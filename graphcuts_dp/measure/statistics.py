@@ -20,7 +20,7 @@ little noise.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -689,3 +689,11 @@ def pick_bound(
         return Decimal(logs[index].numerator) / Decimal(logs[index].denominator)
 
     return Choice(np.array([float(log) for log in logs]), _LOGARITHM_ERROR, exact).draw(source)
+
+
+# What a construction can want to know of a private norm: the sensitivity of its count, and what
+# buys an upper bound.
+PRIVATE_NORMS: Mapping[str, tuple[int, Callable[..., float]]] = {
+    "root degrees": (ROOT_STEPS, buy_root_degrees),
+    "nuclear norm": (NUCLEAR_STEPS, buy_nuclear_norm),
+}

@@ -30,7 +30,7 @@ from graphcuts_dp.learn.learners import (
     bound_of,
 )
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
-from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
+from graphcuts_dp.measure.statistics import PRIVATE_NORMS
 from graphcuts_dp.offline.distinguisher import (
     Distinguisher,
     Exponential,
@@ -82,7 +82,7 @@ class Outcome:
         total_error: how far it may be from the true one.
         transcript: what was bought, in order.
         used: rounds that were run.
-        gap: largest noisy gap of the last round, in units.
+        gap: noisy gap of the last round, in units.
         stopped: "accurate": a round found no gap above the threshold; "rounds": all were used.
         error: in units; with probability 1 - beta no query of the distinguisher's class is farther
             off. None where the distinguisher proves nothing.
@@ -129,9 +129,7 @@ class RoundsMechanism:
     @property
     def parts(self) -> tuple[tuple[str, float], ...]:
         """What epsilon is spent on."""
-        calibration: Any = self.calibration
-        parts: tuple[tuple[str, float], ...] = calibration.parts(tuple(self.bought))
-        return parts
+        return self.calibration.parts(tuple(self.bought))
 
     def check_paid(self, outcome: Outcome) -> None:
         """Refuse to release what cost more than is stated, by the scales of the noise drawn.
@@ -154,12 +152,12 @@ class IterativeConstruction(RoundsMechanism):
     """DR14 Alg. 8 (GRU12 Alg. 3, Nik17 Alg. 1) with any distinguisher and any construction.
 
     1. Buy a noisy total weight, if it is private, and the noisy sum of root degrees, if the
-       construction asks for it (`MirrorDescentLearner.buys_roots`); tune with them.
+       construction asks for it (`MirrorDescentLearner.buys`); tune with them.
     2. In each of at most T rounds:
-       a. the distinguisher finds a cut, or several by the same hypothesis;
-       b. each is counted, and discrete noise is added to its integer count;
-       c. if all noisy gaps are below the threshold, stop: the hypothesis is accurate;
-       d. else the construction is corrected by each cut whose gap is not.
+       a. the distinguisher finds a cut;
+       b. it is counted, and discrete noise is added to its integer count;
+       c. if the noisy gap is below the threshold, stop: the hypothesis is accurate;
+       d. else the construction is corrected by the cut.
        Tunings without a threshold correct by every gap above the noise; if they state an error,
        the last round only tells how far off the result is.
     3. After a round, answers that were bought before are used again, `refits` times: the one that
@@ -179,15 +177,14 @@ class IterativeConstruction(RoundsMechanism):
 
     Guarantee: what `cost` says. Steps 1, 2a, 2b and 4 (which is paid for as the distinguisher's
         setup) are the only ones that read the graph: one count of sensitivity s steps (and
-        `buy_root_degrees`) with noise of s^2/(2 v)-zCDP or (s r)-DP, at most T calls (times cuts a
-        round) and as many such counts; everything else is computed from their results. They are
+        `PRIVATE_NORMS`) with noise of s^2/(2 v)-zCDP or (s r)-DP, at most T calls and as
+        many such counts; everything else is computed from their results. They are
         chosen one after the other, and T is fixed after step 1: composition for adaptive choices.
         Whether a round stops is decided by noisy answers. B(alpha) being right plays no part.
         Side channel: counting takes time proportional to the number of edges.
 
     Raises:
-        ParameterError: weights without a public cap, or a learner and a distinguisher over
-            different vertices.
+        ParameterError: a learner and a distinguisher over different vertices.
     """
 
     learner: Learner
@@ -196,10 +193,6 @@ class IterativeConstruction(RoundsMechanism):
     refits: int = 0
 
     def __post_init__(self) -> None:
-        if self.grid.cap is None:
-            raise ParameterError(
-                "an iterative construction needs a public weight_cap; read the graph with one"
-            )
         if self.learner.universe != self.distinguisher.universe:
             raise ParameterError("the construction and the distinguisher have other vertices")
 
@@ -209,14 +202,10 @@ class IterativeConstruction(RoundsMechanism):
         return self.learner.universe
 
     @property
-    def buys_roots(self) -> bool:
-        """Whether step 1 buys the sum of root degrees."""
-        return isinstance(self.learner, MirrorDescentLearner) and self.learner.buys_roots
-
-    @property
     def bought(self) -> dict[str, int]:
         """See `RoundsMechanism.bought`."""
-        return super().bought | ({"root degrees": ROOT_STEPS} if self.buys_roots else {})
+        norm = getattr(self.learner, "buys", None)
+        return super().bought | ({} if norm is None else {norm: PRIVATE_NORMS[norm][0]})
 
     @property
     def name(self) -> str:
@@ -257,11 +246,12 @@ class IterativeConstruction(RoundsMechanism):
         else:
             total_weight, total_error = self.total_weight / self.unit, rounding
             rest = self.calibration
-        learner = self.learner
-        if self.buys_roots and isinstance(learner, MirrorDescentLearner):
-            noise, radius, _, rest = rest.with_total(ROOT_STEPS)
-            bound = buy_root_degrees(graph, self.grid, noise, radius, source)
-            learner = replace(learner, roots=bound)
+        learner: Any = self.learner
+        norm = getattr(learner, "buys", None)
+        if norm is not None:
+            sensitivity, buy = PRIVATE_NORMS[norm]
+            noise, radius, _, rest = rest.with_total(sensitivity)
+            learner = learner.knowing(buy(graph, self.grid, noise, radius, source))
         tuning = rest.tune(
             self._update_bound(total_weight, total_error, learner),
             self.distinguisher,
@@ -306,22 +296,20 @@ class IterativeConstruction(RoundsMechanism):
 
     def _round(self, run: Outcome, search: Search, graph: AnyGraph, source: EntropySource) -> None:
         """Steps 2 and 3."""
-        tuning, shown = run.tuning, self._shown(run)
+        tuning = run.tuning
         run.used += 1
-        found = [search.find(shown, source).query for _ in range(tuning.calls)]
-        values = [self._measured(tuning, query, graph, source) for query in found]
-        pairs: list[tuple[Any, float]] = list(zip(found, values, strict=True))
-        run.gap = max(abs(value - run.hypothesis.estimate(query)) for query, value in pairs)
+        query: Any = search.find(self._shown(run), source).query
+        value = self._measured(tuning, query, graph, source)
+        run.gap = abs(value - run.hypothesis.estimate(query))
         if tuning.threshold is not None:
             learns = run.gap >= tuning.threshold
             run.stopped = "rounds" if learns else "accurate"
         else:
             learns = tuning.error is None or run.used < tuning.rounds
-        for query, value in pairs:
-            updated = learns and self._correct(run, query, value)
-            run.transcript.append(
-                Measured(round=run.used, query=query, value=value * self.unit, updated=updated)
-            )
+        updated = learns and self._correct(run, query, value)
+        run.transcript.append(
+            Measured(round=run.used, query=query, value=value * self.unit, updated=updated)
+        )
         if learns:
             self._refit(run)
 
@@ -611,7 +599,7 @@ class PlayerGame(RoundsMechanism):
         beta: probability that the stated error fails, in (0, 1).
 
     Raises:
-        ParameterError: weights without a public cap, or a number out of range.
+        ParameterError: weights that are too large for 64 bits.
 
     Source: DR14 section 5.3.3 (both ways beside the best response of the query player); both
     without regret, and what it hides of the list: Hsu, Roth, Ullman, *Differential Privacy for the
@@ -625,7 +613,7 @@ class PlayerGame(RoundsMechanism):
     beta: float = 0.05
 
     def __post_init__(self) -> None:
-        self.scoring  # noqa: B018  # refuses weights without a cap
+        self.scoring  # noqa: B018  # refuses weights that are too large
 
     name = "query release game"
 
@@ -677,8 +665,7 @@ class PlayerGame(RoundsMechanism):
             used=tuning.rounds,
             error=tuning.bound,
         )
-        if tuning.finder is not None and tuning.noise is not None:
-            self._test(outcome, tuning.finder, tuning.noise, graph, source)
+        self._test(outcome, graph, source)
         return outcome
 
     def tune(self, total: float, off: float, rest: OfflineCalibration) -> GameTuning:
@@ -800,20 +787,16 @@ class PlayerGame(RoundsMechanism):
     def _shown(self, units: FloatMatrix) -> DenseHypothesis:
         return DenseHypothesis(self.universe, units * self.unit)
 
-    def _test(
-        self,
-        outcome: Outcome,
-        finder: Exponential,
-        noise: ValueNoise,
-        graph: AnyGraph,
-        source: EntropySource,
-    ) -> None:
+    def _test(self, outcome: Outcome, graph: AnyGraph, source: EntropySource) -> None:
         """Step 3: what is proven by one cut that is found to be off, or by the game itself."""
+        finder, noise = outcome.tuning.finder, outcome.tuning.noise
+        if finder is None:
+            return
         steps, gamma = self.grid.sensitivity, self.beta / 4
         shown = self._shown(outcome.hypothesis.matrix)
         found = finder.begin(graph, source).find(shown, source).query
         value = (self.queries.counted(found, graph, self.grid) + noise.draw(source)) / steps
-        outcome.gap = abs(value - shown.estimate(found) / self.unit)  # type: ignore[arg-type]
+        outcome.gap = abs(value - shown.estimate(found) / self.unit)
         error = outcome.gap + noise.radius(gamma) / steps + finder.shortfall(gamma) / self.unit
         outcome.error = error if outcome.error is None else min(error, outcome.error)
         made = Measured(round=outcome.used, query=found, value=value * self.unit, updated=False)

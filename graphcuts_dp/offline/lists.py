@@ -250,7 +250,7 @@ class Answers:
             in; "auto": the one that promises shorter intervals.
 
     Raises:
-        ParameterError: an unknown noise, too many cuts for it, or weights without a public cap.
+        ParameterError: an unknown noise, or too many cuts for it.
         QueryError: a query that is no cut of the graph.
 
     Guarantee: epsilon-DP at edge level: the counts change by a column of the matrix of queries,
@@ -304,19 +304,15 @@ class Answers:
     def laws(self, task: Task, listed: CutList) -> dict[str, CountNoise]:
         """The noises that may be drawn, by name."""
         grid = task.grid
-        if grid.cap is None:
-            raise ParameterError("answers need a public weight_cap; read the graph with one")
         if grid.weighted:
             steps = -(-grid.sensitivity // _COARSER)
             grid = replace(grid, unit=grid.unit * _COARSER, sensitivity=steps)
         rate = Fraction(task.protect.per_step(task.epsilon)) / grid.sensitivity
         columns = columns_of(listed)
-        names: tuple[str, ...] = (self.noise,)
-        if self.noise == "auto":
-            names = NORMS if len(listed) <= MOST_COUNTS else ("laplace",)
+        every = NORMS if len(listed) <= MOST_COUNTS else ("laplace",)
         return {
             name: CountNoise(noise=KNormNoise.of_columns(columns, rate, norm=name), grid=grid)
-            for name in names
+            for name in (every if self.noise == "auto" else (self.noise,))
         }
 
 
@@ -364,16 +360,12 @@ class Steps:
         rounding: how far an answer in steps may be from the true one, in units of ratings.
 
     Raises:
-        ParameterError: no cap, no query, or queries that are all constant.
+        ParameterError: queries that are all constant, or numbers that are too large or small.
         GraphError: too many pairs.
         QueryError: a query that does not fit the vertex sets.
     """
 
-    def __init__(
-        self, universe: Universe, queries: Sequence[LinearQuery], cap: float | None
-    ) -> None:
-        if cap is None:
-            raise ParameterError("sensing needs a public largest rating: give weight_cap")
+    def __init__(self, universe: Universe, queries: Sequence[LinearQuery], cap: float) -> None:
         if universe.size > MOST_SENSED_PAIRS:
             raise GraphError(f"sensing holds all pairs, up to {MOST_SENSED_PAIRS}: use fewer items")
         self.queries = tuple(queries)
@@ -605,7 +597,7 @@ class Sensing(Checked):
         rho = Fraction(zcdp_rho(epsilon=task.epsilon, delta=task.delta)) / task.protect.steps**2
         space = ratings.space
         queries = [understood(query, space) for query in task.given("sensing")]
-        steps = Steps(task.universe, queries, ratings.weight_cap)
+        steps = Steps(task.universe, queries, task.grid.cap or 1.0)
         plan = SensingPlan.of(steps, rho, self.rounds, task.beta)
         learner = _Learner(steps, self.p)
 

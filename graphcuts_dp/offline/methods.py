@@ -129,7 +129,7 @@ def release_iteratively(
         >>> few.answer([33]).interval == few.answer(cuts[1]).interval
         True
     """
-    task = Task.of(graph, queries, epsilon=epsilon, delta=delta, beta=beta, protect=protect)
+    task = Task(graph, queries, epsilon=epsilon, delta=delta, beta=beta, protect=protect)
     job: Job[IterativeRelease] = construction_of(construction).job(task)
     return execute(job, graph, store=store, seed=seed, progress=progress)
 
@@ -155,7 +155,6 @@ class Learning(Checked):
             the result is proven to be good), or a paper's: "gru12", "dr14", "nik17" (which is
             Nik17 Alg. 1 with a list and multiplicative weights).
         rounds: at most so many; None for the calibration's choice.
-        queries_per_round: found by the same hypothesis.
         refits: corrections by old answers after each round.
 
     Raises:
@@ -174,9 +173,6 @@ class Learning(Checked):
     )
     calibration: str = option("practical", help="How the budget is divided.", choices=CALIBRATIONS)
     rounds: int | None = option(None, help="Largest number of rounds.", least=1, most=MOST_ROUNDS)
-    queries_per_round: int = option(
-        1, help="Queries found or drawn in each round.", least=1, most=1000
-    )
     refits: int = option(
         12, help="Corrections by old answers after each round.", least=0, most=1000
     )
@@ -210,7 +206,7 @@ class Learning(Checked):
 
     def _budget(self, task: Task, *, pure: bool) -> OfflineCalibration:
         protect = task.protect
-        terms: dict[str, Any] = {"beta": task.beta, "calls": self.queries_per_round}
+        terms: dict[str, Any] = {"beta": task.beta}
         if self.rounds is not None:
             terms["rounds"] = self.rounds
         if self.calibration == "practical" and pure:  # costs epsilon alone
@@ -221,10 +217,8 @@ class Learning(Checked):
         epsilon, delta = protect.step_budget(epsilon=task.epsilon, delta=task.delta, zcdp=zcdp)
         if kind is not None:
             return kind(epsilon=epsilon, delta=delta, **terms)
-        if self.rounds is not None or self.queries_per_round != 1:
-            raise ParameterError(
-                "rounds and queries_per_round are for the calibrations 'practical' and 'tight'"
-            )
+        if self.rounds is not None:
+            raise ParameterError("rounds is for the calibrations 'practical' and 'tight'")
         return PaperOffline(paper=self.calibration, epsilon=epsilon, delta=delta, beta=task.beta)
 
 

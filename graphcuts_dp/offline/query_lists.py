@@ -48,17 +48,13 @@ class Scoring:
         grid: of the graph.
 
     Raises:
-        ParameterError: weights without a public cap or too large for 64 bits.
+        ParameterError: weights that are too large for 64 bits.
     """
 
     universe: Universe
     grid: Grid
 
     def __post_init__(self) -> None:
-        if self.grid.cap is None:
-            raise ParameterError(
-                "a distinguisher needs a public weight_cap; read the graph with one"
-            )
         if self.universe.size * self.sensitivity >= _LARGEST:
             raise ParameterError(
                 "sums of these weights do not fit into 64 bits; use fewer vertices"

@@ -604,31 +604,29 @@ def _law_from(fields: dict[str, Any] | None, arrays: dict[str, Any]) -> Law | No
 
 
 @final
-@dataclass(frozen=True, kw_only=True)
 class Task:
     """What is asked for, of data of a schema. Public: it holds no private row.
 
-    Attributes:
-        data: the private data without any row.
-        graph: the graph of these, likewise.
+    Args:
+        data: the private data, of which no row is kept.
         queries: the public list, if any.
         epsilon: for all steps of the protection together, in [1e-6, 50].
         delta: likewise, in [0, 1).
         beta: probability that a stated error fails, in (0, 1).
         protect: whom the promise is for.
+
+    Attributes:
+        data: the private data without any row.
+        graph: the graph of these, likewise.
+
+    Raises:
+        ParameterError: a number out of range, weights without a public cap, or a protection that
+            the data cannot have.
+        GraphError: no graph, or one without pairs.
     """
 
-    data: PrivateData
-    graph: AnyGraph
-    queries: Sequence[Any] | None
-    epsilon: float
-    delta: float
-    beta: float
-    protect: Protect
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         data: PrivateData,
         queries: Iterable[Question] | None = None,
         *,
@@ -636,32 +634,21 @@ class Task:
         delta: float = 0.0,
         beta: float = 0.05,
         protect: str | Protect = "edges",
-    ) -> Self:
-        """From what a user gives; no row of the data is kept.
-
-        Raises:
-            ParameterError: a number out of range, or a protection that the data cannot have.
-            GraphError: no graph, or one without pairs.
-        """
+    ) -> None:
         check_probability("beta", beta)
         check_probability("delta", delta, zero=True)
-        empty = without_rows(data)
-        graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
-        if not Universe.of(graph).size:
+        self.data: PrivateData = without_rows(data)
+        self.graph, self.protect = paired_graph(self.data, protect, at_most=None, epsilon=epsilon)
+        if not Universe.of(self.graph).size:
             raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
+        if self.graph.weighted and self.graph.weight_cap is None:
+            raise ParameterError("give a public weight_cap when the graph is read, or made")
         if queries is not None and not isinstance(queries, CutList | QuestionList):
             if not isinstance(queries, Iterable):
                 raise QueryError(f"queries are a list of queries, not {queries!r:.60}")
             queries = tuple(queries)
-        return cls(
-            data=empty,
-            graph=graph,
-            queries=queries,
-            epsilon=epsilon,
-            delta=delta,
-            beta=beta,
-            protect=whom,
-        )
+        self.queries: Sequence[Any] | None = queries
+        self.epsilon, self.delta, self.beta = epsilon, delta, beta
 
     @cached_property
     def universe(self) -> Universe:

@@ -11,21 +11,23 @@ one has the papers' margins and their composition.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import itemgetter
-from typing import ClassVar, Protocol, Self, final
+from typing import ClassVar, Self, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import UpdateBound
+from graphcuts_dp.learn.calibrations import PaperBudget, ZcdpBudget
 from graphcuts_dp.offline.distinguisher import Distinguisher
 from graphcuts_dp.offline.rank_one import usual_cut_norm
 from graphcuts_dp.options import check_probability
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import TOTAL_SHARE, Cost, compose, zcdp_rho
+from graphcuts_dp.privacy.composition import TOTAL_SHARE, Cost, compose
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
@@ -52,7 +54,6 @@ class OfflineTuning:
         error: with probability 1 - beta the result is nowhere farther off, in units; None where the
             distinguisher proves nothing. Without a threshold, what comes on top of the last round's
             noisy gaps.
-        calls: of the distinguisher in a round, each with an answer.
     """
 
     rounds: int
@@ -62,7 +63,6 @@ class OfflineTuning:
     noise: ValueNoise | None = None
     value_error: float = 0.0
     error: float | None = None
-    calls: int = 1
 
     def built(self, steps: int, *, delta: float) -> list[Cost]:
         """What all rounds cost, part by part, from the scales of their noise.
@@ -73,45 +73,14 @@ class OfflineTuning:
         """
         if self.noise is None:
             return []
-        of_call, count = self.distinguisher.call, self.rounds * self.calls
-        parts = [self.noise.cost(steps, delta=delta).times(count)]
-        parts += [] if of_call is None else [of_call.times(count)]
+        each = [self.noise.cost(steps, delta=delta), self.distinguisher.call]
+        parts = [part.times(self.rounds) for part in each if part is not None]
         return parts + [part for part in [self.distinguisher.setup] if part is not None]
 
 
-class OfflineCalibration(Protocol):
-    """A budget and a way to spend it."""
-
-    @property
-    def cost(self) -> Cost:
-        """What is promised, whatever happens."""
-
-    def with_total(self, sensitivity: int) -> "tuple[ValueNoise, int, Cost, OfflineCalibration]":
-        """Pay for a noisy total weight out of this budget.
-
-        Returns:
-            Its noise, how far it can be off (in steps), its cost, and what is left.
-        """
-
-    def tune(
-        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
-    ) -> OfflineTuning:
-        """The tuning for a construction with this bound.
-
-        Args:
-            update_bound: B; infinite where the construction cannot be tuned so finely.
-            distinguisher: to be tuned, too.
-            one: weight of a unit.
-            steps: of the grid that make a unit.
-
-        Raises:
-            ParameterError: no tuning is possible.
-        """
-
-
 @dataclass(frozen=True, kw_only=True)
-class _Offline:
-    """What the calibrations share: a part of the budget goes to each norm that is bought first.
+class OfflineCalibration(ABC):
+    """A budget and a way to spend it; a part of it goes to each norm that is bought first.
 
     Raises:
         ParameterError: a number out of range.
@@ -138,37 +107,43 @@ class _Offline:
             left -= spent[-1][1]
         return (*spent, ("rounds", left))
 
+    @property
+    @abstractmethod
+    def cost(self) -> Cost:
+        """What is promised, whatever happens."""
+
+    @abstractmethod
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
+        """Pay for a noisy total weight out of this budget.
+
+        Returns:
+            Its noise, how far it can be off (in steps), its cost, and what is left.
+        """
+
+    @abstractmethod
+    def tune(
+        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
+    ) -> OfflineTuning:
+        """The tuning for a construction with this bound.
+
+        Args:
+            update_bound: B; infinite where the construction cannot be tuned so finely.
+            distinguisher: to be tuned, too.
+            one: weight of a unit.
+            steps: of the grid that make a unit.
+
+        Raises:
+            ParameterError: no tuning is possible.
+        """
+
 
 @dataclass(frozen=True, kw_only=True)
-class _ZcdpOffline(_Offline):
+class _ZcdpOffline(ZcdpBudget, OfflineCalibration):
     """What those with zCDP accounting share: T calls get s rho, T answers (1 - s) rho."""
 
-    epsilon: float
-
     rounds: int | None = None
-    calls: int = 1
-    rho: float | None = None
     _shares: ClassVar[tuple[Fraction, ...]]  # parts of rho for the distinguisher that are tried
     _stops: ClassVar[bool] = False  # rounds that are near enough end it: errors rest on all rounds
-
-    @property
-    def _rho(self) -> float:
-        return zcdp_rho(epsilon=self.epsilon, delta=self.delta) if self.rho is None else self.rho
-
-    @property
-    def cost(self) -> Cost:
-        """rho-zCDP, whatever happens."""
-        return Cost(epsilon=self.epsilon, delta=self.delta, rho=self._rho)
-
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """See `OfflineCalibration.with_total`. Discrete Gaussian, s^2/(2 v)-zCDP."""
-        spent = Fraction(self._rho) * TOTAL_SHARE
-        noise = ValueNoise("gaussian", sensitivity**2 / (2 * spent))
-        share = float(TOTAL_SHARE)
-        left = float(Fraction(self._rho) - spent) * (1 - 1e-15)
-        rest = replace(self, rho=left, beta=self.beta * (1 - share))
-        cost = Cost.of_rho(float(spent), delta=self.delta)
-        return noise, noise.radius(self.beta * share), cost, rest
 
     def tune(
         self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
@@ -178,11 +153,10 @@ class _ZcdpOffline(_Offline):
 
         def split(rounds: int, alpha: float, share: Fraction) -> tuple[float, OfflineTuning]:
             """The tuning with these rounds and this share, and a score of which least is best."""
-            calls = rounds * self.calls
-            tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=calls)
-            noise = ValueNoise("gaussian", steps**2 * calls / (2 * rho * (1 - share)))
+            tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=rounds)
+            noise = ValueNoise("gaussian", steps**2 * rounds / (2 * rho * (1 - share)))
             # An answer is within the radius, and a call so short, in all rounds that count.
-            union = 2 * self.calls * (rounds if self._stops else 1)
+            union = 2 * (rounds if self._stops else 1)
             once = tuned.call is None  # then short once, not in each call
             short = tuned.shortfall(self.beta / (2 if once else union)) / one
             proven, radius = math.isfinite(short), noise.radius(self.beta / union) / steps
@@ -201,7 +175,6 @@ class _ZcdpOffline(_Offline):
                 noise=noise,
                 value_error=value_error,
                 error=error if proven else None,
-                calls=self.calls,
             )
 
         best: tuple[float, OfflineTuning] | None = None
@@ -247,8 +220,6 @@ class PracticalOffline(_ZcdpOffline):
         delta: in (0, 1).
         beta: probability of a larger error than stated, in (0, 1).
         rounds: T; None for the above.
-        calls: of the distinguisher in a round, >= 1, each with an answer.
-        rho: what of the budget is here; None for all of it.
 
     Raises:
         ParameterError: a number out of range.
@@ -277,8 +248,6 @@ class TightOffline(_ZcdpOffline):
         delta: in (0, 1).
         beta: probability of a larger error, in (0, 1).
         rounds: T; None for the best.
-        calls: of the distinguisher in a round, >= 1, each with an answer.
-        rho: what of the budget is here; None for all of it.
 
     Raises:
         ParameterError: a number out of range.
@@ -327,13 +296,13 @@ _SHARE_BITS = 20
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PureOffline(_Offline):
+class PureOffline(OfflineCalibration):
     """All rounds are used, and all answers as far as their noise allows; nothing is proven.
 
     A noisy matrix hides epsilon_1, the total weight epsilon_2, and T rounds of answers
-    epsilon_3/(T calls) each. With F_i/epsilon_i the error that each part brings about, their sum is
+    epsilon_3/T each. With F_i/epsilon_i the error that each part brings about, their sum is
     least where epsilon_i is proportional to sqrt(F_i): F_1 is `usual_cut_norm`, F_2 twice the
-    deviation of Laplace noise (the cut of all pairs counts each twice), F_3 T calls times it.
+    deviation of Laplace noise (the cut of all pairs counts each twice), F_3 T times it.
     Nearly all of epsilon goes to the matrix: 0.88 at n = 200. Half of what (1, 1e-6) allows by zCDP
     would be worth 0.16.
 
@@ -347,7 +316,6 @@ class PureOffline(_Offline):
         epsilon: in [1e-6, 50].
         beta: probability with which the total weight is farther off than it is taken for.
         rounds: T.
-        calls: of the distinguisher in a round, >= 1, each with an answer.
 
     Raises:
         ParameterError: a number out of range.
@@ -356,7 +324,6 @@ class PureOffline(_Offline):
     universe: Universe
     delta: float = 0.0
     rounds: int = _ROUNDS
-    calls: int = 1
     _pure = True
 
     @property
@@ -369,11 +336,11 @@ class PureOffline(_Offline):
         """What the total weight gets of epsilon, and what the noisy matrix gets of the rest."""
         matrix = math.sqrt(usual_cut_norm(self.universe))
         total = math.sqrt(2 * _LAPLACE)
-        answers = math.sqrt(_LAPLACE * self.rounds * self.calls)
+        answers = math.sqrt(_LAPLACE * self.rounds)
         return _fraction(total / (matrix + total + answers)), _fraction(matrix / (matrix + answers))
 
     def parts(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
-        """See `_Offline.parts`."""
+        """See `OfflineCalibration.parts`."""
         total, matrix = self._shares
         spent, left = [], Fraction(self.epsilon)
         for name in names:
@@ -403,7 +370,7 @@ class PureOffline(_Offline):
                 "this calibration is for distinguishers that are paid once; use PracticalOffline"
             )
         for_matrix = Fraction(self.epsilon) * self._shares[1]
-        each = (Fraction(self.epsilon) - for_matrix) / (self.rounds * self.calls)
+        each = (Fraction(self.epsilon) - for_matrix) / self.rounds
         noise = ValueNoise("laplace", each / steps)
         alpha = least_tolerance(update_bound, self.rounds)
         if alpha is None:
@@ -414,7 +381,6 @@ class PureOffline(_Offline):
             distinguisher=distinguisher.with_epsilon(for_matrix, rounds=1),
             noise=noise,
             value_error=_LAPLACE / float(each),
-            calls=self.calls,
         )
 
 
@@ -457,7 +423,7 @@ CALIBRATIONS = ("practical", "tight", *MARGINS)
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PaperOffline(_Offline):
+class PaperOffline(PaperBudget, OfflineCalibration):
     """The papers' composition: every call and every answer epsilon_0-DP, Laplace noise.
 
     epsilon_0 = epsilon/(2 T) for delta = 0, else epsilon/(4 sqrt(T ln(1/delta))), with
@@ -492,19 +458,11 @@ class PaperOffline(_Offline):
     Source: GRU12 Alg. 3 and Theorem 7.3; DR14 Alg. 8 and Theorems 5.3 to 5.7; Nik17 Alg. 1.
     """
 
-    epsilon: float
     paper: str
 
     @property
     def _pure(self) -> bool:  # type: ignore[override]
         return self.paper == "dr14"
-
-    @property
-    def cost(self) -> Cost:
-        """The (epsilon, delta) that was promised."""
-        if self.delta == 0:
-            return Cost.of_pure(Fraction(self.epsilon))
-        return Cost(epsilon=self.epsilon, delta=self.delta)
 
     def each(self, rounds: int) -> Fraction:
         """epsilon_0, rounded down."""
@@ -512,15 +470,6 @@ class PaperOffline(_Offline):
             return Fraction(self.epsilon) / (2 * rounds)
         root = 4 * math.sqrt(rounds * math.log(1 / self.delta))
         return Fraction(self.epsilon / root * (1 - 1e-12))
-
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "PaperOffline"]:
-        """See `OfflineCalibration.with_total`. Discrete Laplace noise, purely private."""
-        spent = Fraction(self.epsilon) * TOTAL_SHARE
-        noise = ValueNoise("laplace", spent / sensitivity)
-        share = float(TOTAL_SHARE)
-        left = math.nextafter(self.epsilon * (1 - share), 0)
-        rest = replace(self, epsilon=left, beta=self.beta * (1 - share))
-        return noise, noise.radius(self.beta * share), Cost.of_pure(spent), rest
 
     def tune(
         self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int

@@ -9,33 +9,56 @@ of a bipartite graph with even degrees, or of a random directed graph, by 3 m (1
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from typing import Any, final
+from functools import lru_cache, partial
+from typing import Any, cast, final
 
+from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.answers import AnswerOptions, Sizes
 from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound
 from graphcuts_dp.estimate.partition_noise import FOR_EACH
-from graphcuts_dp.learn.bounds import Setting, least_cut_excess, noise_of, shape_of
+from graphcuts_dp.learn.bounds import (
+    ArcsOn,
+    Setting,
+    Size,
+    UpdateBound,
+    least_cut_excess,
+    multiplicative_weights_updates,
+    noise_error,
+    noise_of,
+    response_error,
+    shape_of,
+)
 from graphcuts_dp.learn.calibrations import (
     CALIBRATIONS,
     Tight,
-    guaranteed_error,
     learning_error,
+    median_error,
     mirror_descent_error,
 )
-from graphcuts_dp.learn.learners import CONSTRUCTIONS
+from graphcuts_dp.learn.learners import CONSTRUCTIONS, MOST_DENSE_VERTICES, MOST_PAIRS
 from graphcuts_dp.learn.norms import AUTO, NORMS, norms_of, parse_norm, terms_of
-from graphcuts_dp.pairs.universe import Layout
-from graphcuts_dp.planning import offline
+from graphcuts_dp.offline.construction import PLAYERS, Game, PlayerGame
+from graphcuts_dp.offline.distinguisher import Exponential
+from graphcuts_dp.offline.lists import FOR_TEST, MOST_LISTED, MOST_SENSED_PAIRS, Steps
+from graphcuts_dp.offline.query_lists import EDGES, MOST_NUMBERS, CutList, rounding_of
+from graphcuts_dp.offline.rank_one import Released
+from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.pairs.universe import Layout, Universe
+from graphcuts_dp.pairs.vertices import ALL as EVERY_VERTEX
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.distributions import (
     LaplaceNoise,
     NoiseSum,
     NoiseTerm,
+    ValueNoise,
     discrete_laplace_radius,
 )
+from graphcuts_dp.privacy.level_noise import MOST_COUNTS, k_norm_radius
+from graphcuts_dp.privacy.noise import shortfall
 
 ANSWERS = "answers"
 ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"
@@ -43,6 +66,7 @@ PARTS = LEAST, HALVES = "between two", "halves"
 TIGHT = Tight.name
 _PAPERS = tuple(name for name in CALIBRATIONS if name != TIGHT)
 _MIRROR, _MEDIAN = "mirror-descent", "median"
+SESSIONS = (*CONSTRUCTIONS, _MEDIAN, "gaussian", "laplace", "binary")
 _CONSTRUCTIONS = {name: known.updates for name, known in CONSTRUCTIONS.items() if name != _MIRROR}
 Error = Callable[[Setting], float]
 
@@ -152,9 +176,9 @@ def _laplace_typical(setting: Setting) -> float:
     return 1 / math.sinh(float(noise_of("laplace", setting).parameter))
 
 
-def _response_typical(setting: Setting, pairs: float | None = None) -> float:
-    """Deviation of one entry, times the root of the pairs between two sets: random halves."""
-    pairs = _halves(setting) * setting.pairs if pairs is None else pairs
+def _response_typical(setting: Setting) -> float:
+    """Deviation of one entry, times the root of the pairs between two random halves."""
+    pairs = _halves(setting) * setting.pairs
     return mean_absolute(setting.distribution.standard_deviation * math.sqrt(pairs))
 
 
@@ -243,6 +267,214 @@ def _norm_typical(norm: str, setting: Setting) -> float:
     return _first_hypothesis(setting) if start else _empty_hypothesis(setting)
 
 
+# What offline releases guarantee on a public list, from sizes alone. The mechanisms themselves are
+# tuned, with a stand-in for the list that knows how long it is. What they guarantee before they are
+# run is told, for a number of edges that is known; a run that buys the number has a little less
+# budget. Games test the result when they end, and mostly state less.
+
+
+@final
+@dataclass(frozen=True)
+class PlannedList:
+    """Stands for a list of cuts between disjoint sets, of which only the length is known.
+
+    Attributes:
+        universe: the public vertex pairs.
+        length: k.
+        most_pairs: of one cut.
+    """
+
+    universe: Universe
+    length: int
+    most_pairs: int
+    disjoint: bool = True
+
+    def __len__(self) -> int:
+        return self.length
+
+    @classmethod
+    def of(cls, setting: Setting) -> CutList:
+        """For a setting; taken for a list, of which a tuning reads no more than is here."""
+        made: Any = cls(_universe(setting.n), setting.workload.queries, setting.sizes.most)
+        return cast(CutList, made)
+
+
+# Answers at once
+
+
+def few_answers_error(setting: Setting) -> float:
+    """What "answers" guarantees for any k cuts: the lesser of what its noises guarantee.
+
+    Laplace noise is for the largest number of cuts that a pair is in, at most k, and its radius
+    grows with that; K-norm noise has a radius that holds for any columns.
+    """
+    rate, k = float(Fraction(setting.protect.per_step(setting.epsilon))), setting.workload.queries
+    single = discrete_laplace_radius(rate / k, failure=setting.workload.beta / k)
+    return float(
+        single if k > MOST_COUNTS else min(single, k_norm_radius(k, rate, setting.workload.beta))
+    )
+
+
+def few_answers_typical(setting: Setting) -> float:
+    """(k + 2)/(3 rate), whole numbers taken as numbers.
+
+    Of k random halves some pair is in any of them and in no others, so K is the hull of all 0/1
+    vectors and their negatives, and N(z) = max(z, 0) + max(-z, 0). Of k numbers with chances
+    e^(-rate N), j are positive for every j with the same chance; the largest of these is a Gamma
+    variable of shape j, and the others are uniform below it, so that their mean is (j + 1)/2 over
+    the rate; likewise of those below 0. The mean of (j (j + 1) + (k - j)(k - j + 1))/(2 k) over
+    j = 0..k is (k + 2)/3.
+    """
+    return (setting.workload.queries + 2) / (3 * float(setting.protect.per_step(setting.epsilon)))
+
+
+# Iterative releases with the calibration "tight", and games
+
+
+def _of_one(error: Callable[[Setting], float | None], setting: Setting) -> float:
+    """An error that is for the budget of one edge.
+
+    Infinite without delta, where nothing is proven, and where too little is left for one edge, or
+    for any number of rounds.
+    """
+    try:
+        found = error(setting.for_one(zcdp=True)) if setting.delta else None
+    except ParameterError:
+        found = None
+    return math.inf if found is None else found
+
+
+def _tight(bound: Callable[[Setting], UpdateBound], at: Setting, released: bool = False) -> Any:
+    """Of `Learning(calibration="tight")`, perhaps with distinguisher="released"."""
+    queries = PlannedList.of(at)
+    finder: Any = Exponential(queries=queries, epsilon=Fraction(1))
+    if released:
+        finder = Released(queries=queries, distribution=at.distribution)
+    budget = TightOffline(epsilon=at.epsilon, delta=at.delta, beta=at.workload.beta)
+    return budget.tune(bound(at), finder, one=1.0, steps=1).error
+
+
+def _weights(setting: Setting, *, span: float = 1.0) -> UpdateBound:
+    """B of multiplicative weights; no answers of the start and of the truth are farther apart."""
+    m = setting.edges
+    updates = multiplicative_weights_updates(setting.n, m, span=span)
+    return lambda alpha: 0.0 if alpha > span * m else updates(alpha)
+
+
+def listed_error(setting: Setting, *, released: bool = False) -> float:
+    """Of multiplicative weights on k cuts."""
+    return _of_one(lambda at: _tight(_weights, at, released), setting)
+
+
+def linear_error(setting: Setting) -> float:
+    """The same on k linear queries, over their largest coefficient; some may be negative.
+
+    B of multiplicative weights grows with the square of the coefficients' span, and an answer to
+    such a query moves by up to twice the total weight.
+    """
+    # Unlike a stream of such queries a list pays for both signs at once.
+    setting = replace(
+        setting, rank=None, workload=replace(setting.workload, linear=False, most_spectral=None)
+    )
+    found = _of_one(partial(_tight, partial(_weights, span=2.0)), setting)
+    return found + rounding_of(setting.pairs, EDGES)
+
+
+def median_offline_error(setting: Setting) -> float:
+    """The same with construction="median": twice what holds of the median.
+
+    The graph that is released has nearly the median's answers: the true graph has, and it is one of
+    those that are looked at.
+    """
+
+    def halvings(at: Setting) -> UpdateBound:
+        return lambda alpha: 0.0 if alpha > at.pairs else float(at.pairs)
+
+    return 2 * _of_one(partial(_tight, halvings), setting)
+
+
+def lists_fit(setting: Setting) -> bool:
+    """Whether an iterative release can hold a number for each pair."""
+    return max(shape_of(setting.n)) <= MOST_DENSE_VERTICES
+
+
+def linear_fits(setting: Setting) -> bool:
+    """Whether the coefficients of k queries can be held."""
+    return lists_fit(setting) and setting.workload.queries * setting.pairs <= MOST_NUMBERS
+
+
+def median_fits(setting: Setting) -> bool:
+    """Whether all graphs can be listed."""
+    return setting.pairs <= MOST_PAIRS
+
+
+def game_error(player: str, setting: Setting) -> float:
+    """Of the query release game: the proven bound of the game that is usually best."""
+
+    def bound(at: Setting) -> float | None:
+        beta = at.workload.beta
+        budget = PracticalOffline(epsilon=at.epsilon, delta=at.delta, beta=beta / 4)
+        queries, game = PlannedList.of(at), Game(player=player)
+        made = PlayerGame(queries=queries, grid=EDGES, calibration=budget, game=game, beta=beta)
+        return made.tune(at.edges, 1.0, budget).bound
+
+    return _of_one(bound, setting)
+
+
+# The net mechanism, and sensing
+
+
+def net_error(setting: Setting) -> float:
+    """What the construction "net" guarantees for any k cuts, every graph being possible.
+
+    It lists one graph for each way to answer them, which is at most every graph.
+    """
+    rate = setting.protect.per_step(setting.epsilon) / 2
+    return float(shortfall(2**setting.pairs, rate, failure=setting.workload.beta))
+
+
+def net_fits(setting: Setting) -> bool:
+    """Whether the net mechanism can list all graphs."""
+    most = max(setting.pairs, setting.workload.queries)
+    return 2.0 ** min(setting.pairs, 999) * most <= MOST_LISTED
+
+
+def sensing_error(setting: Setting) -> float:
+    """What the construction "sensing" guarantees on k queries that may all be moved by one rating.
+
+    Then all are measured, where that promises no more error than is added to the last gap of ten
+    rounds; a gap is known only when they are over.
+    """
+    if setting.delta == 0:
+        return math.inf
+    k, beta = setting.workload.queries, setting.workload.beta
+    rho = Fraction(zcdp_rho(epsilon=setting.epsilon, delta=setting.delta))
+    rho /= setting.protect.steps**2
+    steps = Steps(_universe(setting.n), [CutQuery(EVERY_VERTEX, EVERY_VERTEX)], 1.0)
+    try:
+        rate, tested = steps.noise(rho * FOR_TEST, 1)
+    except ParameterError:  # the budget is too small
+        return math.inf
+    of_rounds = steps.slack(rate, tested, beta, queries=k)
+    square = k * steps.sensitivity**2
+    every = steps.radius(ValueNoise("gaussian", square / (2 * rho)), beta / k)
+    return every if every <= of_rounds else math.inf
+
+
+def sensing_fits(setting: Setting) -> bool:
+    """Whether the graph has two sides, and a number for each pair can be held."""
+    return isinstance(setting.n, tuple) and setting.pairs <= MOST_SENSED_PAIRS
+
+
+@lru_cache(maxsize=4)
+def _universe(n: Size) -> Universe:
+    if isinstance(n, ArcsOn):
+        return Universe(n.n, directed=True)
+    return Universe(*n) if isinstance(n, tuple) else Universe(n)
+
+
+# The table
+
 _ANY_LINEAR = (_MIRROR, "gaussian", "laplace", "answer 0")
 _FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")
 
@@ -289,23 +521,18 @@ def _descends(norm: str, calibration: str) -> PlannedMechanism:
     return _line(_MIRROR, ADAPTIVE, error, typical, calibration=calibration, norm=norm)
 
 
-def _session(method: str, typical: Error, cuts: str = ADAPTIVE) -> PlannedMechanism:
-    error = partial(guaranteed_error, method, adaptive=cuts != FIXED)
-    return _line(method, cuts, error, typical)
-
-
 # Of public lists: the guarantee is for k of them that are chosen before.
 _listed = partial(_line, offline=True)
-_matrix, _trivial = partial(_listed, fits=offline.lists_fit), partial(_line, trivial=True)
+_matrix, _trivial = partial(_listed, fits=lists_fit), partial(_line, trivial=True)
 
 MECHANISMS = (
     *(_learns(rule, TIGHT) for rule in _CONSTRUCTIONS),
     *(_descends(norm, TIGHT) for norm in NORMS),
-    replace(_session(_MEDIAN, _first_hypothesis), fits=offline.median_fits),
-    _session("gaussian", _gaussian_typical),
-    _session("laplace", _laplace_typical),
-    _session("binary", _response_typical, FIXED),
-    _session("binary", _response_typical, ALL),
+    _line(_MEDIAN, ADAPTIVE, median_error, _first_hypothesis, fits=median_fits),
+    _line("gaussian", ADAPTIVE, partial(noise_error, "gaussian"), _gaussian_typical),
+    _line("laplace", ADAPTIVE, partial(noise_error, "laplace"), _laplace_typical),
+    _line("binary", FIXED, partial(response_error, adaptive=False), _response_typical),
+    _line("binary", ALL, response_error, _response_typical),
     _line("release", ALL, _release),
     _line(
         "least cut",
@@ -317,50 +544,25 @@ MECHANISMS = (
     _line("partition", HALVES, _halves_radius, fits=lambda at: isinstance(at.n, int)),
     *(_learns(rule, paper) for paper in _PAPERS for rule in _CONSTRUCTIONS),
     _descends(AUTO, "jt12"),
+    # K-norm noise is drawn for so few cuts alone: for more, see the row "laplace".
     _listed(
         ANSWERS,
         FIXED,
-        offline.few_answers_error,
-        offline.few_answers_typical,
-        fits=offline.few_answers_fit,
+        few_answers_error,
+        few_answers_typical,
+        fits=lambda at: at.workload.queries <= MOST_COUNTS,
     ),
-    _matrix("offline MW", FIXED, offline.listed_error, _first_hypothesis),
-    _listed("offline MW", LINEAR, offline.linear_error, fits=offline.linear_fits),
-    _matrix("offline MW released", FIXED, offline.released_error, _first_hypothesis),
-    _listed("offline median", FIXED, offline.median_offline_error, fits=offline.median_fits),
+    _matrix("offline MW", FIXED, listed_error, _first_hypothesis),
+    _listed("offline MW", LINEAR, linear_error, fits=linear_fits),
+    _matrix("offline MW released", FIXED, partial(listed_error, released=True), _first_hypothesis),
+    _listed("offline median", FIXED, median_offline_error, fits=median_fits),
     *(
-        _matrix(f"game {player}", FIXED, partial(offline.game_error, player), monotone=False)
-        for player in offline.LEARNING
+        _matrix(f"game {player}", FIXED, partial(game_error, player), monotone=False)
+        for player in PLAYERS[1:]
     ),
-    _listed("net", FIXED, offline.net_error, fits=offline.net_fits),
-    _listed("sensing", LINEAR, offline.sensing_error, fits=offline.sensing_fits),
+    _listed("net", FIXED, net_error, fits=net_fits),
+    _listed("sensing", LINEAR, sensing_error, fits=sensing_fits),
     _trivial("answer 0", ALL, _zero, _empty_hypothesis),
     _trivial("midpoint", ALL, _midpoint, _midpoint_typical),
     _trivial("density only", ALL, _density, _density_typical),
 )
-
-
-# Cuts between two small disjoint sets of one size, where a formula tells their expected errors.
-# Noise on answers does not depend on the sets, noise on entries grows with the root of the pairs
-# between them, and trivial answers are off by how much a graph of so many edges, placed at random,
-# differs from them (the hypergeometric law).
-
-
-def held(setting: Setting, size: int) -> float:
-    """What a cut between two such sets holds on average, in edges."""
-    return setting.edges * size * size / setting.pairs
-
-
-def _density_of_sets(setting: Setting, size: int) -> float:
-    share = size * size / setting.pairs
-    varies = held(setting, size) * (1 - share) * (1 - setting.edges / setting.pairs)
-    return mean_absolute(math.hypot(math.sqrt(varies), share * count_deviation(setting)))
-
-
-SET_SIZE_ERRORS: Mapping[str, Callable[[Setting, int], float]] = {
-    "gaussian": lambda setting, _: _gaussian_typical(setting),
-    "laplace": lambda setting, _: _laplace_typical(setting),
-    "binary": lambda setting, size: _response_typical(setting, size * size),
-    "answer 0": held,
-    "density only": _density_of_sets,
-}

@@ -30,8 +30,6 @@ from graphcuts_dp.learn.bounds import (
     shape_of,
     usual_edges,
 )
-from graphcuts_dp.learn.calibrations import SESSION_ERRORS
-from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.options import is_number
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
@@ -41,11 +39,10 @@ from graphcuts_dp.planning.mechanisms import (
     FIXED,
     LINEAR,
     PARTS,
-    SET_SIZE_ERRORS,
+    SESSIONS,
     TIGHT,
     Named,
     PlannedMechanism,
-    held,
     mean_absolute,
     mechanisms_for,
 )
@@ -193,9 +190,7 @@ class Plan(Tabled):
         return next(
             row
             for row in self.rows
-            if row.method in {*CONSTRUCTIONS, *SESSION_ERRORS}
-            and row.calibration in ("", TIGHT)
-            and row.cuts != FIXED
+            if row.method in SESSIONS and row.calibration in ("", TIGHT) and row.cuts != FIXED
         )
 
     @property
@@ -220,7 +215,36 @@ class Plan(Tabled):
     @cached_property
     def advice(self) -> str:
         """What to do, in a sentence."""
-        return _advice(self.setting, self.rows)
+        setting = self.setting
+        useful = [
+            row
+            for row in self.rows
+            if not (row.trivial or row.vacuous or row.method == FLOWS)
+            and row.cuts not in (LINEAR, *PARTS)
+        ]
+        if useful:
+            best = useful[0]
+            times = _least_trivial(setting) / best.guaranteed if best.guaranteed else math.inf
+            text = f"{best.name} guarantees an error {times:,.3g} times below the best trivial "
+            text += "answer's"
+            if best.cuts == FIXED:
+                others = (row.name for row in useful if row.cuts != FIXED)
+                text += f"; for queries that depend on answers, {next(others, 'nothing')} does"
+            return text
+        ways = []
+        fewer = _most_queries(setting)
+        if fewer:
+            winner = _winner(_with_queries(setting, fewer))
+            ways.append(f"ask at most {fewer:,} queries ({winner})")
+        needed = least_epsilon(
+            lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon))),
+            steps=setting.protect.steps,
+        )
+        if math.isfinite(needed):
+            winner = _winner(replace(setting, epsilon=needed))
+            ways.append(f"raise epsilon to {needed:g} ({winner})")
+        start = "nothing here beats a trivial answer"
+        return f"{start}: {', or '.join(ways)}" if ways else f"{start}: the graph is too small"
 
     @cached_property
     def synthetic(self) -> SyntheticForecast:
@@ -231,31 +255,6 @@ class Plan(Tabled):
     def sparse(self) -> SparseForecast:
         """What `release_graph` with mechanism "sparse" will keep."""
         return sparse_forecast(self.setting)
-
-    def small_sets(self, *sizes: int) -> dict[str, list[float]]:
-        """Expected errors of cuts between two small disjoint sets by mechanism, and what they hold.
-
-        Of the mechanisms for which a formula tells it; the last entry, "the cut holds about", is
-        not an error.
-
-        Args:
-            sizes: of both sets.
-
-        Raises:
-            ParameterError: a size below 1, or too large for the vertices.
-        """
-        setting = self.setting
-        shape = shape_of(setting.n)
-        most = min(shape) if isinstance(setting.n, tuple) else shape[0] // 2
-        for size in sizes:
-            if not 1 <= size <= most:
-                raise ParameterError(f"set sizes must be from 1 to {most:,} here, not {size:,}")
-        errors = {
-            row.name: [SET_SIZE_ERRORS[row.name](setting, size) for size in sizes]
-            for row in self.rows
-            if row.name in SET_SIZE_ERRORS and math.isfinite(row.guaranteed)
-        }
-        return errors | {"the cut holds about": [held(setting, size) for size in sizes]}
 
     @property
     def title(self) -> str:
@@ -358,10 +357,8 @@ class Plan(Tabled):
         """
         s, work, synthetic = self.setting, self.setting.workload, None
         if s.protect.kind != "vertex" and not work.linear:
-            synthetic = {
-                name: "never" if value == math.inf else value
-                for name, value in asdict(self.synthetic).items()
-            }
+            told = asdict(self.synthetic)
+            synthetic = {name: _finite(value, "never") for name, value in told.items()}
         return {
             "n": list(s.n) if isinstance(s.n, tuple) else shape_of(s.n)[0],
             "directed": isinstance(s.n, ArcsOn),
@@ -374,7 +371,14 @@ class Plan(Tabled):
             "protects": str(s.protect),
             "target_error": self.target_error,
             **({} if self.table is None else {"flows": self.table.told}),
-            "rows": [_row_dict(row) for row in self.rows],
+            "rows": [
+                asdict(row)
+                | {
+                    "guaranteed": _finite(row.guaranteed),
+                    "epsilon_needed": _finite(row.epsilon_needed, "never"),
+                }
+                for row in self.rows
+            ],
             "best_method": self.best_method,
             "advice": self.advice,
             "synthetic_graph": synthetic,
@@ -570,37 +574,6 @@ def least_epsilon(enough: Callable[[float], bool], *, steps: int = 1) -> float:
     return min(LARGEST_EPSILON, _rounded_up(math.exp(high)))
 
 
-def _advice(setting: Setting, rows: tuple[PlanRow, ...]) -> str:
-    useful = [
-        row
-        for row in rows
-        if not (row.trivial or row.vacuous or row.method == FLOWS)
-        and row.cuts not in (LINEAR, *PARTS)
-    ]
-    if useful:
-        best = useful[0]
-        times = _least_trivial(setting) / best.guaranteed if best.guaranteed else math.inf
-        text = f"{best.name} guarantees an error {times:,.3g} times below the best trivial answer's"
-        if best.cuts == FIXED:
-            others = (row.name for row in useful if row.cuts != FIXED)
-            text += f"; for queries that depend on answers, {next(others, 'nothing')} does"
-        return text
-    ways = []
-    fewer = _most_queries(setting)
-    if fewer:
-        winner = _winner(_with_queries(setting, fewer))
-        ways.append(f"ask at most {fewer:,} queries ({winner})")
-    needed = least_epsilon(
-        lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon))),
-        steps=setting.protect.steps,
-    )
-    if math.isfinite(needed):
-        winner = _winner(replace(setting, epsilon=needed))
-        ways.append(f"raise epsilon to {needed:g} ({winner})")
-    start = "nothing here beats a trivial answer"
-    return f"{start}: {', or '.join(ways)}" if ways else f"{start}: the graph is too small"
-
-
 def _winner(setting: Setting) -> str:
     """What guarantees least, if that is less than the trivial answers; else empty."""
     known = (m for m in mechanisms_for(setting) if not m.trivial and m.cuts not in PARTS)
@@ -638,10 +611,9 @@ def _rounded_up(value: float) -> float:
     return rounded if rounded >= value else float(f"{value * 1.0005:.4g}")
 
 
-def _row_dict(row: PlanRow) -> dict[str, Any]:
-    guaranteed = None if math.isinf(row.guaranteed) else row.guaranteed
-    needed = "never" if row.epsilon_needed == math.inf else row.epsilon_needed
-    return asdict(row) | {"guaranteed": guaranteed, "epsilon_needed": needed}
+def _finite(value: Any, infinite: str | None = None) -> Any:
+    """A value of JSON."""
+    return infinite if value == math.inf else value
 
 
 def _shown(error: float) -> str:

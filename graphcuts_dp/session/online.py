@@ -6,7 +6,7 @@ and by answers that updates buy where the calibration says so. The file is long,
 mechanism stands in it whole: what it buys, its state, and the order of a step.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -38,12 +38,7 @@ from graphcuts_dp.measure.cells import (
     cell_tree,
     weighted_sensitivity,
 )
-from graphcuts_dp.measure.statistics import (
-    NUCLEAR_STEPS,
-    ROOT_STEPS,
-    buy_nuclear_norm,
-    buy_root_degrees,
-)
+from graphcuts_dp.measure.statistics import PRIVATE_NORMS
 from graphcuts_dp.pairs.graph_queries import (
     Extent,
     GraphQuery,
@@ -74,11 +69,6 @@ TOTAL, GROUPS = "total", "groups"
 STARTS: Mapping[str, str] = {
     TOTAL: "the same weight for all pairs, from a noisy total weight",
     GROUPS: "a weight for each two public groups, from noisy sums between them",
-}
-# The private norms that have a price: sensitivity of the count, and what buys an upper bound.
-_NORMS: Mapping[str, tuple[int, Callable[..., float]]] = {
-    "root degrees": (ROOT_STEPS, buy_root_degrees),
-    "nuclear norm": (NUCLEAR_STEPS, buy_nuclear_norm),
 }
 _BITS = 24  # the largest answer of one pair has 2^24 to 2^25 steps, where any queries come
 
@@ -336,21 +326,14 @@ class OnlineMechanism(CutMechanism[OnlineState]):
 
     @property
     def _buys(self) -> str | None:
-        """The private norm that the update rule wants to know; see `_NORMS`."""
-        if not isinstance(self.learner, MirrorDescentLearner):
-            return None
-        if self.learner.buys_nuclear:
-            return "nuclear norm"
-        return "root degrees" if self.learner.buys_roots else None
+        """The private norm that the update rule wants to know; see `PRIVATE_NORMS`."""
+        return getattr(self.learner, "buys", None)
 
     def _knowing(self, bound: float | None) -> Learner:
         """The learner that knows the bound that was bought for it; None if there is none."""
-        learner = self.learner
-        if bound is None or not isinstance(learner, MirrorDescentLearner):
-            return learner
-        if learner.buys_nuclear:
-            return replace(learner, nuclear=bound)
-        return replace(learner, roots=bound)
+        learner: Any = self.learner
+        known: Learner = learner if bound is None else learner.knowing(bound)
+        return known
 
     def norm_of(self, state: OnlineState) -> str | None:
         """The norm that a session has taken, with its exponent, as `parse_norm` reads it.
@@ -408,7 +391,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             noise, _, _, budget = budget.with_total(self.grid.sensitivity)
             total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
         if self._buys is not None:
-            steps, buy = _NORMS[self._buys]
+            steps, buy = PRIVATE_NORMS[self._buys]
             noise, radius, _, budget = budget.with_total(steps)
             norm_bound = buy(graph, self.grid, noise, radius, source)
         if self.begins == GROUPS:

@@ -55,7 +55,7 @@ def dr14_offline(
             return 32 * rounds * logs / epsilon
         return 64 * math.sqrt(rounds * math.log(1 / delta)) * logs / epsilon
 
-    return _solved("DR14 IC", accuracy, update_bound, 1.0)
+    return _solved(accuracy, update_bound, 1.0)
 
 
 def gru12_offline(
@@ -92,17 +92,16 @@ def gru12_offline(
         share = epsilon / (4 * math.sqrt(rounds * math.log(1 / delta)))
         return max(4 * math.log(2 * rounds / beta) / share, 2 * distinguisher(share))
 
-    return _solved("GRU12 Alg. 3", accuracy, update_bound, 1.5)
+    return _solved(accuracy, update_bound, 1.5)
 
 
 def _solved(
-    mechanism: str, accuracy: Callable[[float], float], update_bound: UpdateBound, factor: float
+    accuracy: Callable[[float], float], update_bound: UpdateBound, factor: float
 ) -> ErrorBound:
     """What an offline mechanism promises, with an error of a factor times alpha."""
     alpha = solve_circle(accuracy)
     updates = whole(update_bound(alpha / 2))
     return ErrorBound(
-        mechanism=mechanism,
         alpha=alpha,
         updates=updates,
         threshold=0.75 * alpha,

@@ -204,7 +204,8 @@ def _descent(potential: Callable[[Case], Potential]) -> Build:
     def build(case: Case, rule: Rule) -> MirrorDescentRule:
         psi = potential(case)
         # All pairs at once have the largest dual norm of all cuts; the entropy's is half a range.
-        ones = np.ones(case.universe.shape if psi.needs_matrix else case.universe.size)
+        of_matrix = isinstance(psi, GroupNorm | SchattenNorm)
+        ones = np.ones(case.universe.shape if of_matrix else case.universe.size)
         construction = MirrorDescentRule(
             start=minimal_start(case.universe, psi),
             psi=psi,

@@ -195,7 +195,7 @@ def tuned(
     """The tuning of a release as users make it, and what is promised for all changes together."""
     delta, protect = 0.0 if calibration == "dr14" else _DELTA, protection or gc.Protect()
     graph, cuts = gc.Graph([], [], vertices=_VERTICES), [gc.CutQuery([k]) for k in range(8)]
-    task = Task.of(graph, cuts, epsilon=epsilon, delta=delta, protect=protect)
+    task = Task(graph, cuts, epsilon=epsilon, delta=delta, protect=protect)
     made = gc.Learning(rule=construction, calibration=calibration).mechanism(task)
     bound = made._update_bound(_VERTICES * (_VERTICES - 1) / 4, 0.0, made.learner)
     tuning = made.calibration.tune(bound, made.distinguisher, one=1.0, steps=1)
@@ -217,7 +217,7 @@ def rounds_of(
         more: rounds that are made, for one that is paid for.
         steps: how many pairs change, all of them in every cut.
     """
-    of, noise, copies = tuning.distinguisher, tuning.noise, tuning.rounds * tuning.calls * more
+    of, noise, copies = tuning.distinguisher, tuning.noise, tuning.rounds * more
     if not isinstance(of, Exponential) or noise is None:
         raise TypeError("the distribution of another distinguisher is not known here")
     rate = float(of.scoring.rate(of.epsilon)) * of.scoring.sensitivity * factor
@@ -472,7 +472,7 @@ def _answers(
         factor: of the rate; 1 keeps the promise.
         columns: that the noise is made for; None for those of the cuts.
     """
-    task = Task.of(EMPTY, _FEW, epsilon=epsilon)
+    task = Task(EMPTY, _FEW, epsilon=epsilon)
     listed = gc.CutList(task.universe, _FEW)
     made = Answers(noise=norm).laws(task, listed)[norm]
     rate = made.noise.rate * factor

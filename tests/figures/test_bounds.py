@@ -262,16 +262,13 @@ OUT_OF_RANGE = [("queries", 0.5), *(("epsilon", wrong) for wrong in (0.0, math.i
 OUT_OF_RANGE += [("delta", 1.0), ("delta", -1e-6), ("beta", 0.0), ("beta", 1.0)]
 
 
-@pytest.mark.parametrize("mode", [*ONLINE, dr14_offline])
 @pytest.mark.parametrize(("name", "wrong"), OUT_OF_RANGE)
-def test_numbers_out_of_range_are_refused(mode, name, wrong):
+def test_numbers_out_of_range_are_refused(name, wrong):
     with pytest.raises(ParameterError):
-        mode(inverse_square(1e6), **({"queries": 10} | PROMISE | {name: wrong}))
+        dr14_offline(inverse_square(1e6), **({"queries": 10} | PROMISE | {name: wrong}))
 
 
 def test_other_refusals():
     for mode in (gru12_online, jt12_online, dr14_online):
         with pytest.raises(ParameterError, match="no tolerance"):
             mode(lambda alpha: 1e300 * (1 + 1 / alpha), queries=10, **PROMISE)
-    with pytest.raises(ParameterError, match="gamma"):
-        jt12_online(inverse_square(1e6), queries=10, gamma=0.0, **PROMISE)

@@ -203,7 +203,7 @@ def test_low_rank_and_spread_queries_make_schatten_the_best_norm():
         )
         bounds[norm] = learner.update_bound(total_weight=n**2 / 2, total_error=0.0)(alpha)
     assert bounds["auto"] == bounds["schatten"] < min(0.8 * bounds["l2"], bounds["entropy"])
-    assert learner.buys_nuclear
+    assert learner.buys == "nuclear norm"
 
 
 def test_as_printed_the_exponents_are_the_papers():

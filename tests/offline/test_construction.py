@@ -135,12 +135,12 @@ BITS = noise_distribution("binary", epsilon=1.0, weight_cap=None)
 PAID_ONCE = ResponseRankOne(universe=UNIVERSE, distribution=BITS)
 TERMS = {"epsilon": 1.0, "delta": DELTA}
 CALIBRATIONS = {
-    "practical": PracticalOffline(calls=3, **TERMS),
+    "practical": PracticalOffline(**TERMS),
     "tight": TightOffline(**TERMS),
     **{paper: PaperOffline(paper=paper, **TERMS) for paper in ("gru12", "dr14", "nik17")},
     "dr14, pure": PaperOffline(paper="dr14", epsilon=1.0, delta=0.0),
     "pure": PureOffline(universe=UNIVERSE, epsilon=1.0, rounds=8),
-    "pure, two calls": PureOffline(universe=UNIVERSE, epsilon=1.0, rounds=3, calls=2),
+    "pure, three rounds": PureOffline(universe=UNIVERSE, epsilon=1.0, rounds=3),
 }
 
 
@@ -160,8 +160,7 @@ def test_all_parts_together_cost_the_budget(name, steps):
     finder = PAID_ONCE if name.startswith("pure") else LISTED
     tuning = rest.tune(lambda alpha: 1e8 / alpha**2, finder, one=1.0, steps=steps)
     assert tuning.rounds > 1
-    assert tuning.calls == getattr(calibration, "calls", 1)
-    total, count = cost_of(noise, steps), tuning.rounds * tuning.calls
+    total, count = cost_of(noise, steps), tuning.rounds
     assert total.epsilon <= for_total.epsilon * (1 + 1e-9)
     each = [cost_of(tuning.noise, steps), tuning.distinguisher.call]
     parts = [total, *(part.times(count) for part in each if part is not None)]
@@ -270,12 +269,12 @@ def lied_to(seed, calibration, learner=LEARNERS[1], query=HALF, **options):
 
 def test_rounds_are_a_hard_cap_and_the_last_one_corrects_where_there_is_nothing_to_state():
     seen = []
-    outcome = replace(MECHANISM, calibration=practical(1.0, rounds=5, calls=2)).run(
+    outcome = replace(MECHANISM, calibration=practical(1.0, rounds=5)).run(
         two_cliques(N), SeededEntropy(2), progress=lambda *done: seen.append(done)
     )
     assert [done for done, _ in seen] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
-    assert [measured.round for measured in outcome.transcript] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
-    assert not any(measured.updated for measured in outcome.transcript[-2:])
+    assert [measured.round for measured in outcome.transcript] == [1, 2, 3, 4, 5]
+    assert not outcome.transcript[-1].updated
     assert outcome.stopped == "rounds"
     calibration = PureOffline(universe=UNIVERSE, epsilon=20.0, rounds=1)
     outcome = run(2, calibration=calibration, distinguisher=PAID_ONCE)

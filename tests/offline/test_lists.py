@@ -107,7 +107,7 @@ def at_once(graph=GRAPH, cuts=CUTS, *, epsilon=1.0, noise="answers", seed=1, **o
 def law_of(graph, cuts, noise):
     """The list, and the law of its noise."""
     listed = gc.CutList(Universe.of(graph), cuts)
-    return listed, Answers(noise=noise).laws(Task.of(graph, cuts, epsilon=1.0), listed)[noise]
+    return listed, Answers(noise=noise).laws(Task(graph, cuts, epsilon=1.0), listed)[noise]
 
 
 @EACH_KIND

@@ -67,7 +67,7 @@ def check_tight(graph, learner, queries, row, *, finder=None, **promise):
         total_weight=float(len(graph.rows)),
     )
     outcome = mechanism.run(graph, SeededEntropy(1))
-    stated = finished(Task.of(graph, beta=BETA, **PROMISE), mechanism, outcome, SEEDED)
+    stated = finished(Task(graph, beta=BETA, **PROMISE), mechanism, outcome, SEEDED)
     assert stated.accuracy.error <= row.guaranteed * (1 + 1e-9)
     return stated, outcome
 

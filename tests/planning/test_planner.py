@@ -468,45 +468,6 @@ def test_the_plan_says_that_it_is_for_linear_queries():
     assert next(row for row in made.rows if row.norm == "schatten").typical is None
 
 
-# Cuts between two small sets
-
-
-def test_what_random_graphs_say_of_small_sets():
-    """Errors of "answer 0" and "density only" are those in random graphs with so many edges."""
-    n, m, size, tries = 40, 400, 8, 4000
-    made = plan(n, edges=m, queries=20, epsilon=50.0)  # noise on the number of edges is next to 0
-    generator = np.random.default_rng(0)
-    pairs = n * (n - 1) // 2
-    cuts = generator.hypergeometric(size * size, pairs - size * size, m, tries)
-    mean = m * size * size / pairs
-    found = made.small_sets(size)
-    for name, errors in {"answer 0": cuts, "density only": np.abs(cuts - mean)}.items():
-        (expected,) = found[name]
-        # five deviations of the mean, and the normal approximation of whole numbers
-        tolerance = 5 * errors.std() / math.sqrt(tries) + 0.02 * expected
-        assert errors.mean() == pytest.approx(expected, abs=tolerance)
-    assert found["the cut holds about"] == pytest.approx([mean])
-
-
-def test_noise_on_entries_grows_with_the_sets_and_noise_on_answers_does_not():
-    found = plan(100, edges=400, queries=20, epsilon=1.0).small_sets(10, 40)
-    deviation = noise_distribution("binary", epsilon=1.0, weight_cap=1.0).standard_deviation
-    assert found["binary"] == pytest.approx(
-        [d * deviation * math.sqrt(2 / math.pi) for d in (10, 40)]
-    )
-    assert found["laplace"][0] == found["laplace"][1]
-    assert "gaussian" not in found  # delta is 0
-
-
-@pytest.mark.parametrize(("n", "directed"), [(9, False), ((6, 4), False), (9, True)])
-def test_sets_that_do_not_fit_are_refused(n, directed):
-    made = plan(n, directed=directed, edges=10, epsilon=1.0)
-    assert made.small_sets(4)
-    for size in (0, 5):
-        with pytest.raises(ParameterError, match="set sizes must be from 1 to 4"):
-            made.small_sets(size)
-
-
 # Flows between groups
 
 

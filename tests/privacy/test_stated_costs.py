@@ -25,7 +25,7 @@ from graphcuts_dp.learn import bounds, calibrations
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.ledger.opening import Budget
-from graphcuts_dp.measure.statistics import ROOT_STEPS, buy_root_degrees
+from graphcuts_dp.measure.statistics import PRIVATE_NORMS, ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.offline import construction, lists, tuning
 from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
 from graphcuts_dp.offline.query_lists import CutList
@@ -46,7 +46,7 @@ from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import NORMS, LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import contributions, measuring, releases
-from graphcuts_dp.session import online, plain
+from graphcuts_dp.session import plain
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.terms import METHODS, SessionTerms
 from scripts.figures.gaussian_rank_one import GaussianRankOne
@@ -196,11 +196,11 @@ CASES = {
         ),
     },
     "release_iteratively": {
-        "practical": (made("iterative, practical"), OFFLINE),
-        "tight": (made("iterative, tight"), OFFLINE),
+        "practical": (made("iterative, practical"), OFFLINE | {"total": TOTAL}),
+        "tight": (made("iterative, tight"), OFFLINE | {"total": TOTAL}),
         "pure": (made("iterative, pure"), OFFLINE),
-        "dr14": (made("iterative, dr14", delta=0.0), {"total": of_noise(tuning, 50)}),
-        "gru12": (made("iterative, gru12", epsilon=50.0), OFFLINE),
+        "dr14": (made("iterative, dr14", delta=0.0), {"total": TOTAL}),
+        "gru12": (made("iterative, gru12", epsilon=50.0), {"total": TOTAL}),
         "both players": (
             made("iterative, both players"),
             {
@@ -433,8 +433,7 @@ def test_one_edge_costs_no_more_of_root_degrees_than_their_part_of_the_budget(pr
         bought.append((noise, radius))
         return buy_root_degrees(graph, grid, noise, radius, source)
 
-    monkeypatch.setitem(online._NORMS, "root degrees", (ROOT_STEPS, spy))
-    monkeypatch.setattr(construction, "buy_root_degrees", spy)
+    monkeypatch.setitem(PRIVATE_NORMS, "root degrees", (ROOT_STEPS, spy))
     ROOTS[product]()
     ((noise, radius),) = bought
     share = float(TOTAL_SHARE)

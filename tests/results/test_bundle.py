@@ -50,7 +50,6 @@ RELEASED = {
     ),
 }
 TWO_ROUNDS = "multiplicative-weights:rounds=2"
-SEVERAL = "multiplicative-weights:queries-per-round=2"
 LEARNT = {
     "iterative construction": (GRAPH, None, TWO_ROUNDS, "g.npz"),
     "iterative construction with a list": (SIDES, CUTS[:1], TWO_ROUNDS, "g.graphml"),
@@ -60,7 +59,7 @@ LEARNT = {
         "median",
         "g.tsv",
     ),
-    "iterative construction of arcs": (ARCS, [gc.CutQuery(["a"])], SEVERAL, "g.net"),
+    "iterative construction of arcs": (ARCS, [gc.CutQuery(["a"])], TWO_ROUNDS, "g.net"),
     "iterative construction, net": (TINY, CUTS[:1], "net", "g.edges"),
     "answers by sensing": (SIDES, CUTS[:1], "sensing", "m.npz"),
     "answers by sensing in rounds": (SIDES, CUTS[:1], "sensing:rounds=2", "m.npz"),

@@ -12,7 +12,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import Setting
-from graphcuts_dp.learn.calibrations import guaranteed_error
+from graphcuts_dp.learn.calibrations import mirror_descent_error
 from graphcuts_dp.learn.norms import best_exponent, parse_norm
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
@@ -145,7 +145,7 @@ def test_auto_guarantees_within_5_percent_of_the_best_norm():
         auto = errors.pop("auto")
         worst = max(worst, auto / min(errors.values()))
         # Plans know the number of edges.
-        assert guaranteed_error("mirror-descent", setting) <= auto
+        assert mirror_descent_error(setting) <= auto
     assert worst <= 1.05
 
 

@@ -37,7 +37,6 @@ class FourthPower:
     """(3/4) sum x^4: Delta(x; y) = (3/4) h^2 (6y^2 + 4yh + h^2) >= h^4/4, so the order is 4."""
 
     order: float = 4.0
-    needs_matrix: bool = False
 
     def value(self, x):
         return 0.75 * float((x**4).sum())
