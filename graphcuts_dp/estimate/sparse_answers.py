@@ -260,7 +260,7 @@ def _rounded_up(count: int) -> int:
 
 
 def common_parts(tables: Iterable[IntVector | BoolVector]) -> tuple[IntVector, IntVector] | None:
-    """VertexParts of the vertices that no table divides; None if they are too many.
+    """Parts of the vertices that no table divides; None if they are too many.
 
     Args:
         tables: numbers from 0 on, one for each vertex; each of them occurs.
@@ -351,7 +351,7 @@ def _known(given: object, size: int, often: bool) -> _Known | None:
 
 
 def _chosen(sets: Sequence[_Known], size: int) -> tuple[IntVector, BoolMatrix] | None:
-    """VertexParts that none of some sets divides, and which of them each set has."""
+    """Parts that none of some sets divides, and which of them each set has."""
     tables = {id(table): table for table, _ in sets if table is not None}
     parts = common_parts([np.zeros(size, dtype=np.int64), *tables.values()])
     if parts is None:

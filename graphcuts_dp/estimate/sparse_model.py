@@ -200,7 +200,7 @@ class Between:
 
 @final
 class VertexParts:
-    """VertexParts of the vertices, and sums over them by the model's groups, each added up once.
+    """Parts of the vertices, and sums over them by the model's groups, each added up once.
 
     Args:
         model: of the groups.

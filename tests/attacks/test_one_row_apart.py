@@ -189,10 +189,11 @@ def test_a_row_of_an_edge_list_changes_its_own_pair_alone(tmp_path, ending, case
 def test_an_owner_changes_no_row_of_others(tmp_path, ending, cases):
     draw = np.random.default_rng([2, *ending.encode()])
     read = 0
-    for _ in range(cases):
+    for number in range(cases):
         case = owned_rows(draw, tmp_path / f"x{ending}")
         owner = chosen(draw, case.owners)
-        read += check_owner(case, owner, at_most=int(draw.integers(1, 4)))
+        bound = int(draw.integers(1, 4))
+        read += check_owner(case, owner, at_most=None if number % 4 else bound)
     assert read > cases / 2
 
 

@@ -534,7 +534,6 @@ def test_the_rows_of_an_owner_change_no_other_owners_rows(source, tmp_path, case
         owners, at_most = owners_of(made), int(made.one_of(1, 2, 3))
         gone = owners[made.rng.integers(len(owners))]
         rows = list(zip(made.rows, made.names, strict=True))
-        count += check_owner(
-            case_to_check(made, read, rows=rows, owners=owners), gone, at_most=at_most
-        )
+        case = case_to_check(made, read, rows=rows, owners=owners)
+        count += check_owner(case, gone, at_most=None if number % 4 else at_most)
     assert count >= READ * cases
