@@ -219,9 +219,9 @@ def flows(
     Where --vertices is left out, rows are between the vertices that GROUPS names.
 
     GROUPS is public: a table (.csv, .tsv, .txt) with a row for each vertex and a column for each
-    level, or a GraphML file with vertex attributes. The command writes the table (level, from, to,
-    value, low, high), a receipt beside it (.json) and the measured sums (.noisy.npz). Of a
-    bipartite graph, GROUPS are those of the left side, and --right-groups those of the right.
+    level. The command writes the table (level, from, to, value, low, high), a receipt beside it
+    (.json) and the measured sums (.noisy.npz). Of a bipartite graph, GROUPS are those of the left
+    side, and --right-groups those of the right.
 
     --contributions table shows, with noise, how many owners of rows have more than each bound and
     what the bound would leave out, beside the noise that it needs. --contributions choice chooses

@@ -531,7 +531,7 @@ class GroupFile(GroupReading):
     groups: str | None = input_option(
         None,
         usual=True,
-        help="Public groups of the vertices: a table with a row for each vertex, or GraphML.",
+        help="Public groups of the vertices: a table with a row for each vertex.",
         metavar="FILE",
     )
 

@@ -25,6 +25,7 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 import scipy
+from scipy.sparse.linalg import eigsh
 
 from graphcuts_dp.arrays import BoolVector, FloatArray, RealMatrix
 from graphcuts_dp.cutnorm.operand import OPERATOR_ERROR, UNIT_ROUNDOFF, Operand, gamma
@@ -433,29 +434,9 @@ def _largest_eigenvalue_guess(gram: FloatArray) -> tuple[float, float]:
     tiny = float(np.finfo(np.float64).tiny)
     if n <= 160:
         return max(float(np.linalg.eigvalsh(gram)[-1]), tiny), 1e-9
-    rng = np.random.default_rng(20060517)
-    return max(_lanczos(gram, rng.standard_normal((n,)), 60), tiny), 3e-4
-
-
-def _lanczos(gram: FloatArray, start: FloatArray, steps: int) -> float:
-    """Largest Ritz value after `steps` Lanczos steps with full reorthogonalisation."""
-    basis = np.zeros((steps, start.size))
-    alphas: list[float] = []
-    betas: list[float] = []
-    vector = start * (1.0 / float(np.linalg.norm(start)))
-    for step in range(steps):
-        basis[step] = vector
-        image: FloatArray = gram @ vector
-        alphas.append(float(vector @ image))
-        image -= basis[: step + 1].T @ (basis[: step + 1] @ image)
-        image -= basis[: step + 1].T @ (basis[: step + 1] @ image)
-        norm = float(np.linalg.norm(image))
-        if norm <= 1e-10 * abs(alphas[0]) or step == steps - 1:
-            break
-        betas.append(norm)
-        vector = image * (1.0 / norm)
-    values = scipy.linalg.eigvalsh_tridiagonal(alphas, betas[: len(alphas) - 1])
-    return float(values[-1])
+    start = np.random.default_rng(20060517).standard_normal(n)
+    (found,) = eigsh(gram, k=1, which="LA", v0=start, tol=1e-4, return_eigenvectors=False)
+    return max(float(found), tiny), 3e-4
 
 
 def _cholesky_completes(matrix: FloatArray) -> bool:

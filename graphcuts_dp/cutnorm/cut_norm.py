@@ -28,7 +28,6 @@ ones above about 40 rows rarely are, and then the time limit gives a bound.
 
 import importlib
 import math
-import time
 import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
@@ -66,6 +65,7 @@ from graphcuts_dp.cutnorm.spectral import (
 )
 from graphcuts_dp.errors import GraphError, MatrixError, ParameterError, SolverError
 from graphcuts_dp.options import is_number
+from graphcuts_dp.resources import NEVER, Deadline
 
 MAX_SIDE = 30  # of what is enumerated
 _TABLE_BITS = 12
@@ -95,14 +95,14 @@ class Optimum(NamedTuple):
     finished: bool
 
 
-def solve_program(operand: Operand, *, bordered: bool, time_limit: float | None = None) -> Optimum:
+def solve_program(operand: Operand, *, bordered: bool, deadline: Deadline = NEVER) -> Optimum:
     """Maximise over all pairs of sets by branch and bound.
 
     Args:
         operand: the matrix, dense or sparse, at most 20,000 non-zero entries.
         bordered: cut norm (True: both signs of the sum are tried) or infinity-to-one norm (False:
             opposite signs have the same value).
-        time_limit: seconds, or None for no limit.
+        deadline: when to stop.
 
     Raises:
         MatrixError: an operator, or too many entries.
@@ -114,15 +114,15 @@ def solve_program(operand: Operand, *, bordered: bool, time_limit: float | None 
             f'the exact method takes at most {MAX_ENTRIES:,} non-zero entries; use "low-rank"'
         )
     values = np.asarray(operand.data[rows, columns], dtype=np.float64).ravel()
-    deadline = None if time_limit is None else time.monotonic() + time_limit
     sides = sum(operand.shape)
     best, upper, finished, chosen = -1.0, 0.0, True, np.zeros(sides, dtype=np.bool_)
     ends = np.stack([rows, operand.shape[0] + columns])
     signs = (1.0, -1.0) if bordered else (1.0,)
     for left, sign in zip(range(len(signs), 0, -1), signs, strict=True):
         solver, constant = _program(ends, sign * values, sides, bordered=bordered)
-        if deadline is not None:
-            solver.setOptionValue("time_limit", max(0.0, deadline - time.monotonic()) / left)
+        seconds = deadline.seconds_left
+        if seconds is not None:
+            solver.setOptionValue("time_limit", seconds / left)
         solver.run()
         info, status = solver.getInfo(), solver.getModelStatus()
         bound = float(info.mip_dual_bound) if math.isfinite(info.mip_dual_bound) else math.inf
@@ -188,13 +188,13 @@ def _program(
     return solver, constant
 
 
-def enumerate_cuts(operand: Operand, *, bordered: bool, time_limit: float | None = None) -> Optimum:
+def enumerate_cuts(operand: Operand, *, bordered: bool, deadline: Deadline = NEVER) -> Optimum:
     """Try every set of the shorter side.
 
     Args:
         operand: the matrix, dense or sparse, shorter side at most 30 (24 takes seconds).
         bordered: cut norm (True) or infinity-to-one norm (False).
-        time_limit: seconds, or None for no limit.
+        deadline: when to stop.
 
     Raises:
         MatrixError: the shorter side is above 30, or the matrix is an operator.
@@ -208,7 +208,6 @@ def enumerate_cuts(operand: Operand, *, bordered: bool, time_limit: float | None
         )
     transpose = dense.shape[0] > dense.shape[1]
     rows = np.ascontiguousarray(dense.T if transpose else dense)
-    deadline = None if time_limit is None else time.monotonic() + time_limit
     best, subset, finished = _scan(rows, bordered, deadline)
     sums = rows.T @ (subset.astype(np.float64) if bordered else 2.0 * subset - 1.0)
     if bordered:
@@ -224,9 +223,7 @@ def enumerate_cuts(operand: Operand, *, bordered: bool, time_limit: float | None
     return Optimum(S, T, best + slack if finished else np.inf, finished)
 
 
-def _scan(
-    rows: FloatArray, bordered: bool, deadline: float | None
-) -> tuple[float, BoolVector, bool]:
+def _scan(rows: FloatArray, bordered: bool, deadline: Deadline) -> tuple[float, BoolVector, bool]:
     """The best value, its subset of rows, and whether the scan was complete."""
     m, n = rows.shape
     low = min(m, _TABLE_BITS, max(1, int(np.log2(_TABLE_ENTRIES / n)) if n < _TABLE_ENTRIES else 1))
@@ -244,7 +241,7 @@ def _scan(
         if code % 64 == 0:  # recompute now and then: rounding does not pile up
             bits = (gray >> np.arange(m - low)) & 1
             shift = offset + gain * (bits @ rows[low:])
-            if deadline is not None and time.monotonic() > deadline:
+            if deadline.passed():
                 finished = False
                 break
         else:
@@ -265,7 +262,7 @@ def _scan(
 
 
 def solve_relaxation(
-    operand: Operand, *, bordered: bool, accuracy: float = 1e-6, time_limit: float | None = None
+    operand: Operand, *, bordered: bool, accuracy: float = 1e-6, deadline: Deadline = NEVER
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Solve the semidefinite program.
 
@@ -273,7 +270,7 @@ def solve_relaxation(
         operand: the matrix, dense or sparse, n1 + n2 <= 260.
         bordered: cut norm (True, B = A') or infinity-to-one norm (False, B = A).
         accuracy: SCS's relative and absolute tolerance.
-        time_limit: seconds, or None.
+        deadline: when to stop.
 
     Returns:
         (X, d_U, d_V): the primal matrix, shape (N, N), and the dual variables of its diagonal.
@@ -300,8 +297,9 @@ def solve_relaxation(
     objective = cp.Maximize(cp.sum(cp.multiply(B / scale, X[:n1, n1:])))
     problem = cp.Problem(objective, [diagonal])
     options: dict[str, float] = {"eps_abs": accuracy, "eps_rel": accuracy, "max_iters": 20_000}
-    if time_limit is not None:
-        options["time_limit_secs"] = max(time_limit, 0.01)
+    seconds = deadline.seconds_left
+    if seconds is not None:
+        options["time_limit_secs"] = max(seconds, 0.01)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "solution may be inaccurate": never relied upon
@@ -425,6 +423,7 @@ def cut_norm(
             raise GraphError("other is for two graphs; of two matrices give their difference")
         matrix = matrix.difference(other)
     operand, name = Operand.from_matrix(matrix), str(method)
+    limits = SearchLimits(tolerance, Deadline.after(time_limit))
     if norm == "normalised":
         if (time_limit, start, rank) != (None, None, None):
             raise ParameterError(
@@ -432,12 +431,12 @@ def cut_norm(
             )
         if name == "auto":
             name = "exact" if _enumerable(operand, 2.0**18) else "spectral"
-        found = _normalised(operand, name, tolerance, seed)
+        found = _normalised(operand, name, limits, seed)
     else:
         if name == "auto":
             small = start is None and _enumerable(operand, _AUTO_EXACT_COST)
             name = "exact" if small else "low-rank"
-        found = _found(operand, norm, name, tolerance, time_limit, seed, start, rank)
+        found = _found(operand, norm, name, limits, seed, start, rank)
     return build_certificate(operand, found, method=name, norm=norm)
 
 
@@ -451,33 +450,30 @@ def _found(
     operand: Operand,
     norm: NormName,
     method: str,
-    tolerance: float,
-    time_limit: float | None,
+    limits: SearchLimits,
     seed: int,
     start: LowRankSolver | None,
     rank: int | None,
 ) -> FoundSets:
     bordered = norm == "cut"
     if method == "exact":
-        return _exact(operand, norm, time_limit)
+        return _exact(operand, norm, limits.deadline)
     if method == "spectral":
-        return _spectral(operand, tolerance, seed)
+        return _spectral(operand, limits, seed)
     if method == "low-rank":
-        deadline = math.inf if time_limit is None else time.monotonic() + time_limit
         if start is not None and (start.shape != operand.shape or start.bordered != bordered):
             raise MatrixError("the start solution is for another shape or norm; make a new one")
-        limits = SearchLimits(tolerance, deadline)
         return search_low_rank(
             operand, bordered=bordered, limits=limits, seed=seed, start=start, rank=rank
         )
-    X, d_U, d_V = solve_relaxation(operand, bordered=bordered, time_limit=time_limit)
+    X, d_U, d_V = solve_relaxation(operand, bordered=bordered, deadline=limits.deadline)
     bound = scaling_bound(operand, d_U, d_V, bordered=bordered)
     batch = sdp_cuts(operand, X, bordered=bordered, seed=seed)
-    stopped = _stopped(abs(float(batch.values[0])), bound, tolerance)
+    stopped = _stopped(abs(float(batch.values[0])), bound, limits)
     return FoundSets(batch.S[0], batch.T[0], bound, stopped)
 
 
-def _normalised(operand: Operand, method: str, tolerance: float, seed: int) -> FoundSets:
+def _normalised(operand: Operand, method: str, limits: SearchLimits, seed: int) -> FoundSets:
     if method == "exact":
         if operand.kind == "operator" or min(operand.shape) > _MOST_NORMALISED:
             raise MatrixError('too large for the exact normalised norm; use method="spectral"')
@@ -488,16 +484,15 @@ def _normalised(operand: Operand, method: str, tolerance: float, seed: int) -> F
         S, T = batch.S[0], batch.T[0]
         bound = largest_singular_value(operand, seed)
     lower = witness_value(operand, S, T, "normalised")[0]
-    return FoundSets(S, T, bound, _stopped(lower, bound, tolerance), (lower, bound.value))
+    return FoundSets(S, T, bound, _stopped(lower, bound, limits), (lower, bound.value))
 
 
-def _stopped(found: float, bound: UpperBound, tolerance: float) -> Stopped:
+def _stopped(found: float, bound: UpperBound, limits: SearchLimits) -> Stopped:
     """Why a method ended that does not search: whether what it found is near enough."""
-    met = found > 0 and bound.value <= (1.0 + tolerance) * found
-    return "tolerance" if met else "iterations"
+    return "tolerance" if limits.met(found, bound.value) else "iterations"
 
 
-def _spectral(operand: Operand, tolerance: float, seed: int) -> FoundSets:
+def _spectral(operand: Operand, limits: SearchLimits, seed: int) -> FoundSets:
     """Prefix cuts with alternation below; above, the best of sigma_1 and of fixed weights."""
     cuts = prefix_cuts(operand, 8, seed=seed)
     sizes = np.sqrt(cuts.S.sum(axis=1, dtype=np.float64) * cuts.T.sum(axis=1))
@@ -512,23 +507,23 @@ def _spectral(operand: Operand, tolerance: float, seed: int) -> FoundSets:
     ]
     bound = min(bounds, key=lambda candidate: candidate.value)
     lower = witness_value(operand, cuts.S[normalised], cuts.T[normalised], "normalised")[0]
-    stopped = _stopped(abs(float(batch.values[0])), bound, tolerance)
+    stopped = _stopped(abs(float(batch.values[0])), bound, limits)
     return FoundSets(batch.S[0], batch.T[0], bound, stopped, (lower, sigma.value))
 
 
-def _exact(operand: Operand, norm: NormName, time_limit: float | None) -> FoundSets:
+def _exact(operand: Operand, norm: NormName, deadline: Deadline) -> FoundSets:
     """Enumeration where it is possible, else branch and bound; stopped early, the best of both."""
     bordered = norm == "cut"
     if min(operand.shape) <= MAX_SIDE:
-        best = enumerate_cuts(operand, bordered=bordered, time_limit=time_limit)
+        best = enumerate_cuts(operand, bordered=bordered, deadline=deadline)
         proof = "deterministic: every set was tried"
     else:
-        best = solve_program(operand, bordered=bordered, time_limit=time_limit)
+        best = solve_program(operand, bordered=bordered, deadline=deadline)
         proof = "branch and bound by HiGHS, widened by 1e-6 of the absolute sum"
     found = FoundSets(best.S, best.T, UpperBound(best.upper, proof), "exact")
     if best.finished:
         return found
-    limits = SearchLimits(0.0, time.monotonic())
+    limits = SearchLimits(0.0, Deadline.after(0.0))
     other = search_low_rank(operand, bordered=bordered, limits=limits, seed=0)
     solver = LowRankSolver(operand.shape, None, operand.dtype, 0, bordered=bordered)
     solver.step(operand, 100)

@@ -27,7 +27,6 @@ return is summed again by the certificate.
 """
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
@@ -46,6 +45,7 @@ from graphcuts_dp.cutnorm.certificate import (
 )
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.resources import NEVER, Deadline
 
 MAX_ALTERNATIONS = 60
 
@@ -67,13 +67,6 @@ class CutBatch:
     values: npt.NDArray[np.float64]
 
 
-def gaussian(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype[Any]) -> RealMatrix:
-    """Independent standard normal numbers in float32 or float64."""
-    if dtype == np.float32:
-        return rng.standard_normal(shape, dtype=np.float32)
-    return rng.standard_normal(shape)
-
-
 def round_hyperplanes(
     operand: Operand,
     V: RealMatrix,
@@ -93,7 +86,7 @@ def round_hyperplanes(
         rng: where the directions come from.
         bordered: cut norm (True) or infinity-to-one norm (False).
     """
-    directions = gaussian(rng, (V.shape[1], max(1, hyperplanes)), V.dtype)
+    directions = rng.standard_normal((V.shape[1], max(1, hyperplanes)), dtype=V.dtype)
     side = V @ directions >= 0
     T = side[1:] != side[0] if bordered else side
     return best_cuts(improve(operand, T, bordered=bordered), count)
@@ -229,7 +222,7 @@ class LowRankSolver:
             raise ParameterError(f"rank must be at least 1, not {rank}")
         self.shape = shape
         self.rank = full_rank(shape) if rank is None else rank
-        self.dtype = np.dtype(dtype)
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
         if self.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
             raise ParameterError(f"dtype must be float32 or float64, not {self.dtype}")
         self.seed = seed
@@ -243,7 +236,7 @@ class LowRankSolver:
         self._before: RealMatrix | None = None  # V before its last move, where there is momentum
 
     def _random_rows(self, count: int) -> RealMatrix:
-        rows = gaussian(self._rng, (count, self.rank), self.dtype)
+        rows = self._rng.standard_normal((count, self.rank), dtype=self.dtype)
         rows /= np.maximum(row_norms(rows), np.finfo(self.dtype).tiny)[:, None]
         return rows
 
@@ -385,7 +378,7 @@ def tabu_search(
     rng: np.random.Generator,
     bordered: bool,
     tenure: int = 20,
-    deadline: float = math.inf,
+    deadline: Deadline = NEVER,
 ) -> BoolMatrix:
     """Walk by single flips of rows and columns, each the best one not flipped lately.
 
@@ -400,7 +393,7 @@ def tabu_search(
         rng: of the tenures.
         bordered: cut norm (True) or infinity-to-one norm (False).
         tenure: a flipped row or column rests for `tenure` to 2 * `tenure` steps.
-        deadline: `time.monotonic()` at which to stop.
+        deadline: when to stop.
 
     Returns:
         The columns of the best pair that was seen, shape (n2, 1), as `improve` takes them.
@@ -445,7 +438,7 @@ def tabu_search(
         if value > best * (1.0 + 1e-7):
             best = value
             best_step[:] = step
-        if now % _CLOCK_STEPS == 0 and time.monotonic() > deadline:
+        if now % _CLOCK_STEPS == 0 and deadline.passed():
             break
     return np.less(best_step[n1:], 0.0)[:, None]
 
@@ -540,16 +533,11 @@ class SearchLimits:
 
     Attributes:
         tolerance: enough once upper/lower <= 1 + tolerance.
-        deadline: `time.monotonic()` at which to stop searching; infinity for never.
+        deadline: of the search.
     """
 
     tolerance: float
-    deadline: float
-
-    @property
-    def late(self) -> bool:
-        """Whether the time is up."""
-        return math.isfinite(self.deadline) and time.monotonic() >= self.deadline
+    deadline: Deadline = NEVER
 
     def met(self, found: float, upper: float) -> bool:
         """Whether a found value and a bound are close enough."""
@@ -590,14 +578,14 @@ def search_low_rank(
     rng = np.random.default_rng([seed, 3])
     bound = trivial_bound(operand, bordered=bordered)
     value = _relax(solver, working, limits)
-    hyperplanes = _FEW_HYPERPLANES if limits.late else _HYPERPLANES
+    hyperplanes = _FEW_HYPERPLANES if limits.deadline.passed() else _HYPERPLANES
     batch = solver.round_batch(working, hyperplanes, _POPULATION)
     # Mostly solved: then the proof is all that is needed. A large one costs more than an estimate.
     large = max(operand.shape) > _LARGE
     if not large or limits.met(_value(batch), 1.001 * value):
         bound = min(bound, solver.upper_bound(operand), key=lambda proven: proven.value)
     if not limits.met(_value(batch), bound.value) and bound.value > _SLACK_SIGMA * value:
-        while not (fixed or limits.late or solver.rank >= most):
+        while not (fixed or limits.deadline.passed() or solver.rank >= most):
             sigma = solver.sigma_estimate(working)
             if sigma < _SLACK_SIGMA or limits.met(_value(batch), 1.002 * sigma * value):
                 break
@@ -608,7 +596,7 @@ def search_low_rank(
     stopped: Stopped = "iterations"
     if limits.met(_value(batch), bound.value):
         stopped = "tolerance"
-    elif limits.late:
+    elif limits.deadline.passed():
         stopped = "time"
     return FoundSets(batch.S[0], batch.T[0], bound, stopped)
 
@@ -634,7 +622,7 @@ def _relax(solver: LowRankSolver, working: Operand, limits: SearchLimits) -> flo
     enough = 1e-4 if max(working.shape) > _LARGE else 3e-5
     value = solver.step(working, _CHUNK, momentum=_MOMENTUM)
     for _ in range(_MAX_ALTERNATIONS // _CHUNK):
-        if limits.late:
+        if limits.deadline.passed():
             break
         new_value = solver.step(working, _CHUNK, momentum=_MOMENTUM)
         stalled = new_value - value <= enough * abs(new_value)
@@ -660,7 +648,7 @@ def _search_cuts(
     target = bound.value * (1.0 - 1e-6 if working.dtype == np.float32 else 1.0)
 
     def enough() -> bool:
-        return limits.met(_value(batch), target) or limits.late
+        return limits.met(_value(batch), target) or limits.deadline.passed()
 
     steps = min(_TABU_STEPS, 40 * sum(working.shape))
     for _ in range(_GENERATIONS):

@@ -31,7 +31,6 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-import scipy
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import QueryError
@@ -51,7 +50,7 @@ from graphcuts_dp.estimate.shrinkage import Cut, Synthetic, shrunk_list
 from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout, most_weight
-from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.distributions import NoiseLaw, NoiseSum, NoiseTerm, chernoff_radius
 
 _MOST_SPLIT = 12  # groups that a cut splits and that are kept apart; see `group_classes`
 _LINEAR_ROUNDING = 1e-11  # of all that is added up for a query that is no cut
@@ -662,7 +661,7 @@ def weighted_radius(noises: Sequence[tuple[NoiseLaw, FloatVector]], log_failures
     if not left:
         return main.radius(log_failures)
     of_main = log_failures - math.log1p(-_FOR_REST)
-    return main.radius(of_main) + _chernoff(left, log_failures - math.log(_FOR_REST))
+    return main.radius(of_main) + chernoff_radius(left, log_failures - math.log(_FOR_REST))
 
 
 def _levelled(coefficients: FloatVector) -> tuple[list[float], list[int], FloatVector]:
@@ -678,16 +677,3 @@ def _levelled(coefficients: FloatVector) -> tuple[list[float], list[int], FloatV
     rest: FloatVector = np.abs(coefficients - levels[inverse])
     some = levels > 0
     return levels[some].tolist(), counts[some].tolist(), rest
-
-
-def _chernoff(left: Sequence[tuple[NoiseLaw, float, float]], log_failures: float) -> float:
-    """Every s is valid, so the search for the best one cannot break the bound."""
-    top = math.log(min(law.end / widest for law, widest, _ in left))
-
-    def bound(log_s: float) -> float:
-        s = math.exp(log_s)
-        log_mgf = math.fsum(number * law.log_mgf(s * widest) for law, widest, number in left)
-        return (log_mgf + math.log(2) + log_failures) / s
-
-    best = scipy.optimize.minimize_scalar(bound, bounds=(top - 35, top), method="bounded")
-    return float(best.fun) * (1 + 1e-9)

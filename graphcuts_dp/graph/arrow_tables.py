@@ -7,13 +7,14 @@ batches here, and `sources` those of whatever can hand out a stream of them.
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector
-from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError
 from graphcuts_dp.graph.assemble import (
     Options,
     RawEdges,
@@ -34,10 +35,10 @@ from graphcuts_dp.tables.rows import MARK
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_GROUP_ROWS = 1 << 20  # of a row group that is written; readers hold one at a time
-_BATCH = 1 << 17  # rows that are read at a time
 _BUFFER = 1 << 20  # bytes of a column that are read at a time
 _MOST_METADATA = 1 << 30  # bytes: vertex sets stand there
+# The schema of a table, and what gives batches of some of its columns.
+_Opened = tuple["pa.Schema", Callable[..., Iterable["pa.RecordBatch"]]]
 
 
 def read_parquet(file: BinaryIO, options: Options) -> RawEdges:
@@ -46,29 +47,20 @@ def read_parquet(file: BinaryIO, options: Options) -> RawEdges:
     Raises:
         FileFormatError: pyarrow is not installed; a damaged file, no columns of ends, a null.
     """
-    if not file.seekable():
-        file = io.BytesIO(file.read())
+    return _read_file(_open_parquet, file, options, kind="Parquet")
 
-    def opened() -> tuple["pa.Schema", Callable[[list[str]], Iterable["pa.RecordBatch"]]]:
-        from pyarrow import parquet
 
-        rest: dict[str, Any] = {
-            "thrift_string_size_limit": _MOST_METADATA,
-            "memory_map": False,
-            "pre_buffer": False,
-            "buffer_size": _BUFFER,
-        }
-        stored = parquet.ParquetFile(file, **rest)
+def _open_parquet(file: BinaryIO) -> "_Opened":
+    from pyarrow import parquet
 
-        def batches(names: list[str]) -> Iterable["pa.RecordBatch"]:
-            return cast(
-                "Iterable[pa.RecordBatch]",
-                stored.iter_batches(_BATCH, columns=names, use_threads=False),
-            )
-
-        return stored.schema_arrow, batches
-
-    return _read_tables(opened, options, packed=size_of(file), kind="Parquet")
+    rest: dict[str, Any] = {
+        "thrift_string_size_limit": _MOST_METADATA,
+        "memory_map": False,
+        "pre_buffer": False,
+        "buffer_size": _BUFFER,
+    }
+    stored = parquet.ParquetFile(file, **rest)
+    return stored.schema_arrow, partial(stored.iter_batches, _ROWS, None, use_threads=False)
 
 
 def write_parquet(graph: EdgeStore, handle: BinaryIO) -> None:
@@ -82,15 +74,8 @@ def write_parquet(graph: EdgeStore, handle: BinaryIO) -> None:
     from pyarrow import parquet
 
     with parquet.ParquetWriter(handle, schema) as writer:
-        held: list[Any] = []
         for batch in batches:
-            held.append(batch)
-            if sum(map(len, held)) >= _GROUP_ROWS:
-                writer.write_table(pyarrow().Table.from_batches(held), row_group_size=_GROUP_ROWS)
-                held = []
-        writer.write_table(
-            pyarrow().Table.from_batches(held, schema=schema), row_group_size=_GROUP_ROWS
-        )
+            writer.write_batch(batch)
 
 
 _MAGIC = b"ARROW1"
@@ -103,37 +88,31 @@ def read_arrow(file: BinaryIO, options: Options) -> RawEdges:
     Raises:
         FileFormatError: pyarrow is not installed; a damaged file, no columns of ends, a null.
     """
-    if not file.seekable():
-        file = io.BytesIO(file.read())
+    return _read_file(_open_arrow, file, options, kind="Arrow")
 
-    def opened() -> tuple["pa.Schema", Callable[[list[str]], Iterable["pa.RecordBatch"]]]:
-        arrow = pyarrow()
-        head = file.read(len(_START) + 4)
-        whole = head.startswith(_MAGIC)
-        if not whole:  # its first message tells its length, for which memory would be taken
-            length = int.from_bytes(head[len(_START) :], "little")
-            if not head.startswith(_START) or length > size_of(file):
-                raise FileFormatError("not a whole Arrow file, or damaged")
 
-        def reader(included: list[int] | None = None) -> Any:
-            some = arrow.ipc.IpcReadOptions(included_fields=included, use_threads=False)
-            opening = arrow.ipc.open_file if whole else arrow.ipc.open_stream
-            file.seek(0)
-            return opening(file, options=some)
+def _open_arrow(file: BinaryIO) -> "_Opened":
+    arrow = pyarrow()
+    head = file.read(len(_START) + 4)
+    whole = head.startswith(_MAGIC)
+    if not whole:  # its first message tells its length, for which memory would be taken
+        length = int.from_bytes(head[len(_START) :], "little")
+        if not head.startswith(_START) or length > size_of(file):
+            raise FileFormatError("not a whole Arrow file, or damaged")
 
-        schema = reader().schema
+    def reader(included: list[int] | None = None) -> Any:
+        some = arrow.ipc.IpcReadOptions(included_fields=included, use_threads=False)
+        opening = arrow.ipc.open_file if whole else arrow.ipc.open_stream
+        file.seek(0)
+        return opening(file, options=some)
 
-        def batches(names: list[str]) -> Iterable["pa.RecordBatch"]:
-            made = reader([schema.names.index(name) for name in names])
-            if not whole:
-                yield from made
-                return
-            for index in range(made.num_record_batches):
-                yield made.get_batch(index)
+    schema = reader().schema
 
-        return schema, batches
+    def batches(columns: list[str]) -> Iterable["pa.RecordBatch"]:
+        made = reader([schema.names.index(name) for name in columns])
+        return map(made.get_batch, range(made.num_record_batches)) if whole else made
 
-    return _read_tables(opened, options, packed=size_of(file), kind="Arrow")
+    return schema, batches
 
 
 def write_arrow(graph: EdgeStore, handle: BinaryIO) -> None:
@@ -150,7 +129,7 @@ def write_arrow(graph: EdgeStore, handle: BinaryIO) -> None:
 
 
 _KEY = MARK.rstrip(":").encode()
-_ROWS = 1 << 17  # worked on at a time
+_ROWS = 1 << 17  # worked on at a time, and in a row group that is written
 _ROW_BYTES = 24  # what a row becomes
 _MISSING = {
     **dict.fromkeys(ENDS, "an end"),
@@ -359,45 +338,60 @@ def _floats(column: "pa.Array") -> npt.NDArray[np.float64]:
     return values
 
 
-def _read_tables(
-    opened: Callable[[], tuple["pa.Schema", Callable[[list[str]], Iterable["pa.RecordBatch"]]]],
-    options: Options,
-    *,
-    packed: int,
-    kind: str,
+def _read_file(
+    opening: Callable[[BinaryIO], "_Opened"], file: BinaryIO, options: Options, *, kind: str
 ) -> RawEdges:
-    """Edges of a file of tables.
+    if not file.seekable():
+        file = io.BytesIO(file.read())
+    pyarrow()
+    return edges_of_table(
+        partial(opening, file),
+        options,
+        packed=size_of(file),
+        damaged=f"not a whole {kind} file, or damaged",
+    )
+
+
+def edges_of_table(
+    opening: Callable[[], "_Opened"], options: Options, *, damaged: str, packed: int | None = None
+) -> RawEdges:
+    """Edges of a file of tables, or of a table in memory.
 
     Args:
-        opened: gives the schema of the file, and what gives batches of some of its columns.
-        options: its columns, and whether weights are read.
-        packed: bytes of the file.
-        kind: of the file, for the error of a damaged one.
+        opening: gives the schema, and what gives batches of some of the columns.
+        options: the columns, and whether weights are read.
+        damaged: what to say of one that cannot be read, which may hold anything.
+        packed: bytes of the file; None of a table in memory.
 
     Raises:
-        FileFormatError: damaged, no columns of ends, or missing values.
+        GraphCutsError: damaged, no columns of ends, or missing values: a FileFormatError of a file,
+            a GraphError of a table.
     """
-    pyarrow()
+    in_memory, skip = packed is None, options.columns.skip
+    error = GraphError if in_memory else FileFormatError
     try:
-        table, batches = opened()
-        told = (table.metadata or {}).get(_KEY)
+        table, batches = opening()
+        told = None if in_memory else (table.metadata or {}).get(_KEY)
         schema = Schema() if told is None else load_schema(told.decode())
         columns = choose_columns(table.names, options, declared=schema.weighted, types=table.types)
         names = used_names(table.names, columns)
-        skip = options.columns.skip
+        kinds = {is_label(table.types[place]) for place in (columns.source, columns.target)}
+        if in_memory and len(kinds) > 1:
+            raise GraphError("the columns of ends hold integers both, or strings both")
         raw = gather(
-            batches([*names.values()]),
+            batches(columns=[*names.values()]),
             names,
             bad=BadRows(skip=skip),
-            error=FileFormatError,
+            error=error,
+            as_text=skip or not in_memory,
             packed=packed,
         )
         reading = columns.reading(skip=skip, text=False)
         return replace(raw, schema=schema, columns=columns, reading=reading)
-    except GraphCutsError:
-        raise
-    except Exception:  # noqa: BLE001, RUF100  # whatever a crafted file provokes
-        raise FileFormatError(f"not a whole {kind} file, or damaged") from None
+    except GraphCutsError as problem:
+        raise error(str(problem)) from None
+    except Exception:  # noqa: BLE001, RUF100  # whatever a crafted file provokes; it may quote rows
+        raise error(damaged) from None
 
 
 def tables_of(graph: EdgeStore) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]]:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
+from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.graph.edge_store import EdgeParts, EdgeStore, Merge, pieces
 from graphcuts_dp.graph.gathered import CodedText
 from graphcuts_dp.pairs.periods import DATES, Periods
@@ -126,7 +127,7 @@ def _vertex_set(value: Any) -> VertexSet:
     return VertexSet(value)
 
 
-Ends = IntegerVector | CodedText | Sequence[Label]
+Ends = IntegerVector | CodedText
 GivenVertices = VertexSet | tuple[VertexSet, VertexSet] | None
 
 
@@ -136,6 +137,8 @@ class Options:
 
     Attributes:
         periods: those that are declared for rows with periods.
+        counting: what rows count; of a graph it is not asked.
+        unit: the weight of one step of what they count.
     """
 
     columns: Columns = field(default_factory=Columns)
@@ -148,6 +151,14 @@ class Options:
     directed: bool = False
     merge: Merge = "max"
     periods: Periods | None = None
+    counting: Counting = "rows"
+    unit: float = 1.0
+
+    def space(self, sets: tuple[VertexSet, ...]) -> Space:
+        """What may be joined of one vertex set, or of two."""
+        if self.bipartite:
+            return sets[0], sets[1]
+        return Arcs(sets[0]) if self.directed else sets[0]
 
     def __post_init__(self) -> None:
         cap = self.weight_cap
@@ -162,9 +173,9 @@ class RawEdges:
     """Edges as the source names them, once: `build` takes them out.
 
     Attributes:
-        sources: first (for bipartite graphs: left) ends. Integers in an array, or labels in a
-            list or by number (both ends then have one list of names), or with `as_rows` row
-            numbers in the vertex sets of `schema`.
+        sources: first (for bipartite graphs: left) ends. Integers in an array, or labels by
+            number (both ends then have one list of names), or with `as_rows` row numbers in the
+            vertex sets of `schema`.
         targets: second (right) ends, likewise.
         weights: one for each edge, or None.
         owners: of each edge: integers or names, which share no numbers with the ends; None where
@@ -259,14 +270,11 @@ def numbered(raw: RawEdges, options: Options) -> tuple[Space, EdgeParts, float |
             "weight_cap needs weights, and none were read; does a column hold them? pass "
             "weight= if so, and no weighted=False"
         )
-    space: Space = (sets[0], sets[1]) if options.bipartite else sets[0]
-    if options.directed:
-        space = Arcs(sets[0])
     parts = EdgeParts(rows, columns, weights, owned=raw.owned)
     # From here on they are in `parts` alone, which the graph empties as it goes.
-    raw.sources = raw.targets = ()
+    raw.sources = raw.targets = np.zeros(0, dtype=np.int64)
     raw.weights = None
-    return space, parts, cap
+    return options.space(sets), parts, cap
 
 
 def _check_kind(raw: RawEdges, options: Options) -> None:
@@ -307,13 +315,7 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
 def _period_numbers(raw: RawEdges, periods: Periods) -> IntVector:
     """The number of the declared period of each row; -1 of another one."""
     assert raw.periods is not None  # noqa: S101
-    if isinstance(raw.periods, np.ndarray):
-        distinct, codes = np.unique(raw.periods, return_inverse=True)
-        names: Sequence[Any] = distinct.tolist()
-    else:
-        named = raw.periods
-        coded = named if isinstance(named, CodedText) else numbered_labels(named)[0]
-        codes, names = coded.codes, coded.names
+    codes, names = codes_and_names(raw.periods)
     told = [*map(periods.is_one, names)]
     found = np.array([periods.number(name) for name in names], dtype=np.int64)[codes]
     good = np.array(told, dtype=np.bool_)[codes]
@@ -492,12 +494,7 @@ def row_numbers(
     given = options.vertices
     if raw.as_rows:
         return _relabelled(raw, given, declared)
-    told: list[Ends] = [raw.sources, raw.targets]
-    if options.columns.one_based:
-        told = _shifted(raw)
-    if not isinstance(told[0], np.ndarray | CodedText):
-        told = [*numbered_labels(*told)]
-    ends = cast(list[IntegerVector | CodedText], told)
+    ends = _shifted(raw) if options.columns.one_based else [raw.sources, raw.targets]
     public = given if given is not None else declared
     if public is None:
         rows, columns, found = _occurring(ends, raw, options.bipartite)
@@ -535,37 +532,48 @@ def _relabelled(
     return moves[0][ends[0]], moves[-1][ends[1]], new
 
 
-def numbered_labels(*ends: Ends) -> list[CodedText]:
+def numbered_labels(*ends: Sequence[Label]) -> list[CodedText]:
     """Lists of labels by number, in the order in which they come first in any of them."""
     table: defaultdict[Label, int] = defaultdict(count().__next__)
     codes = [
-        np.fromiter(map(table.__getitem__, listed(each)), dtype=np.int64, count=len(each))
-        for each in ends
+        np.fromiter(map(table.__getitem__, each), dtype=np.int64, count=len(each)) for each in ends
     ]
     names = cast(list[str], list(table))
     return [CodedText(each, names) for each in codes]
 
 
+def codes_and_names(ends: Ends) -> tuple[IntegerVector, Sequence[Any]]:
+    """Ends, owners or periods by number, and what each number stands for."""
+    if isinstance(ends, CodedText):
+        return ends.codes, ends.names
+    distinct, codes = np.unique(ends, return_inverse=True)
+    return codes, distinct.tolist()
+
+
 def _shifted(raw: RawEdges) -> list[Ends]:
     """Ids 1, 2, ... as 0, 1, ...; both ends of each edge."""
+    names: list[str] = []  # of ids that are none, empty ones
+    if isinstance(raw.sources, CodedText):
+        names = [_less_by_one(str(name)) for name in raw.sources.names]
+    known = np.array([*map(bool, names)], dtype=np.bool_)
     good = np.ones(len(raw.sources), dtype=np.bool_)
     for ends in (raw.sources, raw.targets):
-        if isinstance(ends, np.ndarray):
-            good &= ends >= 1
-        else:
-            names = map(str, listed(ends))
-            good &= [is_integer_literal(name) and name[0] not in "-0" for name in names]
+        good &= known[ends.codes] if isinstance(ends, CodedText) else ends >= 1
     if not good.all():
         raw.bad.add("one_based needs integer ids of 1 or more", raw.where(int(np.argmin(good))))
         raw.keep(good)
         raw.bad.check(raw.error)  # what is no number cannot be looked up
-    told: list[Ends] = []
-    for ends in (raw.sources, raw.targets):
-        if isinstance(ends, np.ndarray):
-            told.append(_changed(ends, lambda piece: piece - 1, raw.owned))
-        else:
-            told.append([str(int(end) - 1) for end in listed(ends)])
-    return told
+    return [
+        CodedText(ends.codes, names)
+        if isinstance(ends, CodedText)
+        else _changed(ends, lambda piece: piece - 1, raw.owned)
+        for ends in (raw.sources, raw.targets)
+    ]
+
+
+def _less_by_one(name: str) -> str:
+    plain = is_integer_literal(name) and name[0] not in "-0" and len(name) < 4000
+    return str(int(name) - 1) if plain else ""
 
 
 def _find(
@@ -621,13 +629,6 @@ def _occurring(
         return rows, columns, (left, right)
     vertices, (rows, columns) = _ranked(ends, raw)
     return rows, columns, (vertices,)
-
-
-def listed(ends: Ends) -> Sequence[Label]:
-    """The ends as labels, one after the other."""
-    if isinstance(ends, np.ndarray):
-        return cast(list[Label], ends.tolist())
-    return ends.listed() if isinstance(ends, CodedText) else ends
 
 
 def _ranked(

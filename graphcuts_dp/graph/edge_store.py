@@ -80,19 +80,11 @@ def _in_order(first: IntegerVector, second: IntegerVector) -> tuple[IntegerVecto
 
 
 def sorted_distinct(keys: IntVector) -> IntVector:
-    """Each key once, in order; writes over them."""
+    """Each key once, in order; sorts them where they are."""
     keys.sort()
-    kept = 0
-    last = None
-    for piece in pieces(keys):
-        new = np.empty(len(piece), dtype=np.bool_)
-        new[0] = piece[0] != last
-        np.not_equal(piece[1:], piece[:-1], out=new[1:])
-        last = piece[-1]
-        found = piece[new]
-        keys[kept : kept + len(found)] = found
-        kept += len(found)
-    return shortened(keys, kept)
+    new = np.ones(len(keys), dtype=np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=new[1:])
+    return keys[new]
 
 
 def sorted_merged(
@@ -136,13 +128,7 @@ def _permute(array: npt.NDArray[Any], places: IntegerVector, scratch: npt.NDArra
 
 def unpacked_keys(keys: IntVector) -> tuple[IndexArray, IndexArray]:
     """Both ends of each pair."""
-    rows = np.empty(len(keys), dtype=np.int32)
-    columns = np.empty(len(keys), dtype=np.int32)
-    for start in range(0, len(keys), PIECE):
-        piece = keys[start : start + PIECE]
-        rows[start : start + PIECE] = piece >> _BITS
-        columns[start : start + PIECE] = piece & _MASK
-    return rows, columns
+    return (keys >> _BITS).astype(np.int32), (keys & _MASK).astype(np.int32)
 
 
 def shortened(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:

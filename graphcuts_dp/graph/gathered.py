@@ -46,10 +46,6 @@ class CodedText:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def listed(self) -> list[str]:
-        """All pieces, one after the other."""
-        return [self.names[code] for code in self.codes.tolist()]
-
 
 def words_before(data: bytes) -> Words:
     """For each position 0..len(data) the 8 bytes before it as one number, the first byte lowest.
@@ -60,28 +56,25 @@ def words_before(data: bytes) -> Words:
     return np.ndarray((len(data) + 1,), "<u8", padded.data, 0, (1,))
 
 
-class PieceWords:
-    """The words of all pieces: the first of each, the second of those that have one, and so on."""
+def piece_hashes(words: Words, starts: IntVector, lengths: IntegerVector, first: Words) -> Words:
+    """A number for each piece that depends on all its bytes, most in its highest bits.
 
-    def __init__(self, words: Words, starts: IntVector, lengths: IntegerVector) -> None:
-        self._lengths = lengths
-        self.first = _masked(words, starts, lengths)
-        self._others: list[tuple[IntVector, Words]] = []
-        for skip in range(WORD, int(lengths.max()), WORD):
-            longer = np.flatnonzero(lengths > skip)
-            word = _masked(words, starts[longer] + skip, lengths[longer] - skip)
-            self._others.append((longer, word))
-
-    def hashes(self, factor: np.uint64) -> Words:
-        """A number for each piece that depends on all its bytes, most in its highest bits."""
-        hashes = self.first ^ self._lengths.astype(np.uint64)
-        hashes *= factor
-        hashes ^= hashes >> _HALF
-        for longer, word in self._others:
-            part = (hashes[longer] ^ word) * factor
-            hashes[longer] = part ^ (part >> _HALF)
-        hashes *= factor
-        return hashes
+    Args:
+        words: of the text.
+        starts: of the pieces.
+        lengths: likewise.
+        first: the first word of each.
+    """
+    hashes = first ^ lengths.astype(np.uint64)
+    hashes *= _FACTOR
+    hashes ^= hashes >> _HALF
+    for skip in range(WORD, int(lengths.max()), WORD):
+        longer = np.flatnonzero(lengths > skip)
+        part = _masked(words, starts[longer] + skip, lengths[longer] - skip)
+        part = (hashes[longer] ^ part) * _FACTOR
+        hashes[longer] = part ^ (part >> _HALF)
+    hashes *= _FACTOR
+    return hashes
 
 
 def same_bytes(
@@ -211,8 +204,8 @@ class NameTable:
         if not len(starts):
             return numbers
         self._make_room(len(starts))
-        parts = PieceWords(words, starts, lengths)
-        hashes = parts.hashes(_FACTOR)
+        first = _masked(words, starts, lengths)
+        hashes = piece_hashes(words, starts, lengths, first)
         places = (hashes >> self._shift).astype(np.int64)
         left: IntVector | slice = slice(None)  # at first all
         while True:
@@ -222,11 +215,11 @@ class NameTable:
                 new = self._claimed(empty if isinstance(left, slice) else left[empty], places)
                 numbers[new] = np.arange(len(self), len(self) + len(new))
                 self._places[places[new]] = numbers[new]
-                self._keep_pieces(words, starts[new], lengths[new], parts.first[new], hashes[new])
+                self._keep_pieces(words, starts[new], lengths[new], first[new], hashes[new])
                 found = self._places[places[left]]
             spans = self._spans.values[found]
             sizes = spans & _SIZE
-            alike = self._first.values[found] == parts.first[left]
+            alike = self._first.values[found] == first[left]
             alike &= sizes == lengths[left]
             if sizes.max(initial=0) > WORD:
                 long = np.flatnonzero(alike & (sizes > WORD))
@@ -311,7 +304,7 @@ class TextPieces:
 
 ENDS = ("source", "target")
 OTHERS = ("owner", "period")  # that rows may have beside their ends
-GatheredEnds = IntegerVector | TextPieces | CodedText | Sequence[str]
+GatheredEnds = IntegerVector | TextPieces | Sequence[str]
 
 
 @final
@@ -457,8 +450,6 @@ def _is_wide(values: IntegerVector) -> bool:
 def _numbers(ends: GatheredEnds, table: NameTable) -> IndexArray:
     if isinstance(ends, TextPieces):
         return table.numbers(ends.words, ends.starts, ends.lengths)
-    if isinstance(ends, CodedText):
-        return table.numbers_of(ends.names)[ends.codes]
     if isinstance(ends, np.ndarray):
         distinct, inverse = np.unique(ends, return_inverse=True)
         return table.numbers_of(list(map(str, distinct.tolist())))[inverse]
@@ -471,8 +462,6 @@ def _plain_integers(ends: GatheredEnds, as_text: bool) -> IntegerVector | None:
         return ends
     if isinstance(ends, TextPieces) or not as_text:
         return None  # the reader of pieces has tried
-    names = ends.names if isinstance(ends, CodedText) else ends
-    if not all(map(_PLAIN.fullmatch, names)):
+    if not all(map(_PLAIN.fullmatch, ends)):
         return None
-    values = np.array(list(map(int, names)), dtype=np.int64)
-    return values[ends.codes] if isinstance(ends, CodedText) else values
+    return np.array(list(map(int, ends)), dtype=np.int64)

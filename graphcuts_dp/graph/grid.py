@@ -397,57 +397,22 @@ def _flows(
     tails, first = np.unique(first, return_inverse=True)
     heads, second = np.unique(second, return_inverse=True)
     supply, demand = left[tails], left[heads]
-    if min(int(supply.sum()), int(demand.sum())) <= _LARGEST_INT:
-        sent = _small_flow(first, second, weights, supply, demand)
-    else:
-        sent = _large_flow(first, second, weights, supply, demand)
-    found = np.zeros_like(left)
-    found[tails] = sent * (2 if two_sided else 1)
-    return found
-
-
-def _network(
-    first: IntVector, second: IntVector, supply: IntVector, demand: IntVector
-) -> tuple[IntVector, IntVector]:
-    """Arcs of the network: from the source (0), along the edges, to the sink (the last node)."""
-    tails, heads = np.arange(len(supply)) + 1, np.arange(len(demand)) + 1 + len(supply)
-    sink = len(supply) + len(demand) + 1
-    begin = np.concatenate([np.zeros_like(tails), tails[first], heads])
-    end = np.concatenate([tails, heads[second], np.full_like(heads, sink)])
-    return begin, end
-
-
-def _small_flow(
-    first: IntVector,
-    second: IntVector,
-    weights: IntVector,
-    supply: IntVector,
-    demand: IntVector,
-) -> IntVector:
-    """What each tail sends; all flow together has less than 2^31."""
-    begin, end = _network(first, second, supply, demand)
+    # Arcs of the network: from the source (0), along the edges, to the sink (the last node).
     size = len(supply) + len(demand) + 2
+    out, into = np.arange(1, len(supply) + 1), np.arange(len(supply) + 1, size - 1)
+    begin = np.concatenate([np.zeros_like(out), out[first], into])
+    end = np.concatenate([out, into[second], np.full_like(into, size - 1)])
     amounts = np.concatenate([supply, weights, demand])
-    network = sp.csr_array((amounts, (begin, end)), shape=(size, size))  # adds up parallel arcs
-    network.data = np.minimum(network.data, _LARGEST_INT).astype(np.int32)
-    flow = maximum_flow(network, 0, size - 1).flow
-    sent: IntVector = flow[[0], 1 : 1 + len(supply)].toarray()[0].astype(np.int64)
-    return sent
+    if min(int(supply.sum()), int(demand.sum())) <= _LARGEST_INT:
+        network = sp.csr_array((amounts, (begin, end)), shape=(size, size))  # adds up parallel arcs
+        network.data = np.minimum(network.data, _LARGEST_INT).astype(np.int32)
+        sent = maximum_flow(network, 0, size - 1).flow[[0], 1 : 1 + len(supply)].toarray()[0]
+    else:  # a slower solver, which counts in floats, which hold whole numbers up to 2^53
+        import igraph  # loads slowly, and is seldom needed here
 
-
-def _large_flow(
-    first: IntVector,
-    second: IntVector,
-    weights: IntVector,
-    supply: IntVector,
-    demand: IntVector,
-) -> IntVector:
-    """The same by a solver that counts in floats, which hold whole numbers up to 2^53."""
-    import igraph  # loads slowly, and is seldom needed here
-
-    begin, end = _network(first, second, supply, demand)
-    size = len(supply) + len(demand) + 2
-    network = igraph.Graph(n=size, edges=np.column_stack([begin, end]), directed=True)
-    amounts = np.concatenate([supply, weights, demand]).astype(np.float64)
-    flow = network.maxflow(0, size - 1, capacity=amounts.tolist()).flow
-    return np.array(flow[: len(supply)]).round().astype(np.int64)
+        large = igraph.Graph(n=size, edges=np.column_stack([begin, end]), directed=True)
+        flow = large.maxflow(0, size - 1, capacity=amounts.astype(np.float64).tolist()).flow
+        sent = np.array(flow[: len(supply)]).round()
+    found = np.zeros_like(left)
+    found[tails] = sent.astype(np.int64) * (2 if two_sided else 1)
+    return found

@@ -100,8 +100,14 @@ def matrix_edges(
     height, width = entries.shape
     if height != width and not options.bipartite:
         raise error("the matrix is not square; a biadjacency matrix makes a BipartiteGraph")
-    if max(height, width) > 2**31:
-        raise error("a graph has at most 2**31 vertices on a side")
+    anonymous = schema.vertices is None and schema.sides is None
+    if anonymous and options.bipartite:
+        schema = replace(schema, sides=(VertexSet(height), VertexSet(width)))
+    elif anonymous:
+        schema = replace(schema, vertices=VertexSet(height))
+    declared = schema.sides or (schema.vertices, schema.vertices)
+    if [len(side) for side in declared if side is not None] != [height, width]:
+        raise error("the declared labels do not fit the shape of the matrix")
     rows, columns = entries.row.astype(np.int64), entries.col.astype(np.int64)
     for ends, size in ((rows, height), (columns, width)):
         if len(ends) and not (ends.min() >= 0 and ends.max() < size):
@@ -112,39 +118,17 @@ def matrix_edges(
     if plain and triangle == "upper":
         keep &= rows <= columns
     rows, columns, weights = rows[keep], columns[keep], weights[keep]
-    anonymous = schema.vertices is None and schema.sides is None
     return RawEdges(
         sources=rows,
         targets=columns,
         weights=None if unweighted else weights,
-        schema=_sized(schema, height, width, options.bipartite, error),
+        schema=schema,
         as_rows=True,
         anonymous=anonymous,
         both_ways=plain and triangle is None,
         where=lambda _: "the matrix",
         error=error,
     )
-
-
-def _sized(
-    schema: Schema, height: int, width: int, bipartite: bool, error: type[GraphCutsError]
-) -> Schema:
-    """The schema with vertex sets, which must have the size of the matrix."""
-    if bipartite:
-        sides = schema.sides or (VertexSet(height), VertexSet(width))
-        if schema.vertices is not None:
-            raise error("the matrix is of an ordinary graph; it is no BipartiteGraph")
-        fits = (len(sides[0]), len(sides[1])) == (height, width)
-        full = replace(schema, vertices=None, sides=sides)
-    else:
-        if schema.sides is not None:
-            raise error("the matrix is of a bipartite graph; make it a BipartiteGraph")
-        vertices = schema.vertices or VertexSet(height)
-        fits = len(vertices) == height
-        full = replace(schema, vertices=vertices, sides=None)
-    if not fits:
-        raise error("the declared labels do not fit the shape of the matrix")
-    return full
 
 
 def write_npz(graph: EdgeStore, handle: BinaryIO) -> None:

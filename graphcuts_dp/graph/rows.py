@@ -22,8 +22,8 @@ from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import STEPS, Counting, Reach, counts_once
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph import engine, engine_tables
-from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on, kind_of_graph
-from graphcuts_dp.graph.assemble import Ends, Options, RawEdges, numbered, numbered_labels
+from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
+from graphcuts_dp.graph.assemble import Options, RawEdges, codes_and_names, numbered
 from graphcuts_dp.graph.edge_store import EdgeParts
 from graphcuts_dp.graph.engine import Cells, check_at_most
 from graphcuts_dp.graph.engine_tables import Engine, Shape
@@ -35,7 +35,6 @@ from graphcuts_dp.graph.files import (
     public_vertices_of,
     read_raw,
 )
-from graphcuts_dp.graph.gathered import CodedText
 from graphcuts_dp.graph.sources import rows_of
 from graphcuts_dp.pairs.periods import Periods
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
@@ -154,13 +153,13 @@ class Rows:
         if not isinstance(path, str | os.PathLike):
             raw = _of_stream(path, options, data)
             with naming_file(_STREAM):
-                return cls._holding(raw, options, counting, unit)
+                return cls._holding(raw, options)
         if data is not None or Path(path).is_dir():
-            return cls._staying(Engine(path), options, counting, unit, data)
+            return cls._staying(Engine(path), options, data)
         if not FORMATS[ending_of(path)].columns:
             raise FileFormatError(f"{path!s}: rows stand in an edge list or a table")
         with naming_file(path):
-            return cls._holding(read_raw(path, options), options, counting, unit)
+            return cls._holding(read_raw(path, options), options)
 
     @classmethod
     def of(
@@ -197,8 +196,8 @@ class Rows:
         """
         options = _options(columns, vertices, counting, unit, periods, kind)
         if data is not None or engine_tables.is_lazy(table):
-            return cls._staying(table, options, counting, unit, data)
-        return cls._holding(rows_of(table, options), options, counting, unit)
+            return cls._staying(table, options, data)
+        return cls._holding(rows_of(table, options), options)
 
     @classmethod
     def empty(
@@ -224,22 +223,28 @@ class Rows:
         Raises:
             ParameterError: no vertices, or options that do not fit each other.
         """
-        options = _options(columns, vertices, counting, unit, periods, kind)
-        none = np.zeros(0, dtype=np.int64)
-        named = columns.owner not in (None, TAIL, columns.source)
-        raw = RawEdges(
-            sources=none,
-            targets=none,
-            weights=np.zeros(0) if counting == "weight" else None,
-            owners=none if named else None,
-            periods=None if periods is None else none,
-            where=str,
-        )
-        return cls._holding(raw, options, counting, unit)
+        return cls._without(_options(columns, vertices, counting, unit, periods, kind))
 
     @classmethod
-    def _holding(cls, raw: RawEdges, options: Options, counting: Counting, unit: float) -> Self:
+    def _without(cls, options: Options) -> Self:
+        """No rows, on the vertices that were given."""
+        columns, periods = options.columns, options.periods
+        given = options.vertices
+        assert given is not None  # noqa: S101  # the caller has looked
+        return cls(
+            space=options.space(given if isinstance(given, tuple) else (given,)),
+            counting=options.counting,
+            unit=float(options.unit),
+            periods=periods,
+            owned=columns.owner is not None,
+            owner_is_tail=columns.owner is not None and columns.owner in (TAIL, columns.source),
+            period_column="" if periods is None else _told(columns.period),
+        )
+
+    @classmethod
+    def _holding(cls, raw: RawEdges, options: Options) -> Self:
         """Rows that were read into memory."""
+        counting = options.counting
         if counting == "weight" and raw.weights is None:
             raise raw.error("there is no column of weights; name it by weight=, or count rows")
         places, columns, periods = raw.columns, options.columns, options.periods
@@ -250,7 +255,7 @@ class Rows:
         owners: IntegerVector | None = None
         marks: Marks = np.zeros(0, dtype=np.uint64)
         if own is not None:
-            owners, names = _numbers(own)
+            owners, names = codes_and_names(own)
             marks = _marks(names)
         elif owned:
             owners = np.array(parts.rows if tail else parts.columns)  # ends may be written over
@@ -264,7 +269,12 @@ class Rows:
             weights=parts.weights,
         )
         found = cls.holding(
-            space, held, counting=counting, unit=unit, periods=periods, owner_is_tail=tail
+            space,
+            held,
+            counting=counting,
+            unit=options.unit,
+            periods=periods,
+            owner_is_tail=tail,
         )
         column = "" if periods is None else _told(columns.period)
         return replace(found, period_column=column, reading=raw.reading)
@@ -323,38 +333,19 @@ class Rows:
         )
 
     @classmethod
-    def _staying(
-        cls,
-        source: Any,
-        options: Options,
-        counting: Counting,
-        unit: float,
-        data: str | None,
-    ) -> Self:
+    def _staying(cls, source: Any, options: Options, data: str | None) -> Self:
         """Rows that stay where they are."""
-        columns, given, periods = options.columns, options.vertices, options.periods
-        if given is None:
+        columns = options.columns
+        if options.vertices is None:
             raise ParameterError(f"{_FOLDER} need vertices=, a count or labels")
-        named = (columns.source, columns.target, columns.period, columns.weight, columns.owner)
-        if columns.source is None or not all(isinstance(each, str | None) for each in named):
+        if columns.source is None or not all(
+            isinstance(each, str | None) for each in columns.named
+        ):
             raise ParameterError(f"{_FOLDER} need their columns by name: source=, target=, ...")
-        left, *right = given if isinstance(given, tuple) else (given,)
-        space: Space = Arcs(left) if options.directed else left
-        if right:
-            space = left, right[0]
-        tail = columns.owner in (TAIL, columns.source)
-        found = cls(
-            space=space,
-            counting=counting,
-            unit=float(unit),
-            periods=periods,
-            owned=columns.owner is not None,
-            owner_is_tail=tail,
-            data=data,
-            period_column="" if periods is None else _told(columns.period),
-            _source=source,
-            _columns=replace(columns, owner=columns.source) if tail else columns,
-        )
+        found = cls._without(options)
+        if found.owner_is_tail:
+            columns = replace(columns, owner=columns.source)
+        found = replace(found, data=data, _source=source, _columns=columns)
         engine_tables.check_columns(found._table, found.shape_of_cells())
         return found
 
@@ -372,11 +363,6 @@ class Rows:
     def weighted(self) -> bool:
         """Public: whether the graph of these rows has weights."""
         return self.counting != "edges"
-
-    @property
-    def once(self) -> bool:
-        """Public: whether one owner changes a pair by at most one, whatever rows there are."""
-        return counts_once(self.counting)
 
     @property
     def what(self) -> str:
@@ -594,7 +580,7 @@ def counted_rows(
 
 def reach_of(data: PrivateData) -> Reach | None:
     """What one owner's rows can change; None for a graph. Reads the schema only."""
-    return Reach(data.once, data.owner_is_tail) if isinstance(data, Rows) else None
+    return Reach(counts_once(data.counting), data.owner_is_tail) if isinstance(data, Rows) else None
 
 
 def bounded_graph(data: PrivateData, protection: Protect) -> AnyGraph:
@@ -683,28 +669,19 @@ def _options(
         raise ParameterError(
             "periods= declares the periods that the column period= tells: pass both, or neither"
         )
-    bipartite, directed = kind == "bipartite", kind == "directed"
     if kind not in ("undirected", "directed", "bipartite"):
         raise ParameterError(f"unknown kind {kind!r:.40}: undirected, directed or bipartite")
-    kind_of_graph(bipartite=bipartite, directed=directed)
     return Options(
         columns=columns,
-        vertices=public_vertices_of(vertices, bipartite),
+        vertices=public_vertices_of(vertices, kind == "bipartite"),
         public_vertices=inferred,
         periods=None if periods is None else Periods.of(periods),
         weighted=None if counting == "weight" else False,
-        bipartite=bipartite,
-        directed=directed,
+        bipartite=kind == "bipartite",
+        directed=kind == "directed",
+        counting=counting,
+        unit=unit,
     )
-
-
-def _numbers(own: Ends) -> tuple[IntegerVector, Sequence[Any]]:
-    """A number for each owner, and the names by number."""
-    if isinstance(own, np.ndarray):
-        distinct, numbers = np.unique(own, return_inverse=True)
-        return numbers, distinct.tolist()
-    coded = own if isinstance(own, CodedText) else numbered_labels(own)[0]
-    return coded.codes, coded.names
 
 
 def _marks(names: Sequence[Any]) -> Marks:

@@ -7,17 +7,17 @@ which order edges were added.
 """
 
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError, GraphError
-from graphcuts_dp.graph.arrow_tables import choose_columns, gather, is_label, pyarrow, used_names
+from graphcuts_dp.graph.arrow_tables import choose_columns, edges_of_table, pyarrow
 from graphcuts_dp.graph.assemble import (
     Ends,
     Options,
@@ -25,8 +25,8 @@ from graphcuts_dp.graph.assemble import (
     Schema,
     as_numbers,
     edges_by_rows,
-    listed,
     listed_weights,
+    numbered_labels,
     some_of,
 )
 from graphcuts_dp.graph.edge_store import EdgeStore
@@ -101,22 +101,9 @@ def _of_frame(frame: Any, options: Options) -> RawEdges:
 
 def _of_arrow(table: Any, options: Options) -> RawEdges:
     """Edges of a stream of batches, one at a time."""
-    arrow = pyarrow()
-    reader = arrow.RecordBatchReader.from_stream(table)
-    try:
-        places = choose_columns(reader.schema.names, options, types=reader.schema.types)
-    except FileFormatError as problem:
-        raise GraphError(str(problem)) from None
-    kinds = [is_label(reader.schema.types[place]) for place in (places.source, places.target)]
-    if kinds[0] != kinds[1]:
-        raise GraphError("the columns of ends hold integers both, or strings both")
-    try:
-        names = used_names(reader.schema.names, places)
-        bad = BadRows(skip=options.columns.skip)
-        raw = gather(reader, names, bad=bad, error=GraphError, as_text=bad.skip)
-    except arrow.ArrowException:  # which may quote rows
-        raise GraphError("the table cannot be read to its end") from None
-    return replace(raw, columns=places)
+    reader = pyarrow().RecordBatchReader.from_stream(table)
+    damaged = "the table cannot be read to its end"
+    return edges_of_table(lambda: (reader.schema, lambda **_: reader), options, damaged=damaged)
 
 
 def _of_list(edges: Iterable[Any], options: Options) -> RawEdges:
@@ -274,18 +261,15 @@ def _labelled(
     if not good.all():
         parts = {role: some_of(values, good) for role, values in parts.items()}
     places = np.flatnonzero(good)
-    found = {
-        role: _ends(values, as_text=bad.skip) for role, values in parts.items() if role != "weight"
-    }
-    ends = [found[role] for role in ENDS]
-    if isinstance(ends[0], np.ndarray) != isinstance(ends[1], np.ndarray):
-        ends = [[*map(str, listed(end))] if bad.skip else listed(end) for end in ends]
+    labels = {role: _labels(part) for role, part in parts.items() if role != "weight"}
+    ends = _coded([labels.pop(role) for role in ENDS], as_text=bad.skip)
+    others = {role: _coded([part], as_text=bad.skip)[0] for role, part in labels.items()}
     return RawEdges(
         sources=ends[0],
         targets=ends[1],
         weights=as_numbers(parts["weight"])[0] if "weight" in parts else None,
-        owners=found.get("owner"),
-        periods=found.get("period"),
+        owners=others.get("owner"),
+        periods=others.get("period"),
         as_text=bad.skip,
         bad=bad,
         where=lambda position: where(int(places[position])),
@@ -324,15 +308,23 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, float) and value.is_integer() and abs(value) < 2.0**53
 
 
-def _ends(values: Any, *, as_text: bool) -> Ends:
-    """Integer ends as an array, others as a list; all are sound."""
+def _labels(values: Any) -> npt.NDArray[np.int64] | list[Label]:
+    """Integers as an array, others as a list; all are sound."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
         return values.astype(np.int64)
     listed_values = values.tolist() if isinstance(values, np.ndarray) else values
     labels = [str(value) if isinstance(value, str) else int(value) for value in listed_values]
     if labels and all(type(label) is int and abs(label) < 2**62 for label in labels):
         return np.array(labels, dtype=np.int64)
-    return [*map(str, labels)] if as_text else labels
+    return labels
+
+
+def _coded(columns: list[Any], *, as_text: bool) -> Sequence[Ends]:
+    """Columns of integers as they are; if one has other labels, all by the same numbers."""
+    if all(isinstance(each, np.ndarray) for each in columns):
+        return columns
+    lists = [each.tolist() if isinstance(each, np.ndarray) else each for each in columns]
+    return numbered_labels(*([*map(str, each)] if as_text else each for each in lists))
 
 
 _WRONG_END = "edge ends must be strings or integers, and none may be missing"

@@ -29,13 +29,11 @@ are one.
 import hashlib
 import hmac
 import unicodedata
-from collections.abc import Callable, Iterable
-from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
+from graphcuts_dp.arrays import FloatArray, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.edge_store import sorted_distinct
@@ -43,7 +41,6 @@ from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.pairs.vertices import Label, Space, VertexSet, sets_in
 
 Identity = dict[str, str]
-Edges = tuple[IntegerVector, IntegerVector, FloatArray]
 _Words = npt.NDArray[np.uint64]
 
 ENTRIES = "entries"
@@ -59,32 +56,22 @@ _LOW_31, _LOW_30 = np.uint64(2**31 - 1), np.uint64(2**30 - 1)
 _1, _30, _31, _32, _61 = (np.uint64(shift) for shift in (1, 30, 31, 32, 61))
 
 
-def identity_of_edges(
-    public: AnyGraph, edges: Callable[[], Iterable[Edges]], key: bytes
-) -> Identity:
-    """Digests of a graph, whose edges come in pieces.
-
-    Args:
-        public: a graph of the same kind, of which no edge is read.
-        edges: a new pass over both ends and weights of all edges, each edge once.
-        key: the store's salt.
-    """
-    numbers, tags = _joined(public.space, key)
-    entries, pairs = _Product(key, ENTRIES), _Product(key, "pairs")
-    one_sided = isinstance(public.space, VertexSet)
-    kept = []
-    for rows, columns, weights in edges():
-        first, second = numbers[0][rows], numbers[1][columns]
-        ends = _in_order(first, second, tags) if one_sided else (first, second)
-        words = tags[ends[0]], tags[ends[1]]
-        entries.take(*words, *(_float_words(weights) if public.weighted else ()))
-        if one_sided:
-            pairs.take(*words)
-        else:
-            kept.append(_pair_keys(first, second))
-    found = {ENTRIES: entries.digest()}
-    found["pairs"] = pairs.digest() if one_sided else _pairs(key, kept, tags)
-    return found
+def identity_of_edges(graph: AnyGraph, key: bytes) -> Identity:
+    """Digests of a graph under a store's salt."""
+    numbers, tags = _joined(graph.space, key)
+    first, second = numbers[0][graph.rows], numbers[1][graph.columns]
+    one_sided = isinstance(graph.space, VertexSet)
+    ends = _in_order(first, second, tags) if one_sided else (first, second)
+    words = tags[ends[0]], tags[ends[1]]
+    weights = _float_words(graph.weights) if graph.weighted else ()
+    return {
+        ENTRIES: _digest(key, ENTRIES, *words, *weights),
+        "pairs": (
+            _digest(key, "pairs", *words)  # which are different already
+            if one_sided
+            else _pairs(key, _pair_keys(first, second), tags)
+        ),
+    }
 
 
 def identity_of_rows(rows: Rows, key: bytes) -> Identity:
@@ -94,22 +81,19 @@ def identity_of_rows(rows: Rows, key: bytes) -> Identity:
     numbers, tags = _joined(rows.space, key)
     first, second = numbers[0][held.ends[0]], numbers[1][held.ends[1]]
     keys = _pair_keys(first, second)
-    found = {"pairs": _pairs(key, [keys], tags)}
     if isinstance(rows.space, VertexSet):
         first, second = _in_order(first, second, tags)
     whose = () if held.owners is None else ((held.marks % _P)[held.owners],)
+    words = *whose, tags[first], tags[second]
     kind = "" if whose else WITHOUT_OWNERS
-    listed = _Product(key, f"rows{kind}")
-    listed.take(*whose, tags[first], tags[second])
-    found[listed.name] = listed.digest()
+    found = {f"rows{kind}": _digest(key, f"rows{kind}", *words)}
     if held.weights is not None:
         some = held.weights > 0
         if not some.all():
-            found["positive"] = _pairs(key, [keys[some]], tags)
-        weighed = _Product(key, f"weighed rows{kind}")
-        weighed.take(*whose, tags[first], tags[second], *_float_words(held.weights))
-        found[weighed.name] = weighed.digest()
-    return found
+            found["positive"] = _pairs(key, keys[some], tags)
+        name = f"weighed rows{kind}"
+        found[name] = _digest(key, name, *words, *_float_words(held.weights))
+    return found | {"pairs": _pairs(key, keys, tags)}  # which writes over the keys
 
 
 def identity_of_counts(counts: IntVector, key: bytes) -> Identity:
@@ -138,16 +122,16 @@ def check_name(name: str) -> None:
         )
 
 
-def _pairs(key: bytes, keys: list[_Words], tags: _Words) -> str:
-    """Digest of the different pairs among these; loops, which some readings drop, are none."""
-    joined = np.concatenate(keys) if keys else np.zeros(0, np.uint64)
-    different = sorted_distinct(joined.view(np.int64)).view(np.uint64)
+def _pairs(key: bytes, keys: _Words, tags: _Words) -> str:
+    """Digest of the different pairs among these; loops, which some readings drop, are none.
+
+    Writes over the keys.
+    """
+    different = sorted_distinct(keys.view(np.int64)).view(np.uint64)
     first, second = different >> _32, different & np.uint64(2**32 - 1)
     some = first != second
-    product = _Product(key, "pairs")
     ends = _in_order(first[some], second[some], tags)
-    product.take(tags[ends[0]], tags[ends[1]])
-    return product.digest()
+    return _digest(key, "pairs", tags[ends[0]], tags[ends[1]])
 
 
 def _pair_keys(first: _Words, second: _Words) -> _Words:
@@ -195,43 +179,32 @@ def _float_words(weights: FloatArray) -> tuple[_Words, _Words]:
     return bits >> _32, bits & np.uint64(2**32 - 1)
 
 
-@final
-class _Product:
-    """The digest of rows that come in pieces.
+def _digest(key: bytes, name: str, *words: _Words) -> str:
+    """The digest of rows, for each of which there are so many integers below p, in any order.
 
     Args:
         key: the store's salt.
         name: of the digest: digests of different names are independent.
+        words: the integers, at most five for each row.
     """
-
-    def __init__(self, key: bytes, name: str) -> None:
-        self._key, self.name = key, name
-        self._found = [np.ones(_BLOCK, dtype=np.uint64) for _ in range(_LANES)]
-
-    def take(self, *words: _Words) -> None:
-        """Take rows in: for each of them, so many integers below p."""
-        scales = [
-            [self._scale(lane, place) for place in range(len(words) + 1)] for lane in range(_LANES)
-        ]
+    text = ""
+    for lane in range(_LANES):
+        constant, *factors = (_scale(key, f"{name}/{lane}/{i}") for i in range(len(words) + 1))
+        found = np.ones(_BLOCK, dtype=np.uint64)
         for start in range(0, len(words[0]), _BLOCK):
             pieces = [word[start : start + _BLOCK] for word in words]
-            for found, (constant, *factors) in zip(self._found, scales, strict=True):
-                sums = np.full(len(pieces[0]), constant)
-                for piece, factor in zip(pieces, factors, strict=True):
-                    sums += _times(piece, factor)  # at most six numbers below 2^61
-                place = slice(0, len(sums))
-                found[place] = _times(found[place], _reduced(sums))
+            sums = np.full(len(pieces[0]), constant)
+            for piece, factor in zip(pieces, factors, strict=True):
+                sums += _times(piece, factor)  # at most six numbers below 2^61
+            place = slice(0, len(sums))
+            found[place] = _times(found[place], _reduced(sums))
+        text += f"{_product(found):016x}"
+    return hmac.new(key, f"{name}={text}".encode(), hashlib.sha256).hexdigest()
 
-    def digest(self) -> str:
-        """The digest of all that was taken."""
-        numbers = [_product(found) for found in self._found]
-        text = "".join(f"{number:016x}" for number in numbers)
-        return hmac.new(self._key, f"{self.name}={text}".encode(), hashlib.sha256).hexdigest()
 
-    def _scale(self, lane: int, place: int) -> np.uint64:
-        data = f"{self.name}/{lane}/{place}".encode()
-        digest = hmac.new(self._key, data, hashlib.sha256).digest()
-        return np.uint64(int.from_bytes(digest[:16], "big") % _PRIME)
+def _scale(key: bytes, name: str) -> np.uint64:
+    digest = hmac.new(key, name.encode(), hashlib.sha256).digest()
+    return np.uint64(int.from_bytes(digest[:16], "big") % _PRIME)
 
 
 def _product(values: _Words) -> int:

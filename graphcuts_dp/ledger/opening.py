@@ -171,8 +171,7 @@ class Subject:
             if data.held is None:
                 return cls.named(schema, data.data)
             return cls(schema, partial(identity_of_rows, data))
-        edges = data.rows, data.columns, data.weights
-        return cls(data_schema(data), partial(identity_of_edges, data, lambda: [edges]))
+        return cls(data_schema(data), partial(identity_of_edges, data))
 
     @classmethod
     def named(cls, schema: dict[str, Any], name: str | None) -> "Subject":

@@ -27,7 +27,7 @@ from graphcuts_dp.offline.distinguisher import Distinguisher
 from graphcuts_dp.offline.rank_one import usual_cut_norm
 from graphcuts_dp.options import check_probability
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import TOTAL_SHARE, Cost, compose
+from graphcuts_dp.privacy.composition import Cost, compose, parts_in_turn
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
@@ -101,11 +101,7 @@ class OfflineCalibration(ABC):
 
     def parts(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
         """What epsilon is spent on, where norms of these names are bought."""
-        spent, left = [], float(self.epsilon)
-        for name in names:
-            spent.append((name, left * float(TOTAL_SHARE)))
-            left -= spent[-1][1]
-        return (*spent, ("rounds", left))
+        return parts_in_turn(float(self.epsilon), names, "rounds")
 
     @property
     @abstractmethod

@@ -1,10 +1,9 @@
-"""Labels of groups: from files, tables, dicts and attributes to the codes of nested groups.
+"""Labels of groups: from files, tables and dicts to the codes of nested groups.
 
 All that is read here is taken to be public: it comes out with every table of flows.
 """
 
 import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,6 @@ from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.tables.columns import Column, Columns, has_header, place_of, position_of
 from graphcuts_dp.tables.file_bytes import TextFormat, read_unpacked
 from graphcuts_dp.tables.frames import frame_of
-from graphcuts_dp.tables.graphml import read_node_attributes
 from graphcuts_dp.tables.rows import Row, labels_of, read_rows
 
 Levels = dict[str, list[Any]]  # for each level the label of each vertex, in their order
@@ -44,23 +42,11 @@ def read_levels(
     _check_unknown(unknown)
     if isinstance(columns, str | int):
         columns = [columns]
-    name = Path(path).name.lower()
-    ending = Path(name.removesuffix(".gz")).suffix
-    data = read_unpacked(path)
     try:
-        if ending == ".graphml":
-            if columns is None or not all(isinstance(name, str) for name in columns):
-                raise FileFormatError("pass columns=, the names of vertex attributes")
-            labels, found = read_node_attributes(data, [str(name) for name in columns])
-            values = {name: _typed(column) for name, column in found.items()}
-            return _placed(vertices, labels, values, unknown)
-        if ending not in _FORMS:
-            raise FileFormatError("groups are read from .csv, .tsv, .txt and .graphml files")
         if columns is not None and not columns:
             raise FileFormatError("pass columns=, at least one column of groups")
-        named = has_header(text.header, [*(columns or ()), vertex], _FORMS[ending])
+        names, rows = _read(path, columns, vertex, text)
         announced = text.header is not None or columns is not None or vertex is not None
-        names, rows = read_rows(data, _FORMS[ending], replace(text, header=named))
         return _table(names, rows, vertices, columns, vertex, unknown, announced)
     except FileFormatError as problem:
         raise FileFormatError(f"{path!s}: {problem}") from None
@@ -75,13 +61,8 @@ def vertices_of_table(
         FileFormatError: no such table, or not one that tells them.
         GraphError: no vertex, or one twice.
     """
-    name = Path(path).name.lower()
-    form = _FORMS.get(Path(name.removesuffix(".gz")).suffix)
-    if form is None:
-        raise FileFormatError(f"{path!s}: only a .csv, .tsv or .txt table names the vertices, too")
-    named = has_header(text.header, [*(columns or ()), vertex], form)
     try:
-        names, rows = read_rows(read_unpacked(path), form, replace(text, header=named))
+        names, rows = _read(path, columns, vertex, text)
         width = len(names or (rows[0][1] if rows else ()))
         key = _key_column(names, width, vertex)
         if any(len(cells) != width for _, cells in rows):
@@ -89,6 +70,17 @@ def vertices_of_table(
         return VertexSet(labels_of([cells[key] for _, cells in rows]))
     except FileFormatError as problem:
         raise FileFormatError(f"{path!s}: {problem}") from None
+
+
+def _read(
+    path: PathLike, columns: Sequence[Column] | None, vertex: Column | None, text: Columns
+) -> tuple[list[str] | None, list[Row]]:
+    """The names of the columns of a table, if it has them, and its rows."""
+    form = _FORMS.get(Path(Path(path).name.lower().removesuffix(".gz")).suffix)
+    if form is None:
+        raise FileFormatError("groups are read from .csv, .tsv and .txt files")
+    named = has_header(text.header, [*(columns or ()), vertex], form)
+    return read_rows(read_unpacked(path), form, replace(text, header=named))
 
 
 def levels_of(
@@ -105,16 +97,9 @@ def levels_of(
         raise GraphError("columns are distinct names, for example ['state', 'county']")
     if isinstance(source, Mapping):
         return _placed(vertices, source, _of_dict(source, names or ["group"]), unknown), {}
-    for library in ("networkx", "igraph"):
-        module = sys.modules.get(library)
-        if module is not None and isinstance(source, module.Graph):
-            if names is None:
-                raise GraphError("pass columns=, the names of vertex attributes")
-            keys, values = _attributes(source, names)
-            return _placed(vertices, keys, values, "ignore"), {}
     frame = frame_of(source)
     if frame is None:
-        raise GraphError("groups are made of a dict, a table, or a graph of networkx or igraph")
+        raise GraphError("groups are made of a dict or a table")
     return _of_frame(source, frame, vertices, names, vertex, unknown)
 
 
@@ -149,17 +134,6 @@ def _of_dict(source: Mapping[Any, Any], names: list[str]) -> dict[str, list[Any]
         if len(row) != len(names):
             raise GraphError(f"entry {place} of the groups does not have one label for each level")
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
-
-
-def _attributes(source: Any, names: list[str]) -> tuple[list[Any], dict[str, list[Any]]]:
-    """The labels of the vertices of a graph of networkx or igraph, and what is known of each."""
-    if hasattr(source, "vs"):
-        known = source.vs.attributes()
-        keys = list(source.vs["name"]) if "name" in known else list(range(source.vcount()))
-        missing = [None] * len(keys)
-        return keys, {name: list(source.vs[name]) if name in known else missing for name in names}
-    keys = list(source.nodes)
-    return keys, {name: [source.nodes[node].get(name) for node in keys] for name in names}
 
 
 def _check_unknown(unknown: str) -> None:

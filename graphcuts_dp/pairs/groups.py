@@ -322,7 +322,7 @@ class Groups(GroupTree):
         unknown: str = "error",
         text: Columns | None = None,
     ) -> Self:
-        """Read public groups of vertices from a table, or from attributes in GraphML.
+        """Read public groups of vertices from a table.
 
         The table has a row for each vertex: .csv, .tsv or .txt, perhaps packed (.gz); quotes,
         separators and encodings are read as by `Graph.read`. Groups are integers where all labels
@@ -333,9 +333,8 @@ class Groups(GroupTree):
             graph: the graph, or its public `VertexSet`; of a bipartite graph one side.
             columns: the columns of the groups, from the coarsest level to the finest, by name or by
                 place from 0; None for the only one besides that of the vertices, and besides the
-                marks of a table of parts that a seed made. In GraphML the names of vertex
-                attributes. A column by place is a level "level 1", "level 2", ... where the file
-                has no header.
+                marks of a table of parts that a seed made. A column by place is a level "level 1",
+                "level 2", ... where the file has no header.
             vertex: column of the vertices, by name or place; None for the first, or with a header
                 for the only one that is called vertex, id, node, name, or the like.
             rest: name of the group of all vertices without one; None refuses them.
@@ -370,7 +369,7 @@ class Groups(GroupTree):
         order: Mapping[str, Sequence[Label]] | None = None,
         unknown: str = "error",
     ) -> Self:
-        """Make public groups from a dict, a table, or vertex attributes of another library.
+        """Make public groups from a dict or a table.
 
         Args:
             source: one of the following.
@@ -380,10 +379,11 @@ class Groups(GroupTree):
 
                 A table of pandas, polars or the like with one row for each vertex, or a series.
 
-                A graph of networkx or igraph; its vertices that are not in `graph` do not count.
+                Of attributes of a graph of networkx a dict is `dict(source.nodes(data="club"))`, of
+                igraph `dict(zip(source.vs["name"], source.vs["club"]))`.
             graph: the graph, or its public `VertexSet`; of a bipartite graph one side.
             columns: names of the levels, from the coarsest to the finest: of a dict ("group" if
-                omitted), the columns of a table (all but `vertex`), or vertex attributes.
+                omitted), or the columns of a table (all but `vertex`).
             vertex: of a table: column of the vertices; None for the index of a table of pandas.
             rest: name of the group of all vertices without one; None refuses them.
             order: order of the groups of some levels, see `Groups`; categories of a column of
@@ -392,8 +392,7 @@ class Groups(GroupTree):
                 out.
 
         Raises:
-            GraphError: as `Groups`; no such column or attribute, an unknown vertex, or one with two
-                rows.
+            GraphError: as `Groups`; no such column, an unknown vertex, or one with two rows.
             ParameterError: an option out of range.
 
         Examples:

@@ -11,7 +11,7 @@ weight cap and the name alone.
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -208,6 +208,27 @@ def _log_sinh(x: float) -> float:
     return x + math.log(-math.expm1(-2 * x) / 2)
 
 
+def chernoff_radius(
+    terms: Sequence[tuple[NoiseLaw, float, float]],
+    log_failures: float,
+    log_factor: Callable[[float], float] = lambda s: 0.0,  # noqa: ARG005
+) -> float:
+    """Half width of an interval for a sum of noises: law, coefficient > 0 and number of each.
+
+    Chernoff's bound at the best s; every s is valid, so the search cannot break it. `log_factor`
+    of s bounds the factor that the method leaves out.
+    """
+    top = math.log(min(law.end / c for law, c, _ in terms))
+
+    def bound(log_s: float) -> float:
+        s = math.exp(log_s)
+        log_mgf = math.fsum(number * law.log_mgf(s * c) for law, c, number in terms)
+        return (log_mgf + log_factor(s) + math.log(2) + log_failures) / s
+
+    best = scipy.optimize.minimize_scalar(bound, bounds=(top - 35, top), method="bounded")
+    return float(best.fun) * (1 + 1e-9)
+
+
 _LARGEST_STEPS = 2**52  # beyond it a float no longer holds every integer
 
 
@@ -327,15 +348,7 @@ class NoiseDistribution(ABC):
         """
         if pairs == 0:
             return 0.0
-        law = self.law
-
-        def bound(log_s: float) -> float:
-            s = math.exp(log_s)
-            return (pairs * law.log_mgf(s) + math.log(2) + log_failures) / s
-
-        top = math.log(law.end)
-        best = scipy.optimize.minimize_scalar(bound, bounds=(top - 30, top), method="bounded")
-        return float(best.fun) * (1 + 1e-9) + pairs * self.rounding
+        return chernoff_radius([(self.law, 1.0, pairs)], log_failures) + pairs * self.rounding
 
 
 @final
@@ -547,16 +560,11 @@ class NoiseSum:
         largest moment generating functions. Both tails count; every s is valid, so the search for
         the best one cannot break the bound.
         """
-        top = math.log(min(law.end / c for law, c, _ in self.terms))
 
-        def bound(log_s: float) -> float:
-            s = math.exp(log_s)
-            log_mgf = math.fsum(count * law.log_mgf(s * c) for law, c, count in self.terms)
-            log_point = min(law.log_point(s * c, count) for law, c, count in self.terms)
-            return (log_mgf + log_point + math.log(2) + log_failures) / s
+        def log_point(s: float) -> float:
+            return min(law.log_point(s * c, count) for law, c, count in self.terms)
 
-        best = scipy.optimize.minimize_scalar(bound, bounds=(top - 35, top), method="bounded")
-        return float(best.fun) * (1 + 1e-9)
+        return chernoff_radius(self.terms, log_failures, log_point)
 
     def inverted_radius(self, log_failures: float) -> float:
         """From the characteristic function, by Prawitz's inequality; infinity if it proves nothing.

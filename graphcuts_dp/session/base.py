@@ -242,14 +242,16 @@ class CutMechanism(Mechanism[Question, S]):
     grid: Grid
     needs_truth = True
 
-    def guarantee(
-        self, seed: int | None = None, parts: tuple[tuple[str, float], ...] = ()
-    ) -> PrivacyGuarantee:
+    @property
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """What epsilon is spent on, see `PrivacyGuarantee`."""
+        return ()
+
+    def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """What its whole life promises: all that it ever outputs, taken together.
 
         Args:
             seed: of the noise, or None; a seed voids the promise.
-            parts: of epsilon, see `PrivacyGuarantee`.
         """
         universe, grid = self.universe, self.grid
         capped = ", the weight cap" if grid.weighted and grid.cap is not None else ""
@@ -262,7 +264,7 @@ class CutMechanism(Mechanism[Question, S]):
             ),
             public=universe.public + capped + bounded,
             seed=seed,
-            parts=parts,
+            parts=self.parts,
         )
 
     @abstractmethod

@@ -48,8 +48,7 @@ from graphcuts_dp.pairs.graph_queries import (
 )
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import TOTAL_SHARE, Cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.composition import Cost, parts_in_turn
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.privacy.sparse_vector import Secret
 from graphcuts_dp.session.base import (
@@ -364,23 +363,12 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         learnt: FloatMatrix = current.median_weights() if family else current.dense()
         return learnt * self._unit
 
-    def guarantee(
-        self, seed: int | None = None, parts: tuple[tuple[str, float], ...] = ()
-    ) -> PrivacyGuarantee:
-        """See `CutMechanism.guarantee`; its parts are shares of the budget."""
+    @property
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """See `CutMechanism.parts`: shares of the budget."""
         if self.total_weight is not None:
-            return super().guarantee(seed, parts)
-        total = self.cost.epsilon * float(TOTAL_SHARE)
-        left = self.cost.epsilon - total
-        norm = left * float(TOTAL_SHARE) if self._buys else 0.0
-        bought = [(self._buys, norm)] if self._buys else []
-        if self.begins == GROUPS:
-            sums = left * float(TOTAL_SHARE)
-            bought = [("sums between groups", sums)]
-            bought += [("how near they are", (left - sums) * float(TOTAL_SHARE))]
-        spent = sum(part for _, part in bought)
-        parts = (("total weight", total), *bought, ("answers", left - spent))
-        return super().guarantee(seed, parts)
+            return ()
+        return parts_in_turn(self.cost.epsilon, self._purchases, "answers")
 
     def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
         """See `Mechanism.start`: buys the total weight if it is not public, and what begins."""
@@ -489,12 +477,19 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             error = radius / self.grid.largest + error
         return min(max(total or 0.0, 1.0), float(self.universe.size)), error
 
+    @property
+    def _purchases(self) -> tuple[str, ...]:
+        """What the start buys, in order: each takes its share of what is left of the budget."""
+        total = ("total weight",) if self.total_weight is None else ()
+        norm = (self._buys,) if self._buys else ()
+        sums = ("sums between groups", "how near they are") if self.begins == GROUPS else ()
+        return (*total, *norm, *sums)
+
     @cached_property
     def _left(self) -> Calibration:
         """What is left of the budget for the tests, after all that the start buys."""
-        bought = (self.total_weight is None) + (self._buys is not None)
         rest: Calibration = self.calibration
-        for _ in range(bought + 2 * (self.begins == GROUPS)):
+        for _ in self._purchases:
             rest = rest.with_total(1)[3]
         return rest
 

@@ -9,6 +9,7 @@ name of the file that is not known here: if a header is missing, it would be a r
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.options import INPUT, check, option
@@ -61,6 +62,10 @@ def delimiter_of(text: str) -> str:
     return _DELIMITERS.get(text, text)
 
 
+# What is alike in all options that name a column.
+_COLUMN: Any = {"group": INPUT, "usual": True, "metavar": "COLUMN", "parse": column_of}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
     """How to read the columns of an edge list or a table; None leaves it to the file's name.
@@ -98,40 +103,14 @@ class Columns:
             guessed.
     """
 
-    source: Column | None = option(
-        None,
-        group=INPUT,
-        usual=True,
-        metavar="COLUMN",
-        help="First ends: a name, or a number from 1.",
-        parse=column_of,
-    )
-    target: Column | None = option(
-        None,
-        group=INPUT,
-        usual=True,
-        metavar="COLUMN",
-        help="Second ends, likewise.",
-        parse=column_of,
-    )
-    weight: Column | None = option(
-        None, group=INPUT, usual=True, metavar="COLUMN", help="Weights, likewise.", parse=column_of
-    )
+    source: Column | None = option(None, help="First ends: a name, or a number from 1.", **_COLUMN)
+    target: Column | None = option(None, help="Second ends, likewise.", **_COLUMN)
+    weight: Column | None = option(None, help="Weights, likewise.", **_COLUMN)
     owner: Column | None = option(
-        None,
-        group=INPUT,
-        usual=True,
-        metavar="COLUMN",
-        help="Whose each row is, for --protect owner; or tail, the first end.",
-        parse=column_of,
+        None, help="Whose each row is, for --protect owner; or tail, the first end.", **_COLUMN
     )
     period: Column | None = option(
-        None,
-        group=INPUT,
-        usual=True,
-        metavar="COLUMN",
-        help="In which period each row is, such as a month.",
-        parse=column_of,
+        None, help="In which period each row is, such as a month.", **_COLUMN
     )
     header: bool | None = option(
         None, group=INPUT, help="Whether the first line names the columns."

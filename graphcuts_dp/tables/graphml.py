@@ -13,7 +13,8 @@ from graphcuts_dp.tables.columns import is_integer_literal
 from graphcuts_dp.tables.rows import Label, labels_of
 
 FACTS = "graphcuts_dp"
-_NODE_KEYS = ("name", "label", "bipartite", "type")
+_NEEDED = {"edge": ("source", "target"), "node": ("id",)}
+_MISSING = {"edge": "an edge needs a source and a target", "node": "a node needs an id"}
 
 
 @dataclass(slots=True)
@@ -94,32 +95,13 @@ def graphml_contents(data: bytes) -> Contents:
     return _parsed(data).finish()
 
 
-def read_node_attributes(
-    data: bytes, names: Sequence[str]
-) -> tuple[list[Label], dict[str, list[str | None]]]:
-    """Attributes of the nodes of a GraphML file, by name; None where a node has none.
-
-    Returns:
-        The labels of the nodes, and for each name the values in the same order.
-
-    Raises:
-        FileFormatError: as `graphml_contents`, or a name that the file does not declare for nodes.
-    """
-    reader = _parsed(data, tuple(name.casefold() for name in names))
-    contents = reader.finish()
-    for name in names:
-        if not reader.declares("node", name.casefold()):
-            raise FileFormatError(f"the file declares no attribute {name!r:.60} of nodes")
-    return labels_in(contents), {name: reader.attributes[name.casefold()] for name in names}
-
-
-def _parsed(data: bytes, attributes: tuple[str, ...] = ()) -> "_Reader":
+def _parsed(data: bytes) -> "_Reader":
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    reader = _Reader(lambda: parser.CurrentLineNumber, attributes)
+    reader = _Reader(lambda: parser.CurrentLineNumber)
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
-    parser.CharacterDataHandler = reader.characters
+    parser.CharacterDataHandler = reader.text.append
     parser.StartDoctypeDeclHandler = _refuse_doctype
     try:
         parser.Parse(data, True)
@@ -127,7 +109,7 @@ def _parsed(data: bytes, attributes: tuple[str, ...] = ()) -> "_Reader":
         raise FileFormatError(f"line {problem.lineno}: not well-formed XML") from None
     except (LookupError, ValueError):
         raise FileFormatError("not XML in a known encoding; convert it to UTF-8") from None
-    if not reader.graphs:
+    if not reader.has_graph:
         raise FileFormatError("no <graph> element; this is not a GraphML file")
     return reader
 
@@ -139,112 +121,82 @@ def _refuse_doctype(*_: object) -> None:
 class _Reader:
     """Handlers for expat; `contents` fills up as elements go by."""
 
-    def __init__(self, line: Callable[[], int], more: tuple[str, ...] = ()) -> None:
+    def __init__(self, line: Callable[[], int]) -> None:
         self.contents = Contents()
-        self.graphs = 0
-        self._directed = "true"  # of edges that do not say it
+        self.has_graph = False
+        self.text: list[str] = []  # of the latest data
         self._line = line
-        self._inside: str | None = None  # node, edge or graph that a <data> belongs to
+        self._directed = "true"  # of edges that do not say it
         self._keys: dict[str, tuple[str, str]] = {}  # key id -> what for, attribute name
         self._defaults: dict[tuple[str, str], str] = {}
-        self._key: tuple[str, str] | None = None
-        self._text: list[str] | None = None
-        self.attributes: dict[str, list[str | None]] = {name: [] for name in (*_NODE_KEYS, *more)}
+        self._nodes: list[dict[str, str]] = []  # the data of each
+        # Each element around: its name, its attributes, its data by name, and its line.
+        self._open: list[tuple[str, dict[str, str], dict[str, str], int]] = [("", {}, {}, 0)]
 
     def start(self, element: str, attributes: dict[str, str]) -> None:
         name = element.rpartition(":")[2]
-        if name == "edge":
-            try:
-                ends = attributes["source"], attributes["target"]
-            except KeyError:
-                raise self._malformed("an edge needs a source and a target") from None
-            self.contents.add(*ends, None, self._line())
-            if attributes.get("directed", self._directed) == "false":
-                self.contents.undirected = True
-            self._inside = "edge"
-        elif name == "data":
-            self._key = self._keys.get(attributes.get("key", ""))
-            self._text = []
-        elif name == "node":
-            if "id" not in attributes:
-                raise self._malformed("a node needs an id")
-            self.contents.ids.append(attributes["id"])
-            for values in self.attributes.values():
-                values.append(None)
-            self._inside = "node"
-        elif name == "key":
-            self._start_key(attributes)
-        elif name == "default":
-            self._text = []
+        if not attributes.keys() >= {*_NEEDED.get(name, ())}:
+            raise self._malformed(_MISSING[name])
+        if name == "key":
+            attribute = attributes.get("attr.name", attributes.get("id", ""))
+            key = attributes.get("for", "all"), attribute.casefold()
+            self._keys[attributes.get("id", "")] = key
         elif name == "graph":
-            self.graphs += 1
-            if self.graphs > 1:
+            if self.has_graph:
                 raise self._malformed("more than one graph, or nested ones; keep one")
-            self._inside = "graph"
+            self.has_graph = True
             if attributes.get("edgedefault") == "undirected":
                 self._directed = "false"
         elif name == "hyperedge":
             raise self._malformed("hyperedges are not edges of a graph")
+        if name in ("data", "default", "node", "edge"):  # other markup may stand within data
+            self.text.clear()
+        self._open.append((name, attributes, {}, self._line()))
 
-    def _start_key(self, attributes: dict[str, str]) -> None:
-        name = attributes.get("attr.name", attributes.get("id", ""))
-        target = attributes.get("for", "all")
-        self._key = (target, name.casefold() if target != "graph" else name)
-        self._keys[attributes.get("id", "")] = self._key
-        if self._key == ("edge", "weight") or self._key == ("all", "weight"):
-            self.contents.has_weights = True
-
-    def characters(self, text: str) -> None:
-        if self._text is not None:
-            self._text.append(text)
-
-    def end(self, element: str) -> None:
-        name = element.rpartition(":")[2]
+    def end(self, _: str) -> None:
+        name, attributes, data, line = self._open.pop()
         if name == "data":
-            if self._key is not None:
-                self._store(self._key[1], "".join(self._text or ()))
-            self._key = self._text = None
+            key = self._keys.get(attributes.get("key", ""))
+            if key is not None:
+                self._open[-1][2][key[1]] = "".join(self.text)
         elif name == "default":
-            if self._key is not None:
-                self._defaults[self._key] = "".join(self._text or ())
-            self._text = None
-        elif name in ("node", "edge"):
-            self._inside = "graph"
-        elif name == "key":
-            self._key = None
-
-    def _store(self, attribute: str, text: str) -> None:
-        if self._inside == "edge":
-            if attribute == "weight":
-                self.contents.weights[-1] = text
-        elif self._inside == "node":
-            if attribute in self.attributes:
-                self.attributes[attribute][-1] = text
-        elif attribute == FACTS:
-            self.contents.facts = text
+            key = self._keys.get(self._open[-1][1].get("id", ""))
+            if key is not None:
+                self._defaults[key] = "".join(self.text)
+        elif name == "edge":
+            ends = attributes["source"], attributes["target"]
+            self.contents.add(*ends, data.get("weight"), line)
+            self.contents.undirected |= attributes.get("directed", self._directed) == "false"
+        elif name == "node":
+            self.contents.ids.append(attributes["id"])
+            self._nodes.append(data)
+        elif name == "graph":
+            self.contents.facts = data.get(FACTS)
 
     def finish(self) -> Contents:
         """The contents, with defaults, labels and sides."""
-        contents = self.contents
+        contents, ids = self.contents, self.contents.ids
+        contents.has_weights = self.declares("edge", "weight")
         default = self._default("edge", "weight")
         if default is not None:
             contents.weights = [default if w is None else w for w in contents.weights]
-        values = self.attributes
-        for name, given in values.items():
-            default = self._default("node", name)
-            values[name] = [default if value is None else value for value in given]
-        ids = contents.ids
         if ids == [f"n{row}" for row in range(len(ids))]:
             fallback = ids if contents.facts else [str(row) for row in range(len(ids))]
-            names = pick_names(ids, [values["name"], values["label"]])
+            given = self.of_nodes("name")
+            names = pick_names(ids, [given, self.of_nodes("label")])
             contents.names = fallback if names is ids else names
-            if contents.facts and None not in values["name"]:  # sides may share labels
-                contents.names = [name or "" for name in values["name"]]
-        sides = values["bipartite"]
+            if contents.facts and None not in given:  # sides may share labels
+                contents.names = [name or "" for name in given]
+        sides = self.of_nodes("bipartite")
         if None in sides:
-            sides = values["type"]
+            sides = self.of_nodes("type")
         contents.sides = [parse_side(side) for side in sides]
         return contents
+
+    def of_nodes(self, name: str) -> list[str | None]:
+        """An attribute of all nodes; None where a node has none."""
+        default = self._default("node", name)
+        return [data.get(name, default) for data in self._nodes]
 
     def declares(self, target: str, name: str) -> bool:
         """Whether there is a key of this name for nodes, edges, or all."""

@@ -215,7 +215,7 @@ def test_rows_are_gathered_a_piece_at_a_time(monkeypatch):
     with pytest.raises(GraphCutsError, match="row 4 "):
         bad.check()
     raw = gather(table.to_batches(), ENDS, bad=BadRows(skip=True), error=GraphError)
-    assert raw.sources.listed() == ["a", "b", "a", "c"]
+    assert [raw.sources.names[code] for code in raw.sources.codes] == ["a", "b", "a", "c"]
     assert raw.where(3) == "row 3 (counted from 0)"
 
 

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.graph.assemble import Options, listed
+from graphcuts_dp.graph.assemble import Options, codes_and_names
 from graphcuts_dp.graph.files import read_raw
 from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.graph.sources import rows_of
@@ -140,8 +140,10 @@ MOVES = "who,from,to,when\nann,A,B,2026-01-17\n7,B,C,2026-02-01\nann,C,A,2026-01
 
 def listed_rows(raw):
     """Of each row the ends, the owner and the period, as text."""
-    columns = (raw.sources, raw.targets, raw.owners, raw.periods)
-    return list(zip(*(map(str, listed(each)) for each in columns), strict=True))
+    columns = map(codes_and_names, (raw.sources, raw.targets, raw.owners, raw.periods))
+    return list(
+        zip(*([str(names[code]) for code in codes] for codes, names in columns), strict=True)
+    )
 
 
 @pytest.mark.parametrize("kind", ["x.csv", "x.parquet", "days.parquet", "times.arrow", "frame"])

@@ -341,8 +341,7 @@ def plain(space, pairs, key=KEY, weights=None):
     vertices = space.vertices if isinstance(space, Arcs) else space
     cap = None if weights is None else 9.0
     graph = make(*ends, weights, vertices=vertices, weight_cap=cap)
-    edges = graph.rows, graph.columns, graph.weights
-    return identity_of_edges(graph, lambda: [edges], key)
+    return identity_of_edges(graph, key)
 
 
 def test_another_salt_gives_other_digests(read):
@@ -397,11 +396,11 @@ def test_products_are_those_of_the_field():
     assert identity._times(first, second).tolist() == expected
 
 
-def test_blocks_and_pieces_make_no_difference(monkeypatch):
+def test_blocks_and_order_make_no_difference(monkeypatch):
     rng = np.random.default_rng(1)
-    graph = gc.Graph(*rng.integers(40, size=(2, 300)), rng.random(300), vertices=40, weight_cap=1)
-    edges = graph.rows, graph.columns, graph.weights
-    whole = identity_of_edges(graph, lambda: [edges], KEY)
+    words = rng.integers(identity._PRIME, size=(4, 300), dtype=np.uint64)
+    whole = identity._digest(KEY, "rows", *words)
     monkeypatch.setattr(identity, "_BLOCK", 16)
-    halves = [tuple(each[part] for each in edges) for part in (slice(90, None), slice(0, 90))]
-    assert identity_of_edges(graph, lambda: halves, KEY) == whole
+    assert identity._digest(KEY, "rows", *words) == whole
+    assert identity._digest(KEY, "rows", *rng.permuted(words.T, axis=0).T) != whole
+    assert identity._digest(KEY, "rows", *rng.permutation(words.T).T) == whole

@@ -3,7 +3,6 @@
 import gzip
 from functools import partial
 
-import igraph
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -156,10 +155,6 @@ def test_trees_come_back_and_compare():
 PAIRS = dict(zip(NAMES, zip(STATES, TOWNS, strict=True), strict=True))
 FRAME = pd.DataFrame(LEVELS, index=NAMES)
 MORE = pd.DataFrame({"town": [*TOWNS, "waco"]}, index=[*NAMES, "zoe"])
-KARATE = nx.karate_club_graph()
-CLUB = gc.Graph.of(KARATE, weighted=False)
-TWIN = igraph.Graph.from_networkx(KARATE)
-TWIN.vs["name"] = TWIN.vs["_nx_name"]
 TWO_SIDES = gc.BipartiteGraph([0], [1], left=2, right=2)
 
 
@@ -196,27 +191,16 @@ def test_marks_of_a_seeded_table_are_no_groups(tmp_path, mark):
             gc.Groups.read(file, GRAPH)
 
 
-def test_attributes_of_networkx_igraph_and_graphml(tmp_path):
-    made, file = gc.Groups.of(KARATE, CLUB, "club"), tmp_path / "karate.graphml"
-    assert made.labels() == ("Mr. Hi", "Officer")
-    assert made.sizes().tolist() == [17, 17]
-    assert gc.Groups.of(TWIN, CLUB, ["club"]) == made
-    nx.write_graphml(KARATE, file)
-    assert gc.Groups.read(file, CLUB, columns=["club"]) == made
-    TWIN.save(str(file))
-    assert gc.Groups.read(file, CLUB, columns="club") == made
-    for columns, words in ((["team"], "no attribute 'team'"), (None, "names of vertex attributes")):
-        with pytest.raises(FileFormatError, match=words):
-            gc.Groups.read(file, CLUB, columns=columns)
-
-
 def test_sides_of_bipartite_graphs_have_groups_of_their_own():
     source = nx.davis_southern_women_graph()
-    for node, side in source.nodes(data="bipartite"):
-        source.nodes[node]["letter"] = str(node)[0] if side == 0 else "E"
+    letters = {n: str(n)[0] if side == 0 else "E" for n, side in source.nodes(data="bipartite")}
     graph = gc.BipartiteGraph.of(source)
-    assert len(gc.Groups.of(source, graph.left, "letter").labels()) > 5
-    assert gc.Groups.of(source, graph.right, "letter").sizes().tolist() == [14]
+    left, right = (
+        gc.Groups.of(letters, side, "letter", unknown="ignore")
+        for side in (graph.left, graph.right)
+    )
+    assert len(left.labels()) > 5
+    assert right.sizes().tolist() == [14]
 
 
 # What groups are made of, of which graph, options, and words of the error.
@@ -230,8 +214,9 @@ OF_NOTHING = [
     (FRAME, GRAPH, {"unknown": "drop"}, "unknown is"),
     (MORE, GRAPH, {}, "row 6 is about no vertex"),
     (MORE.rename(index={"zoe": "ann"}), GRAPH, {}, "two rows"),
-    *((each, CLUB, {"columns": "team"}, "no vertex has a group of") for each in (KARATE, TWIN)),
-    (KARATE, CLUB, {"columns": []}, "distinct names"),
+    (dict.fromkeys(NAMES), GRAPH, {}, "no vertex has a group of"),
+    (FRAME, GRAPH, {"columns": []}, "distinct names"),
+    (nx.karate_club_graph(), GRAPH, {"columns": "club"}, "made of a dict or a table"),
     ({0: "a", 1: "b"}, TWO_SIDES, {}, r"pass graph\.left or graph\.right"),
     ({}, "mail.csv", {}, "a graph or a VertexSet"),
 ]

@@ -19,7 +19,7 @@ from pyarrow import parquet
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.graph import edge_lists
-from graphcuts_dp.graph.assemble import Options, listed, numbered
+from graphcuts_dp.graph.assemble import Options, codes_and_names, numbered
 from graphcuts_dp.graph.files import read_raw
 from graphcuts_dp.graph.sources import edges_of, rows_of
 
@@ -81,7 +81,10 @@ def rows_that_count(raw, how):
     space, parts, _ = numbered(raw, how)
     names = space.vertices.labels
     columns = [[str(names[row]) for row in each.tolist()] for each in (parts.rows, parts.columns)]
-    columns += [[*map(str, listed(each))] for each in (raw.owners, raw.periods) if each is not None]
+    for each in (raw.owners, raw.periods):
+        if each is not None:
+            codes, names = codes_and_names(each)
+            columns.append([str(names[code]) for code in codes])
     columns += [] if parts.weights is None else [parts.weights.tolist()]
     return list(zip(*columns, strict=True))
 
