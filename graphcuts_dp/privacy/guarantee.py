@@ -253,8 +253,8 @@ def words_for(kind: str, k: int, *, per_period: bool = False) -> dict[str, str]:
         "Protected": "each single edge: that these two vertices are joined, or how heavy their "
         "edge is, up to the cap.",
         "People": "a person with 20 edges is protected for each of them, but not for all together: "
-        "of all 20 the promise holds with 20 times epsilon. Choose --at-most 20, or --protect "
-        "owner or vertex, if a person shall be hidden.",
+        "of all 20 the promise holds with 20 times epsilon. Choose --protect edges:at-most=20, or "
+        "owners or vertices, if a person shall be hidden.",
     }
 
 

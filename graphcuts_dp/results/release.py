@@ -504,7 +504,10 @@ class Release(Displayed):
         if self.estimator.noise_name is not None:
             facts.append(("noise", self.estimator.noise_name))
         if self.certificate is not None:
-            facts.append(("distance from the noisy matrix at most", self.certificate.upper))
+            facts += [
+                ("distance from the noisy matrix at most", self.certificate.upper),
+                ("no cut is off by more than (95%)", self.worst_cut_error_bound()),
+            ]
         return Card(
             title="Release",
             facts=(*facts, *self.guarantee.facts),
