@@ -54,7 +54,7 @@ def _by_kind(rows: list[Sequence[str]]) -> list[Sequence[str]]:
     found: dict[tuple[str, str], list[tuple[float, ...]]] = defaultdict(list)
     for kind, epsilon, *values in rows:
         found[kind, epsilon].append(tuple(map(float, values)))
-    made = []
+    made: list[Sequence[str]] = []
     for (kind, epsilon), each in found.items():
         release, noisy, interval, proven = zip(*each, strict=True)
         worst = min if kind in ("max-cut", "clusters") else max

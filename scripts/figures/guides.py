@@ -16,7 +16,8 @@ from scripts.measured import CUTS, cells_of, kept_lines
 
 FIGURES = Path(__file__).resolve().parents[2] / "figures"
 
-Rows = list[Sequence[str]]
+Rows = list[Sequence[str]]  # of cells, as they are printed
+Table = Sequence[Sequence[object]]
 
 
 def draw_partitions() -> None:
@@ -131,7 +132,7 @@ def _from_zero(axes: Axes, linear: float, ticks: Sequence[int]) -> None:
     axes.minorticks_off()
 
 
-def _save(figure: Figure, name: str, columns: Sequence[str], rows: Rows) -> None:
+def _save(figure: Figure, name: str, columns: Sequence[str], rows: Table) -> None:
     parameters = {"from": f"docs/measured/{name}.txt", "measured": kept_lines(name)[0][2:]}
     save_figure(figure, FIGURES / f"measured_{name}",
                 columns=columns, rows=rows, parameters=parameters)  # fmt: skip

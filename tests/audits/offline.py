@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
-from typing import Any, cast, final
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 import scipy
@@ -38,7 +38,13 @@ from graphcuts_dp.offline.lists import Answers
 from graphcuts_dp.offline.query_lists import QuestionList
 from graphcuts_dp.offline.rank_one import Released, ResponseRankOne
 from graphcuts_dp.offline.release import Task
-from graphcuts_dp.offline.tuning import CALIBRATIONS, OfflineTuning, PracticalOffline, PureOffline
+from graphcuts_dp.offline.tuning import (
+    CALIBRATIONS,
+    OfflineCalibration,
+    OfflineTuning,
+    PracticalOffline,
+    PureOffline,
+)
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
@@ -69,7 +75,7 @@ _LEARNERS: dict[str, Learner] = {
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class TwoRounds:
+class TwoRounds(OfflineCalibration):
     """A tuning of two rounds, and its price: a third of epsilon for the total, the rest for them.
 
     Attributes:
@@ -80,9 +86,11 @@ class TwoRounds:
     """
 
     epsilon: Fraction
+    delta: float = 0.0
     total: int = 1
     factor: int = 1
     rounds: int = 2
+    _pure: ClassVar[bool] = True
 
     @property
     def cost(self) -> Cost:
