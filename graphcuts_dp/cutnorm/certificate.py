@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 import scipy
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from graphcuts_dp.arrays import BoolVector, FloatArray, RealMatrix
 from graphcuts_dp.cutnorm.operand import OPERATOR_ERROR, UNIT_ROUNDOFF, Operand, gamma
@@ -435,7 +435,10 @@ def _largest_eigenvalue_guess(gram: FloatArray) -> tuple[float, float]:
     if n <= 160:
         return max(float(np.linalg.eigvalsh(gram)[-1]), tiny), 1e-9
     start = np.random.default_rng(20060517).standard_normal(n)
-    (found,) = eigsh(gram, k=1, which="LA", v0=start, tol=1e-4, return_eigenvectors=False)
+    try:
+        (found,) = eigsh(gram, k=1, which="LA", v0=start, tol=1e-4, return_eigenvectors=False)
+    except ArpackError:  # zero, or so slow to converge that it gave up
+        found = gram.diagonal().max()
     return max(float(found), tiny), 3e-4
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import IndexArray, IntVector
+from graphcuts_dp.arrays import BoolVector, IndexArray, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_distribution
@@ -202,9 +202,17 @@ def keep_part(
     noisy += sample_discrete_laplace(distribution.rate, len(noisy), source)
     reached = noisy >= threshold
     false = sample_exceeding(distribution.rate, threshold, end - first, source)
-    empty = np.isin(false.places, edges, invert=True)
+    empty = ~_among(false.places, edges)
     places = np.concatenate([edges[reached], false.places[empty]])
     values = np.concatenate([noisy[reached], false.values[empty]])
     order = np.argsort(places)
     kept_rows, kept_columns = layout.ends(places[order] + first, *bounds)
     return kept_rows.astype(np.int32), kept_columns.astype(np.int32), values[order]
+
+
+def _among(places: IntVector, sorted_places: IntVector) -> BoolVector:
+    """Which places are among sorted ones; numpy's `isin` sorts again, in 30 times the time."""
+    if not len(sorted_places):
+        return np.zeros(len(places), dtype=np.bool_)
+    at = np.minimum(np.searchsorted(sorted_places, places), len(sorted_places) - 1)
+    return np.asarray(sorted_places[at] == places)

@@ -275,15 +275,22 @@ class EdgeCounter:
 
     def _word(self, queries: Sequence[CutQuery]) -> list[int]:
         masks = [query.masks(self._graph.space) for query in queries]
-        sides = (np.stack(side, axis=1) for side in zip(*masks, strict=True))
-        S, T = (np.packbits(side, axis=1, bitorder="little")[:, 0] for side in sides)
+        S, T = (_columns_of_bits(side) for side in zip(*masks, strict=True))
+        plain = isinstance(self._graph, Graph)
+        cut = plain and all(query.T is None for query in queries)
         histogram = np.zeros(1 << _WORD, dtype=np.int64)
         for start in range(0, len(self._rows), _EDGES):
             rows, columns = (ends[start : start + _EDGES] for ends in (self._rows, self._columns))
-            words = S[rows] & T[columns]
-            if isinstance(self._graph, Graph):
-                words |= T[rows] & S[columns]
-            histogram += np.bincount(words, minlength=len(histogram))
+            if cut:  # half as many bytes are looked up
+                words = S[rows] ^ S[columns]
+            else:
+                words = S[rows] & T[columns]
+                if plain:
+                    words |= T[rows] & S[columns]
+            if len(queries) == 1:  # a third of the time of a histogram
+                histogram[1] += np.count_nonzero(words)
+            else:
+                histogram += np.bincount(words, minlength=len(histogram))
         values = np.arange(len(histogram))
         return [int(histogram[values >> bit & 1 == 1].sum()) for bit in range(len(queries))]
 
@@ -381,3 +388,11 @@ BOUNDED = (
     "a session with protect='vertex' answers bounded cuts: for other queries nobody has a bound on"
     " what one vertex can change; ask for cuts, or protect edges or owners"
 )
+
+
+def _columns_of_bits(masks: Sequence[BoolVector]) -> npt.NDArray[np.uint8]:
+    """A byte for each vertex; faster than numpy's `packbits`, which goes vertex by vertex here."""
+    words = np.zeros(len(masks[0]), dtype=np.uint8)
+    for bit, mask in enumerate(masks):
+        words |= mask.view(np.uint8) << np.uint8(bit)
+    return words

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from cutnorm_matrices import small_matrices
-from scipy.sparse.linalg import aslinearoperator
+from scipy.sparse.linalg import ArpackError, aslinearoperator
 
+from graphcuts_dp.cutnorm import certificate
 from graphcuts_dp.cutnorm.certificate import (
     CutNormCertificate,
     ScaledMatrix,
     chebyshev_norm_bound,
+    cholesky_norm_bound,
     scaling_bound,
 )
 from graphcuts_dp.cutnorm.cut_norm import (
@@ -171,6 +173,18 @@ def test_sigma_is_bounded_from_above_and_closely() -> None:
         vector = rng.standard_normal((full.shape[1], 2))
         product = scaled.apply(vector)
         assert np.allclose(product, full / np.sqrt(np.outer(*d)) @ vector)
+
+
+def test_sigma_is_bounded_where_no_eigenvalue_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = np.random.default_rng(4).standard_normal((200, 180))
+    scaled = ScaledMatrix(Operand.from_matrix(matrix), np.ones(200), np.ones(180), bordered=False)
+
+    def gives_up(*_: Any, **__: Any) -> Any:
+        raise ArpackError(-9)
+
+    monkeypatch.setattr(certificate, "eigsh", gives_up)
+    bound, sigma = cholesky_norm_bound(scaled), np.linalg.norm(matrix, 2)
+    assert sigma <= bound <= 10 * sigma
 
 
 def test_krivine_sandwich() -> None:
