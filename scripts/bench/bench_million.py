@@ -135,7 +135,7 @@ def main(quick):
         for vertices, count in ((n, 10 * n),) if quick else ALONE:
             write_alone(folder / "alone.parquet", vertices, count)
             title = f"release, no groups, {vertices:,} and {count:,}"
-            release = ["release", "alone.parquet", "alone.npz", *OPTIONS]
+            release = ["release", "alone.parquet", f"alone-{count}.npz", *OPTIONS]
             run(folder, title, *release, "--vertices", str(vertices))
         for vertices, count in ((n, 5 * n),) if quick else ROWS:
             place = folder / f"rows-{count}"
