@@ -44,6 +44,16 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(1, min(processors, memory // _MEMORY_EACH))
 
 
+def pytest_xdist_setupnodes() -> None:
+    """The processes that run the tests, and those that they start, keep what they have compiled.
+
+    Where a person has set that nothing is kept, each of hundreds of processes would compile the
+    package and its libraries again, and each that runs tests all of the tests. A run in this
+    process (`-n 0`) does as it was told: scripts/mutate.py changes the code between runs.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 @pytest.fixture(scope="session")
 def quick_table(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Gives the quick table of a figure's name; all processes of a run share them."""
