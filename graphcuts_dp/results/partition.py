@@ -24,7 +24,7 @@ from scipy.cluster.hierarchy import leaves_list
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.display import Card, Displayed, short
-from graphcuts_dp.errors import GraphError
+from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.estimate.answers import ROUNDING
 from graphcuts_dp.estimate.partition_noise import FOR_EACH, PartitionNoise
 from graphcuts_dp.files import PathLike
@@ -225,8 +225,11 @@ class Partition(Displayed):
             for name in ("names", "interval", "optimum", "notes"):
                 told[name] = told[name] and tuple(told[name])
             told["options"] = told["options"] and Partitioning(**told["options"])
-            told |= {"space": saved.space, "guarantee": saved.guarantee}
-            return cls(**told)
+            made = cls(**told, space=saved.space, guarantee=saved.guarantee)
+            if len(np.bincount(made.codes)) > len(made.names):
+                raise FileFormatError(f"{path!s} has vertices in parts that are not named")
+            _ = made.groups  # refused unless each vertex has a part
+            return made
 
     @property
     def _words(self) -> str:
