@@ -225,7 +225,8 @@ class Partition(Displayed):
             for name in ("names", "interval", "optimum", "notes"):
                 told[name] = told[name] and tuple(told[name])
             told["options"] = told["options"] and Partitioning(**told["options"])
-            made = cls(**told, space=saved.space, guarantee=saved.guarantee)
+            told |= {"space": saved.space, "guarantee": saved.guarantee}
+            made = cls(**told)
             if len(np.bincount(made.codes)) > len(made.names):
                 raise FileFormatError(f"{path!s} has vertices in parts that are not named")
             _ = made.groups  # refused unless each vertex has a part
