@@ -254,7 +254,7 @@ def words_for(kind: str, k: int, *, per_period: bool = False) -> dict[str, str]:
         "edge is, up to the cap.",
         "People": "a person with 20 edges is protected for each of them, but not for all together: "
         "of all 20 the promise holds with 20 times epsilon. Choose --protect edges:at-most=20, or "
-        "owners or vertices, if a person shall be hidden.",
+        "owner:at-most=20 or vertex:degree-bound=20, if a person shall be hidden.",
     }
 
 

@@ -285,7 +285,10 @@ def partition_of(release: "Release", kind: str, wanted: Partitioning) -> Partiti
     """See `Release.partition`."""
     found.check_kind(kind, wanted)
     if not isinstance(release.space, VertexSet):
-        raise GraphError("partitions are of undirected graphs with one set of vertices")
+        raise GraphError(
+            "partitions are of undirected graphs with one set of vertices; this release has "
+            "two sides or directions"
+        )
     weights = _searched(release)
     if kind == "clusters" and wanted.resolution is None:
         wanted = replace(wanted, resolution=found.mean_weight(weights))
@@ -325,7 +328,10 @@ def _searched(release: Any) -> Any:
         dense = release.expected.adjacency.toarray() if release.has_graph else release.noisy
         return dense.astype(np.float64) if release.has_graph else np.asarray(dense.estimate())
     if release.shape[0] > _MOST_SPARSE:
-        raise GraphError(f"partitions are found of up to {_MOST_SPARSE:,} vertices")
+        raise GraphError(
+            f"partitions are found of up to {_MOST_SPARSE:,} vertices; work on release.graph for "
+            "more"
+        )
     return release.graph.adjacency.astype(np.float64)
 
 
