@@ -43,11 +43,11 @@ def _numbers(cells: Row) -> bool:
 
 
 def _answers(cells: Row, part: str) -> Sequence[str] | None:
-    if len(cells) != 9 or cells[1] not in {"com-com", "com-rest"}:
+    if len(cells) != 10 or cells[1] not in {"com-com", "com-rest"}:
         return None
     epsilon = part.partition(":")[0].removeprefix("epsilon = ")
     kind = {"com-com": "pairs", "com-rest": "against the rest"}[cells[1]]
-    return epsilon, f"{cells[0]}, {kind}", *cells[5:]
+    return epsilon, f"{cells[0]}, {kind}", *cells[5:9]
 
 
 def _by_kind(rows: list[Sequence[str]]) -> list[Sequence[str]]:
@@ -65,9 +65,9 @@ def _by_kind(rows: list[Sequence[str]]) -> list[Sequence[str]]:
 
 
 def _baselines(cells: Row, part: str) -> Sequence[str] | None:  # noqa: ARG001
-    if len(cells) != 10 or cells[1] == "all" or cells[1] not in {"real", "tuning", "validation"}:
+    if len(cells) != 12 or cells[1] not in {"real", "tuning", "validation"}:
         return None
-    return cells[0], cells[1], *(f"{cells[at]} ({cells[at + 1]})" for at in (3, 6, 8))
+    return cells[0], cells[1], *(f"{cells[at]} ({cells[at + 1]})" for at in (4, 6, 8, 10))
 
 
 def _sparse(cells: Row, part: str) -> Sequence[str] | None:
@@ -103,18 +103,21 @@ def _starts(cells: Row, part: str) -> Sequence[str] | None:
 CUTS = {
     "answers": Cut(
         'Errors of `estimate="shrunk"` on cuts between communities: in a list of one kind over '
-        "those of the best simple release at the same epsilon, over the better of unbiased answers "
-        "and the synthetic graph, the same in a list of all kinds, and of one cut alone over the "
-        "unbiased ones. Geometric means over the graphs, and in brackets the largest.",
-        ("epsilon", "cuts", "best baseline", "better, one kind", "better, mixed", "alone"),
+        "those of the best simple release at the same epsilon, likewise where noisy entries have "
+        "Laplace noise there, over the better of unbiased answers and the synthetic graph, and the "
+        "same in a list of all kinds. Geometric means over the graphs, and in brackets the "
+        "largest.",
+        ("epsilon", "cuts", "baseline", "Laplace", "better, one kind", "better, mixed"),
         _answers,
     ),
     "baselines": Cut(
         "Errors of the default release over those of the best simple baseline at the same epsilon "
         "and seed: geometric means, and in brackets the largest. The thresholds were chosen on the "
-        'graphs called "tuning" alone. *Rounded* is the worst cut of the synthetic graph without '
-        "weights over that of its weights.",
-        ("epsilon", "graphs", "worst cut", "rounded", "degrees"),
+        'graphs called "tuning" alone. *Laplace* is the worst cut where the noisy entries among '
+        "the baselines have Laplace noise, not that of randomised response, which is smaller. "
+        "*Rounded* is the worst cut of the synthetic graph without weights over that of its "
+        "weights.",
+        ("epsilon", "graphs", "worst cut", "Laplace", "rounded", "degrees"),
         _baselines,
     ),
     "cut_norm": Cut(

@@ -19,7 +19,7 @@ from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.partition import KIND, Partition
 from graphcuts_dp.results.release import Release
-from graphcuts_dp.synth.partitions import KINDS, Partitioning
+from graphcuts_dp.synth.partitions import KINDS, Partitioning, check_kind
 
 
 def cuts(
@@ -110,6 +110,7 @@ def cuts(
 def _partition(source: str, target: str, asked: str, *, force: bool) -> Partition:
     """The partition of a release that a string names: "balanced:parts=4"."""
     kind, colon, rest = asked.partition(":")
+    check_kind(kind, Partitioning())
     wanted = read_options(rest if colon else None, Partitioning, kind)
     check_path(KIND, target, force=force)
     return Release.load(source).partition(kind, **vars(wanted))

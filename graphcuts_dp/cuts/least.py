@@ -187,13 +187,19 @@ def cut_job(
 
 
 def _ends_alone(terminals: Sequence[Sequence[Label]], sizes: IntVector) -> tuple[str, ...]:
-    """What follows from the partition alone, a sentence for each part that is only its end."""
-    return tuple(
-        f"Only {', '.join(map(str, ends[:3]))}{', ...' if ends[3:] else ''} was cut off: its own "
-        "edges seem to weigh less than any other cut, so nothing tells where else the graph breaks."
+    """What follows from the partition alone: a sentence about parts that are only their ends."""
+    alone = [
+        ", ".join(map(str, ends[:3])) + (", ..." if ends[3:] else "")
         for ends, size in zip(terminals, sizes, strict=True)
         if size == len(ends) and size < sizes.sum()
+    ]
+    if not alone:
+        return ()
+    told = (
+        f"Nothing but {'; '.join(alone)} was cut off: the edges there seem to weigh less than any "
+        "other cut, so nothing tells where else the graph breaks."
     )
+    return (told,)
 
 
 def rate_of_cuts(epsilon: Fraction, change: int, halvings: int = 1) -> Fraction:

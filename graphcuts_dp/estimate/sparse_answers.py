@@ -5,6 +5,7 @@ parts all at once, others a few at a time. Values differ from those of single cu
 of sums, about 1e-12 of what is added up.
 """
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
@@ -35,7 +36,8 @@ _FEW = 8  # queries of which each is looked at by its vertices
 _MOST_PARTS = 2048  # of a side
 _OFTEN = 8  # queries for each truth vector that is looked at as a part
 _BLOCK = 1 << 21  # numbers in a matrix of cuts and parts
-_AT_ONCE = 10  # other cuts, which have 2^10 parts if each T is what S leaves, at most 4^10
+_AT_ONCE = 8  # truth vectors of other cuts, which have 2^8 parts at most
+_NUMBERS = 1 << 16  # up to which tables are combined before parts that are empty are left out
 
 # Cells within a cut, if there are any; those that it touches; and whether these are the same.
 _Cells = tuple[Estimate | None, Estimate | None, bool]
@@ -119,10 +121,16 @@ class SparseEstimator:
                 places, parts, *sides = parted
                 yield CutSets(places[block], parts, *(each[block] for each in sides))
         others = [place for place in range(len(queries)) if place not in done]
-        for start in range(0, len(others), _AT_ONCE):
-            some = others[start : start + _AT_ONCE]
-            masks = [queries[place].masks(self.space) for place in some]
-            yield from sets_of_masks(self.model, masks, some)
+        while others:
+            vectors = itertools.accumulate(1 if queries[i].T is None else 2 for i in others)
+            count = sum(number <= _AT_ONCE for number in itertools.islice(vectors, _AT_ONCE))
+            some, others = others[:count], others[count:]
+            yield sets_of_masks(self.model, [self._masks(queries[i]) for i in some], some)
+
+    def _masks(self, query: CutQuery) -> tuple[BoolVector, BoolVector | None]:
+        """Truth vectors of both sets; of the second None if it is what the first leaves."""
+        S, T = query.masks(self.space)
+        return S, None if query.T is None and one_set(self.space) else T
 
     def _estimates(
         self, sets: CutSets, log_failures: Callable[[Sizes], float], *, model_only: bool
@@ -268,19 +276,28 @@ def common_parts(tables: Iterable[IntVector | BoolVector]) -> tuple[IntVector, I
     Returns:
         The part of each vertex, and a vertex of each part.
     """
-    of: IntVector = np.zeros(1, dtype=np.int64)
+    of, numbers = np.zeros(1, dtype=np.int64), 1
     for table in tables:
         count = int(table.max(initial=0)) + 1
         if count > _MOST_PARTS:
             return None
-        both = of * count + table
-        found = np.bincount(both) > 0
-        if np.count_nonzero(found) > _MOST_PARTS:
-            return None
-        of = (np.cumsum(found) - 1)[both]
+        if numbers * count > _NUMBERS:
+            of, numbers = _without_gaps(of)
+            if numbers > _MOST_PARTS:
+                return None
+        of, numbers = of * count + table, numbers * count
+    of, numbers = _without_gaps(of)
+    if numbers > _MOST_PARTS:
+        return None
     first = np.zeros(int(of.max(initial=0)) + 1, dtype=np.int64)
     first[of] = np.arange(len(of))
     return of, first
+
+
+def _without_gaps(of: IntVector) -> tuple[IntVector, int]:
+    """Numbers in the same order, of which each one below the largest occurs; and how many."""
+    found = np.bincount(of) > 0
+    return (np.cumsum(found) - 1)[of], int(np.count_nonzero(found))
 
 
 _Known = tuple[IntVector | BoolVector | None, BoolVector]  # numbers of vertices, those in a set
@@ -306,16 +323,15 @@ def parted_cuts(queries: Sequence[CutQuery], model: SparseModel) -> CutSets | No
 
 
 def sets_of_masks(
-    model: SparseModel, masks: Sequence[tuple[BoolVector, BoolVector]], places: Sequence[int]
-) -> Iterator[CutSets]:
-    """The sets of cuts at some places of a list; in halves, if they have too many parts."""
-    found = _cut_sets(model, places, [((S, _IN), (T, _IN)) for S, T in masks])
-    if found is not None:
-        yield found
-        return
-    half = len(masks) // 2
-    for some in (slice(half), slice(half, None)):
-        yield from sets_of_masks(model, masks[some], places[some])
+    model: SparseModel,
+    masks: Sequence[tuple[BoolVector, BoolVector | None]],
+    places: Sequence[int],
+) -> CutSets:
+    """The sets of a few cuts at some places of a list; None for what the first set leaves."""
+    known = [((S, _IN), (S, ~_IN) if T is None else (T, _IN)) for S, T in masks]
+    found = _cut_sets(model, places, known)
+    assert found is not None  # noqa: S101  # there are at most 2^8 parts
+    return found
 
 
 def _cut_sets(

@@ -213,9 +213,12 @@ class VertexParts:
     ) -> None:
         self._model, self._of, self._shape = model, of, shape
         self._tables: dict[tuple[int, int], tuple[FloatVector | None, FloatMatrix]] = {}
+        # Of one vertex set both sides have the same sums, and are added up once.
+        self._one = of[0] is of[1] and model.codes[0] is model.codes[1]
 
     def table(self, side: int, values: FloatVector | None) -> FloatMatrix:
         """Sums of values of each row (side 0) or column (1), or of ones, shape (parts, groups)."""
+        side = 0 if self._one else side
         key = side, id(values)
         if key not in self._tables:
             shape = self._shape[side], self._model.blocks.shape[side]

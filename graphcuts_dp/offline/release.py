@@ -642,7 +642,10 @@ class Task:
         if not Universe.of(self.graph).size:
             raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
         if self.graph.weighted and self.graph.weight_cap is None:
-            raise ParameterError("give a public weight_cap when the graph is read, or made")
+            raise ParameterError(
+                "an iterative release of weights needs their public cap: pass weight_cap= when the "
+                "graph is read or made, or leave its weights out by weighted=False"
+            )
         if queries is not None and not isinstance(queries, CutList | QuestionList):
             if not isinstance(queries, Iterable):
                 raise QueryError(f"queries are a list of queries, not {queries!r:.60}")

@@ -42,10 +42,11 @@ def read_levels(
     _check_unknown(unknown)
     if isinstance(columns, str | int):
         columns = [columns]
+    data = read_unpacked(path)  # whose errors name the file already
     try:
         if columns is not None and not columns:
             raise FileFormatError("pass columns=, at least one column of groups")
-        names, rows = _read(path, columns, vertex, text)
+        names, rows = _read(path, data, columns, vertex, text)
         announced = text.header is not None or columns is not None or vertex is not None
         return _table(names, rows, vertices, columns, vertex, unknown, announced)
     except FileFormatError as problem:
@@ -61,8 +62,9 @@ def vertices_of_table(
         FileFormatError: no such table, or not one that tells them.
         GraphError: no vertex, or one twice.
     """
+    data = read_unpacked(path)  # whose errors name the file already
     try:
-        names, rows = _read(path, columns, vertex, text)
+        names, rows = _read(path, data, columns, vertex, text)
         width = len(names or (rows[0][1] if rows else ()))
         key = _key_column(names, width, vertex)
         if any(len(cells) != width for _, cells in rows):
@@ -73,14 +75,18 @@ def vertices_of_table(
 
 
 def _read(
-    path: PathLike, columns: Sequence[Column] | None, vertex: Column | None, text: Columns
+    path: PathLike,
+    data: bytes,
+    columns: Sequence[Column] | None,
+    vertex: Column | None,
+    text: Columns,
 ) -> tuple[list[str] | None, list[Row]]:
     """The names of the columns of a table, if it has them, and its rows."""
     form = _FORMS.get(Path(Path(path).name.lower().removesuffix(".gz")).suffix)
     if form is None:
         raise FileFormatError("groups are read from .csv, .tsv and .txt files")
     named = has_header(text.header, [*(columns or ()), vertex], form)
-    return read_rows(read_unpacked(path), form, replace(text, header=named))
+    return read_rows(data, form, replace(text, header=named))
 
 
 def levels_of(

@@ -254,7 +254,7 @@ def words_for(kind: str, k: int, *, per_period: bool = False) -> dict[str, str]:
         "edge is, up to the cap.",
         "People": "a person with 20 edges is protected for each of them, but not for all together: "
         "of all 20 the promise holds with 20 times epsilon. Choose --protect edges:at-most=20, or "
-        "owners or vertices, if a person shall be hidden.",
+        "owner:at-most=20 or vertex:degree-bound=20, if a person shall be hidden.",
     }
 
 
@@ -291,6 +291,7 @@ def warn_of_delta(delta: float, *, count: int, of: str = "vertices", stacklevel:
 _IN_ONE = re.compile(r"1 row|.+ in one (day|month|quarter|year|period)")
 SMALLEST_EPSILON = 1e-6
 LARGEST_EPSILON = 50.0
+_SMALLEST, _LARGEST = Fraction(SMALLEST_EPSILON), Fraction(LARGEST_EPSILON)
 
 
 @final
@@ -449,12 +450,13 @@ def exact_epsilon(epsilon: float | Fraction) -> Fraction:
         raise ParameterError("epsilon must be a number, for example epsilon=1.0")
     if not 0 < epsilon < math.inf:
         raise ParameterError("epsilon must be a positive, finite number, for example 1.0")
-    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+    exact = Fraction(epsilon)
+    if not _SMALLEST <= exact <= _LARGEST:
         raise ParameterError(
             f"epsilon is out of range {SMALLEST_EPSILON:g} .. {LARGEST_EPSILON:g}: "
             "below, nothing can be learnt; above, nothing is hidden"
         )
-    return Fraction(epsilon)
+    return exact
 
 
 def promise_text(guarantee: PrivacyGuarantee) -> str:

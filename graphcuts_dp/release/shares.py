@@ -64,7 +64,7 @@ _SEEN_BESIDE = 1.75  # likewise, where degrees are so uneven that they are worth
 _EVEN, _EVEN_BELOW = 0.75, 0.5
 _DENSE = 2.0  # missing neighbours count for so much less than neighbours
 _ALIKE = Fraction(1, 20)  # shares that differ by no more are one choice
-_LEAST_SPREAD, _MOST_SPREAD, _SPREADS = 0.02, 50.0, 80  # grid of spreads, over the noise's scale
+_SPREADS = np.geomspace(0.02, 50.0, 80)  # that are tried, over the noise's scale
 _UNSURE = 1.1  # posterior deviation of a degree, over the root of the mean degree
 _FINE = 1.5  # entries give degrees well by themselves when their error is below this many times
 _CLOSE = 0.1  # of the noise's edge: how well the mean degree must be known for the choice
@@ -143,6 +143,11 @@ def degree_share(vertices: int) -> Fraction:
     return Fraction(2 / (2 + vertices**0.25)).limit_denominator(1000)
 
 
+@lru_cache(maxsize=256)  # a choice asks for a few of them again and again
+def _deviation(noise: str, epsilon: Fraction, weight_cap: float | None) -> float:
+    return noise_distribution(noise, epsilon=epsilon, weight_cap=weight_cap).standard_deviation
+
+
 @dataclass(frozen=True)
 class Prospect:
     """Public numbers that a choice depends on, and the choice.
@@ -192,9 +197,7 @@ class Prospect:
 
     def deviation(self, epsilon: Fraction) -> float:
         """Of the noise of an entry that epsilon is spent on."""
-        return noise_distribution(
-            self.noise, epsilon=epsilon, weight_cap=self.weight_cap
-        ).standard_deviation
+        return _deviation(self.noise, epsilon, self.weight_cap)
 
     def edge(self, epsilon: Fraction) -> float:
         """Half of the largest singular value of the noise: it hides what is smaller."""
@@ -378,7 +381,7 @@ def spread(sums: IntVector, noisy: Measurement[Degrees]) -> float:
     values = sums * noisy.unit
     values = values - np.median(values)
     scale = math.sqrt(noisy.law.variance / 2)
-    deviations = scale * np.geomspace(_LEAST_SPREAD, _MOST_SPREAD, _SPREADS)
+    deviations = scale * _SPREADS
     s = deviations[:, None]
     up, down = (
         sign * values / scale + scipy.special.log_ndtr(-sign * values / s - s / scale)
@@ -672,15 +675,17 @@ def _value(variance: float, kept: Fraction, groups: bool) -> float:
     return value + (_OF_GROUPS * math.log(of_groups) if groups else 0.0)
 
 
+@lru_cache(maxsize=256)  # a choice tries forty
+def _part_of(distribution: LaplaceNoise, part: float) -> LaplaceNoise:
+    epsilon = distribution.epsilon * Fraction(part).limit_denominator(1000)
+    return LaplaceNoise(epsilon, distribution.weight_cap, distribution.log2_step)
+
+
 def left_variance(
     prior: WeightPrior, distribution: LaplaceNoise, part: float, *, pairs: int
 ) -> float:
     """Which part of the variance of cuts a filter with a part of epsilon leaves; at most 1."""
-    noise = LaplaceNoise(
-        distribution.epsilon * Fraction(part).limit_denominator(1000),
-        distribution.weight_cap,
-        distribution.log2_step,
-    )
+    noise = _part_of(distribution, part)
     scale = noise.unit / float(noise.rate)
     threshold = threshold_for(noise, pairs=pairs, edges=prior.edges, false_share=FALSE_SHARE)
     missed = prior.missed(threshold * noise.unit, scale)

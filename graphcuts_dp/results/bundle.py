@@ -39,7 +39,7 @@ _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % lar
 # 11: least cuts are partitions; 10: a guarantee has its rho; 9: tables have periods; 8: graphs
 # without weights are rounded; 7: a release has no workload; 6: one form for dense and sparse
 # releases.
-FORMAT = 11
+FORMAT = 12
 
 
 @final

@@ -24,7 +24,7 @@ from scipy.cluster.hierarchy import leaves_list
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.display import Card, Displayed, short
-from graphcuts_dp.errors import GraphError
+from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.estimate.answers import ROUNDING
 from graphcuts_dp.estimate.partition_noise import FOR_EACH, PartitionNoise
 from graphcuts_dp.files import PathLike
@@ -226,7 +226,11 @@ class Partition(Displayed):
                 told[name] = told[name] and tuple(told[name])
             told["options"] = told["options"] and Partitioning(**told["options"])
             told |= {"space": saved.space, "guarantee": saved.guarantee}
-            return cls(**told)
+            made = cls(**told)
+            if len(np.bincount(made.codes)) > len(made.names):
+                raise FileFormatError(f"{path!s} has vertices in parts that are not named")
+            _ = made.groups  # refused unless each vertex has a part
+            return made
 
     @property
     def _words(self) -> str:
@@ -281,7 +285,10 @@ def partition_of(release: "Release", kind: str, wanted: Partitioning) -> Partiti
     """See `Release.partition`."""
     found.check_kind(kind, wanted)
     if not isinstance(release.space, VertexSet):
-        raise GraphError("partitions are of undirected graphs with one set of vertices")
+        raise GraphError(
+            "partitions are of undirected graphs with one set of vertices; this release has "
+            "two sides or directions"
+        )
     weights = _searched(release)
     if kind == "clusters" and wanted.resolution is None:
         wanted = replace(wanted, resolution=found.mean_weight(weights))
@@ -321,7 +328,10 @@ def _searched(release: Any) -> Any:
         dense = release.expected.adjacency.toarray() if release.has_graph else release.noisy
         return dense.astype(np.float64) if release.has_graph else np.asarray(dense.estimate())
     if release.shape[0] > _MOST_SPARSE:
-        raise GraphError(f"partitions are found of up to {_MOST_SPARSE:,} vertices")
+        raise GraphError(
+            f"partitions are found of up to {_MOST_SPARSE:,} vertices; work on release.graph for "
+            "more"
+        )
     return release.graph.adjacency.astype(np.float64)
 
 

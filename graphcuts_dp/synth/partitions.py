@@ -332,7 +332,9 @@ def hierarchy(weights: Matrix, wanted: Partitioning) -> FoundParts:
     """
     n, parts = weights.shape[0], wanted.parts or 2
     if not 2 <= n <= _MOST_TREE or parts > n:
-        raise GraphError(f"a hierarchy has 2 to {_MOST_TREE:,} vertices, and no more parts")
+        raise GraphError(
+            f"a hierarchy has 2 to {_MOST_TREE:,} vertices, and no more parts than vertices"
+        )
     distances = float(weights.max()) - dense(weights)
     condensed = scipy.spatial.distance.squareform(distances, checks=False)
     tree = scipy.cluster.hierarchy.linkage(condensed, "average")

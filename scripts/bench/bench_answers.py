@@ -6,7 +6,8 @@ First tables, one for each epsilon, on the graphs of baseline_graphs.py, which s
 constants were chosen on: mean absolute errors of all cuts of a kind and all seeds together.
 "unbiased" answers, those of the synthetic graph ("graph"), and estimate="shrunk" in one list of
 the kind ("list"), over the best of three simple releases of the same epsilon (noisy degrees with
-Chung-Lu, the raw matrix, the empty graph); then over the better of "unbiased" and "graph" those of
+Chung-Lu, the raw matrix, the empty graph); those of the list also where the raw matrix has Laplace
+noise ("list/laplace", see bench_baselines); then over the better of "unbiased" and "graph" those of
 one list of the kind, and of one list of all kinds ("mixed"); then shrunk answers that are asked for
 one by one, a dozen of each kind, over the unbiased ones ("alone"). Geometric means over the graphs,
 and the largest.
@@ -36,15 +37,16 @@ from scripts.bench.bench_baselines import (
     COMPARED,
     EMPTY,
     EPSILONS,
+    LAPLACE,
     arguments,
-    compared,
+    best_of,
     entries_of,
     geometric_mean,
     quiet_release,
     runs,
+    simple_matrices,
 )
 from scripts.bench.harness import Table
-from scripts.benchmark.baselines import BASELINES
 from scripts.benchmark.min_cuts import one_matrix
 from scripts.benchmark.truth import communities_of
 
@@ -121,15 +123,9 @@ def run(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
     every = [query for queries in kinds.values() for query in queries]
     ends = np.cumsum([len(queries) for queries in kinds.values()])
     of_kinds = np.split(np.arange(len(every)), ends[:-1])
-    simple = {
-        name: answer_on_matrix(
-            every, BASELINES[name](graph, epsilon=epsilon, seed=seed).matrix, graph.space
-        )
-        for name in compared(graph)
-    }
+    simple = simple_matrices(graph, epsilon, seed)
     found = {
-        **simple,
-        EMPTY: np.zeros(len(every)),
+        **{name: answer_on_matrix(every, each, graph.space) for name, each in simple.items()},
         "unbiased": values(made.answer_all(every)),
         "graph": gc.answer_all(every, made.expected),
         "mixed": values(made.answer_all(every, estimate="shrunk")),
@@ -241,15 +237,19 @@ def first_tables(found: list[dict[str, Any]]) -> None:
     ratios: dict[tuple[float, str, str], dict[str, dict[str, float]]] = defaultdict(dict)
     for (epsilon, part, kind, graph), off in cells.items():
         mean = {name: float(np.mean(each)) for name, each in off.items()}
-        best = min(mean[name] for name in (*COMPARED, EMPTY) if name in mean)
+        simple = {name: mean[name] for name in (*COMPARED, EMPTY, LAPLACE) if name in mean}
+        best = mean[best_of(simple)]
         better = min(mean["unbiased"], mean["graph"])
         if mean[EMPTY] > max(1.0, 1 / epsilon):
             ratios[epsilon, part, kind][graph] = {
                 **{name: mean[name] / best for name in ("unbiased", "graph", "list")},
+                "list/laplace": mean["list"] / mean[best_of(simple, laplace=True)],
                 **{f"{name}/better": mean[name] / better for name in ("list", "mixed")},
                 "alone/unbiased": mean["alone"] / mean["unbiased"],
             }
-    names = ("unbiased", "graph", "list", "list/better", "mixed/better", "alone/unbiased")
+    names = (
+        "unbiased", "graph", "list", "list/laplace", "list/better", "mixed/better", "alone/unbiased"
+    )  # fmt: skip
     for epsilon in sorted({key[0] for key in ratios}):
         title = f"epsilon = {epsilon:g}: geometric means, and in brackets the largest"
         table = Table("graphs:<12 cuts:<10 n:>4 " + " ".join(f"{n}:>16" for n in names), title)

@@ -3,7 +3,9 @@
 Run `python -m scripts.bench.bench_baselines [--quick]`. For each graph, epsilon and seed: the worst
 cut error of the fit (`Release.expected`), and the mean error of its degrees, each over that of the
 best of three baselines of the same epsilon and seed, which have weights too: noisy degrees with
-Chung-Lu, the raw matrix, and the empty graph. "rounded": the same error of the synthetic graph
+Chung-Lu, the raw matrix, and the empty graph. Without weights the raw matrix is that of randomised
+response, whose noise has .71 of the deviation of Laplace noise; "laplace" is "cut" with the latter
+in its place, which is what comes to mind first. "rounded": the same error of the synthetic graph
 without weights, over that of the fit. Worst cuts are the largest that were found; geometric means
 over seeds. "answers":
 standard deviation of the unbiased answer between two random quarters of the vertices, over that of
@@ -22,7 +24,7 @@ import os
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,8 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
-from graphcuts_dp.measure.entries import distribution_for
+from graphcuts_dp.measure.entries import distribution_for, randomized_response
+from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.bench.baseline_graphs import MADE, Entry, bundled, from_folder
 from scripts.benchmark.baselines import BASELINES
 
@@ -39,8 +42,10 @@ EPSILONS = (0.5, 1.0, 2.0, 5.0)
 SEEDS = 3
 TOLERANCE = 0.08  # of the certificates
 QUICK = ("planted 300, 4 blocks, .4/.04", "two cliques 300", "US flights 305")
-COMPARED = ("raw matrix", "noisy degrees, Chung-Lu")
+RAW = "raw matrix"
+COMPARED = (RAW, "noisy degrees, Chung-Lu")
 EMPTY = "empty graph"
+LAPLACE = "raw matrix, Laplace"
 
 
 def noise_of(graph: Any) -> str:
@@ -78,14 +83,22 @@ def compared(graph: Any) -> tuple[str, ...]:
     return COMPARED[: 1 if graph.weighted and graph.weight_cap is None else None]
 
 
-def baselines(graph: Any, epsilon: float, seed: int) -> dict[str, tuple[float, float]]:
-    """Errors of all that take the graph."""
-    truth = graph.dense()
+def simple_matrices(graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
+    """All baselines that take the graph; without weights the raw matrix with Laplace noise, too."""
     made = {
         name: BASELINES[name](graph, epsilon=epsilon, seed=seed).matrix for name in compared(graph)
     }
-    made[EMPTY] = np.zeros_like(truth)
-    return {name: errors_of(matrix, truth) for name, matrix in made.items()}
+    made[EMPTY] = np.zeros(graph.shape)
+    if not graph.weighted:
+        noise = distribution_for(graph, "discrete-laplace", epsilon)
+        made[LAPLACE] = randomized_response(graph, noise, SeededEntropy(seed)).estimate()
+    return made
+
+
+def best_of(errors: Mapping[str, float], *, laplace: bool = False) -> str:
+    """The baseline of the least error, with one of the two raw matrices left out."""
+    left_out = RAW if laplace and LAPLACE in errors else LAPLACE
+    return min((name for name in errors if name != left_out), key=errors.__getitem__)
 
 
 def quiet_release(graph: Any, epsilon: float, seed: int) -> gc.Release:
@@ -98,17 +111,22 @@ def quiet_release(graph: Any, epsilon: float, seed: int) -> gc.Release:
 def measure(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, Any]:
     """A run of the release and of every baseline that takes the graph."""
     truth, noise = graph.dense(), noise_of(graph)
-    simple = baselines(graph, epsilon, seed)
-    best = min(simple, key=lambda name: simple[name][0])
+    matrices = simple_matrices(graph, epsilon, seed)
+    cuts, degrees = (
+        dict(zip(matrices, column, strict=True))
+        for column in zip(*(errors_of(each, truth) for each in matrices.values()), strict=True)
+    )
+    best = best_of(cuts)
     started = time.perf_counter()
     made = quiet_release(graph, epsilon, seed)
     error, of_degrees = errors_of(made.expected.dense(), truth)
     rounded = 1.0 if graph.weighted else largest_cut(made.graph.dense(), truth) / error
     return {
         "graph": entry.name, "part": entry.part, "epsilon": epsilon, "seed": seed,
-        "total": float(truth.sum()), "best": best, "error": error, "ratio": error / simple[best][0],
+        "total": float(truth.sum()), "best": best, "error": error, "ratio": error / cuts[best],
+        "laplace": error / cuts[best_of(cuts, laplace=True)],
         "rounded": rounded,
-        "degrees": of_degrees / min(each[1] for each in simple.values()),
+        "degrees": of_degrees / degrees[best_of(degrees)],
         "parts": dict(made.guarantee.parts), "bound": made.worst_cut_error_bound() / error,
         "precision": precision(made, noise, graph), "seconds": time.perf_counter() - started,
     }  # fmt: skip
@@ -143,7 +161,7 @@ def runs(entries: list[Entry], run: Run, options: argparse.Namespace) -> Iterato
                 yield found
 
 
-def geometric_mean(values: list[float]) -> float:
+def geometric_mean(values: Sequence[float]) -> float:
     """Geometric mean."""
     return math.exp(sum(map(math.log, values)) / len(values))
 
@@ -153,29 +171,30 @@ def show(found: list[dict[str, Any]]) -> None:
     cells: dict[tuple[float, str, str], list[dict[str, Any]]] = defaultdict(list)
     for run in found:
         cells[run["epsilon"], run["part"], run["graph"]].append(run)
-    print(f"{'':<36}{'epsilon':>8}{'cut':>7}{'rounded':>9}{'degrees':>9}{'error/2m':>10}"
-          f"{'answers':>9}{'bound':>7}  best baseline; epsilon spent on")  # fmt: skip
-    summary: dict[tuple[float, str], list[tuple[float, float, float]]] = defaultdict(list)
+    print(f"{'':<36}{'epsilon':>8}{'cut':>7}{'laplace':>9}{'rounded':>9}{'degrees':>9}"
+          f"{'error/2m':>10}{'answers':>9}{'bound':>7}"
+          "  best baseline; epsilon spent on")  # fmt: skip
+    summary: dict[tuple[float, str], list[tuple[float, ...]]] = defaultdict(list)
     for (epsilon, part, name), group in sorted(cells.items()):
-        ratio, rounded, degrees, precise, bound = (
+        ratio, laplace, rounded, degrees, precise, bound = (
             geometric_mean([run[key] for run in group])
-            for key in ("ratio", "rounded", "degrees", "precision", "bound")
+            for key in ("ratio", "laplace", "rounded", "degrees", "precision", "bound")
         )
         share = geometric_mean([run["error"] / run["total"] for run in group])
         spent = ", ".join(f"{key} {value:.3g}" for key, value in group[0]["parts"].items())
         spent = spent or "entries"
-        print(f"{name:<36}{epsilon:>8g}{ratio:>7.2f}{rounded:>9.2f}{degrees:>9.2f}{share:>10.3f}"
-              f"{precise:>9.2f}{bound:>7.1f}  {group[0]['best']}; {spent}")  # fmt: skip
+        print(f"{name:<36}{epsilon:>8g}{ratio:>7.2f}{laplace:>9.2f}{rounded:>9.2f}"
+              f"{degrees:>9.2f}{share:>10.3f}{precise:>9.2f}{bound:>7.1f}"
+              f"  {group[0]['best']}; {spent}")  # fmt: skip
         for key in (part, "all"):
-            summary[epsilon, key].append((ratio, rounded, degrees))
-    print(f"\n{'epsilon':>8}  {'graphs':<12}{'number':>7}{'cut':>7}{'largest':>9}{'> 1.1':>7}"
-          f"{'rounded':>9}{'largest':>9}{'degrees':>9}{'largest':>9}")  # fmt: skip
+            summary[epsilon, key].append((ratio, laplace, rounded, degrees))
+    names = "".join(f"{name:>9}{'largest':>9}" for name in ("cut", "laplace", "rounded", "degrees"))
+    print(f"\n{'epsilon':>8}  {'graphs':<12}{'number':>7}{'> 1.1':>7}{names}")
     for (epsilon, part), group_of in sorted(summary.items()):
-        ratios, moved, degrees = ([cell[k] for cell in group_of] for k in range(3))
-        print(f"{epsilon:>8g}  {part:<12}{len(ratios):>7}{geometric_mean(ratios):>7.2f}"
-              f"{max(ratios):>9.2f}"
-              f"{sum(ratio > 1.1 for ratio in ratios):>7}{geometric_mean(moved):>9.2f}"
-              f"{max(moved):>9.2f}{geometric_mean(degrees):>9.2f}{max(degrees):>9.2f}")  # fmt: skip
+        columns = list(zip(*group_of, strict=True))
+        beaten = sum(ratio > 1.1 for ratio in columns[0])
+        shown = "".join(f"{geometric_mean(each):>9.2f}{max(each):>9.2f}" for each in columns)
+        print(f"{epsilon:>8g}  {part:<12}{len(group_of):>7}{beaten:>7}{shown}")
     bounds = [run["bound"] for run in found]
     if bounds:
         print(f"bound over the largest error found: {min(bounds):.1f} to {max(bounds):.1f}, "

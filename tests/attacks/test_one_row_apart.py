@@ -184,6 +184,7 @@ def test_a_row_of_an_edge_list_changes_its_own_pair_alone(tmp_path, ending, case
     assert read > cases / 2
 
 
+@pytest.mark.usefixtures("one_database")
 @in_many_cases
 @pytest.mark.parametrize("ending", [".edges", ".csv", ".tsv", ".konect"])
 def test_an_owner_changes_no_row_of_others(tmp_path, ending, cases):

@@ -524,6 +524,7 @@ OWNED = {
 }
 
 
+@pytest.mark.usefixtures("one_database")
 @in_many_cases
 @pytest.mark.parametrize("source", OWNED)
 def test_the_rows_of_an_owner_change_no_other_owners_rows(source, tmp_path, cases):

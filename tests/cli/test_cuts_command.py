@@ -123,6 +123,8 @@ def test_a_release_is_partitioned_for_free(folder, release):
     ("asked", "words", "told"),
     [
         ("modularity", (), "unknown kind 'modularity'; choose one of max-cut"),
+        ("", (), "unknown kind ''; choose one of max-cut"),
+        (":parts=3", (), "unknown kind ''; choose one of max-cut"),
         ("max-cut:parts=3", (), "parts is an option of kind 'balanced' and 'hierarchy'"),
         ("balanced:size=3", (), "unknown option 'size' of 'balanced'"),
         ("balanced:parts=7", (), "at most the number of vertices, 6"),

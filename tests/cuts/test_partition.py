@@ -74,8 +74,8 @@ def test_that_only_an_end_was_cut_off_is_said_of_the_output_alone(monkeypatch):
     graph, codes = CASES["names"][0], []
     monkeypatch.setattr(least, "measure_cut", lambda *_, **__: np.array(codes.pop()))
     for given, alone in (
-        ([0, 1, 1, 1, 1], ["Only ann was cut off"]),
-        ([0, 0, 0, 1, 1], ["Only kim, 42 was cut off"]),
+        ([0, 1, 1, 1, 1], ["Nothing but ann was cut off"]),
+        ([0, 0, 0, 1, 1], ["Nothing but kim, 42 was cut off"]),
         ([0, 0, 1, 1, 1], []),
     ):
         codes.append(given)

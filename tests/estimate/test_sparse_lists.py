@@ -120,6 +120,28 @@ def test_sets_that_many_cuts_share_are_parts_too(monkeypatch):
     assert seen[0] is None
 
 
+def test_cuts_are_answered_some_at_a_time_so_that_their_parts_are_few(monkeypatch):
+    release, _, _ = made("plain")
+    seen, merged = [], []
+    original, without_gaps = sparse_answers.sets_of_masks, sparse_answers._without_gaps
+
+    def looked_at(model, masks, places):
+        seen.append([S for S, _ in masks] + [T for _, T in masks if T is not None])
+        return original(model, masks, places)
+
+    monkeypatch.setattr(sparse_answers, "sets_of_masks", looked_at)
+    monkeypatch.setattr(
+        sparse_answers, "_without_gaps", lambda of: merged.append(len(of)) or without_gaps(of)
+    )
+    rng = np.random.default_rng(3)
+    halves = [gc.CutQuery(rng.random(N) < 0.5) for _ in range(20)]
+    release.answer_all(halves)
+    assert [len(each) for each in seen] == [8, 8, 4]  # T is known of S
+    release.answer_all([gc.CutQuery(rng.random(N) < 0.5, rng.random(N) < 0.3) for _ in range(9)])
+    assert [len(each) for each in seen[3:]] == [8, 8, 2]
+    assert len(merged) == 6  # once for all sets of a time
+
+
 def test_parts_are_divided_by_no_set():
     rng = np.random.default_rng(2)
     codes = rng.integers(0, 3, 200)

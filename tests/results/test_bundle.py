@@ -368,6 +368,11 @@ def test_parts_that_do_not_belong_together_are_refused(name, where, values, tmp_
         ("release, sparse", "model/blocks", np.zeros((1, 1))),
         ("release, sparse", "groups/codes 0", np.zeros(6, dtype=np.int64)),
         ("flows", "steps 0", np.zeros(5, dtype=np.int64)),
+        ("partition, least cut", "codes", np.array([0, 1, 2, 0, 0, 0])),
+        ("partition, least cut", "codes", np.array([0, 1, -1, 0, 0, 0])),
+        ("partition, least cut", "codes", np.array([0, 1, 0])),
+        ("partition, least cut", "codes", np.array([0, 1, 0, 0, 0, 0.5])),
+        ("partition, least cut", "codes", None),
     ],
 )
 def test_other_arrays_are_refused_though_the_checksums_fit(name, array, values, tmp_path):

@@ -222,7 +222,7 @@ def test_the_pictures_show_matrix_and_map():
 @pytest.mark.parametrize(("shape", "directed"), [((6, 7), False), (9, True)])
 def test_graphs_of_two_sides_and_with_directions_are_refused(shape, directed):
     release = gc.release_graph(random_graph(shape, 1, directed=directed), epsilon=1.0, seed=1)
-    with pytest.raises(GraphError, match="undirected graphs with one set of vertices"):
+    with pytest.raises(GraphError, match="one set of vertices; this release has two sides"):
         release.partition("max-cut")
 
 

@@ -49,10 +49,10 @@ def test_every_kept_result_has_a_table_that_a_phone_can_show() -> None:
 def test_a_table_is_cut_out_of_what_was_printed() -> None:
     title = "epsilon = 1: geometric means, and in brackets the largest"
     printed = [title, "graphs   cuts   n   unbiased   graph   list"]
-    cells = "   ".join(f"0.{i}0 (1.{i}0)" for i in range(6))
+    cells = "   ".join(f"0.{i}0 (1.{i}0)" for i in range(7))
     printed += [f"tuning   {kind}   9   {cells}" for kind in ("halves", "com-com")]
     lines = measured.table(measured.CUTS["answers"], printed).splitlines()
     shown = " | ".join(f"0.{i}0 (1.{i}0)" for i in range(2, 6))
     assert lines[2:] == [f"| 1 | tuning, pairs | {shown} |"]
     with pytest.raises(ValueError, match="no line"):
-        measured.table(measured.CUTS["planted"], printed)
+        measured.table(measured.CUTS["files"], printed)

@@ -137,7 +137,7 @@ def test_on_the_command_line(tmp_path, monkeypatch, capsys):
     status, out, err = call("session", "run", "s.db", "q.jsonl")
     assert status == 0, err
     assert json.loads(out.splitlines()[0])["statistic"] == "triangles"
-    both = ("--to 1", "--complement", "--query {}", "--from 1")
+    both = ("--to 1", "--query {}", "--from 1")
     for wrong in ("--statistic girth", "", *(f"--statistic max-cut {more}" for more in both)):
         status, _, err = call("session", "ask", "s.db", *wrong.split())
         assert status == 2

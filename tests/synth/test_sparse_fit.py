@@ -91,7 +91,7 @@ def test_cuts_and_degrees_are_those_of_the_matrix(kind):
             counted = np.outer(S, T)
             if model.symmetric:
                 counted = np.triu(counted | counted.T)
-            (value,), (deviation,) = model.expected(*sets_of_masks(model, [(S, T)], [0]))
+            (value,), (deviation,) = model.expected(sets_of_masks(model, [(S, T)], [0]))
             assert value == pytest.approx(dense[counted].sum(), abs=1e-9)
             assert deviation >= 0
     rows, columns = model.degrees()
@@ -150,7 +150,7 @@ def test_the_typical_error_is_that_of_resampling():
     for _ in range(2000):
         (rows, columns), weights = sample_edges(model, rng, weighted=True)
         values.append(weights[masks[0][rows] != masks[0][columns]].sum())
-    (value,), (deviation,) = model.expected(*sets_of_masks(model, [masks], [0]))
+    (value,), (deviation,) = model.expected(sets_of_masks(model, [masks], [0]))
     assert np.std(values) == pytest.approx(deviation, rel=0.1)
     assert np.mean(values) == pytest.approx(value, abs=6 * deviation / math.sqrt(2000))
 
