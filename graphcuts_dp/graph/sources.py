@@ -93,7 +93,9 @@ def _of_frame(frame: Any, options: Options) -> RawEdges:
             values = values.dt.to_string("%Y-%m-%d")
         columns[role] = values.to_numpy()
         if role == "period" and columns[role].dtype == object:  # dates of Python among others
-            columns[role] = [str(each) if _is_day(each) else each for each in columns[role]]
+            listed_values = columns[role] = columns[role].tolist()
+            if not _all_are(listed_values, str):
+                columns[role] = [str(each) if _is_day(each) else each for each in listed_values]
     bad = BadRows(skip=options.columns.skip)
     reading = places.reading(skip=bad.skip, text=False)
     return _labelled(columns, _row, bad, columns=places, reading=reading)
@@ -294,8 +296,15 @@ def _are_sound(values: Any, role: str, *, floats: bool) -> BoolVector:
         whole: BoolVector = (values == np.floor(values)) & (np.abs(values) < 2.0**53)
         return whole
     listed_values = values.tolist() if isinstance(values, np.ndarray) else values
+    if _all_are(listed_values, str, int):
+        return np.ones(len(listed_values), dtype=np.bool_)
     good = (_is_label(value) or (floats and _is_whole(value)) for value in listed_values)
     return np.fromiter(good, dtype=np.bool_, count=len(listed_values))
+
+
+def _all_are(values: Iterable[Any], *types: type) -> bool:
+    """Whether all are of these very types, as in most columns; no subclass of one will do."""
+    return set(map(type, values)) <= set(types)
 
 
 def _is_day(value: Any) -> bool:
@@ -313,6 +322,8 @@ def _labels(values: Any) -> npt.NDArray[np.int64] | list[Label]:
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
         return values.astype(np.int64)
     listed_values = values.tolist() if isinstance(values, np.ndarray) else values
+    if len(listed_values) and _all_are(listed_values, str):
+        return list(listed_values)
     labels = [str(value) if isinstance(value, str) else int(value) for value in listed_values]
     if labels and all(type(label) is int and abs(label) < 2**62 for label in labels):
         return np.array(labels, dtype=np.int64)
