@@ -1,5 +1,6 @@
 """What is measured is drawn, and fits on the page."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -24,8 +25,9 @@ def table_of(columns, rows, **parameters):
 
 @pytest.fixture(scope="module")
 def drawn(quick_table):
-    """A figure's table and picture."""
+    """A figure's table and picture, which no test changes."""
 
+    @functools.cache
     def draw(name):
         table = quick_table(name).table
         return table, find_figure(name).draw(table)

@@ -8,6 +8,7 @@ import sys
 from collections import Counter, defaultdict
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from math import floor, isfinite
 
 import duckdb
@@ -72,7 +73,7 @@ def random_rows(rng, count, *, zones=ZONES, owners=6):
             zones[rng.integers(len(zones))],
             zones[rng.integers(len(zones))],
             str(day + datetime.timedelta(days=int(rng.integers(100)))),
-            float(np.round(rng.exponential(3), 3)),
+            round(rng.exponential(3), 3),
         )
         for _ in range(count)
     ]
@@ -299,9 +300,10 @@ TOGETHER = 400  # random tables side by side in one: neither a vertex nor an own
 BATCHES = {"months": 1, "months, unordered": 2, "quarters": 4, "one table": 3, "no loops": 5}
 
 
-def tables_side_by_side(rng, name, counting):
-    """Rows of many small tables, the same without one owner of each, and their shape."""
-    before, after, labels = [], [], []
+@cache
+def tables_side_by_side(seed):
+    """Rows of many small tables, the same without one owner of each, and the labels."""
+    rng, before, after, labels = np.random.default_rng(seed), [], [], []
     for table in range(TOGETHER):
         rows = random_rows(rng, int(rng.integers(1, 30)), owners=int(rng.integers(1, 4)))
         labels += [f"{zone}{table}" for zone in ZONES]
@@ -311,8 +313,7 @@ def tables_side_by_side(rng, name, counting):
             if row[0] != rows[0][0]:
                 after.append(own)
     order = rng.permutation(len(before))
-    shape = replace(shape_of(counting, **SHAPES[name]), labels=(labels, labels))
-    return [before[place] for place in order], after, shape
+    return tuple(before[place] for place in order), tuple(after), tuple(labels)
 
 
 def changes(before, after):
@@ -325,9 +326,10 @@ def changes(before, after):
 
 def largest_changes(bounded, counting, batches=BATCHES):
     """The most that removing an owner changes, over the bound, of each of the tables."""
-    rng, found = np.random.default_rng(3), []
-    for name, at_most in batches.items():
-        before, after, shape = tables_side_by_side(rng, name, counting)
+    found = []
+    for seed, (name, at_most) in enumerate(batches.items()):
+        before, after, labels = tables_side_by_side(seed)
+        shape = shape_of(counting, **SHAPES[name] | {"labels": (labels, labels)})
         tables = (as_dict(bounded(rows, shape, at_most)) for rows in (before, after))
         found += [change / (at_most * STEPS) for change in changes(*tables)]
     assert len(found) == TABLES or batches is not BATCHES

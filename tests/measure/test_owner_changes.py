@@ -17,7 +17,7 @@ from graphcuts_dp.pairs.vertices import Arcs, VertexSet, vertex_sets
 from graphcuts_dp.privacy.guarantee import Protect
 from tests.audits.rows_in_memory import bounded, rows_in_memory
 
-GROUPS = ([0, 0, 1, 1], [0, 0, 0, 1], [0, 1, 2, 2])
+GROUPS = ((0, 0, 1, 1), (0, 0, 0, 1), (0, 1, 2, 2))
 SPACES = {
     "plain": VertexSet(4),
     "directed": Arcs(VertexSet(4)),
@@ -33,7 +33,9 @@ def pairs_of(kind):
     return [(u, v) for u in range(4) for v in range(4) if u < v or (kind == "directed" and u != v)]
 
 
+@cache
 def table(kind, groups):
+    """The sides and the cells of a table, which no row has a say in."""
     space = SPACES[kind]
     sets = space if kind == "bipartite" else [space.vertices if kind == "directed" else space]
     made = [Groups(vertices, {"g": list(groups[: len(vertices)])}) for vertices in sets]
