@@ -498,14 +498,15 @@ def _placed(
     entries = _array(known)
     places_for_graphcuts_dp = {name: entries, "place": np.arange(len(known))}
     if rows.implementation is nw.Implementation.DUCKDB:  # which finds the variable by its name
-        table = rows.to_native()
         # Text as bytes: as the table collates it, one row could be in the cells of two labels.
-        what = f"* replace (encode({name}) as {name})" if entries.dtype.kind == "O" else "*"
-        rows = nw.from_native(table.query(VIEW, f"select {what} from {VIEW}"))  # noqa: S608
-        query = f"select {what} from places_for_graphcuts_dp"  # noqa: S608  # our own names
-        joined: Any = nw.from_native(table.query(VIEW, query))
-    else:
-        joined = nw.from_dict(places_for_graphcuts_dp, backend=rows.implementation).lazy()
+        same = f"encode({VIEW}.{name})" if entries.dtype.kind == "O" else f"{VIEW}.{name}"
+        query = (  # at once: each step of its own is bound again with all before it
+            f"select {VIEW}.* exclude ({name}), known.place as {name} from {VIEW} "  # noqa: S608
+            f"{how} join places_for_graphcuts_dp known on {same} = {same.replace(VIEW, 'known')}"
+        )
+        placed: nw.LazyFrame[Any] = nw.from_native(rows.to_native().query(VIEW, query))
+        return placed
+    joined: Any = nw.from_dict(places_for_graphcuts_dp, backend=rows.implementation).lazy()
     return rows.join(joined, on=name, how=how).drop(name).rename({"place": name})
 
 
