@@ -121,8 +121,10 @@ def balanced(weights: Matrix, wanted: Partitioning) -> FoundParts:
     # More than a move gains: so after each that leaves the balance, one restores it.
     price = 1 + 2 * float(abs(weights).sum(axis=1).max(initial=0.0))
 
+    even = sizes @ sizes
+
     def score(between: Any, squares: Any) -> Any:
-        return -between - price * (squares - sizes @ sizes)
+        return -between - price * (squares - even)
 
     vectors = directions(weights, parts + _DIRECTIONS // 2)
     space = vectors[:, :parts]  # that tells so many communities
@@ -176,6 +178,7 @@ def _improved(weights: Matrix, codes: IntVector, score: Score) -> tuple[float, I
     """
     n, parts, sizes, codes = len(codes), int(codes.max()) + 1, np.bincount(codes), codes.copy()
     every, rests = np.arange(n), np.zeros(n, dtype=np.int64)
+    row_of = _rows(weights)
     sums = weights @ np.eye(parts)[codes]
     between = (float(weights.sum()) - float(sums[every, codes].sum())) / 2
     squares = float(sizes @ sizes)
@@ -183,16 +186,17 @@ def _improved(weights: Matrix, codes: IntVector, score: Score) -> tuple[float, I
     least = float(np.ptp(score(np.array([0.0, 1e-9 * abs(weights).sum()]), n**2 / parts)))
     most, best, now, idle = float(score(between, squares)), codes.copy(), 0, 0
     while idle < _PATIENCE + min(n // 4, _MOST_PATIENCE):
-        then = between + sums[every, codes][:, None] - sums
-        changed = squares + 2.0 * (sizes - sizes[codes][:, None] + 1)
-        scores = np.where((rests > now)[:, None], -np.inf, score(then, changed))
+        then = (between + sums[every, codes])[:, None] - sums
+        changed = (squares + 2.0 * (sizes - sizes[:, None] + 1))[codes]
+        scores = score(then, changed)
+        scores[rests > now] = -np.inf
         scores[every, codes] = -np.inf
         place, part = divmod(int(scores.argmax()), parts)
         if not math.isfinite(scores[place, part]):
             break
         old = codes[place]
         between, squares = float(then[place, part]), float(changed[place, part])
-        row = dense(weights[[place]])[0]
+        row = row_of(place)
         sums[:, old] -= row
         sums[:, part] += row
         sizes[[old, part]] += -1, 1
@@ -202,6 +206,19 @@ def _improved(weights: Matrix, codes: IntVector, score: Score) -> tuple[float, I
         if scores[place, part] > most + least:
             most, best, idle = float(scores[place, part]), codes.copy(), 0
     return most, best
+
+
+def _rows(weights: Matrix) -> Callable[[int], FloatVector]:
+    """Gives a row as an array. To index a sparse matrix takes as long as the rest of a move."""
+    if not sp.issparse(weights):
+        return np.asarray(weights).__getitem__
+    stored, n = sp.csr_array(weights), weights.shape[1]
+
+    def row_of(place: int) -> FloatVector:
+        here = slice(stored.indptr[place], stored.indptr[place + 1])
+        return np.bincount(stored.indices[here], stored.data[here], n).astype(np.float64)
+
+    return row_of
 
 
 def dense(weights: Matrix) -> FloatMatrix:
