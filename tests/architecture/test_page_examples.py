@@ -78,11 +78,16 @@ RUN_NOW = [
 ]
 
 
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """The files that the pages speak of, which are read and copied alone."""
+    folder = tmp_path_factory.mktemp("files")
+    world.make_files(folder)
+    return folder
+
+
 @pytest.mark.parametrize("page", RUN_NOW)
-def test_the_examples_of_a_page_run(page, tmp_path, monkeypatch, capsys, request):
-    first = tmp_path / "files"
-    first.mkdir()
-    world.make_files(first)
+def test_the_examples_of_a_page_run(page, first, tmp_path, monkeypatch, capsys, request):
     known, folders = world.names(first), {}
     request.addfinalizer(known["connection"].close)
     for number, (mark, language, text) in enumerate(blocks_of(page)):
