@@ -17,6 +17,8 @@ from graphcuts_dp.planning import plan_bounds
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
 from tests.audits.rows_in_memory import bounded, rows_in_memory
 
+pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
+
 N = 40
 
 
