@@ -67,6 +67,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar, NoReturn, Self, final
 
 import numpy as np
@@ -328,6 +329,11 @@ class ResponseRankOne(PaidOnce):
         return matrix_search(self.universe, self.noisy(graph, source))
 
 
+@lru_cache(maxsize=256)  # a tuning asks for few of them, with every number of rounds
+def _radius(noise: NoiseDistribution, pairs: int, log_failures: float) -> float:
+    return noise.radius(pairs, log_failures=log_failures)
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Released(PaidOnce):
@@ -368,7 +374,7 @@ class Released(PaidOnce):
         """r: no released answer of the list is farther off, but for probability gamma."""
         pairs, noise = self.queries.most_pairs, self.distribution
         failures = math.log(len(self.queries) / gamma)
-        return noise.radius(pairs, log_failures=failures) + pairs * noise.rounding
+        return _radius(noise, pairs, failures) + pairs * noise.rounding
 
     def shortfall(self, gamma: float) -> float:
         """2 r(gamma), in weight; see `Distinguisher.shortfall`.

@@ -80,7 +80,7 @@ RUN_NOW = [
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
-    """The files, of which every page and block has copies."""
+    """The files that the pages speak of, which are read and copied alone."""
     folder = tmp_path_factory.mktemp("files")
     world.make_files(folder)
     return folder

@@ -1,6 +1,5 @@
 """What is measured is drawn, and fits on the page."""
 
-import functools
 import itertools
 
 import numpy as np
@@ -10,7 +9,7 @@ from matplotlib.text import Text
 from scripts.figures import bipartite_cuts, low_rank, updates
 from scripts.figures.base import Table
 from scripts.figures.bipartite_cuts import COLUMNS, METHODS
-from scripts.figures.registry import figure_names, find_figure
+from scripts.figures.registry import figure_names
 from scripts.figures.updates import ANALYSTS, CONSTRUCTIONS, RULES
 from scripts.figures.updates import COLUMNS as UPDATE_COLUMNS
 
@@ -21,18 +20,6 @@ def lines_of(axes):
 
 def table_of(columns, rows, **parameters):
     return Table(columns=columns, rows=rows, parameters=parameters, findings=[])
-
-
-@pytest.fixture(scope="module")
-def drawn(quick_table):
-    """A figure's table and picture, which no test changes."""
-
-    @functools.cache
-    def draw(name):
-        table = quick_table(name).table
-        return table, find_figure(name).draw(table)
-
-    return draw
 
 
 @pytest.mark.parametrize("name", figure_names())

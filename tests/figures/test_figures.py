@@ -57,8 +57,9 @@ def files(folder):
 
 
 @pytest.fixture
-def measured_before(quick_table, monkeypatch):
-    """A figure whose experiment gives what it gave when it was run as `make_figure` would."""
+def measured_before(quick_table, drawn, monkeypatch):
+    """A figure whose experiment gives what it gave when it was run as `make_figure` would, and
+    which is drawn once."""
 
     def prepare(name):
         def again(*, quick, seed, progress):
@@ -67,8 +68,12 @@ def measured_before(quick_table, monkeypatch):
                 progress(done, "again")
             return measured.table
 
+        def drawn_of(table):
+            assert table == drawn(name)[0]
+            return drawn(name)[1]
+
         measured = quick_table(name)
-        spec = replace(find_figure(name), measure=again)
+        spec = replace(find_figure(name), measure=again, draw=drawn_of)
         monkeypatch.setattr(figures, "FIGURES", (spec,))
         return measured
 
@@ -142,8 +147,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_others(tmp_path):
 def test_a_figure_with_bands_is_drawn_the_same_to_the_byte(quick_table):
     pictures = [io.BytesIO(), io.BytesIO()]
     for picture in pictures:
-        drawn = find_figure("laplace-tail").draw(quick_table("laplace-tail").table)
-        drawn.savefig(picture, format="png", dpi=80)
+        figure = find_figure("laplace-tail").draw(quick_table("laplace-tail").table)
+        figure.savefig(picture, format="png", dpi=80)
     assert pictures[0].getvalue() == pictures[1].getvalue()
 
 

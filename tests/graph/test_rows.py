@@ -13,6 +13,8 @@ from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 from tests.audits.rows_in_memory import bounded, rows_in_memory
 
+pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
+
 N = 3
 EDGES = [(0, 1), (0, 2), (1, 2)]
 ARCS = [(0, 1), (1, 0), (2, 1)]

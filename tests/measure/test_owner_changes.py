@@ -17,6 +17,8 @@ from graphcuts_dp.pairs.vertices import Arcs, VertexSet, vertex_sets
 from graphcuts_dp.privacy.guarantee import Protect
 from tests.audits.rows_in_memory import bounded, rows_in_memory
 
+pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
+
 GROUPS = ((0, 0, 1, 1), (0, 0, 0, 1), (0, 1, 2, 2))
 SPACES = {
     "plain": VertexSet(4),

@@ -38,6 +38,8 @@ from graphcuts_dp.planning.mechanisms import mechanisms_for
 from graphcuts_dp.planning.planner import VACUOUS, plan, plan_of
 from graphcuts_dp.session.terms import SessionTerms
 
+pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
+
 PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 MW, FK, MD = "multiplicative-weights", "frieze-kannan", "mirror-descent"
 OFFLINE = ("offline", "game", "answers", "net", "sensing")

@@ -11,6 +11,8 @@ from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.session.session import session_of
 from tests.audits.rows_in_memory import bounded, rows_in_memory
 
+pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
+
 N = 12
 THREE = gc.Protect.owner(at_most=3)
 GROUPS = gc.Groups(gc.VertexSet(N), {"half": [v // 6 for v in range(N)]})

@@ -14,6 +14,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, GraphError, LedgerError, ParameterError
 from graphcuts_dp.release.releases import flows_job
 
+pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
+
 ZONES = ["a", "b", "c", "d", "e"]
 AREA = {"a": "north", "b": "north", "c": "south", "d": "south", "e": "south"}
 GROUPS = gc.Groups.of({zone: AREA[zone] for zone in ZONES}, gc.VertexSet(ZONES))

@@ -13,6 +13,8 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.measurement import Measurement
 from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows, level_errors
 
+pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
+
 BY = ("month", "quarter", "year", ("year", "month"), ("year", "quarter", "month"))
 KINDS = ("plain", "directed", "bipartite")
 CASES = list(product(KINDS, BY))
