@@ -1,8 +1,9 @@
 """How every test runs: on several processes, the same way each time."""
 
+import gc
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,21 @@ def pytest_xdist_setupnodes() -> None:
     process (`-n 0`) does as it was told: scripts/mutate.py changes the code between runs.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """No garbage is looked for while tests are collected, and later not among what is there then.
+
+    Modules and lists of tests are added all the time, and none goes.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
