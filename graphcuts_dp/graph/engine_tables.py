@@ -443,6 +443,8 @@ def rows_in(reading: ReadTable, most_units: int) -> nw.LazyFrame[Any]:
     """The rows that count: the owner, the cell, and of weights the amount in steps."""
     shape = reading.shape
     rows = reading.frame.filter(*(~bad for bad in reading.bad.values())).select(**reading.keys)
+    if shape.owner is not None and rows.implementation is nw.Implementation.DUCKDB:
+        rows = _owners_by_their_bytes(rows)
     first, second = nw.col("first"), nw.col("second")
     for name, known in reading.known.items():
         rows = _placed(rows, name, known, how="inner")
@@ -471,6 +473,19 @@ def rows_in(reading: ReadTable, most_units: int) -> nw.LazyFrame[Any]:
         amount = (units * float(STEPS) + 0.5).floor().cast(nw.Int64)
         rows = rows.with_columns(amount.alias("amount")).drop("weight")
     return rows
+
+
+def _owners_by_their_bytes(rows: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
+    """The rows, whose owners are equal where all their bytes are, however text is collated.
+
+    As a table may collate it, "ann" and "ANN" are equal: they would share one bound, and what is
+    kept of the rows of one would depend on those of the other.
+    """
+    if rows.collect_schema()["owner"] != nw.String:
+        return rows
+    query = f"select * replace (encode(owner) as owner) from {VIEW}"  # noqa: S608
+    found: nw.LazyFrame[Any] = nw.from_native(rows.to_native().query(VIEW, query))
+    return found
 
 
 def _placed(

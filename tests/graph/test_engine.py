@@ -667,6 +667,27 @@ def test_a_row_is_in_one_cell_however_text_is_collated(counting, collated):
     assert as_dict(scaled_cells(table, shape, at_most=3)) == {(1, 0, 3): step}
 
 
+@pytest.mark.parametrize("collated", ["columns", "connection"])
+@pytest.mark.parametrize("bounded", [kept_cells, scaled_cells])
+def test_owners_whose_names_a_table_takes_for_equal_are_bounded_apart(bounded, collated):
+    """As one, "ann" and "ANN" would share a bound, and the rows of one decide about the other's."""
+    connection, how = duckdb.connect(), "collate nocase" if collated == "columns" else ""
+    if collated == "connection":
+        connection.execute("set default_collation = 'nocase'")
+
+    def cells_of(*owners):
+        connection.execute(f"create or replace table t (who varchar {how}, a text, b text)")
+        for owner, zone in owners:
+            rows = [(owner, zone, other) for other in ZONES]
+            connection.executemany("insert into t values (?, ?, ?)", rows)
+        shape = shape_of(source="a", target="b")
+        return as_dict(bounded(connection.table("t"), shape, at_most=2))
+
+    ann, other = ("ann", ZONES[0]), ("ANN", ZONES[1])
+    assert len(ZONES) > 2  # both are above the bound
+    assert cells_of(ann, other) == cells_of(ann) | cells_of(other)
+
+
 @pytest.mark.parametrize("owner", [b"\xff", [1], {"name": 1}])
 @pytest.mark.parametrize("engine", ["duckdb", "lazy"])
 def test_owners_of_which_no_text_can_be_made_are_refused_by_their_type(owner, engine):
