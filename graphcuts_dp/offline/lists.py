@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -599,9 +599,19 @@ class Sensing(Checked):
         queries = [understood(query, space) for query in task.given("sensing")]
         steps = Steps(task.universe, queries, task.grid.cap or 1.0)
         plan = SensingPlan.of(steps, rho, self.rounds, task.beta)
-        learner = _Learner(steps, self.p)
+        _Learner(steps, self.p)  # refuses here, before anything is paid
 
-        def release(measured: list[Measured], guarantee: PrivacyGuarantee) -> IterativeRelease:
+        def measure(
+            graph: Any, source: EntropySource, progress: Progress
+        ) -> tuple[list[Measured], DenseHypothesis]:
+            learner = _Learner(steps, self.p)  # of each run its own: none knows what another saw
+            made = plan.run(learner, steps.count(graph), source, progress)
+            return made, learner.hypothesis
+
+        def release(
+            drawn: tuple[list[Measured], DenseHypothesis], guarantee: PrivacyGuarantee
+        ) -> IterativeRelease:
+            measured, learnt = drawn
             every = plan.measures_all
             return IterativeRelease(
                 universe=task.universe,
@@ -618,7 +628,7 @@ class Sensing(Checked):
                     rounds=plan.rounds,
                     used=plan.rounds,
                 ),
-                hypothesis=learner.hypothesis,
+                hypothesis=learnt,
                 transcript=tuple(measured),
                 cap=steps.cap,
                 listed=Digests.of(steps.queries, task.universe),
@@ -629,9 +639,7 @@ class Sensing(Checked):
             parameters={"rounds": plan.rounds},
             step=plan.cost(task.delta),
             public="the queries" + (", the cap" if ratings.weighted else ""),
-            measure=lambda graph, source, progress: plan.run(
-                learner, steps.count(graph), source, progress
-            ),
+            measure=measure,
             release=release,
             warning=plan.warning(self.expected_ratings),
         )

@@ -238,6 +238,21 @@ def sensed(graph=SMALL, queries=QUERIES, *, epsilon=1.0, delta=1e-6, seed=1, **o
     return gc.release_iteratively(graph, queries, construction=gc.Sensing(**options), **terms)
 
 
+@pytest.mark.parametrize("rounds", [3, None])
+def test_a_run_of_a_job_of_sensing_knows_nothing_of_the_runs_before(rounds):
+    """A trial with a seed is not private: what it learnt may not go into a run that is."""
+
+    def job():
+        return gc.Sensing(rounds=rounds).job(Task(SMALL, QUERIES, epsilon=20.0, delta=1e-6))
+
+    def run(job, graph):
+        return job.run(job.bounded(graph), SeededEntropy(2)).hypothesis.matrix
+
+    used, empty = job(), SMALL.without_edges()
+    assert np.abs(run(used, SMALL)).max() > 0
+    assert np.array_equal(run(used, empty), run(job(), empty))
+
+
 def test_a_schatten_norm_learns_queries_that_were_not_asked_and_frobenius_does_not():
     """JT12 section 4.2: random queries recover a low-rank matrix. At a large epsilon: it is small.
 
