@@ -33,7 +33,7 @@ from graphcuts_dp.options import check_positive
 from graphcuts_dp.pairs.graph_queries import Question
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.noise import (
     Choice,
     EntropySource,
@@ -230,8 +230,8 @@ class PaidByCall:
 
         Source: Cesar, Rogers, *Bounding, Concentrating, and Truncating*, 2021, Lemma 3.2.
         """
-        rho = math.nextafter(float(self.epsilon**2 / 8), math.inf)
-        return Cost(epsilon=float(self.epsilon), rho=rho, pure=self.epsilon)
+        rho = rounded_up(self.epsilon**2 / 8)
+        return Cost(epsilon=rounded_up(self.epsilon), rho=rho, pure=self.epsilon)
 
     @property
     def usual_shortfall(self) -> float:

@@ -102,7 +102,7 @@ class Cost:
     @classmethod
     def of_pure(cls, epsilon: Fraction) -> "Cost":
         """epsilon-DP, which is epsilon^2/2-zCDP (Bun, Steinke 2016, Prop. 1.4)."""
-        return cls(epsilon=rounded_up(epsilon), rho=float(epsilon) ** 2 / 2, pure=epsilon)
+        return cls(epsilon=rounded_up(epsilon), rho=rounded_up(epsilon**2 / 2), pure=epsilon)
 
     @classmethod
     def of_rho(cls, rho: float, *, delta: float) -> "Cost":

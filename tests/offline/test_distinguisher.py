@@ -33,6 +33,14 @@ UNIVERSE = Universe(12)
 GRAPH = random_graph(12, 1, density=0.4)
 
 
+def test_what_a_call_costs_is_rounded_up():
+    cuts = random_cuts(UNIVERSE, 2, 0)
+    for epsilon in (Fraction(n, d) for n in range(1, 20) for d in range(1, 20)):
+        call = Exponential(queries=QuestionList(UNIVERSE, cuts), epsilon=epsilon).call
+        assert Fraction(call.epsilon) >= call.pure == epsilon
+        assert Fraction(call.rho) >= epsilon**2 / 8
+
+
 def random_cuts(universe, count, seed, *, disjoint=False):
     rng = np.random.default_rng(seed)
     rows, columns = universe.shape

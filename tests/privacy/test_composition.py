@@ -41,6 +41,13 @@ def test_rho_is_rounded_down_and_no_other_order_is_better(epsilon, delta):
     assert math.exp(logs.min()) >= zcdp_delta(rho, epsilon) * (1 - 1e-9)
 
 
+def test_bounds_of_a_pure_cost_are_rounded_up():
+    for epsilon in (Fraction(n, d) for n in range(1, 30) for d in range(1, 30)):
+        cost = Cost.of_pure(epsilon)
+        assert Fraction(cost.epsilon) >= epsilon
+        assert Fraction(cost.rho) >= epsilon**2 / 2
+
+
 @pytest.mark.parametrize(("epsilon", "sigma"), [(0.2, 8.0), (1.0, 3.0), (3.0, 1.2)])
 def test_the_zcdp_delta_covers_the_gaussian_mechanism(epsilon, sigma):
     """Gaussian noise is 1/(2 sigma^2)-zCDP; its exact delta may not be larger than the bound's."""
