@@ -11,9 +11,11 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.consistency import ErrorSpread
+from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.privacy.distributions import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.level_noise import LevelNoise, Spread
+from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
@@ -81,9 +83,10 @@ class Contributions(Displayed):
         above = self.counts[self._place(at_most) + 1 :]
         if self.rate is None:
             return int(above.sum()), 0
-        spread = Spread(np.array([[float(len(above))]]), np.array([[1.0]]), 1)
-        radius = LevelNoise("laplace", (self.rate,)).radii(spread, failure=failure)
-        return int(above.sum()), math.ceil(radius[0])
+        classes, one = np.array([[float(len(above))]]), np.array([[1.0]])
+        noise, spread = LevelNoise("laplace", (self.rate,)), ErrorSpread(classes, one, classes)
+        radius = error_radii(noise, (0,), spread, failure=failure)
+        return int(above.sum()), math.floor(radius[0])  # errors are whole numbers
 
     def left_out(self, at_most: int, *, most: int | None = None) -> tuple[float, float]:
         """What a bound leaves out of all rows: pairs, rows or units, from and to.

@@ -514,10 +514,10 @@ def _placed(
     places_for_graphcuts_dp = {name: entries, "place": np.arange(len(known))}
     if rows.implementation is nw.Implementation.DUCKDB:  # which finds the variable by its name
         # Text as bytes: as the table collates it, one row could be in the cells of two labels.
-        same = f"encode({VIEW}.{name})" if entries.dtype.kind == "O" else f"{VIEW}.{name}"
+        as_bytes = "encode" if entries.dtype.kind == "O" else ""
         query = (  # at once: each step of its own is bound again with all before it
-            f"select {VIEW}.* exclude ({name}), known.place as {name} from {VIEW} "  # noqa: S608
-            f"{how} join places_for_graphcuts_dp known on {same} = {same.replace(VIEW, 'known')}"
+            f"select {VIEW}.* exclude ({name}), known.place as {name} from {VIEW} {how} join "  # noqa: S608
+            f"places_for_graphcuts_dp known on {as_bytes}({VIEW}.{name}) = {as_bytes}(known.{name})"
         )
         placed: nw.LazyFrame[Any] = nw.from_native(rows.to_native().query(VIEW, query))
         return placed

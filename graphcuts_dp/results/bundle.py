@@ -36,9 +36,9 @@ from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.tables.frames import csv_bytes
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
-# 11: least cuts are partitions; 10: a guarantee has its rho; 9: tables have periods; 8: graphs
-# without weights are rounded; 7: a release has no workload; 6: one form for dense and sparse
-# releases.
+# 12: a release has one measurement of each kind; 11: least cuts are partitions; 10: a guarantee has
+# its rho; 9: tables have periods; 8: graphs without weights are rounded; 7: a release has no
+# workload; 6: one form for dense and sparse releases.
 FORMAT = 12
 
 

@@ -102,6 +102,11 @@ def test_how_many_are_above_and_what_is_left_out():
         within += abs(found - 10) <= radius
     # At least 95 % are; fewer than 170 of 200 has a probability below 1e-7.
     assert within >= 170
+    # Exactly: so is the sum of the noises of two classes, and half the radius would not do.
+    one = np.exp(-np.abs(np.arange(-60, 61.0)))
+    two = np.convolve(one / one.sum(), one / one.sum())
+    beyond = [two[np.abs(np.arange(-120, 121)) > t].sum() for t in (radius, radius // 2)]
+    assert beyond[0] <= 0.05 < beyond[1]
     assert not made.guarantee.is_private
 
 
