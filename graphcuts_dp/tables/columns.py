@@ -363,7 +363,7 @@ def check_names(header: Sequence[str], columns: ColumnPlaces | None = None) -> N
     ):
         raise FileFormatError(
             "the first line does not name the columns in known words: pass header=False if the "
-            "file has no header, else header=True"
+            "file has no header; else header=True, or name its ends by source= and target="
         )
 
 

@@ -178,7 +178,7 @@ CASES = {
         "x.csv",
         '"p.name", "q.name"\n"a", "b"\n"b", "c"\n',
         PLAIN,
-        "--columns header=no if the file has no header, else --columns header=yes",
+        "--columns header=no if the file has no header; else --columns header=yes, or name",
         {"header": True},
     ),
     "SNAP": Case(
