@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.results.flows import Flows as Flows
     from graphcuts_dp.results.partition import Partition as Partition
     from graphcuts_dp.results.release import Release as Release
+    from graphcuts_dp.schema.columns import Columns as Columns
     from graphcuts_dp.server.client import RemoteSession as RemoteSession
     from graphcuts_dp.server.client import connect as connect
     from graphcuts_dp.session.base import Answer as Answer
@@ -78,7 +79,6 @@ if TYPE_CHECKING:
     from graphcuts_dp.session.transcript import LedgerStatus as LedgerStatus
     from graphcuts_dp.session.transcript import store_status as store_status
     from graphcuts_dp.synth.methods import Fitting as Fitting
-    from graphcuts_dp.tables.columns import Columns as Columns
 
 # Modules are imported when something of theirs is first used: a command that reads a graph should
 # not wait for everything else. Type checkers see the imports above; a test compares the two.
@@ -113,7 +113,7 @@ _HOMES = {
     "session.terms": ("FriezeKannan", "MirrorDescent", "MultiplicativeWeights"),
     "session.transcript": ("store_status",),
     "synth.methods": ("Fitting",),
-    "tables.columns": ("Columns",),
+    "schema.columns": ("Columns",),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 # What `__all__` lacks belongs to one of these, such as `gc.release.choose_bound`, and is found too.

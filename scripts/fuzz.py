@@ -5,7 +5,7 @@
 
 Whatever a file holds, a reader gives a graph or a one-line error of ours. Anything else (another
 exception, an input that takes 20 seconds or 2 GiB) ends the run with status 1; the input is then
-left in the folder of inputs, to become a test in tests/graph/test_fuzz_readers.py.
+left in the folder of inputs, to become a test in tests/io/test_fuzz_readers.py.
 """
 
 import argparse
@@ -26,7 +26,9 @@ def fuzz(ending: str, seconds: int, inputs: Path) -> None:
     """Fuzz one reader in this process, which libFuzzer ends."""
     import atheris
 
-    with atheris.instrument_imports(include=["graphcuts_dp.graph", "graphcuts_dp.tables"]):
+    with atheris.instrument_imports(
+        include=["graphcuts_dp.graph", "graphcuts_dp.io", "graphcuts_dp.schema"]
+    ):
         import graphcuts_dp as gc
         from graphcuts_dp.errors import GraphCutsError
     graphs = [
@@ -72,7 +74,7 @@ def run(ending: str, seconds: int, inputs: Path) -> tuple[int, bool]:
 
 
 def main() -> None:
-    from graphcuts_dp.graph.files import FORMATS
+    from graphcuts_dp.io.files import FORMATS
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("endings", nargs="*", metavar="ENDING", help="for example .mtx; all")

@@ -31,7 +31,7 @@ from graphcuts_dp.options import (
 from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.results.bundle import receipt_path
-from graphcuts_dp.tables.columns import Columns
+from graphcuts_dp.schema.columns import Columns
 
 
 @final

@@ -19,7 +19,7 @@ from graphcuts_dp.pairs.query_lines import read_lines, read_query
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.results.release import Release
-from graphcuts_dp.tables.columns import Columns
+from graphcuts_dp.schema.columns import Columns
 
 evaluate = Commands(
     cls=command_first("graphs"),

@@ -7,7 +7,7 @@ from typing import final
 
 from graphcuts_dp.display import printable
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
-from graphcuts_dp.graph.files import read_vertices
+from graphcuts_dp.io.files import read_vertices
 from graphcuts_dp.options import input_option
 from graphcuts_dp.pairs.groups import GroupNames, Groups, is_group
 from graphcuts_dp.pairs.queries import MARK, CutQuery, LinearQuery, sides_of

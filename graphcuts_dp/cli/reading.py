@@ -15,9 +15,6 @@ from graphcuts_dp.cli.options import naming
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
-from graphcuts_dp.graph.assemble import GivenVertices
-from graphcuts_dp.graph.edge_store import Merge
-from graphcuts_dp.graph.files import FORMATS, describe_reading, ending_of, public_vertices_of
 from graphcuts_dp.graph.rows import (
     COUNTINGS,
     PrivateData,
@@ -25,6 +22,9 @@ from graphcuts_dp.graph.rows import (
     bounded_graph,
     without_rows,
 )
+from graphcuts_dp.io.assemble import GivenVertices
+from graphcuts_dp.io.edge_store import Merge
+from graphcuts_dp.io.files import FORMATS, describe_reading, ending_of, public_vertices_of
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, open_ledger, stores_beside
 from graphcuts_dp.ledger.uses import uses_of
@@ -38,7 +38,7 @@ from graphcuts_dp.pairs.group_tables import vertices_of_table
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
-from graphcuts_dp.tables.columns import Column, Columns, column_of, delimiter_of
+from graphcuts_dp.schema.columns import Column, Columns, column_of, delimiter_of
 
 _protect = partial(privacy_option, usual=True, of=PROTECTIONS)
 WHOM = _protect(EDGE, help="Whom the promise protects; edges if omitted.")

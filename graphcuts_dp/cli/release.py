@@ -23,8 +23,8 @@ from graphcuts_dp.cli.reading import (
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.files import check_writable_set
-from graphcuts_dp.graph.files import check_labels, check_writable_graph, graph_files
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
+from graphcuts_dp.io.files import check_labels, check_writable_graph, graph_files
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively

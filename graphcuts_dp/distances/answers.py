@@ -21,6 +21,7 @@ from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations, checked_
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.frames import made_frame
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.options import check_probability
@@ -32,7 +33,6 @@ from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results import bundle
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.transcript import answer_to_dict
-from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

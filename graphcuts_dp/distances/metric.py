@@ -20,11 +20,11 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import Graph, read_graph
-from graphcuts_dp.graph.edge_store import Vertices
+from graphcuts_dp.io.edge_store import Vertices
 from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.resources import Progress, silent
-from graphcuts_dp.tables.columns import Columns
-from graphcuts_dp.tables.rows import read_table
+from graphcuts_dp.schema.columns import Columns
+from graphcuts_dp.schema.text_rows import read_table
 
 _COORDINATES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
 _NO_LENGTH = "a length of the map is not a positive, finite number"

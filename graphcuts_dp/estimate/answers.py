@@ -16,10 +16,10 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
+from graphcuts_dp.frames import made_frame
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, is_query
 from graphcuts_dp.pairs.universe import Layout, possible_part
 from graphcuts_dp.privacy.distributions import NoiseSum
-from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
     from graphcuts_dp.estimate.least_squares import MatrixEstimator

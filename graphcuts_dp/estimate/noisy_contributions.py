@@ -13,10 +13,10 @@ from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import ErrorSpread
 from graphcuts_dp.estimate.tails import error_radii
+from graphcuts_dp.frames import made_frame
 from graphcuts_dp.privacy.distributions import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,10 +13,10 @@ import scipy.sparse as sp
 
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph import sources
-from graphcuts_dp.graph.assemble import Options, RawEdges, numbered
-from graphcuts_dp.graph.edge_store import EdgeParts, EdgeStore, Merge, Vertices, checked_parts
-from graphcuts_dp.graph.files import (
+from graphcuts_dp.io import sources
+from graphcuts_dp.io.assemble import Options, RawEdges, numbered
+from graphcuts_dp.io.edge_store import EdgeParts, EdgeStore, Merge, Vertices, checked_parts
+from graphcuts_dp.io.files import (
     VertexSource,
     naming_file,
     public_vertices_of,
@@ -24,7 +24,7 @@ from graphcuts_dp.graph.files import (
     write_graph,
 )
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, sets_in, vertex_sets
-from graphcuts_dp.tables.columns import Columns
+from graphcuts_dp.schema.columns import Columns
 
 OTHER_VERTICES = "the graphs have different vertices; read both with the same vertices="
 
@@ -69,7 +69,7 @@ class _Kind(EdgeStore):
         refused: which of the two arcs is meant, or both, is not guessed.
 
         Args:
-            path: the file; its ending tells the format, see `graph.files`, and may end in `.gz`.
+            path: the file; its ending tells the format, see `io.files`, and may end in `.gz`.
             columns: of edge lists and tables: which columns are read, and how, see `Columns`.
             vertices: the public vertex set: a count n (ids 0..n-1), labels, or the path of a file
                 with one label on each line; for bipartite graphs a pair of these, left and right.

@@ -23,11 +23,11 @@ from graphcuts_dp.estimate.measurement import STEPS, Counting, Reach, counts_onc
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph import engine, engine_tables
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
-from graphcuts_dp.graph.assemble import Options, RawEdges, codes_and_names, numbered
-from graphcuts_dp.graph.edge_store import EdgeParts
 from graphcuts_dp.graph.engine import Cells, check_at_most
 from graphcuts_dp.graph.engine_tables import Engine, Shape
-from graphcuts_dp.graph.files import (
+from graphcuts_dp.io.assemble import Options, RawEdges, codes_and_names, numbered
+from graphcuts_dp.io.edge_store import EdgeParts
+from graphcuts_dp.io.files import (
     FORMATS,
     VertexSource,
     ending_of,
@@ -35,11 +35,11 @@ from graphcuts_dp.graph.files import (
     public_vertices_of,
     read_raw,
 )
-from graphcuts_dp.graph.sources import rows_of
+from graphcuts_dp.io.sources import rows_of
 from graphcuts_dp.pairs.periods import Periods
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import NO_PERIODS, Protect
-from graphcuts_dp.tables.columns import TAIL, Columns
+from graphcuts_dp.schema.columns import TAIL, Columns
 
 COUNTINGS: tuple[Counting, ...] = get_args(Counting)
 _UNIT_NAMES = {"edges": "pairs", "owners": "pairs", "rows": "rows", "weight": "units of weight"}

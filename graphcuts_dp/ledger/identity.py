@@ -36,8 +36,8 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatArray, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.edge_store import sorted_distinct
 from graphcuts_dp.graph.rows import Rows
+from graphcuts_dp.io.edge_store import sorted_distinct
 from graphcuts_dp.pairs.vertices import Label, Space, VertexSet, sets_in
 
 Identity = dict[str, str]

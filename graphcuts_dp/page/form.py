@@ -30,10 +30,10 @@ from graphcuts_dp.options import (
     read_options,
 )
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PROTECTIONS
-from graphcuts_dp.tables.bad_rows import BadRows
-from graphcuts_dp.tables.columns import Columns, parse_number
-from graphcuts_dp.tables.file_bytes import TextFormat, opened_unpacked
-from graphcuts_dp.tables.rows import begin
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.columns import Columns, parse_number
+from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked
+from graphcuts_dp.schema.text_rows import begin
 
 Values = Mapping[str, str]  # what was typed, by the key of the field
 IS, WHOM, OUT, EXACT = "is", "whom", "out", "exact"  # steps of the page

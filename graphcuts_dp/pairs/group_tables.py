@@ -14,11 +14,11 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.frames import frame_of
 from graphcuts_dp.pairs.vertices import Label, VertexSet
-from graphcuts_dp.tables.columns import Column, Columns, has_header, place_of, position_of
-from graphcuts_dp.tables.file_bytes import TextFormat, read_unpacked
-from graphcuts_dp.tables.frames import frame_of
-from graphcuts_dp.tables.rows import Row, labels_of, read_rows
+from graphcuts_dp.schema.columns import Column, Columns, has_header, place_of, position_of
+from graphcuts_dp.schema.file_bytes import TextFormat, read_unpacked
+from graphcuts_dp.schema.text_rows import Row, labels_of, read_rows
 
 Levels = dict[str, list[Any]]  # for each level the label of each vertex, in their order
 SEEDED = "seeded: not private"  # in the column `mark` of a table of parts that a seed made

@@ -25,7 +25,7 @@ from graphcuts_dp.pairs.group_tables import (
 )
 from graphcuts_dp.pairs.queries import MARK, CutQuery, Subset
 from graphcuts_dp.pairs.vertices import ALL, Arcs, Label, NamedSet, VertexSet
-from graphcuts_dp.tables.columns import Column, Columns
+from graphcuts_dp.schema.columns import Column, Columns
 
 
 @final

@@ -29,7 +29,7 @@ from graphcuts_dp.pairs.queries import (
 )
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import ALL, Label, Space, VertexSet
-from graphcuts_dp.tables.file_bytes import read_bytes
+from graphcuts_dp.schema.file_bytes import read_bytes
 
 _CUTS = '{"S": ["ann"], "T": ["kim"]}'
 _KINDS = (

@@ -22,6 +22,7 @@ from graphcuts_dp.estimate.measurement import (
     counts_once,
 )
 from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows
+from graphcuts_dp.frames import made_frame
 from graphcuts_dp.learn.bounds import (
     ArcsOn,
     SessionWorkload,
@@ -53,7 +54,6 @@ from graphcuts_dp.planning.synthetic import (
     synthetic_forecast,
 )
 from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, SMALLEST_EPSILON, Protect
-from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -35,7 +35,6 @@ from graphcuts_dp.estimate.strategy import (
 )
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_parts_on, from_rows_on
-from graphcuts_dp.graph.edge_store import EdgeParts
 from graphcuts_dp.graph.rows import (
     PrivateData,
     Rows,
@@ -45,6 +44,7 @@ from graphcuts_dp.graph.rows import (
     reach_of,
     without_rows,
 )
+from graphcuts_dp.io.edge_store import EdgeParts
 from graphcuts_dp.learn.bounds import degrees_needed, epsilon_needed, root_and_side, size_of
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.cells import (

@@ -28,12 +28,12 @@ import scipy
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.frames import csv_bytes
 from graphcuts_dp.graph.adjacency import AnyGraph, graph_class
-from graphcuts_dp.graph.files import check_writable_graph, graph_files
+from graphcuts_dp.io.files import check_writable_graph, graph_files
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
-from graphcuts_dp.tables.frames import csv_bytes
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
 # 12: a release has one measurement of each kind; 11: least cuts are partitions; 10: a guarantee has

@@ -16,11 +16,11 @@ from graphcuts_dp.estimate.consistency import ErrorSpread, LeastSquares, Values
 from graphcuts_dp.estimate.measurement import CellSums, Measurement, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
+from graphcuts_dp.frames import made_frame
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.tables.frames import made_frame
 
 Table = dict[str, npt.NDArray[Any]]  # columns of one level: its names, then its numbers
 

@@ -19,6 +19,7 @@ from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
+from graphcuts_dp.frames import check_parquet, made_frame, parquet_bytes
 from graphcuts_dp.pairs.group_tables import listed
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.pairs.vertices import Label
@@ -27,7 +28,6 @@ from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle, od_tables
 from graphcuts_dp.results.flow_statistics import FlowStatistics
 from graphcuts_dp.results.flow_table import NUMBERS, ROUNDING, checked_failure
-from graphcuts_dp.tables.frames import check_parquet, made_frame, parquet_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -28,6 +28,7 @@ from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.estimate.answers import ROUNDING
 from graphcuts_dp.estimate.partition_noise import FOR_EACH, PartitionNoise
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.frames import made_frame
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.vertices import ALL, Arcs, Label, VertexSet
@@ -36,7 +37,6 @@ from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
 from graphcuts_dp.synth import partitions as found
 from graphcuts_dp.synth.partitions import KINDS, FoundParts, Partitioning
-from graphcuts_dp.tables.frames import made_frame
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

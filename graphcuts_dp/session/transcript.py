@@ -8,6 +8,7 @@ from typing import Any, final, overload
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.frames import made_frame
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
 from graphcuts_dp.ledger.uses import (
@@ -27,7 +28,6 @@ from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.queries import decode_query
 from graphcuts_dp.session.runner import SessionStatus, recorded_answer, session_status
-from graphcuts_dp.tables.frames import made_frame
 
 _COLUMNS = ("record", "S", "T", "value", "low", "high", "guaranteed", "corrected", "mark")
 

@@ -54,8 +54,8 @@ ARROWS = '''
 import io
 from dataclasses import replace
 
-from graphcuts_dp.graph.edge_lists import read_edge_list
-from graphcuts_dp.tables.file_bytes import TextFormat
+from graphcuts_dp.io.text import read_edge_list
+from graphcuts_dp.schema.file_bytes import TextFormat
 
 
 def read_arrows(file, options):
@@ -97,11 +97,11 @@ ADDITIONS = {
         "from graphcuts_dp.learn.half_steps import HalfSteps\n",
     ),
     "file format": (
-        ("graph/arrows.py", ARROWS),
-        "graph/files.py",
+        ("io/arrows.py", ARROWS),
+        "io/files.py",
         "FORMATS: Mapping[str, FileFormat] = {\n",
         '    ".arrows": FileFormat(read=read_arrows, write=write_arrows),\n',
-        "from graphcuts_dp.graph.arrows import read_arrows, write_arrows\n",
+        "from graphcuts_dp.io.arrows import read_arrows, write_arrows\n",
     ),
 }
 

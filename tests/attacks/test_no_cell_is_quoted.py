@@ -30,7 +30,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import GraphCutsError
-from graphcuts_dp.graph.files import read_vertices
+from graphcuts_dp.io.files import read_vertices
 
 WORD = "Canary"
 NUMBER = "73190273"

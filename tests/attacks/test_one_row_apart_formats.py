@@ -24,7 +24,7 @@ from one_row_apart import Case, check_owner, check_row, in_many_cases
 from pyarrow import parquet
 
 import graphcuts_dp as gc
-from graphcuts_dp.graph.files import FORMATS
+from graphcuts_dp.io.files import FORMATS
 
 READ = 0.6  # share of the cases in which both are read, at least
 N = 5

@@ -17,7 +17,7 @@ from command_runs import no_hang
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph, read_graph
-from graphcuts_dp.graph.files import FORMATS
+from graphcuts_dp.io.files import FORMATS
 
 TEXTS = [ending for ending in FORMATS if ending not in (".npz", ".konect")]
 ALL = [*TEXTS, ".npz"]

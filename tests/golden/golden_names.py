@@ -6,7 +6,7 @@ from graphcuts_dp.cli.main import COMMANDS
 from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
 from graphcuts_dp.distances.answers import MECHANISMS as DISTANCES
 from graphcuts_dp.estimate.noisy_matrix import NOISES
-from graphcuts_dp.graph.files import FORMATS
+from graphcuts_dp.io.files import FORMATS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS

@@ -15,7 +15,7 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import atomic_write
-from graphcuts_dp.graph import files
+from graphcuts_dp.io import files
 from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.bundle import KINDS, space_fields, space_from

@@ -17,8 +17,9 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError, GraphError
-from graphcuts_dp.graph.arrow_tables import choose_columns, edges_of_table, pyarrow
-from graphcuts_dp.graph.assemble import (
+from graphcuts_dp.frames import frame_of, made_frame
+from graphcuts_dp.io.arrow import choose_columns, edges_of_table, pyarrow
+from graphcuts_dp.io.assemble import (
     Ends,
     Options,
     RawEdges,
@@ -29,14 +30,13 @@ from graphcuts_dp.graph.assemble import (
     numbered_labels,
     some_of,
 )
-from graphcuts_dp.graph.edge_store import EdgeStore
-from graphcuts_dp.graph.gathered import ENDS
-from graphcuts_dp.graph.matrices import matrix_edges
+from graphcuts_dp.io.edge_store import EdgeStore
+from graphcuts_dp.io.gathered import ENDS
+from graphcuts_dp.io.matrices import matrix_edges
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, sets_in, vertex_sets
-from graphcuts_dp.tables.bad_rows import BadRows
-from graphcuts_dp.tables.columns import Columns
-from graphcuts_dp.tables.frames import frame_of, made_frame
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.columns import Columns
 
 if TYPE_CHECKING:
     import igraph

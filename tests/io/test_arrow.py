@@ -1,6 +1,5 @@
 """Parquet and Arrow files, and tables in memory."""
 
-import builtins
 import io
 
 import numpy as np
@@ -10,10 +9,10 @@ from helpers import make_flat, read_flat
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError
-from graphcuts_dp.graph.arrow_tables import gather, read_parquet
-from graphcuts_dp.graph.assemble import Options
-from graphcuts_dp.tables.bad_rows import BadRows
-from graphcuts_dp.tables.file_bytes import most_unpacked
+from graphcuts_dp.io.arrow import gather, read_parquet
+from graphcuts_dp.io.assemble import Options
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.file_bytes import most_unpacked
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -170,26 +169,6 @@ def test_a_small_file_of_far_too_many_rows_is_refused(tmp_path):
         gc.read_graph(path)
 
 
-def test_without_pyarrow_one_line_says_what_to_install(tmp_path, monkeypatch):
-    graph, path = gc.Graph.of([(0, 1)]), save(tmp_path / "x.parquet", ONES)
-    table, real = pa.table(ONES), builtins.__import__
-
-    def without(name, *rest):
-        if name.split(".")[0] == "pyarrow":
-            raise ImportError
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    for act in (
-        lambda: gc.read_graph(path),
-        lambda: graph.write(tmp_path / "y.arrow"),
-        lambda: gc.Graph.of(table.to_reader()),
-    ):
-        with pytest.raises(FileFormatError, match=r"pip install 'graphcuts-dp\[parquet\]'"):
-            act()
-    assert [file.name for file in tmp_path.iterdir()] == ["x.parquet"]
-
-
 def test_tables_in_memory():
     polars, table = pytest.importorskip("polars"), pa.table(CALLS)
     coded = polars.DataFrame(CALLS).with_columns(polars.col("caller").cast(polars.Categorical))
@@ -208,7 +187,7 @@ def test_tables_in_memory():
 
 
 def test_rows_are_gathered_a_piece_at_a_time(monkeypatch):
-    monkeypatch.setattr("graphcuts_dp.graph.arrow_tables._ROWS", 2)
+    monkeypatch.setattr("graphcuts_dp.io.arrow._ROWS", 2)
     table = pa.table({"source": ["a", "b", "a", "c", "d"], "target": ["b", "c", "d", "d", None]})
     bad = BadRows()
     gather(table.to_batches(), ENDS, bad=bad, error=GraphError)

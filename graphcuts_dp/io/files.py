@@ -23,8 +23,8 @@ from typing import Any, BinaryIO, cast, final
 
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable
-from graphcuts_dp.graph.arrow_tables import read_arrow, read_parquet, write_arrow, write_parquet
-from graphcuts_dp.graph.assemble import (
+from graphcuts_dp.io.arrow import read_arrow, read_parquet, write_arrow, write_parquet
+from graphcuts_dp.io.assemble import (
     GivenVertices,
     Options,
     RawEdges,
@@ -32,9 +32,8 @@ from graphcuts_dp.graph.assemble import (
     dump_schema,
     load_schema,
 )
-from graphcuts_dp.graph.edge_lists import read_edge_list, write_edge_list
-from graphcuts_dp.graph.edge_store import EdgeStore, Merge, Vertices
-from graphcuts_dp.graph.exchange import (
+from graphcuts_dp.io.edge_store import EdgeStore, Merge, Vertices
+from graphcuts_dp.io.exchange import (
     read_gml,
     read_graphml,
     read_pajek,
@@ -42,10 +41,11 @@ from graphcuts_dp.graph.exchange import (
     write_graphml,
     write_pajek,
 )
-from graphcuts_dp.graph.matrices import read_mtx, read_npz, write_mtx, write_npz
+from graphcuts_dp.io.matrices import read_mtx, read_npz, write_mtx, write_npz
+from graphcuts_dp.io.text import read_edge_list, write_edge_list
 from graphcuts_dp.pairs.vertices import VertexSet
-from graphcuts_dp.tables.file_bytes import TextFormat, opened_unpacked, read_text
-from graphcuts_dp.tables.rows import labels_of
+from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked, read_text
+from graphcuts_dp.schema.text_rows import labels_of
 
 VertexSource = Vertices | PathLike
 

@@ -9,7 +9,7 @@ With `directed` every entry is an arc. With `bipartite` any shape is a biadjacen
 Of MatrixMarket files scipy reads the entries, after a check of all that it misreads. Alone, its
 reader (1.12 to 1.17 at least) passes over what follows a number, takes a symmetric array that is
 not square, and ends the whole process at a zero byte, at a damaged last line, or at an array
-without rows (`MATRICES` of `tests/graph/test_files.py`).
+without rows (`MATRICES` of `tests/io/test_files.py`).
 """
 
 import io
@@ -25,7 +25,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.graph.assemble import (
+from graphcuts_dp.io.assemble import (
     UNDIRECTED,
     Options,
     RawEdges,
@@ -33,10 +33,10 @@ from graphcuts_dp.graph.assemble import (
     dump_schema,
     load_schema,
 )
-from graphcuts_dp.graph.edge_store import EdgeStore, write_edges
+from graphcuts_dp.io.edge_store import EdgeStore, write_edges
 from graphcuts_dp.pairs.vertices import VertexSet
-from graphcuts_dp.tables.file_bytes import check_archive, whole_file
-from graphcuts_dp.tables.rows import MARK
+from graphcuts_dp.schema.file_bytes import check_archive, whole_file
+from graphcuts_dp.schema.text_rows import MARK
 
 _LEVEL = 1  # of compression: a fifth of the time of the default, and hardly larger
 _NPZ_PIECE = 1 << 20  # entries written at once

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.tables.columns import is_integer_literal
-from graphcuts_dp.tables.rows import Label, labels_of
+from graphcuts_dp.schema.columns import is_integer_literal
+from graphcuts_dp.schema.text_rows import Label, labels_of
 
 FACTS = "graphcuts_dp"
 _NEEDED = {"edge": ("source", "target"), "node": ("id",)}

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError
-from graphcuts_dp.graph.assemble import (
+from graphcuts_dp.io.assemble import (
     Options,
     RawEdges,
     Schema,
@@ -23,14 +23,14 @@ from graphcuts_dp.graph.assemble import (
     load_schema,
     token_table,
 )
-from graphcuts_dp.graph.edge_lists import integers_of
-from graphcuts_dp.graph.edge_store import EdgeStore
-from graphcuts_dp.graph.gathered import ENDS, LONGEST, Gathered, TextPieces, words_before
+from graphcuts_dp.io.edge_store import EdgeStore
+from graphcuts_dp.io.gathered import ENDS, LONGEST, Gathered, TextPieces, words_before
+from graphcuts_dp.io.text import integers_of
 from graphcuts_dp.pairs.vertices import vertex_sets
-from graphcuts_dp.tables.bad_rows import BadRows
-from graphcuts_dp.tables.columns import ColumnPlaces, find_columns
-from graphcuts_dp.tables.file_bytes import check_unpacked, size_of
-from graphcuts_dp.tables.rows import MARK
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.columns import ColumnPlaces, find_columns
+from graphcuts_dp.schema.file_bytes import check_unpacked, size_of
+from graphcuts_dp.schema.text_rows import MARK
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -140,19 +140,10 @@ _MISSING = {
 
 
 def pyarrow() -> Any:
-    """The package.
+    """The package, which is loaded when the first table is read."""
+    import pyarrow
 
-    Raises:
-        FileFormatError: it is not installed.
-    """
-    try:
-        import pyarrow as arrow
-    except ImportError:
-        raise FileFormatError(
-            "Parquet and Arrow need the package pyarrow: "
-            "python -m pip install 'graphcuts-dp[parquet]'; or save as .csv"
-        ) from None
-    return arrow
+    return pyarrow
 
 
 def choose_columns(

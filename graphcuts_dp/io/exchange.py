@@ -1,7 +1,7 @@
 """GraphML, GML and Pajek: declared vertices, sides, and weights on edges; our readers and writers.
 
 They are checked against those of networkx and igraph, and our own because of what these misread
-(`tests/graph/test_exchange_files.py`). Of GML, networkx reads the weight `1e-05`, as igraph writes
+(`tests/io/test_exchange_files.py`). Of GML, networkx reads the weight `1e-05`, as igraph writes
 it, as 1, loses all edges after a quotation mark in a comment, and joins labels that differ only in
 line ends; igraph takes the type of a column from all of its entries. Of Pajek, networkx loses the
 two sides of `*Vertices n n_left`, makes one vertex of two with the same label, takes comments for
@@ -20,7 +20,7 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.assemble import (
+from graphcuts_dp.io.assemble import (
     UNDIRECTED,
     Options,
     RawEdges,
@@ -30,12 +30,8 @@ from graphcuts_dp.graph.assemble import (
     listed_weights,
     load_schema,
 )
-from graphcuts_dp.graph.edge_store import EdgeStore, write_edges
-from graphcuts_dp.pairs.queries import one_set
-from graphcuts_dp.pairs.vertices import Arcs, sets_in
-from graphcuts_dp.tables.columns import is_integer_literal, parse_number
-from graphcuts_dp.tables.file_bytes import whole_file
-from graphcuts_dp.tables.graphml import (
+from graphcuts_dp.io.edge_store import EdgeStore, write_edges
+from graphcuts_dp.io.graphml import (
     FACTS,
     Contents,
     graphml_contents,
@@ -43,7 +39,11 @@ from graphcuts_dp.tables.graphml import (
     parse_side,
     pick_names,
 )
-from graphcuts_dp.tables.rows import BYTE_ORDER_MARK, MARK, decoded
+from graphcuts_dp.pairs.queries import one_set
+from graphcuts_dp.pairs.vertices import Arcs, sets_in
+from graphcuts_dp.schema.columns import is_integer_literal, parse_number
+from graphcuts_dp.schema.file_bytes import whole_file
+from graphcuts_dp.schema.text_rows import BYTE_ORDER_MARK, MARK, decoded
 
 # What XML cannot hold, or what character references do not bring back.
 _UNWRITABLE = re.compile(
@@ -198,7 +198,7 @@ _TOKEN = re.compile(
 
 
 def read_graphml(file: BinaryIO, options: Options) -> RawEdges:
-    """Vertices and edges of a GraphML file, see `tables.graphml`."""
+    """Vertices and edges of a GraphML file, see `io.graphml`."""
     return to_raw(graphml_contents(whole_file(file, text=False)), options)
 
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError
 from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
-from graphcuts_dp.graph.files import FORMATS, read_vertices
+from graphcuts_dp.io.files import FORMATS, read_vertices
 
 SAME = (".konect", ".edgelist", ".txt", ".tsv", ".feather")  # as others, but for the name
 ENDINGS = [ending for ending in FORMATS if ending not in SAME]

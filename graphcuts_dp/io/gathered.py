@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatArray, IndexArray, IntegerVector, IntVector
-from graphcuts_dp.graph.edge_store import pieces
+from graphcuts_dp.io.edge_store import pieces
 
 Words = npt.NDArray[np.uint64]
 

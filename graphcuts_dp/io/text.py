@@ -3,7 +3,7 @@
 Files are read a block of lines at a time, so that one odd row costs its block, not the file. Where
 all rows of a block are alike, `split_cells` finds all cells at once, and plain digits and names
 become arrays without a Python object for each. It declines anything else (quotes, blanks at line
-ends, comments between rows), and the careful reader of `tables.rows` takes over, row by row;
+ends, comments between rows), and the careful reader of `schema.text_rows` takes over, row by row;
 neither ever makes a guess.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.graph.assemble import (
+from graphcuts_dp.io.assemble import (
     Options,
     RawEdges,
     Schema,
@@ -24,8 +24,8 @@ from graphcuts_dp.graph.assemble import (
     load_schema,
     token_table,
 )
-from graphcuts_dp.graph.edge_store import EdgeStore, write_edges
-from graphcuts_dp.graph.gathered import (
+from graphcuts_dp.io.edge_store import EdgeStore, write_edges
+from graphcuts_dp.io.gathered import (
     ENDS,
     LONGEST,
     WORD,
@@ -36,8 +36,8 @@ from graphcuts_dp.graph.gathered import (
     words_before,
 )
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
-from graphcuts_dp.tables.bad_rows import BadRows
-from graphcuts_dp.tables.columns import (
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.columns import (
     ColumnPlaces,
     check_names,
     check_no_names,
@@ -45,8 +45,8 @@ from graphcuts_dp.tables.columns import (
     number_columns,
     parse_number,
 )
-from graphcuts_dp.tables.file_bytes import TextFormat
-from graphcuts_dp.tables.rows import BLOCK, BYTE_ORDER_MARK, MARK, Row, begin, konect_weighted
+from graphcuts_dp.schema.file_bytes import TextFormat
+from graphcuts_dp.schema.text_rows import BLOCK, BYTE_ORDER_MARK, MARK, Row, begin, konect_weighted
 
 _NUMBER = b"0123456789+-.eE"
 _ODD_MARK = BYTE_ORDER_MARK.encode()

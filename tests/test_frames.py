@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp import frames
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.tables import frames
 from tests.audits.rows_in_memory import bounded
 
 KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}

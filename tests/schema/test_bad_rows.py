@@ -18,10 +18,10 @@ from pyarrow import parquet
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
-from graphcuts_dp.graph import edge_lists
-from graphcuts_dp.graph.assemble import Options, codes_and_names, numbered
-from graphcuts_dp.graph.files import read_raw
-from graphcuts_dp.graph.sources import edges_of, rows_of
+from graphcuts_dp.io import text as edge_lists
+from graphcuts_dp.io.assemble import Options, codes_and_names, numbered
+from graphcuts_dp.io.files import read_raw
+from graphcuts_dp.io.sources import edges_of, rows_of
 
 ZONES = ["North", "South", "7"]
 COLUMNS = {"source": "from", "target": "to", "owner": "who", "period": "month", "weight": "paid"}

@@ -13,8 +13,8 @@ from typing import Any
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.options import INPUT, check, option
-from graphcuts_dp.tables.bad_rows import OnBad, left_out
-from graphcuts_dp.tables.file_bytes import TextFormat
+from graphcuts_dp.schema.bad_rows import OnBad, left_out
+from graphcuts_dp.schema.file_bytes import TextFormat
 
 Column = str | int
 INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)  # how Python prints one
@@ -95,9 +95,14 @@ class Columns:
             end, with an end that is no vertex, or with a weight that is no number. "refuse": they
             are refused, all kinds at once. "skip": they are left out, and how many is not told. The
             test of a row looks at that row and at public things alone, so that every guarantee
-            holds as it is; see `tables.bad_rows`.
+            holds as it is; see `schema.bad_rows`.
         encoding: of text edge lists, GML and Pajek: a name that Python knows. None: what the mark
             at the start says (UTF-8, UTF-16, UTF-32), else UTF-8.
+        time_zone: the public time zone, such as "Europe/Berlin", in which timestamps with a zone
+            fall into periods. None: that of the stored type of the column; text then holds times
+            without a zone. A timestamp of the other kind is a bad row.
+        date_format: of text: how dates are written, such as "%d.%m.%Y"; see `schema.dates`. None:
+            as 2026-01-31. Never guessed.
         one_based: of text edge lists: ids are the integers 1, 2, ... and become 0, 1, ...; a count
             n of vertices then means ids 1..n, and given labels are those after the shift. Never
             guessed.
@@ -138,6 +143,12 @@ class Columns:
         None, group=INPUT, help="Of the text, such as cp1252; UTF-8 if omitted."
     )
     one_based: bool = option(False, help="Vertex numbers begin at 1 (KONECT).", group=INPUT)
+    time_zone: str | None = option(
+        None, group=INPUT, help="Time zone of periods, such as Europe/Berlin."
+    )
+    date_format: str | None = option(
+        None, group=INPUT, help="How dates are written in text, such as %d.%m.%Y."
+    )
 
     def __post_init__(self) -> None:
         check(self)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph, read_graph
-from graphcuts_dp.graph.files import FORMATS
+from graphcuts_dp.io.files import FORMATS
 
 WRITTEN = [ending for ending in FORMATS if ending != ".konect"]
 QUOTING = [".csv", ".tsv", ".mtx", ".npz", ".graphml", ".gml", ".net"]

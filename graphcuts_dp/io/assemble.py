@@ -26,14 +26,14 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import Counting
-from graphcuts_dp.graph.edge_store import EdgeParts, EdgeStore, Merge, pieces
-from graphcuts_dp.graph.gathered import CodedText
+from graphcuts_dp.io.edge_store import EdgeParts, EdgeStore, Merge, pieces
+from graphcuts_dp.io.gathered import CodedText
 from graphcuts_dp.pairs.periods import DATES, Periods
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, labels_or_number, sets_in
-from graphcuts_dp.tables.bad_rows import BadRows
-from graphcuts_dp.tables.columns import ColumnPlaces, Columns, is_integer_literal
-from graphcuts_dp.tables.rows import MARK, labels_of
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.columns import ColumnPlaces, Columns, is_integer_literal
+from graphcuts_dp.schema.text_rows import MARK, labels_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.graph import edge_lists, gathered
 from graphcuts_dp.graph.adjacency import Graph, read_graph
-from graphcuts_dp.graph.edge_lists import split_cells
-from graphcuts_dp.graph.edge_store import sorted_merged
-from graphcuts_dp.graph.gathered import Growing, NameTable, words_before
+from graphcuts_dp.io import gathered
+from graphcuts_dp.io import text as edge_lists
+from graphcuts_dp.io.edge_store import sorted_merged
+from graphcuts_dp.io.gathered import Growing, NameTable, words_before
+from graphcuts_dp.io.text import split_cells
 
 HEAD = "source,target,weight\n"
 FAST = {
@@ -161,7 +162,7 @@ def test_a_growing_array_grows_by_little():
 def test_edges_that_come_in_pieces_are_merged_across_them(monkeypatch, merge):
     draw, how = np.random.default_rng(1), {"max": max, "min": min, "sum": sum}[merge]
     for piece in (1, 2, 7, 1 << 18):
-        monkeypatch.setattr("graphcuts_dp.graph.edge_store.PIECE", piece)
+        monkeypatch.setattr("graphcuts_dp.io.edge_store.PIECE", piece)
         keys, weights = draw.integers(0, 9, 60), draw.integers(0, 3, 60).astype(float)
         merged = {key: how(weights[keys == key]) for key in range(9)}
         found = sorted_merged(keys.copy(), weights.copy(), merge)

@@ -15,9 +15,9 @@ from typing import BinaryIO, Literal, final
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.tables.bad_rows import BadRows
-from graphcuts_dp.tables.columns import INTEGER, Columns, has_header
-from graphcuts_dp.tables.file_bytes import (
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.columns import INTEGER, Columns, has_header
+from graphcuts_dp.schema.file_bytes import (
     NOT_UTF8,
     TextFormat,
     check_delimiter,

@@ -1,1 +1,0 @@
-"""Rows and columns of files and tables, before anybody knows what they are about."""
