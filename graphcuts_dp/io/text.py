@@ -180,8 +180,22 @@ def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> Raw
         if not _add_fast(gathered, block, line, columns, table.reader.delimiter, given.decimal):
             rows = table.reader.rows(block, line, bad)
             _add_rows(gathered, rows, columns, options, bad, exact=exact)
+    found = gathered.take()
+    found["users"] = found.pop("owners", None)
+    if found.get("periods") is not None and options.periods is not None:
+        import pyarrow as pa
+        from graphcuts_dp.io.assemble import codes_and_names, some_of
+        from graphcuts_dp.io.convert import period_fault
+        from graphcuts_dp.io.periods import period_numbers_of_text
+        codes, names = codes_and_names(found["periods"])
+        per, ok = period_numbers_of_text(pa.array([*map(str, names)], pa.large_string()), options)
+        found["periods"], sound = per[codes], ok[codes]
+        if not sound.all():
+            bad.add(period_fault(options), f"line {gathered.place(int(np.argmin(sound)))}")
+            if bad.skip:
+                found = {k: None if v is None else some_of(v, sound) for k, v in found.items()}
     return RawEdges(
-        **gathered.take(),
+        **found,
         schema=schema,
         owned=True,
         columns=columns,
