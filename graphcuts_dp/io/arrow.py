@@ -23,9 +23,9 @@ from graphcuts_dp.io.assemble import (
     load_schema,
     token_table,
 )
+from graphcuts_dp.io.batches import TableBatch
+from graphcuts_dp.io.codes import ENDS, Gathered, integers_of
 from graphcuts_dp.io.edge_store import EdgeStore
-from graphcuts_dp.io.gathered import ENDS, LONGEST, Gathered, TextPieces, words_before
-from graphcuts_dp.io.text import integers_of
 from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import ColumnPlaces, find_columns
@@ -209,7 +209,8 @@ def gather(
     Raises:
         GraphCutsError: of class `error`: the file unpacks to far too much.
     """
-    gathered = Gathered(names, as_text=as_text)
+    others = [role for role in ("owner", "period") if role in names]
+    gathered = Gathered(others, weights="weight" in names)
     count = 0
     for batch in _small(batches):
         if packed is not None:
@@ -227,12 +228,8 @@ def gather(
             parts = {role: part.filter(pyarrow().array(good)) for role, part in parts.items()}
             rows = (np.flatnonzero(good) + count).tolist()
         weights = _floats(parts["weight"]) if "weight" in parts else None
-        columns = {
-            role: _ends(parts[role], as_text and gathered.are_integers(group))
-            for group in gathered.groups
-            for role in group
-        }
-        gathered.add(columns, weights, rows)
+        columns = {role: _ends(parts[role], as_text) for role in names if role != "weight"}
+        gathered.add(TableBatch(columns, weights, None, rows))
         count += len(batch)
     pyarrow().default_memory_pool().release_unused()
     return RawEdges(
@@ -306,22 +303,13 @@ def _lost(column: "pa.Array", role: str) -> Iterator[tuple[str, BoolVector]]:
         yield "an id is larger than 2^63 - 1; make the column one of strings", large
 
 
-def _ends(column: "pa.Array", integers: bool) -> npt.NDArray[Any] | TextPieces | list[str]:
-    """Ends as they are; text as integers if `integers` and all of it are plain ones."""
+def _ends(column: "pa.Array", as_text: bool) -> "pa.Array":
+    """Integers, or text; text that is integers as such if `as_text`."""
     arrow = pyarrow()
     if arrow.types.is_integer(column.type):
-        values: npt.NDArray[Any] = column.cast(arrow.int64()).to_numpy()
-        return values
-    _, offsets, data = column.buffers()
-    ends = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
-    first, last = int(ends[0]), int(ends[-1])
-    lengths = np.diff(ends)
-    if lengths.max(initial=0) > LONGEST:
-        return list(column.to_pylist())
-    words = words_before(b"" if data is None else data[first:last].to_pybytes())
-    found = TextPieces(words, ends[:-1] - first, lengths)
-    plain = integers_of(words, ends[1:] - first, lengths) if integers else None
-    return found if plain is None else plain
+        return column.cast(arrow.int64())
+    integers = integers_of(column) if as_text else None
+    return column if integers is None else integers
 
 
 def _floats(column: "pa.Array") -> npt.NDArray[np.float64]:

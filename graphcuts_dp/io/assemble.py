@@ -26,8 +26,8 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import Counting
+from graphcuts_dp.io.codes import CodedText
 from graphcuts_dp.io.edge_store import EdgeParts, EdgeStore, Merge, pieces
-from graphcuts_dp.io.gathered import CodedText
 from graphcuts_dp.pairs.periods import DATES, Periods
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, labels_or_number, sets_in
@@ -184,6 +184,7 @@ class RawEdges:
         schema: what the source declares.
         as_text: ends are text from a file; an integer id and its digits are then the same.
         as_rows: ends are row numbers.
+        period_numbers: periods are numbers of declared ones already, and all of them are sound.
         arbitrary_order: the source is in an order that may tell of its edges, such as that of
             their first occurrence; labels are then sorted.
         owned: nobody else has the arrays, so that `build` may write what it makes into them.
@@ -207,6 +208,7 @@ class RawEdges:
     schema: Schema = field(default_factory=Schema)
     as_text: bool = True
     as_rows: bool = False
+    period_numbers: bool = False
     owned: bool = False
     anonymous: bool = False
     both_ways: bool = False
@@ -252,7 +254,7 @@ def numbered(raw: RawEdges, options: Options) -> tuple[Space, EdgeParts, float |
     """
     _check_kind(raw, options)
     raw.weights = _weights(raw, options)
-    if options.periods is not None and raw.periods is not None:
+    if options.periods is not None and raw.periods is not None and not raw.period_numbers:
         raw.periods = _period_numbers(raw, options.periods)
     rows, columns, sets = row_numbers(raw, options)
     raw.bad.check(raw.error)
@@ -320,11 +322,16 @@ def _period_numbers(raw: RawEdges, periods: Periods) -> IntVector:
     found = np.array([periods.number(name) for name in names], dtype=np.int64)[codes]
     good = np.array(told, dtype=np.bool_)[codes]
     if not good.all():
-        form = ", such as 2026-01-31" if periods.by in DATES else ""
-        raw.bad.add(f"the period is no {periods.by}{form}", raw.where(int(np.argmin(good))))
+        raw.bad.add(no_period(periods), raw.where(int(np.argmin(good))))
         raw.keep(good)
         return found[good] if raw.bad.skip else found
     return found
+
+
+def no_period(periods: Periods) -> str:
+    """Say what is wrong with a row whose period is of another kind than the declared ones."""
+    form = ", such as 2026-01-31" if periods.by in DATES else ""
+    return f"the period is no {periods.by}{form}"
 
 
 def _no_weights(raw: RawEdges, options: Options) -> FloatArray | None:

@@ -30,8 +30,8 @@ from graphcuts_dp.io.assemble import (
     numbered_labels,
     some_of,
 )
+from graphcuts_dp.io.codes import ENDS
 from graphcuts_dp.io.edge_store import EdgeStore
-from graphcuts_dp.io.gathered import ENDS
 from graphcuts_dp.io.matrices import matrix_edges
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, sets_in, vertex_sets
