@@ -26,8 +26,8 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import Counting
+from graphcuts_dp.io.codes import CodedText
 from graphcuts_dp.io.edge_store import EdgeParts, EdgeStore, Merge, pieces
-from graphcuts_dp.io.gathered import CodedText
 from graphcuts_dp.pairs.periods import Periods
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, labels_or_number, sets_in

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS = 1 << 17  # converted at a time: their arrays stay in the processor's cache
-_MISSING = {
-    "source": "an endpoint is missing",
-    "target": "an endpoint is missing",
+_NO_ENDPOINT = "an endpoint is missing, as in exports of databases that hold vertices among edges"
+MISSING = {
+    "source": _NO_ENDPOINT,
+    "target": _NO_ENDPOINT,
     "user": "the user is missing",
     "weight": "the weight is missing",
     "period": "the period is missing",
@@ -85,7 +86,7 @@ def _converted(
     for column in schema:
         values = part[column.role]
         present = _present(values)
-        check(present, _MISSING[column.role])
+        check(present, MISSING[column.role])
         if column.role in IDENTIFIERS:
             identifiers[column.role], sound = _identifiers(values)
             check(sound | ~present, _KINDS[column.role])
@@ -95,16 +96,8 @@ def _converted(
         elif options.periods is not None:
             periods, sound = _period_numbers(values, column, options)
             check(sound | ~present, period_fault(options))
-    numbers: Sequence[int] | IntVector = range(start, start + count)
-    if not good.all():
-        import pyarrow as pa
-
-        kept = pa.array(good)
-        identifiers = {role: values.filter(kept) for role, values in identifiers.items()}
-        weights = None if weights is None else weights[good]
-        periods = None if periods is None else periods[good]
-        numbers = np.flatnonzero(good) + start
-    return TableBatch(identifiers, weights, periods, numbers)
+    batch = TableBatch(identifiers, weights, periods, range(start, start + count))
+    return batch if good.all() else batch.take(np.flatnonzero(good))
 
 
 def period_fault(options: Options) -> str:

@@ -29,8 +29,8 @@ from graphcuts_dp.io.assemble import (
     numbered_labels,
     some_of,
 )
+from graphcuts_dp.io.codes import ENDS
 from graphcuts_dp.io.edge_store import EdgeStore
-from graphcuts_dp.io.gathered import ENDS
 from graphcuts_dp.io.matrices import matrix_edges
 from graphcuts_dp.io.tables import edges_of_table, open_table
 from graphcuts_dp.pairs.queries import one_set
