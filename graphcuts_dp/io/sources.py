@@ -1,4 +1,4 @@
-"""Graphs of networkx, igraph and scipy, tables of any library, and plain lists of edges.
+"""Tables of any library, and which reader takes a graph of another one, a matrix or a list.
 
 The rules are those of files: loops are dropped, arcs are edges (unless a `DirectedGraph` is made),
 parallel edges are merged, weights above the cap are clipped. Labels are strings or integers and
@@ -9,7 +9,7 @@ which order edges were added.
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,27 +23,21 @@ from graphcuts_dp.io.assemble import (
     Ends,
     Options,
     RawEdges,
-    Schema,
     as_numbers,
-    edges_by_rows,
-    listed_weights,
     numbered_labels,
     some_of,
 )
 from graphcuts_dp.io.edge_store import EdgeStore
 from graphcuts_dp.io.gathered import ENDS
-from graphcuts_dp.io.matrices import matrix_edges
-from graphcuts_dp.pairs.queries import one_set
-from graphcuts_dp.pairs.vertices import Arcs, Label, sets_in, vertex_sets
+from graphcuts_dp.io.libraries import (
+    edges_of_igraph,
+    edges_of_list,
+    edges_of_matrix,
+    edges_of_networkx,
+)
+from graphcuts_dp.pairs.vertices import Label, vertex_sets
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import Columns
-
-if TYPE_CHECKING:
-    import igraph
-    import networkx as nx
-
-
-_FROM_LIBRARY: dict[str, Any] = {"as_text": False, "arbitrary_order": True}
 
 
 def edges_of(source: Any, options: Options) -> RawEdges:
@@ -52,7 +46,7 @@ def edges_of(source: Any, options: Options) -> RawEdges:
     Raises:
         GraphError: as `Graph.of`.
     """
-    for library, read in (("networkx", _of_networkx), ("igraph", _of_igraph)):
+    for library, read in (("networkx", edges_of_networkx), ("igraph", edges_of_igraph)):
         module = sys.modules.get(library)
         if module is not None and isinstance(source, module.Graph):
             return read(source, options)
@@ -65,8 +59,8 @@ def edges_of(source: Any, options: Options) -> RawEdges:
     if options.columns != Columns():
         raise GraphError("columns= is for tables, and for graphs of networkx and igraph")
     if sp.issparse(source) or (isinstance(source, np.ndarray) and source.dtype.kind in "biufc"):
-        return _of_matrix(source, options)
-    return _of_list(source, options)
+        return edges_of_matrix(source, options)
+    return edges_of_list(source, options)
 
 
 def rows_of(source: Any, options: Options) -> RawEdges:
@@ -108,107 +102,6 @@ def _of_arrow(table: Any, options: Options) -> RawEdges:
     return edges_of_table(lambda: (reader.schema, lambda **_: reader), options, damaged=damaged)
 
 
-def _of_list(edges: Iterable[Any], options: Options) -> RawEdges:
-    """Edges of pairs, or of triples with a weight."""
-    try:
-        rows = [tuple(edge) for edge in edges]
-    except TypeError:
-        raise GraphError(
-            "a graph is made of pairs (source, target) or triples with a weight, a matrix, a table,"
-            " or a graph of networkx or igraph"
-        ) from None
-    lengths = {len(row) for row in rows}
-    if len(lengths) > 1 or not lengths <= {2, 3}:
-        raise GraphError("edges are all pairs, or all triples with a weight")
-    found: list[Any] = [list(column) for column in zip(*rows, strict=True)] or [[], []]
-    columns = dict(zip((*ENDS, "weight"), found, strict=False))
-    if options.weighted is False:
-        columns.pop("weight", None)
-    return _labelled(columns, _where, BadRows(), undeclared=True)
-
-
-def _of_matrix(matrix: Any, options: Options) -> RawEdges:
-    if sp.issparse(matrix):
-        matrix = sp.coo_array(matrix)
-        matrix.sum_duplicates()
-    return matrix_edges(
-        matrix,
-        Schema(),
-        options,
-        unweighted=matrix.dtype == np.bool_,
-        error=GraphError,
-    )
-
-
-def _of_networkx(graph: "nx.Graph[Any]", options: Options) -> RawEdges:
-    _check_direction(graph, options)
-    nodes = [_plain(node) for node in graph.nodes]
-    sides = [graph.nodes[node].get("bipartite") for node in graph.nodes]
-    table = {node: row for row, node in enumerate(graph.nodes)}
-    triples = list(graph.edges(data=_attribute(options)))
-    ends = [
-        np.fromiter((table[edge[side]] for edge in triples), dtype=np.int64, count=len(triples))
-        for side in (0, 1)
-    ]
-    weights = listed_weights([edge[2] for edge in triples], options, None, _where)
-    return edges_by_rows(
-        ends, nodes, sides, weights, options, where=_where, undeclared=True, **_FROM_LIBRARY
-    )
-
-
-def _of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
-    _check_direction(graph, options)
-    n = graph.vcount()
-    attributes, weight = graph.vs.attributes(), _attribute(options)
-    nodes = [_plain(name) for name in (graph.vs["name"] if "name" in attributes else range(n))]
-    sides: list[Any] = list(graph.vs["type"]) if "type" in attributes else [None] * n
-    pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
-    weights = None
-    if weight in graph.es.attributes():
-        weights = listed_weights(list(graph.es[weight]), options, True, _where)
-    ends = list(pairs.T)
-    return edges_by_rows(ends, nodes, sides, weights, options, where=_where, **_FROM_LIBRARY)
-
-
-def to_networkx(graph: EdgeStore) -> "nx.Graph[Any]":
-    """See `Graph.to_networkx`."""
-    import networkx as nx
-
-    space = graph.space
-    result: nx.Graph[Any] = nx.DiGraph() if isinstance(space, Arcs) else nx.Graph()
-    left, right = (list(each.labels) for each in vertex_sets(space))
-    if one_set(space):
-        result.add_nodes_from(left)
-    else:
-        if not set(left).isdisjoint(right):
-            raise GraphError("a label occurs on both sides; networkx needs distinct labels")
-        result.add_nodes_from(left, bipartite=0)
-        result.add_nodes_from(right, bipartite=1)
-    first = [left[row] for row in graph.rows.tolist()]
-    second = [right[column] for column in graph.columns.tolist()]
-    if graph.weighted:
-        result.add_weighted_edges_from(zip(first, second, graph.weights.tolist(), strict=True))
-    else:
-        result.add_edges_from(zip(first, second, strict=True))
-    return result
-
-
-def to_igraph(graph: EdgeStore) -> "igraph.Graph":
-    """See `Graph.to_igraph`."""
-    import igraph
-
-    labels = [label for vertices in sets_in(graph.space) for label in vertices.labels]
-    offset = 0 if one_set(graph.space) else graph.shape[0]
-    pairs = np.column_stack([graph.rows.astype(np.int64), graph.columns.astype(np.int64) + offset])
-    result = igraph.Graph(n=len(labels), edges=pairs, directed=isinstance(graph.space, Arcs))
-    result.vs["name"] = labels
-    if offset:
-        result.vs["type"] = [row >= offset for row in range(len(labels))]
-    if graph.weighted:
-        result.es["weight"] = graph.weights.tolist()
-    return result
-
-
 def to_frame(graph: EdgeStore, kind: Any = None) -> Any:
     """See `Graph.to_frame`."""
     columns: dict[str, Any] = {}
@@ -224,26 +117,8 @@ def to_frame(graph: EdgeStore, kind: Any = None) -> Any:
     return made_frame(columns, kind)
 
 
-def _check_direction(graph: Any, options: Options) -> None:
-    if options.directed and not graph.is_directed():
-        raise GraphError(
-            "the graph is undirected: it is no DirectedGraph; make both arcs of each edge first"
-        )
-
-
-def _where(position: int) -> str:
-    return f"edge {position} (counted from 0)"
-
-
 def _row(position: int) -> str:
     return f"row {position} (counted from 0)"
-
-
-def _attribute(options: Options) -> str:
-    columns = options.columns
-    if columns != Columns(weight=columns.weight) or isinstance(columns.weight, int):
-        raise GraphError("of a graph of networkx or igraph only the weight can be named")
-    return columns.weight or "weight"
 
 
 def _labelled(
@@ -348,9 +223,3 @@ _WRONG = {
 
 def _is_label(value: Any) -> bool:
     return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
-
-
-def _plain(value: Any) -> Label:
-    if not _is_label(value):
-        raise GraphError("vertex labels must be strings or integers; relabel the vertices first")
-    return str(value) if isinstance(value, str) else int(value)
