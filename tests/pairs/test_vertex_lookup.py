@@ -14,7 +14,7 @@ SETS = {
     "integers": VertexSet(range(-3, 57)),
     "huge integers": VertexSet([*range(57), 2**63, 2**64 + 1, -(2**70)]),
     "strings": VertexSet([f"v{i}" for i in range(60)]),
-    "both": VertexSet([1, "1", 0, "0", "a", *range(2, 57)]),
+    "both": VertexSet([1, "1a", 0, "0a", "a", *range(2, 57)]),
 }
 
 
