@@ -70,7 +70,7 @@ def edges_of_list(edges: Iterable[Any], options: Options) -> RawEdges:
         raise GraphError("edges are all pairs, or all triples with a weight")
     columns = [list(column) for column in zip(*rows, strict=True)] or [[], []]
     sound = [_are_labels(values) for values in columns[:2]]
-    faults = ["an endpoint is neither text nor an integer"] * 2
+    faults = ["endpoints must be strings or integers, and none may be missing"] * 2
     weights = None
     if len(columns) == 3 and options.weighted is not False:
         weights, numbers = as_numbers(columns[2])

@@ -84,9 +84,16 @@ REFUSED = {
     "pairs and triples": ([("a", "b"), ("a", "b", 1)], {}, "pairs"),
     "an array that is no matrix": (np.zeros((2, 4)), {}, "not square"),
     "a number": (7, {}, "a graph is made of pairs"),
-    **{f"the end {x}": ([("a", x)], {}, "edge 0 .*neither text") for x in (1.5, 7.0, None, True)},
-    "bytes as an end": ([("a", b"x")], {}, "edge 0 .*neither text"),
-    "two faults": ([(1.5, 2, 1), (1, 2, True)], {}, r"edge 0 .*neither text.*; edge 1 .*weight"),
+    **{
+        f"the end {x}": ([("a", x)], {}, "edge 0 .*strings or integers")
+        for x in (1.5, 7.0, None, True)
+    },
+    "bytes as an end": ([("a", b"x")], {}, "edge 0 .*strings or integers"),
+    "two faults": (
+        [(1.5, 2, 1), (1, 2, True)],
+        {},
+        r"edge 0 .*strings or integers.*; edge 1 .*weight",
+    ),
     "records": ([{"source": "XsecretX", "target": "b"}], {}, "is a dict.*pandas"),
     "sets": ([{"a", "XsecretX"}], {}, "is a set.*tuple"),
     "strings": (["ab"], {}, "is a string.*tuple"),
