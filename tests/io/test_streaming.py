@@ -8,13 +8,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from graphcuts_dp.io.gathered import Growing, NameTable, words_before
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.adjacency import Graph, read_graph
 from graphcuts_dp.io import gathered
 from graphcuts_dp.io import text as edge_lists
 from graphcuts_dp.io.edge_store import sorted_merged
-from graphcuts_dp.io.gathered import Growing, NameTable, words_before
 from graphcuts_dp.io.text import split_cells
 
 HEAD = "source,target,weight\n"
