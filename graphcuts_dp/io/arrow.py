@@ -24,7 +24,7 @@ from graphcuts_dp.io.assemble import (
     token_table,
 )
 from graphcuts_dp.io.batches import TableBatch
-from graphcuts_dp.io.codes import ENDS, Gathered, integers_of
+from graphcuts_dp.io.codes import ENDS, Gathered, Identifiers, integers_of
 from graphcuts_dp.io.edge_store import EdgeStore
 from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.schema.bad_rows import BadRows
@@ -209,8 +209,8 @@ def gather(
     Raises:
         GraphCutsError: of class `error`: the file unpacks to far too much.
     """
-    others = [role for role in ("owner", "period") if role in names]
-    gathered = Gathered(others, weights="weight" in names)
+    gathered = Gathered({"user" if role == "owner" else role for role in names} - {"period"})
+    periods = Identifiers(1) if "period" in names else None
     count = 0
     for batch in _small(batches):
         if packed is not None:
@@ -228,12 +228,21 @@ def gather(
             parts = {role: part.filter(pyarrow().array(good)) for role, part in parts.items()}
             rows = (np.flatnonzero(good) + count).tolist()
         weights = _floats(parts["weight"]) if "weight" in parts else None
-        columns = {role: _ends(parts[role], as_text) for role in names if role != "weight"}
+        columns = {
+            "user" if role == "owner" else role: _ends(parts[role], as_text)
+            for role in names
+            if role != "weight"
+        }
+        if periods is not None:
+            periods.add([columns.pop("period")])
         gathered.add(TableBatch(columns, weights, None, rows))
         count += len(batch)
     pyarrow().default_memory_pool().release_unused()
+    fields = gathered.take()
+    fields["owners"] = fields.pop("users", None)
+    fields["periods"] = None if periods is None else periods.take()[0]
     return RawEdges(
-        **gathered.take(),
+        **fields,
         as_text=as_text,
         owned=True,
         bad=bad,

@@ -185,17 +185,15 @@ class Gathered:
     """All rows of a table, from its batches.
 
     Args:
-        roles: columns that batches have beside the endpoints, such as "user".
-        weights: whether rows have weights.
-        periods: whether rows have numbers of periods.
+        roles: of its columns: source, target, and perhaps user, weight and period.
     """
 
-    def __init__(self, roles: Iterable[str] = (), *, weights: bool, periods: bool = False) -> None:
-        self._groups = {
-            group: Identifiers(len(group)) for group in (ENDS, *((role,) for role in roles))
-        }
-        self._weights = Growing(np.float64) if weights else None
-        self._periods = Growing(np.int32) if periods else None
+    def __init__(self, roles: Iterable[str]) -> None:
+        roles = {*roles}
+        users = [("user",)] if "user" in roles else []
+        self._groups = {group: Identifiers(len(group)) for group in (ENDS, *users)}
+        self._weights = Growing(np.float64) if "weight" in roles else None
+        self._periods = Growing(np.int32) if "period" in roles else None
         self._count = 0
         self._starts: list[int] = []
         self._row_numbers: list[Sequence[int] | IntVector] = []
@@ -207,20 +205,18 @@ class Gathered:
         self._count += len(batch)
         for roles, identifiers in self._groups.items():
             identifiers.add([batch.columns[role] for role in roles])
-        if self._weights is not None and batch.weights is not None:
-            self._weights.extend(batch.weights)
-        if self._periods is not None and batch.periods is not None:
-            self._periods.extend(batch.periods)
+        for grown, values in ((self._weights, batch.weights), (self._periods, batch.periods)):
+            if grown is not None and values is not None:
+                grown.extend(values)
 
     def take(self) -> dict[str, Any]:
         """Return the fields of `RawEdges`, of which nothing but row numbers is left here."""
         numbers = {"weights": self._weights, "periods": self._periods}
         fields: dict[str, Any] = {
-            name: None if values is None else values.take() for name, values in numbers.items()
+            name: None if grown is None else grown.take() for name, grown in numbers.items()
         }
         for roles, identifiers in self._groups.items():
-            names = ["owners" if role == "user" else f"{role}s" for role in roles]
-            fields |= zip(names, identifiers.take(), strict=True)
+            fields |= zip([f"{role}s" for role in roles], identifiers.take(), strict=True)
         return fields
 
     def place(self, position: int) -> int:

@@ -27,7 +27,7 @@ from graphcuts_dp.io.assemble import (
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import Gathered, integers_of
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
-from graphcuts_dp.pairs.periods import Periods
+from graphcuts_dp.io.periods import period_numbers_of_text
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import (
@@ -42,7 +42,6 @@ from graphcuts_dp.schema.file_bytes import TextFormat
 from graphcuts_dp.schema.text_rows import (
     MARK,
     Row,
-    RowReader,
     TextTable,
     begin,
     konect_weighted,
@@ -96,16 +95,12 @@ def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> Raw
     """
     bad = BadRows(skip=options.columns.skip)
     table = text_batches(file, options, form=form, bad=bad)
-    used = table.columns.used
-    gathered = Gathered(
-        ["user"] if "owner" in used else [],
-        weights="weight" in used,
-        periods="period" in used and options.periods is not None,
-    )
+    gathered = Gathered(table.roles)
     for batch in table.batches:
         gathered.add(batch)
+    fields = gathered.take()
     return RawEdges(
-        **gathered.take(),
+        **fields | {"owners": fields.pop("users", None)},
         schema=table.schema,
         owned=True,
         period_numbers=True,
@@ -124,12 +119,14 @@ class TextBatches:
     Attributes:
         schema: public facts that comments above the rows declare.
         columns: places of the columns.
+        roles: of the columns that batches have, such as "source", "user" and "weight".
         reading: sentences that name the columns that are read and ignored; they depend on no row.
         batches: the rows, which are read as they are taken.
     """
 
     schema: Schema
     columns: ColumnPlaces
+    roles: list[str]
     reading: str
     batches: Iterator[TableBatch]
 
@@ -158,13 +155,12 @@ def text_batches(
         declared = konect_weighted(table.konect)
         schema = Schema(directed=False) if table.konect[0] == "sym" else schema
     columns = _columns(table, options, declared)
-    skip = options.columns.skip
-    exact = table.named or not skip
-    reader = _BlockReader(table.reader, columns, options, bad, exact=exact)
+    reader = _BlockReader(table, columns, options, bad)
     return TextBatches(
         schema=schema,
         columns=columns,
-        reading=columns.reading(skip=skip, text=True),
+        roles=[role for role in reader.places if role != "period" or options.periods is not None],
+        reading=columns.reading(skip=options.columns.skip, text=True),
         batches=(reader.batch(block, line) for block, line in table.blocks(lambda: BLOCK)),
     )
 
@@ -190,29 +186,21 @@ class _BlockReader:
     """Turns blocks of whole lines into batches.
 
     Args:
-        reader: splits a line; the definition.
+        table: how its lines are split.
         columns: the cells that are read.
         options: how weights are written, and which periods there are.
         bad: takes bad rows.
-        exact: whether a row may have no cells beyond those of the columns.
     """
 
     def __init__(
-        self,
-        reader: RowReader,
-        columns: ColumnPlaces,
-        options: Options,
-        bad: BadRows,
-        *,
-        exact: bool,
+        self, table: TextTable, columns: ColumnPlaces, options: Options, bad: BadRows
     ) -> None:
-        self._reader, self._columns, self._bad, self._exact = reader, columns, bad, exact
+        used = columns.used.items()
+        self.places = {("user" if role == "owner" else role): place for role, place in used}
+        self._reader, self._columns, self._bad = table.reader, columns, bad
         self._options, self._decimal = options, options.columns.decimal
-        used = {
-            ("user" if role == "owner" else role): place for role, place in columns.used.items()
-        }
-        self._weight = used.pop("weight", None)
-        self._places = used  # of cells of text, by role
+        # Whether a row may have no cells beyond those of the columns.
+        self._exact = table.named or not options.columns.skip
         self._text: set[str] = set()  # roles of which some identifier was no integer
 
     def batch(self, block: bytes, line: int) -> TableBatch:
@@ -222,14 +210,13 @@ class _BlockReader:
         ends = 1 + np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
         separator = self._separator(block[: ends[0]])
         plain = np.zeros(len(ends), dtype=np.bool_)
+        rows = None
         if separator and len(block) < _MOST_BYTES:
             plain = self._plain_lines(block, ends, separator)
-        rows = None
-        if plain.any():
             rows = self._rows_by_arrow(block, ends, plain, line, separator)
         if rows is None or not plain.all():
-            odd = self._rows_by_fields(block, ends, ~plain, line)
-            rows = odd if rows is None else _merged(rows, odd)
+            others = self._rows_by_fields(block, ends, ~plain, line)
+            rows = others if rows is None else _merged(rows, others)
         return self._converted(rows)
 
     def _separator(self, first: bytes) -> bytes:
@@ -289,39 +276,32 @@ class _BlockReader:
             plain[:] = False
             return None
         lines = np.delete(lines, miscounted)
-        texts = {role: cells[place] for role, place in self._places.items()}
-        good = np.ones(len(lines), dtype=np.bool_)
-        for text in texts.values():
+        weights, good = None, np.ones(len(lines), dtype=np.bool_)
+        if "weight" in cells:
+            weights, good = numbers_of(cells.pop("weight"), self._decimal)
+        for text in cells.values():
             good &= compute.binary_length(text).to_numpy() > 0
-        weights = None
-        if self._weight is not None:
-            weights, sound = numbers_of(cells[self._weight], self._decimal)
-            good &= sound
         plain[lines[~good]] = False
-        rows = TableBatch(texts, weights, None, line + lines)
+        rows = TableBatch(cells, weights, None, line + lines)
         return rows if good.all() else rows.take(np.flatnonzero(good))
 
     def _cells(
         self, content: bytes, separator: bytes
-    ) -> tuple["dict[int, pa.Array] | None", list[int]]:
-        """Split lines into cells: those of the columns that are read, by their places.
+    ) -> tuple["dict[str, pa.Array] | None", list[int]]:
+        """Split lines into cells, by the roles of their columns; None if Arrow refuses.
 
-        None if Arrow refuses, for whatever reason. Also returns which lines were left out since
-        they have another number of cells.
+        Also returns which lines were left out since they have another number of cells.
         """
         import pyarrow as pa
         from pyarrow import compute, csv
 
         width = self._columns.width
         if not self._exact:  # rows may have more cells; most have as many as the first
-            width = max(width, 1 + content[: content.index(b"\n")].count(separator))
-        if width > _MOST_COLUMNS:
+            width = max(width, 1 + content[: content.find(b"\n")].count(separator))
+        if width > _MOST_COLUMNS or not content:
             return None, []
-        places = [*self._places.values()]
-        if self._weight is not None:
-            places.append(self._weight)
         names = [str(place) for place in range(width)]
-        used = [names[place] for place in places]
+        used = [names[place] for place in self.places.values()]
         miscounted: list[int] = []
 
         def note(row: "csv.InvalidRow") -> str:
@@ -352,7 +332,7 @@ class _BlockReader:
         columns = [column.combine_chunks() for column in table.columns]
         if self._reader.delimiter is not None and (b" " in content or b"\t" in content):
             columns = [compute.ascii_trim(column, characters=" \t") for column in columns]
-        return dict(zip(places, columns, strict=True)), miscounted
+        return dict(zip(self.places, columns, strict=True)), miscounted
 
     def _rows_by_fields(
         self, block: bytes, ends: IntVector, chosen: BoolVector, line: int
@@ -363,37 +343,34 @@ class _BlockReader:
         """
         import pyarrow as pa
 
-        columns, bad, places = self._columns, self._bad, self._places
-        texts: dict[str, list[str]] = {role: [] for role in places}
+        columns, bad, periods = self._columns, self._bad, self._options.periods
+        cells: dict[str, list[str]] = {role: [] for role in self.places if role != "weight"}
         weights: list[float] = []
         lines: list[int] = []
-        periods = self._options.periods
+        # What stands for a missing cell of a row that stays.
         instead = {"user": "", "period": "" if periods is None else periods.labels[0]}
         for number, fields in self._split(block, ends, chosen, line):
             count = len(fields)
             if count < columns.width or (self._exact and count > columns.width):
                 bad.add(f"expected {columns.width} columns, as in the first row", f"line {number}")
                 continue
-            missing = [role for role, place in places.items() if not fields[place]]
-            weight: float | None = 0.0
-            if self._weight is not None:
-                weight = parse_number(fields[self._weight], self._decimal)
+            row = {role: fields[place] for role, place in self.places.items()}
+            weight = parse_number(row.pop("weight", "0"), self._decimal)
+            missing = [role for role, cell in row.items() if not cell]
             for role in missing:
                 bad.add(_EMPTY[role], f"line {number}")
             if weight is None:
                 bad.add(_NO_NUMBER[self._decimal], f"line {number}")
-            if bad.skip and (missing or weight is None):
+            endpoint = row["source"] or row["target"]
+            if not endpoint or (bad.skip and (missing or weight is None)):
                 continue
-            endpoint = fields[columns.source] or fields[columns.target]
-            if not endpoint:
-                continue
-            for role, place in places.items():
-                texts[role].append(fields[place] or instead.get(role, endpoint))
+            for role, cell in row.items():
+                cells[role].append(cell or instead.get(role, endpoint))
             weights.append(weight or 0.0)
             lines.append(number)
         return TableBatch(
-            {role: pa.array(text, pa.large_string()) for role, text in texts.items()},
-            None if self._weight is None else np.array(weights, dtype=np.float64),
+            {role: pa.array(text, pa.large_string()) for role, text in cells.items()},
+            np.array(weights, dtype=np.float64) if "weight" in self.places else None,
             None,
             np.array(lines, dtype=np.int64),
         )
@@ -411,7 +388,7 @@ class _BlockReader:
         """Turn text into numbers of periods, and into integers if all of a column are."""
         texts, periods = rows.columns.pop("period", None), self._options.periods
         if texts is not None and periods is not None:
-            rows.periods, sound = _period_numbers(texts, periods)
+            rows.periods, sound = period_numbers_of_text(texts, self._options)
             if not sound.all():
                 first = rows.row_numbers[int(np.argmin(sound))]
                 self._bad.add(no_period(periods), f"line {first}")
@@ -449,15 +426,6 @@ def numbers_of(texts: "pa.Array", decimal: str) -> tuple[FloatArray, BoolVector]
         number = parse_number(text, decimal)
         weights[position], good[position] = number or 0.0, number is not None
     return weights, good
-
-
-def _period_numbers(texts: "pa.Array", periods: Periods) -> tuple[IntVector, BoolVector]:
-    """Number of the declared period of each text, -1 for others; and which are in some period."""
-    encoded = texts.dictionary_encode()
-    codes, names = encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
-    numbers = np.array([periods.number(name) for name in names], dtype=np.int32)
-    sound = np.array([periods.is_one(name) for name in names], dtype=np.bool_)
-    return numbers[codes], sound[codes]
 
 
 def _merged(first: TableBatch, second: TableBatch) -> TableBatch:
