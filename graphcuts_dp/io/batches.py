@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(slots=True)
+@final
+@dataclass(slots=True, repr=False)
 class TableBatch:
-    """Rows of a table in their order.
+    """Rows of a table in their order. Private.
 
     Attributes:
         columns: identifiers by role, "source", "target" and, if there is one, "user": arrays of
@@ -46,3 +47,6 @@ class TableBatch:
             None if self.periods is None else self.periods[positions],
             np.asarray(self.row_numbers)[positions],
         )
+
+    def __repr__(self) -> str:
+        return "TableBatch(private)"

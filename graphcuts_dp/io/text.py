@@ -21,11 +21,11 @@ from graphcuts_dp.io.assemble import (
     Schema,
     dump_schema,
     load_schema,
-    no_period,
     token_table,
 )
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import Gathered, integers_of
+from graphcuts_dp.io.convert import MISSING, period_fault
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
 from graphcuts_dp.io.periods import period_numbers_of_text
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
@@ -65,18 +65,11 @@ _UNUSUAL = re.compile(
     rb"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80|\xef\xbb\xbf"
 )
 _PLAIN_NUMBER = {".": r"^[0-9]+(?:\.[0-9]+)?$", ",": "^[0-9]+(?:,[0-9]+)?$"}
-_NO_END = "an end is missing, as in exports of databases that hold vertices among the edges"
 _NO_NUMBER = {
     ".": "the weight is not a number; pass decimal=',' for decimal commas, or weighted=False for a "
     "graph without weights",
     ",": "the weight is not a number with a decimal comma, and without dots between thousands; "
     "pass decimal='.' for decimal points",
-}
-_EMPTY = {
-    "source": _NO_END,
-    "target": _NO_END,
-    "user": "the owner is missing",
-    "period": "the period is missing",
 }
 
 
@@ -100,10 +93,10 @@ def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> Raw
         gathered.add(batch)
     fields = gathered.take()
     return RawEdges(
-        **fields | {"owners": fields.pop("users", None)},
+        **fields,
         schema=table.schema,
         owned=True,
-        period_numbers=True,
+        time_zone=options.columns.time_zone,
         columns=table.columns,
         reading=table.reading,
         bad=bad,
@@ -282,7 +275,9 @@ class _BlockReader:
         for text in cells.values():
             good &= compute.binary_length(text).to_numpy() > 0
         plain[lines[~good]] = False
-        whole = range(line, line + len(ends)) if len(lines) == len(ends) else None  # takes no memory
+        whole = (
+            range(line, line + len(ends)) if len(lines) == len(ends) else None
+        )  # takes no memory
         rows = TableBatch(cells, weights, None, whole or line + lines)
         return rows if good.all() else rows.take(np.flatnonzero(good))
 
@@ -359,7 +354,7 @@ class _BlockReader:
             weight = parse_number(row.pop("weight", "0"), self._decimal)
             missing = [role for role, cell in row.items() if not cell]
             for role in missing:
-                bad.add(_EMPTY[role], f"line {number}")
+                bad.add(MISSING[role], f"line {number}")
             if weight is None:
                 bad.add(_NO_NUMBER[self._decimal], f"line {number}")
             endpoint = row["source"] or row["target"]
@@ -392,7 +387,7 @@ class _BlockReader:
             rows.periods, sound = period_numbers_of_text(texts, self._options)
             if not sound.all():
                 first = rows.row_numbers[int(np.argmin(sound))]
-                self._bad.add(no_period(periods), f"line {first}")
+                self._bad.add(period_fault(self._options), f"line {first}")
                 rows = rows.take(np.flatnonzero(sound)) if self._bad.skip else rows
         for role in rows.columns.keys() - self._text:
             integers = integers_of(rows.columns[role])

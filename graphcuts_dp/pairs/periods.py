@@ -5,7 +5,7 @@ periods have rows would tell of single ones. Coarser periods hold finer ones, as
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
@@ -23,19 +23,6 @@ DATES = ("year", "quarter", "month", "day")  # from the coarsest to the finest
 _OTHER = "period"
 _TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?"  # of a day, without a zone
 _FORM = re.compile(rf"(\d{{4}})(?:-Q([1-4])|-(\d\d)(?:-(\d\d)(?:[T ]{_TIME})?)?)?", re.ASCII)
-_LEAP = "(?:[0-9][0-9](?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"  # years
-_MONTH = "[0-9]{4}-(?:0[1-9]|1[0-2])"
-_DAY = (
-    "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]"
-    f"|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|{_LEAP}-02-29)(?:[T ][^\n]*)?"
-)
-# For engines, which have no other way: texts that name a date within a period of each kind.
-DATED: Mapping[str, str] = {
-    "year": f"^(?:[0-9]{{4}}(?:-Q[1-4])?|{_MONTH}|{_DAY})$",
-    "quarter": f"^(?:[0-9]{{4}}-Q[1-4]|{_MONTH}|{_DAY})$",
-    "month": f"^(?:{_MONTH}|{_DAY})$",
-    "day": f"^(?:{_DAY})$",
-}
 _EPOCH = date(1970, 1, 1).toordinal()
 _MOST = 10_000
 _RANGE = ".."

@@ -18,6 +18,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from graphcuts_dp.graph.engine_tables import Engine, Shape, check_rows
 
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import STEPS
@@ -31,7 +32,6 @@ from graphcuts_dp.graph.engine import (
     kept_cells,
     scaled_cells,
 )
-from graphcuts_dp.graph.engine_tables import Engine, Shape, check_rows
 
 ZONES = ("b", "a", "d", "c")
 MONTHS = ("2026-01", "2026-02", "2026-03")
