@@ -176,7 +176,10 @@ def test_other_names_of_periods_are_no_dates(put):
 @pytest.mark.parametrize(
     ("row", "kinds"),
     [
-        (";Nowhere;;2026-01;x", ["end is missing", "owner", "not a number", "public vertex set"]),
+        (
+            ";Nowhere;;2026-01;x",
+            ["endpoint is missing", "user", "not a number", "public vertex set"],
+        ),
         (";North;Nowhere;;1", ["user", "period", "public vertex set"]),
         ("ann;North;Nowhere;2026-01;-1", ["negative", "public vertex set"]),
         ("ann;;;;", ["endpoint is missing", "period", "not a number"]),
