@@ -340,7 +340,7 @@ class _BlockReader:
 
         width, bad, weight_place = self._columns.width, self._bad, self.places.get("weight")
         places = {role: place for role, place in self.places.items() if role != "weight"}
-        rows: list[list[str]] = []
+        columns: list[list[str]] = [[] for _ in places]
         weights: list[float] = []
         lines: list[int] = []
         for number, fields in self._split(block, ends, chosen, line):
@@ -364,10 +364,10 @@ class _BlockReader:
                     fields[place] or (endpoint if role in ENDS else "")
                     for role, place in places.items()
                 ]
-            rows.append(cells)
+            for column, cell in zip(columns, cells, strict=True):
+                column.append(cell)
             weights.append(weight or 0.0)
             lines.append(number)
-        columns = zip(*rows, strict=True) if rows else ([] for _ in places)
         return TableBatch(
             {
                 role: pa.array(column, pa.large_string())
