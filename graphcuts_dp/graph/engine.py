@@ -1,42 +1,32 @@
-"""From private rows in a table of any engine to integers in cells: the bounded group-by.
+"""From coded rows to integers in cells: the bounded group-by, in SQL of DuckDB.
 
-A table is whatever narwhals takes: a frame of pandas, Polars or Arrow, a relation of duckdb, or a
-lazy frame of Polars, PySpark, Dask or Ibis. The work is one expression that runs where the rows
-lie; only integers of cells are collected. What a row adds follows from that row and public
-constants alone, and what an owner adds from the owner's own rows, so that neither the order of the
-rows, nor how they are split into parts, nor the engine has a say in any digit.
+What a row adds follows from that row and public constants alone, and what a user adds from the
+user's own rows, so that neither the order of the rows nor how they are split into parts has a say
+in any digit. Each statement goes over the rows twice and no more.
+
+Read `scaled_cells` and `kept_cells` first: their proofs say what a bound is.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self, final
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.arrays import IntegerVector, IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import STEPS
-from graphcuts_dp.graph.engine_tables import (
-    VIEW,
-    ReadTable,
-    Shape,
-    collected,
-    in_a_line,
-    is_range,
-    keys_of,
-    least,
-    read_table,
-    rows_in,
-)
+from graphcuts_dp.estimate.measurement import STEPS, Counting
+from graphcuts_dp.graph.row_store import in_a_line
 
-MOST = 2**20  # rows, pairs or units of one owner
+MOST = 2**20  # rows, pairs or units of one user
 _MOST_UNITS = 2**41  # of one row whose weight is not bounded: its steps are exact in 64-bit floats
-_MOST_TOP = 2**61  # of what is divided by an owner's total
-# In duckdb: the total of each owner, and all parts, with those of owners within the bound merged.
+_MOST_TOP = 2**61  # of what is divided by a user's total
+_MOST_SUM = 2.0**62  # of weights in one cell, in steps
+_MOST_CELLS = 2**63
+_TABLE = "rows_of_graphcuts_dp"  # within one query
+# The total of each user, and all parts, with those of users within the bound merged.
 # The total goes along only where it is used, since each column of 10^8 rows takes time.
-# (A hash of two columns is that of one shifted by that of the other, by which owners would keep
+# (A hash of two columns is that of one shifted by that of the other, by which users would keep
 # alike; so it is hashed again.)
 _MERGED = """
 with totals as materialized (
@@ -85,7 +75,7 @@ class Cells:
     """How much is in each cell, in steps, where there is anything. Private.
 
     Attributes:
-        first: numbers of the first ends among their labels; the smaller ones of unordered pairs.
+        first: numbers of the first endpoints; the smaller ones of unordered pairs.
         second: likewise.
         period: numbers of the periods; 0 without.
         steps: > 0. Sorted by period, first and second, each once.
@@ -105,120 +95,169 @@ class Cells:
         return "Cells(private)"
 
 
-def cells(table: Any, shape: Shape) -> Cells:
-    """What is in each cell, when nobody is bounded. Private.
+@final
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """How coded rows become cells. Public.
 
-    Rows that cannot be used are left out, whether or not `check_rows` would refuse them. Weights
-    are rounded row by row to the nearest step.
+    A coded row has the number of its cell, (period * left + first) * right + second, and perhaps a
+    `user_key`, a `mark` and a `weight`.
+
+    Attributes:
+        counting: what a cell tells of a pair in a period: "edges": whether there is a row;
+            "owners": how many users have one; "rows": how many there are; "weight": the sum of
+            their weights in units.
+        left: how many vertices first endpoints have.
+        right: likewise of second ones.
+        periods: how many there are; 1 without.
+        one_set: whether both endpoints are of one set.
+        loops: whether rows whose endpoints are equal count; of one vertex set only.
+        owned: whether each row has a user.
+        marked: whether users are numbers that depend on other users; a column `mark` then has
+            numbers that follow from the user's name alone, and rows are chosen by it.
+        per_period: whether a user in each period is bounded as one of its own.
+        unit: weight of one unit, > 0.
+    """
+
+    counting: Counting
+    left: int
+    right: int
+    periods: int = 1
+    one_set: bool = False
+    loops: bool = True
+    owned: bool = False
+    marked: bool = False
+    per_period: bool = False
+    unit: float = 1.0
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return self.left * self.right * self.periods
+
+    def __post_init__(self) -> None:
+        if self.cells >= _MOST_CELLS:
+            raise GraphError("there are too many cells; name fewer vertices or periods")
+
+    @property
+    def bounded(self) -> tuple[str, ...]:
+        """The columns that tell who is bounded."""
+        mark = ("mark",) if self.marked else ()
+        return ("user_key", *mark, *(("period",) if self.per_period else ()))
+
+    def cell(
+        self,
+        first: IntegerVector,
+        second: IntegerVector,
+        period: IntVector | None,
+        *,
+        unordered: bool,
+    ) -> IntVector:
+        """Return the number of the cell of each row.
+
+        Args:
+            first: row numbers of first endpoints.
+            second: likewise of second ones.
+            period: numbers of periods, none of which is negative; None without.
+            unordered: whether (a, b) and (b, a) are one pair.
+        """
+        if unordered:
+            first, second = np.minimum(first, second), np.maximum(first, second)
+        place = first.astype(np.int64) if period is None else period * self.left + first
+        cell: IntVector = place * self.right + second
+        return cell
+
+
+def cells(table: Any, shape: Shape) -> Cells:
+    """Return what is in each cell, when nobody is bounded. Private.
+
+    Weights are rounded row by row to the nearest step.
 
     Sensitivity: one row changes one cell, by at most 1024 steps; of weights by any number.
 
     Raises:
-        GraphError: as `check_rows`, or sums that are too large for 64-bit integers.
+        GraphError: sums that are too large for 64-bit integers.
     """
     with in_a_line():
-        reading = read_table(table, shape)
-        keys = keys_of(reading)
         if shape.counting == "weight":
-            rows = rows_in(reading, _MOST_UNITS)
-            total = nw.col("amount").cast(nw.Float64).sum().fill_null(0.0)
-            if collected(rows.select(total))["amount"][0] > 2.0**62:
+            rows = _rows(shape, _MOST_UNITS)
+            total = f"select coalesce(sum(amount::double), 0) as total from ({rows})"  # noqa: S608
+            if _collected(table, total)["total"][0] > _MOST_SUM:
                 raise GraphError("the weights are too large for this unit; pass a larger unit=")
-            return _coded(_summed(rows, *keys), reading)
-        rows = _parts(reading, MOST) if shape.counting == "owners" else rows_in(reading, MOST)
-        found = rows.group_by(*keys).agg(nw.len().alias("amount"))
-        return _coded(found.with_columns(nw.col("amount").cast(nw.Int64) * STEPS), reading)
+            return _summed(table, shape, rows)
+        rows = _parts(shape, MOST) if shape.counting == "owners" else _rows(shape, MOST)
+        counts = f"select cell, count(*) * {STEPS} as amount from ({rows}) group by cell"  # noqa: S608
+        return _cells_of(_collected(table, counts), shape)
 
 
 def scaled_cells(table: Any, shape: Shape, *, at_most: int, whole: bool = False) -> Cells:
-    """What is in each cell, when everybody's cells are scaled down to a sum of at most C. Private.
+    """Return what is in each cell, everybody's cells scaled down to a sum of at most C. Private.
 
-    Let c_i >= 0 be what an owner has in cell i (a period and a pair): rows, 1 for
+    Let c_i >= 0 be what an user has in cell i (a period and a pair): rows, 1 for
     `counting="owners"`, or steps of weight, in which each row counts at most C units; T their sum,
-    and B the bound: C rows or pairs, or 1024 C steps. An owner with T <= B adds c_i to each cell,
-    another one floor(1024 C c_i / T) steps; or whole rows and units, rounded down for each owner.
+    and B the bound: C rows or pairs, or 1024 C steps. An user with T <= B adds c_i to each cell,
+    another one floor(1024 C c_i / T) steps; or whole rows and units, rounded down for each user.
 
-    Sensitivity: one owner changes all cells of all periods together by at most 1024 C steps in L1.
-    Proof: every owner's vector is a function of that owner's rows, C and public constants alone,
-    and the cells are the sum of these vectors. So without one owner the cells are less by exactly
-    that owner's vector, whose entries are >= 0. If T <= B its sum is T, which is at most 1024 C
+    Sensitivity: one user changes all cells of all periods together by at most 1024 C steps in L1.
+    Proof: every user's vector is a function of that user's rows, C and public constants alone,
+    and the cells are the sum of these vectors. So without one user the cells are less by exactly
+    that user's vector, whose entries are >= 0. If T <= B its sum is T, which is at most 1024 C
     steps. If T > B it is the sum of floor(1024 C c_i / T) <= 1024 C (sum of c_i) / T = 1024 C.
-    Rounding an owner's entries down to whole units makes their sum only less. With
+    Rounding an user's entries down to whole units makes their sum only less. With
     `shape.per_period` all this is said of the cells of each period.
-    Replacing an owner changes at most twice that.
+    Replacing an user changes at most twice that.
     64-bit integers are exact: c_i is taken as at most 2^61 / (1024 C), which makes the sum only
-    less; T < 2^62 as long as there are less than 2^32 rows; and the quotient is found in floats
-    and put right in integers, since not every engine divides integers exactly.
+    less; and T < 2^62 as long as there are less than 2^32 rows.
 
     Args:
-        table: rows with owners.
+        table: coded rows with users, a relation of DuckDB.
         shape: how rows become cells.
         at_most: C, in 1..2^20.
-        whole: whether what an owner adds to a cell is rounded down to whole units.
+        whole: whether what an user adds to a cell is rounded down to whole units.
 
     Raises:
-        ParameterError: another bound, no owners, or `counting="edges"`, which cannot be scaled.
-        GraphError: as `check_rows`; or the engine returned an owner who is above the bound.
+        ParameterError: another bound, no users, or `counting="edges"`, which cannot be scaled.
+        GraphError: the engine returned an user who is above the bound.
     """
     check_at_most(at_most)
     if shape.counting == "edges":
         raise ParameterError(
-            "counting='edges' cannot be scaled: choose rows of each owner, or count owners"
+            "counting='edges' cannot be scaled: choose rows of each user, or count owners"
         )
     with in_a_line():
-        reading = read_table(table, shape)
-        parts = _parts(reading, at_most)
-        if reading.frame.implementation is nw.Implementation.DUCKDB:
-            return _by_duckdb(parts, reading, at_most, _SCALED, whole=whole)
-        light, heavy = _split(parts, reading, at_most)
-        bound = at_most * STEPS
-        amount = least(nw.col("amount"), nw.lit(_MOST_TOP // bound))
-        scaled = heavy.with_columns(_quotient(amount * bound, nw.col("total")).alias("amount"))
-        if whole:
-            light = _summed(light, *_who_and_where(reading))
-            light, scaled = (
-                each.with_columns((nw.col("amount") // STEPS * STEPS).alias("amount"))
-                for each in (light, scaled)
-            )
-        return _bounded(light, scaled, reading, at_most)
+        return _bounded(table, shape, at_most, _SCALED, whole=whole)
 
 
 def kept_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
-    """What is in each cell, when at most k rows of each owner count, whole ones. Private.
+    """Return what is in each cell, of which at most k whole rows of each user count. Private.
 
-    Of an owner with more than k rows, or for "owners" and "edges" pairs in periods, k are kept:
-    the cells are put in the order of a hash of the owner and the cell, and filled in it until k
-    rows are taken. Others keep all. Windows are made over owners above k only.
+    Of an user with more than k rows, or for "owners" and "edges" pairs in periods, k are kept:
+    the cells are put in the order of a hash of the user and the cell, and filled in it until k
+    rows are taken. Others keep all. Windows are made over users above k only.
 
-    Sensitivity: one owner changes all cells of all periods together by at most 1024 k steps in L1.
-    Proof: which rows are kept depends on the owner's own rows, k and a fixed hash alone, so others
-    keep the same with and without. A sum loses the owner's vector, whose sum is at most 1024 k; a
+    Sensitivity: one user changes all cells of all periods together by at most 1024 k steps in L1.
+    Proof: which rows are kept depends on the user's own rows, k and a fixed hash alone, so others
+    keep the same with and without. A sum loses the user's vector, whose sum is at most 1024 k; a
     union ("edges") of sets of which one has at most k pairs loses at most k, 1024 steps each.
 
     Args:
-        table: a relation of duckdb, of rows with owners.
+        table: as for `scaled_cells`.
         shape: how rows become cells; not weights.
         at_most: k, in 1..2^20.
 
     Raises:
-        ParameterError: another bound, no owners, another engine, or `counting="weight"`.
+        ParameterError: another bound, no users, or `counting="weight"`.
         GraphError: as `scaled_cells`.
     """
     check_at_most(at_most)
     if shape.counting == "weight":
         raise ParameterError("weights are bounded by scaling, since rows of weight are no unit")
     with in_a_line():
-        reading = read_table(table, shape)
-        if reading.frame.implementation is not nw.Implementation.DUCKDB:
-            raise ParameterError(
-                "rows are chosen by duckdb alone: bound by scaling, or hand over a Parquet file or "
-                "a relation of duckdb"
-            )
-        return _by_duckdb(_parts(reading, at_most), reading, at_most, _KEPT)
+        return _bounded(table, shape, at_most, _KEPT)
 
 
 def clipped_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
-    """The sum of weights in each cell, of which each row counts at most C units. Private.
+    """Return the sum of weights in each cell, of which each row counts at most C units. Private.
 
     Sensitivity: one row changes one cell, by at most 1024 C steps; so one row changes all cells of
     all periods together by that in L1, and a row that moves by twice that. What a row adds is
@@ -226,29 +265,29 @@ def clipped_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
 
     Raises:
         ParameterError: a bound outside 1..2^20, or not weights.
-        GraphError: as `check_rows`.
     """
     check_at_most(at_most)
     if shape.counting != "weight":
         raise ParameterError("clipping is for counting='weight'; a row counts as one row")
     with in_a_line():
-        reading = read_table(table, shape)
-        return _coded(_summed(rows_in(reading, at_most), *keys_of(reading)), reading)
+        return _summed(table, shape, _rows(shape, at_most))
 
 
 def contributions(table: Any, shape: Shape) -> IntVector:
-    """Pairs, rows or units of each owner that has any, in no order. Private.
+    """Return the pairs, rows or units of each user that has any, in no order. Private.
 
     Of pairs (`counting` "edges" and "owners") each counts once in every period. Units are rounded
-    up; a row counts at most 2^20 of them. So an owner is above a bound if and only if this is.
+    up; a row counts at most 2^20 of them. So a user is above a bound if and only if this is.
 
     Raises:
-        ParameterError: no owners.
-        GraphError: as `check_rows`.
+        ParameterError: no users.
     """
     with in_a_line():
-        totals = _totals(_parts(read_table(table, shape), MOST), shape.bounded).select("total")
-        found = np.sort(collected(totals)["total"].astype(np.int64))
+        query = (
+            f"select sum(amount)::bigint as total from ({_parts(shape, MOST)}) "  # noqa: S608
+            f"group by {', '.join(shape.bounded)}"
+        )
+        found = np.sort(_collected(table, query)["total"].astype(np.int64))
     found = found[found > 0]
     return -(-found // STEPS) if shape.counting == "weight" else found
 
@@ -264,159 +303,98 @@ def check_at_most(at_most: Any) -> None:
         raise ParameterError(f"at_most must be a whole number from 1 to {MOST:,}")
 
 
-def _parts(reading: ReadTable, most_units: int) -> nw.LazyFrame[Any]:
-    """Owner, cell and amount: rows, distinct pairs, or steps of weight."""
-    shape = reading.shape
-    if shape.owner is None:
-        raise ParameterError("bounding owners needs the column of owners; name it by owner=")
-    rows = rows_in(reading, most_units)
-    if shape.counting in ("edges", "owners"):
-        rows = rows.group_by(*_who_and_where(reading)).agg(nw.len().alias("copies")).drop("copies")
-    if shape.counting != "weight":
-        rows = rows.with_columns(nw.lit(1, nw.Int64).alias("amount"))
-    return rows
+def _rows(shape: Shape, most_units: int) -> str:
+    """Return the statement of rows that count: who is bounded, the cell, and the amount."""
+    pairs = shape.left * shape.right
+    columns = {"user_key": "user_key", "mark": "mark", "period": f"cell // {pairs}"}
+    picked = [f"{columns[name]} as {name}" for name in shape.bounded] if shape.owned else []
+    amount = "1::bigint"
+    if shape.counting == "weight":
+        units = f"least(weight / {float(shape.unit)!r}::double, {float(most_units)!r}::double)"
+        amount = f"floor({units} * {float(STEPS)!r}::double + 0.5::double)::bigint"
+    count = ""
+    if shape.one_set and not shape.loops:
+        count = f" where cell % {pairs} // {shape.right} <> cell % {shape.right}"
+    return f"select {', '.join([*picked, 'cell', f'{amount} as amount'])} from {_TABLE}{count}"  # noqa: S608
 
 
-def _who_and_where(reading: ReadTable) -> tuple[str, ...]:
-    """The columns of an owner's cells, each once."""
-    return tuple(dict.fromkeys((*reading.shape.bounded, *keys_of(reading))))
+def _parts(shape: Shape, most_units: int) -> str:
+    """Return the statement of users, cells and amounts: rows, pairs, or steps of weight."""
+    if not shape.owned:
+        raise ParameterError("bounding users needs the column of users; name it by owner=")
+    rows = _rows(shape, most_units)
+    return f"select distinct * from ({rows})" if shape.counting in ("edges", "owners") else rows  # noqa: S608
 
 
-def _totals(parts: nw.LazyFrame[Any], who: Sequence[str]) -> nw.LazyFrame[Any]:
-    return _summed(parts, *who).rename({"amount": "total"})
+def _summed(table: Any, shape: Shape, rows: str) -> Cells:
+    query = f"select cell, sum(amount)::bigint as amount from ({rows}) group by cell"  # noqa: S608
+    return _cells_of(_collected(table, query), shape)
 
 
-def _summed(parts: nw.LazyFrame[Any], *keys: str) -> nw.LazyFrame[Any]:
-    """The sum of the amounts for each of the keys, as 64-bit integers: duckdb makes 128 bits."""
-    amount = nw.col("amount")
-    return parts.group_by(*keys).agg(amount.sum()).with_columns(amount.cast(nw.Int64))
+def _bounded(table: Any, shape: Shape, at_most: int, way: str, *, whole: bool = False) -> Cells:
+    """Return the cells of users bounded one way.
 
-
-def _split(
-    parts: nw.LazyFrame[Any], reading: ReadTable, at_most: int
-) -> tuple[nw.LazyFrame[Any], nw.LazyFrame[Any]]:
-    """Parts of owners within the bound, and merged ones of others, with the owner's total."""
-    shape = reading.shape
-    who = list(shape.bounded)
-    above = _totals(parts, who).filter(nw.col("total") > _bound(shape, at_most))
-    light = parts.join(above, on=who, how="anti")
-    heavy = parts.join(above, on=who, how="inner")
-    heavy = _summed(heavy, "total", *_who_and_where(reading))  # an owner has one total
-    if shape.counting != "weight":
-        light = light.with_columns((nw.col("amount") * STEPS).alias("amount"))
-    return light, heavy
-
-
-def _bound(shape: Shape, at_most: int) -> int:
-    """The bound on an owner's total, which is in rows or pairs, or in steps of weight."""
-    return at_most * STEPS if shape.counting == "weight" else at_most
-
-
-def _quotient(top: nw.Expr, bottom: nw.Expr) -> nw.Expr:
-    """floor(top / bottom) of integers, top >= 0, bottom > 0, both at most 2^62, quotient < 2^31.
-
-    Floats miss it by at most one, which is put right in integers.
+    Users within the bound are merged at once, unless what each of them adds is rounded to whole
+    units: only the parts of others are kept apart. Two rows more tell what `_check_engine` wants to
+    know: the largest contribution of a user, of those within the bound as it was counted, of others
+    after the bounding; and how much of what the others have was not seen as theirs, which must be
+    nothing.
     """
-    near = (top / bottom).floor().cast(nw.Int64)  # a division in floats
-    rest = top - near * bottom
-    down = nw.when(rest < 0).then(nw.lit(-1, nw.Int64)).otherwise(nw.lit(0, nw.Int64))
-    return near + nw.when(rest >= bottom).then(nw.lit(1, nw.Int64)).otherwise(down)
-
-
-def _bounded(
-    light: nw.LazyFrame[Any], heavy: nw.LazyFrame[Any], reading: ReadTable, at_most: int
-) -> Cells:
-    """The cells of bounded parts, after a look at what the engine says of each owner."""
-    columns = (*_who_and_where(reading), "amount")
-    parts = nw.concat([light.select(*columns), heavy.select(*columns)], how="vertical")
-    above = _summed(parts, *reading.shape.bounded).filter(nw.col("amount") > at_most * STEPS)
-    _check_engine(collected(above.select(nw.len().alias("count")))["count"][0] == 0)
-    return _coded(_summed(parts, *keys_of(reading)), reading)
+    who, weights = shape.bounded, shape.counting == "weight"
+    query = (_MERGED + way + _SUMS).format(
+        rows="part_rows",
+        who=", ".join(who),
+        apart=", ".join(f"{'part' if whole else 'above'}.{name}" for name in who),
+        same=" and ".join(f"part.{name} = above.{name}" for name in who),
+        carried="" if way is _KEPT else "total, ",
+        heavy="user_key is not null" if way is _KEPT else "total is not null",
+        named="mark" if shape.marked else "user_key::varchar",
+        sum="sum(amount)::bigint" if weights else "count(*)",
+        bound=at_most * STEPS if weights else at_most,
+        unit=1 if weights else STEPS,
+        whole=STEPS if whole else 1,
+        steps=at_most * STEPS,
+        most=_MOST_TOP // (at_most * STEPS),
+    )
+    parts = f"part_rows as ({_parts(shape, at_most)}), "
+    columns = _collected(table, query.replace("with ", f"with {parts}", 1))
+    largest, unseen = (columns["amount"][columns["cell"] == mark] for mark in (-1, -2))
+    _check_engine(bool(largest <= at_most * STEPS and unseen == 0))
+    columns["amount"][columns["cell"] < 0] = 0  # of no cell
+    return _cells_of(columns, shape)
 
 
 def _check_engine(good: bool) -> None:
     """Refuse what an engine returned for which its own figures say that it is wrong.
 
     Engines have had windows and joins that were wrong without an error. So the largest contribution
-    of an owner is asked for after the bounding, and must be within the bound.
+    of a user is asked for after the bounding, and must be within the bound.
     """
     if not good:
         raise GraphError(
-            "the engine returned an owner above the bound, which is a fault of the engine: use "
+            "the engine returned a user above the bound, which is a fault of the engine: use "
             "another version of it"
         )
 
 
-def _by_duckdb(
-    parts: nw.LazyFrame[Any], reading: ReadTable, at_most: int, way: str, *, whole: bool = False
-) -> Cells:
-    """The cells of owners bounded one way, by SQL that goes over the rows twice and no more.
-
-    Owners within the bound are merged at once, unless what each of them adds is rounded to whole
-    units: only the parts of others are kept apart. Two rows
-    more tell what `_check_engine` wants to know: the largest contribution of an owner, of those
-    within the bound as it was counted, of others after the bounding; and how much of what the
-    others have was not seen as theirs, which must be nothing.
-    """
-    shape = reading.shape
-    who, weights = shape.bounded, shape.counting == "weight"
-    query = (_MERGED + way + _SUMS).format(
-        rows=VIEW,
-        who=", ".join(who),
-        apart=", ".join(f"{'part' if whole else 'above'}.{name}" for name in who),
-        same=" and ".join(f"part.{name} = above.{name}" for name in who),
-        carried="" if way is _KEPT else "total, ",
-        heavy="owner is not null" if way is _KEPT else "total is not null",
-        named="owner" if shape.mark is None else "mark",
-        sum="sum(amount)::bigint" if weights else "count(*)",
-        bound=_bound(shape, at_most),
-        unit=1 if weights else STEPS,
-        whole=STEPS if whole else 1,
-        steps=at_most * STEPS,
-        most=_MOST_TOP // (at_most * STEPS),
-    )
-    columns = collected(nw.from_native(parts.to_native().query(VIEW, query)))
-    largest, unseen = (columns["amount"][columns["cell"] == mark] for mark in (-1, -2))
-    _check_engine(bool(largest <= at_most * STEPS and unseen == 0))
-    columns["amount"][columns["cell"] < 0] = 0  # of no cell
-    return _numbered(columns, reading)
+def _collected(table: Any, query: str) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of a query."""
+    columns = table.query(_TABLE, query).fetchnumpy()
+    return {name: np.ma.getdata(column) for name, column in columns.items()}
 
 
-def _coded(found: nw.LazyFrame[Any], reading: ReadTable) -> Cells:
-    """Cells whose amounts are in steps, collected, with numbers in place of labels."""
-    return _numbered(collected(found.select(*keys_of(reading), "amount")), reading)
-
-
-def _numbered(columns: dict[str, npt.NDArray[Any]], reading: ReadTable) -> Cells:
-    """Cells of columns, which are taken from the dictionary, so that they go when they are used."""
-    shape, known = reading.shape, reading.known
+def _cells_of(columns: dict[str, npt.NDArray[Any]], shape: Shape) -> Cells:
+    """Return sorted cells of columns, which are taken out, so that they go when they are used."""
     steps = columns.pop("amount").astype(np.int64, copy=False)
     if shape.counting == "edges":
         steps = np.minimum(steps, STEPS)
     some = steps > 0
-    if "cell" in columns:  # which sorts as periods and ends do
-        cell = columns.pop("cell")[some]
-        order = np.argsort(cell)
-        cell, steps = cell[order].astype(np.int64, copy=False), steps[some][order]
-        del some, order
-        left, right = (len(side) for side in shape.labels)
-        period = cell // (left * right)
-        first = cell // right
-        np.subtract(cell, first * right, out=cell)
-        first -= period * left
-        return Cells(first, cell, period, steps)
-    places = {name: _places(columns[name], known[name]) for name in known}
-    first, second = places["first"], places["second"]
-    period = places.get("period", np.zeros_like(first))
-    if shape.one_set and shape.unordered:  # text has another order
-        first, second = np.minimum(first, second), np.maximum(first, second)
-    order = np.lexsort((second[some], first[some], period[some]))
-    return Cells(*(each[some][order] for each in (first, second, period, steps)))
-
-
-def _places(values: npt.NDArray[Any], known: Sequence[Any]) -> IntVector:
-    """The place of each value among the known ones."""
-    if is_range(known):  # the engine has told places already
-        return values.astype(np.int64)
-    places = {entry: place for place, entry in enumerate(known)}
-    return np.fromiter((places[value] for value in values.tolist()), np.int64, len(values))
+    cell = columns.pop("cell")[some]
+    order = np.argsort(cell)  # as periods and pairs are sorted
+    cell, steps = cell[order].astype(np.int64, copy=False), steps[some][order]
+    del some, order
+    period = cell // (shape.left * shape.right)
+    first = cell // shape.right
+    np.subtract(cell, first * shape.right, out=cell)
+    first -= period * shape.left
+    return Cells(first, cell, period, steps)

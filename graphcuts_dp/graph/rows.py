@@ -1,7 +1,8 @@
-"""Private rows: trips, calls, payments, each with two ends, perhaps an owner, a period, an amount.
+"""Private rows: trips, calls, payments, with two endpoints, perhaps a user, a period, an amount.
 
-Rows are held in memory, or stay where they lie: in Parquet files, a database, a cluster. Either way
-`graph.engine` groups and bounds them, and only sums of pairs come out. What one owner, or one row,
+Rows are read into memory, or stay where they lie, in Parquet files, a database, a cluster, until
+they are first asked for; then they are read once. Either way each becomes a few whole numbers,
+which `graph.engine` groups and bounds, and only sums of pairs come out. What one user, or one row,
 can change in these sums is bounded there.
 """
 
@@ -9,7 +10,9 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Sequence
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self, final, get_args
@@ -18,14 +21,18 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
-from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import STEPS, Counting, Reach, counts_once
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph import engine, engine_tables
+from graphcuts_dp.graph import engine
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
-from graphcuts_dp.graph.engine import Cells, check_at_most
-from graphcuts_dp.graph.engine_tables import Engine, Shape
+from graphcuts_dp.graph.engine import Cells, Shape, check_at_most
+from graphcuts_dp.graph.row_store import Engine
+from graphcuts_dp.io.arrow import open_folder
 from graphcuts_dp.io.assemble import Options, RawEdges, codes_and_names, numbered
+from graphcuts_dp.io.batches import TableBatch
+from graphcuts_dp.io.codes import Gathered
+from graphcuts_dp.io.convert import merged, row_place
 from graphcuts_dp.io.edge_store import EdgeParts
 from graphcuts_dp.io.files import (
     FORMATS,
@@ -35,20 +42,26 @@ from graphcuts_dp.io.files import (
     public_vertices_of,
     read_raw,
 )
-from graphcuts_dp.io.sources import rows_of
-from graphcuts_dp.pairs.periods import Periods
+from graphcuts_dp.io.tables import (
+    BATCH_ROWS,
+    ReadingPlan,
+    edges_of_table,
+    no_table,
+    open_table,
+    plan_reading,
+)
+from graphcuts_dp.pairs.periods import DATES, Periods
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import NO_PERIODS, Protect
+from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import TAIL, Columns
 
 COUNTINGS: tuple[Counting, ...] = get_args(Counting)
 _UNIT_NAMES = {"edges": "pairs", "owners": "pairs", "rows": "rows", "weight": "units of weight"}
 Marks = npt.NDArray[np.uint64]
 VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
-_SPANS: dict[str, engine_tables.Span] = {span: span for span in get_args(engine_tables.Span)}
 _SMALLEST_UNIT = float(np.finfo(np.float64).tiny)
 _STREAM = "the rows that come in"
-_FOLDER = "folders and tables that stay in an engine"
 
 
 @final
@@ -72,6 +85,157 @@ class Held:
 
     def __repr__(self) -> str:
         return "Held(private)"
+
+
+class RowSource(ABC):
+    """Rows that become a table of coded rows when they are first asked for, once. Private."""
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = None
+        self._failure: GraphCutsError | None = None
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def code(self, shape: Shape, *, unordered: bool) -> Engine:
+        """Return the coded rows."""
+
+    def table(self, shape: Shape, *, unordered: bool) -> Any:
+        """Return the coded rows as a relation of DuckDB.
+
+        Args:
+            shape: how they become cells; of one source always with the same numbers of vertices
+                and periods, and the same counting.
+            unordered: whether (a, b) and (b, a) are one pair.
+
+        Raises:
+            GraphCutsError: bad rows, unless these are left out; or rows that cannot be read.
+        """
+        with self._lock:
+            if self._failure is not None:  # a stream cannot be read again
+                raise self._failure
+            if self._engine is None:
+                try:
+                    self._engine = self.code(shape, unordered=unordered)
+                except GraphCutsError as problem:
+                    self._failure = problem
+                    raise
+            return self._engine.table
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(private)"
+
+
+@final
+class HeldRows(RowSource):
+    """Rows in memory. Private.
+
+    Args:
+        held: the rows.
+    """
+
+    def __init__(self, held: Held) -> None:
+        super().__init__()
+        self._held = held
+
+    def code(self, shape: Shape, *, unordered: bool) -> Engine:
+        """Return the coded rows."""
+        import pyarrow as pa
+
+        held = self._held
+        period = None if held.periods is None else np.asarray(held.periods, dtype=np.int64)
+        counted = slice(None) if period is None else period >= 0
+        first, second = (np.asarray(end)[counted] for end in held.ends)
+        if period is not None:
+            period = period[counted]
+        columns: dict[str, Any] = {"cell": shape.cell(first, second, period, unordered=unordered)}
+        if held.owners is not None:  # which rows are kept follows from a user's name alone
+            columns["user_key"] = np.asarray(held.owners)[counted]
+            columns["mark"] = held.marks.view(np.int64)[columns["user_key"]]
+        if shape.counting == "weight" and held.weights is not None:
+            columns["weight"] = np.asarray(held.weights)[counted]
+        return Engine(pa.table(columns))
+
+
+@final
+class StreamedRows(RowSource):
+    """Rows of a table that is read once, when they are first asked for. Private.
+
+    Args:
+        plan: which column is what.
+        options: of the reader, with the public vertex set.
+    """
+
+    def __init__(self, plan: ReadingPlan, options: Options) -> None:
+        super().__init__()
+        self._plan, self._options = plan, options
+
+    def code(self, shape: Shape, *, unordered: bool) -> Engine:
+        """Return the coded rows, read in one pass."""
+        import pyarrow as pa
+
+        plan, options = self._plan, self._options
+        column = plan.schema.find("user")
+        fields = [("cell", pa.int32() if shape.cells < 2**31 else pa.int64())]
+        if shape.owned:
+            whole = column is None or column.kind == "integer"
+            fields.append(("user_key", pa.int64() if whole else pa.large_string()))
+        if shape.counting == "weight":
+            fields.append(("weight", pa.float64()))
+        schema, bad = pa.schema(fields), BadRows(skip=options.columns.skip)
+
+        def batches() -> Iterator[Any]:
+            for batch in merged(plan.batches(options, bad), BATCH_ROWS):
+                yield _coded(batch, plan, options, bad, schema, shape, unordered=unordered)
+            bad.check(plan.table.error)
+
+        return Engine(batches(), schema=schema)
+
+
+def _coded(
+    batch: TableBatch,
+    plan: ReadingPlan,
+    options: Options,
+    bad: BadRows,
+    schema: Any,
+    shape: Shape,
+    *,
+    unordered: bool,
+) -> Any:
+    """Return the coded rows of a batch, as those in memory would be. Private."""
+    import pyarrow as pa
+
+    user = batch.columns.pop("user", None)
+    gathered = Gathered([column.role for column in plan.schema if column.role != "user"])
+    gathered.add(batch)
+    raw = RawEdges(
+        **gathered.take(),
+        users=np.arange(len(batch)),  # which rows are left
+        bad=bad,
+        where=lambda position: row_place(gathered.place(position)),
+        error=plan.table.error,
+    )
+    _, parts, _ = numbered(raw, options, complete=False)
+    if bad.found:  # the table is refused when all of it has been seen
+        return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
+    period = raw.periods
+    counted = np.ones(len(parts.rows), np.bool_) if period is None else period >= 0
+    columns: dict[str, Any] = {
+        "cell": shape.cell(
+            parts.rows[counted],
+            parts.columns[counted],
+            None if period is None else period[counted],
+            unordered=unordered,
+        )
+    }
+    if shape.owned and user is not None:
+        columns["user_key"] = user.take(pa.array(np.asarray(raw.users)[counted]))
+    elif shape.owned:
+        tail = plan.columns.owner == plan.columns.source
+        columns["user_key"] = (parts.rows if tail else parts.columns)[counted]
+    if shape.counting == "weight":
+        columns["weight"] = np.asarray(parts.weights)[counted]
+    arrays = [pa.array(columns[field.name]).cast(field.type) for field in schema]
+    return pa.record_batch(arrays, schema=schema)
 
 
 @final
@@ -107,8 +271,7 @@ class Rows:
     held: Held | None = field(default=None, repr=False)
     period_column: str = ""
     reading: str = field(default="", repr=False)
-    _source: Any = field(default=None, repr=False)  # an `Engine` or a table; None of no rows
-    _columns: Columns = field(default_factory=Columns, repr=False)
+    _source: RowSource | None = field(default=None, repr=False)  # None of no rows
 
     @classmethod
     def read(
@@ -155,7 +318,7 @@ class Rows:
             with naming_file(_STREAM):
                 return cls._holding(raw, options)
         if data is not None or Path(path).is_dir():
-            return cls._staying(Engine(path), options, data)
+            return cls._staying(plan_reading(open_folder(path), options), options, data)
         if not FORMATS[ending_of(path)].columns:
             raise FileFormatError(f"{path!s}: rows stand in an edge list or a table")
         with naming_file(path):
@@ -195,9 +358,12 @@ class Rows:
             ParameterError: no vertices, or options that do not fit each other.
         """
         options = _options(columns, vertices, counting, unit, periods, kind)
-        if data is not None or engine_tables.is_lazy(table):
-            return cls._staying(table, options, data)
-        return cls._holding(rows_of(table, options), options)
+        opened = open_table(table)
+        if opened is None:
+            raise no_table()
+        if data is not None or opened.lazy:
+            return cls._staying(plan_reading(opened, options), options, data)
+        return cls._holding(edges_of_table(opened, options), options)
 
     @classmethod
     def empty(
@@ -238,7 +404,7 @@ class Rows:
             periods=periods,
             owned=columns.owner is not None,
             owner_is_tail=columns.owner is not None and columns.owner in (TAIL, columns.source),
-            period_column="" if periods is None else _told(columns.period),
+            period_column=_period_column(options, columns.time_zone),
         )
 
     @classmethod
@@ -249,9 +415,9 @@ class Rows:
             raise raw.error("there is no column of weights; name it by weight=, or count rows")
         places, columns, periods = raw.columns, options.columns, options.periods
         owned = columns.owner is not None
-        tail = owned and raw.owners is None and (places is None or places.owner == places.source)
+        tail = owned and raw.users is None and (places is None or places.owner == places.source)
         space, parts, _ = numbered(raw, options)
-        own, named = raw.owners, raw.periods  # of rows that count
+        own, named = raw.users, raw.periods  # of rows that count
         owners: IntegerVector | None = None
         marks: Marks = np.zeros(0, dtype=np.uint64)
         if own is not None:
@@ -276,8 +442,11 @@ class Rows:
             periods=periods,
             owner_is_tail=tail,
         )
-        column = "" if periods is None else _told(columns.period)
-        return replace(found, period_column=column, reading=raw.reading)
+        return replace(
+            found,
+            period_column=_period_column(options, raw.time_zone or columns.time_zone),
+            reading=raw.reading,
+        )
 
     @classmethod
     def holding(
@@ -304,16 +473,6 @@ class Rows:
             ParameterError: another counting, or a unit that is none or not asked for.
         """
         check_counting(counting, unit)
-        given: dict[str, npt.NDArray[Any] | None] = {
-            "source": held.ends[0],
-            "target": held.ends[1],
-            "owner": held.owners,
-            "period": held.periods,
-            "weight": held.weights,
-        }
-        if held.owners is not None:  # which rows are kept follows from an owner's name alone
-            given["mark"] = held.marks.view(np.int64)[held.owners]
-        present = {name: each for name, each in given.items() if each is not None}
         return cls(
             space=space,
             counting=counting,
@@ -322,36 +481,30 @@ class Rows:
             owned=held.owners is not None,
             owner_is_tail=owner_is_tail,
             held=held,
-            _source=Engine(present),
-            _columns=Columns(
-                source="source",
-                target="target",
-                owner="owner" if "owner" in present else None,
-                period="period" if "period" in present else None,
-                weight="weight" if "weight" in present else None,
-            ),
+            _source=HeldRows(held),
         )
 
     @classmethod
-    def _staying(cls, source: Any, options: Options, data: str | None) -> Self:
-        """Rows that stay where they are."""
-        columns = options.columns
+    def _staying(cls, plan: ReadingPlan, options: Options, data: str | None) -> Self:
+        """Return rows that stay where they are until they are first asked for."""
         if options.vertices is None:
-            raise ParameterError(f"{_FOLDER} need vertices=, a count or labels")
-        if columns.source is None or not all(
-            isinstance(each, str | None) for each in columns.named
-        ):
-            raise ParameterError(f"{_FOLDER} need their columns by name: source=, target=, ...")
+            raise ParameterError(
+                "folders and tables that stay in an engine need vertices=, a count or labels"
+            )
+        places = plan.columns
+        if options.counting == "weight" and places.weight is None:
+            raise plan.table.error(
+                "there is no column of weights; name it by weight=, or count rows"
+            )
         found = cls._without(options)
-        if found.owner_is_tail:
-            columns = replace(columns, owner=columns.source)
-        found = replace(found, data=data, _source=source, _columns=columns)
-        engine_tables.check_columns(found._table, found.shape_of_cells())
-        return found
-
-    @property
-    def _table(self) -> Any:
-        return self._source.table if isinstance(self._source, Engine) else self._source
+        return replace(
+            found,
+            owner_is_tail=found.owned and places.owner == places.source,
+            data=data,
+            reading=plan.reading,
+            period_column=_period_column(options, plan.schema.time_zone),
+            _source=StreamedRows(plan, options),
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -376,31 +529,30 @@ class Rows:
         return f"{replace(protection, per_period=False)} in one {self.periods.by}"
 
     def shape_of_cells(self, *, loops: bool = True, per_period: bool = False) -> Shape:
-        """Public: which columns are what, and how what they count is bounded."""
-        columns, held = self._columns, self.held is not None
+        """Public: how coded rows become cells, and how what they count is bounded."""
         left, right = vertex_sets(self.space)
-        labels = [range(len(side)) if held else side.labels for side in (left, right)]
-        declared, periods, by = self.periods, None, None
-        if declared is not None:
-            periods = tuple(map(str, range(len(declared.labels)))) if held else declared.labels
-            by = None if held else _SPANS.get(declared.by)
         return Shape(
             counting=self.counting,
-            unordered=isinstance(self.space, VertexSet),
+            left=len(left),
+            right=len(right),
+            periods=1 if self.periods is None else len(self.periods.labels),
+            one_set=left is right,
             loops=loops,
-            source=str(columns.source),
-            target=str(columns.target),
-            owner=None if columns.owner is None else str(columns.owner),
-            period=None if declared is None else str(columns.period),
-            mark="mark" if held and self.owned else None,
+            owned=self.owned,
+            marked=self.held is not None and self.owned,
             per_period=per_period,
-            weight=str(columns.weight) if self.counting == "weight" else None,
-            by=by,
             unit=self.unit,
-            labels=(labels[0], labels[0] if left is right else labels[1]),
-            periods=periods,
-            skip_bad=columns.on_bad == "skip",
         )
+
+    def coded_table(self) -> Any:
+        """Return the coded rows as a relation of DuckDB; see `Shape`. Private.
+
+        Raises:
+            GraphCutsError: bad rows, unless these are left out; or rows that cannot be read.
+        """
+        assert self._source is not None  # noqa: S101  # the caller has looked
+        unordered = isinstance(self.space, VertexSet)
+        return self._source.table(self.shape_of_cells(), unordered=unordered)
 
     def cells(self, protection: Protect, *, whole: bool, loops: bool = True) -> Cells:
         """What each pair counts in each period, of which nobody has too much. Private.
@@ -427,9 +579,8 @@ class Rows:
         check_at_most(steps)
         if self._source is None:
             return Cells.none()
-        table = self._table
+        table = self.coded_table()
         shape = self.shape_of_cells(loops=loops, per_period=protection.per_period)
-        engine_tables.check_rows(table, shape)
         if protection.kind == "owner":
             if self.counting != "weight" and (whole or self.counting == "edges"):
                 return engine.kept_cells(table, shape, at_most=steps)
@@ -488,9 +639,7 @@ class Rows:
             raise ParameterError(NO_PERIODS)
         if self._source is None:
             return np.zeros(0, dtype=np.int64)
-        shape = self.shape_of_cells(per_period=per_period)
-        engine_tables.check_rows(self._table, shape)
-        return engine.contributions(self._table, shape)
+        return engine.contributions(self.coded_table(), self.shape_of_cells(per_period=per_period))
 
     def __repr__(self) -> str:
         sizes = " x ".join(str(len(side)) for side in sets_in(self.space))
@@ -538,7 +687,7 @@ def without_rows(data: PrivateData) -> PrivateData:
         GraphError: neither a graph nor rows.
     """
     if isinstance(data, Rows):
-        return replace(data, held=None, _source=None, _columns=Columns())
+        return replace(data, held=None, _source=None)
     if not isinstance(data, AnyGraph):
         raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
     return data.without_edges()
@@ -628,6 +777,18 @@ def paired_graph(
     return bounded_graph(data, protection), protection
 
 
+def _period_column(options: Options, zone: str | None) -> str:
+    """Return what tells the periods of rows: the column, and how its times become dates.
+
+    Uses of one store that tell them in different ways share no period; see `ledger.uses`.
+    """
+    if options.periods is None:
+        return ""
+    form = options.columns.date_format
+    how = ("" if form is None else f" as {form}") + ("" if zone is None else f" in {zone}")
+    return _told(options.columns.period) + how
+
+
 def _told(column: int | str | None) -> str:
     """A column by its number or its name, of which no two are one text: 3 and "3" are two."""
     named = isinstance(column, str) and column[:1] in {*'0123456789-"'}
@@ -669,13 +830,19 @@ def _options(
         raise ParameterError(
             "periods= declares the periods that the column period= tells: pass both, or neither"
         )
+    declared = None if periods is None else Periods.of(periods)
+    timed = columns.time_zone is not None or columns.date_format is not None
+    if timed and (declared is None or declared.by not in DATES):
+        raise ParameterError(
+            "time_zone= and date_format= are for periods of time, such as 2026-01..2026-12"
+        )
     if kind not in ("undirected", "directed", "bipartite"):
         raise ParameterError(f"unknown kind {kind!r:.40}: undirected, directed or bipartite")
     return Options(
         columns=columns,
         vertices=public_vertices_of(vertices, kind == "bipartite"),
         public_vertices=inferred,
-        periods=None if periods is None else Periods.of(periods),
+        periods=declared,
         weighted=None if counting == "weight" else False,
         bipartite=kind == "bipartite",
         directed=kind == "directed",

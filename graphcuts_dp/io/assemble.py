@@ -26,9 +26,9 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import Counting
+from graphcuts_dp.io.codes import CodedText
 from graphcuts_dp.io.edge_store import EdgeParts, EdgeStore, Merge, pieces
-from graphcuts_dp.io.gathered import CodedText
-from graphcuts_dp.pairs.periods import DATES, Periods
+from graphcuts_dp.pairs.periods import Periods
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.schema.bad_rows import BadRows
@@ -178,11 +178,12 @@ class RawEdges:
             vertex sets of `schema`.
         targets: second (right) ends, likewise.
         weights: one for each edge, or None.
-        owners: of each edge: integers or names, which share no numbers with the ends; None where
-            none is asked for, or where the owner is one of the ends.
-        periods: likewise, of each edge.
+        users: of each edge: integers or names, which share no numbers with the ends; None where
+            none is asked for, or where the user is one of the ends.
+        periods: number of the declared period of each edge, -1 for another one; None without.
         schema: what the source declares.
-        as_text: ends are text from a file; an integer id and its digits are then the same.
+        literal_integers: whether ends that are text become integer labels where all of them are
+            literals of integers, as in text files, which have no types.
         as_rows: ends are row numbers.
         arbitrary_order: the source is in an order that may tell of its edges, such as that of
             their first occurrence; labels are then sorted.
@@ -193,6 +194,7 @@ class RawEdges:
         undeclared: whether there are weights is told by the edges alone.
         columns: which columns were read, if there are columns.
         reading: sentences that say so, and which rows are left out; they depend on no row.
+        time_zone: public: in which the times of rows have their dates; None without.
         bad: the kinds of bad rows that were met; where these are left out, `numbered` leaves out
             those of its own tests.
         where: tells the place of an edge by its position, such as "line 3".
@@ -202,10 +204,10 @@ class RawEdges:
     sources: Ends
     targets: Ends
     weights: FloatArray | None = None
-    owners: Ends | None = None
-    periods: Ends | None = None
+    users: Ends | None = None
+    periods: IntVector | None = None
     schema: Schema = field(default_factory=Schema)
-    as_text: bool = True
+    literal_integers: bool = True
     as_rows: bool = False
     owned: bool = False
     anonymous: bool = False
@@ -214,6 +216,7 @@ class RawEdges:
     arbitrary_order: bool = False
     columns: ColumnPlaces | None = None
     reading: str = ""
+    time_zone: str | None = None
     bad: BadRows = field(default_factory=BadRows)
     where: Callable[[int], str]
     error: type[GraphCutsError] = GraphError
@@ -222,7 +225,7 @@ class RawEdges:
         """Keep some rows. Where bad ones are refused, that is done later: nothing changes here."""
         if not self.bad.skip or good.all():
             return
-        for name in ("sources", "targets", "weights", "owners", "periods"):
+        for name in ("sources", "targets", "weights", "users", "periods"):
             values = getattr(self, name)
             setattr(self, name, None if values is None else some_of(values, good))
 
@@ -239,11 +242,17 @@ def some_of(values: Any, good: BoolVector) -> Any:
     return list(compress(values, good))
 
 
-def numbered(raw: RawEdges, options: Options) -> tuple[Space, EdgeParts, float | None]:
+def numbered(
+    raw: RawEdges, options: Options, *, complete: bool = True
+) -> tuple[Space, EdgeParts, float | None]:
     """What may be joined, the edges by row numbers in it, and the cap on weights if there is one.
 
-    Bad rows are left out of the owners and periods, too, if `raw.bad` says so. Where periods are
-    declared, those of the rows become their numbers, and -1 where another period is named.
+    Bad rows are left out of the users and periods, too, if `raw.bad` says so.
+
+    Args:
+        raw: the edges.
+        options: of the reader.
+        complete: whether these are all rows of the source, so that bad ones are refused now.
 
     Raises:
         GraphCutsError: of the class `raw.error`: bad rows, all kinds at once, such as an end
@@ -252,10 +261,9 @@ def numbered(raw: RawEdges, options: Options) -> tuple[Space, EdgeParts, float |
     """
     _check_kind(raw, options)
     raw.weights = _weights(raw, options)
-    if options.periods is not None and raw.periods is not None:
-        raw.periods = _period_numbers(raw, options.periods)
     rows, columns, sets = row_numbers(raw, options)
-    raw.bad.check(raw.error)
+    if complete:
+        raw.bad.check(raw.error)
     known = (rows >= 0) & (columns >= 0)
     if not known.all():
         raw.keep(known)
@@ -310,21 +318,6 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
         raw.bad.add("a weight is negative or not finite; weighted=False reads none", place)
         raw.keep(good)
     return raw.weights
-
-
-def _period_numbers(raw: RawEdges, periods: Periods) -> IntVector:
-    """The number of the declared period of each row; -1 of another one."""
-    assert raw.periods is not None  # noqa: S101
-    codes, names = codes_and_names(raw.periods)
-    told = [*map(periods.is_one, names)]
-    found = np.array([periods.number(name) for name in names], dtype=np.int64)[codes]
-    good = np.array(told, dtype=np.bool_)[codes]
-    if not good.all():
-        form = ", such as 2026-01-31" if periods.by in DATES else ""
-        raw.bad.add(f"the period is no {periods.by}{form}", raw.where(int(np.argmin(good))))
-        raw.keep(good)
-        return found[good] if raw.bad.skip else found
-    return found
 
 
 def _no_weights(raw: RawEdges, options: Options) -> FloatArray | None:
@@ -527,7 +520,7 @@ def _relabelled(
         return ends[0], ends[1], new
     moves = []
     for before, after in zip(old, new, strict=True):
-        names = list(map(str, before.labels)) if raw.as_text else list(before.labels)
+        names = list(map(str, before.labels))
         moves.append(_find(numbered_labels(names)[0], after, raw, of_edges=False))
     return moves[0][ends[0]], moves[-1][ends[1]], new
 
@@ -586,12 +579,9 @@ def _find(
         rows = _changed(ends, lambda piece: np.where(piece < n, piece, -1), raw.owned)
     elif isinstance(ends, np.ndarray):
         distinct, (codes,) = _coded([ends], raw.owned)
-        names: list[Any] = distinct.tolist()
-        if raw.as_text:
-            names = list(map(str, names))
-        rows = _looked_up(codes, names, vertices, raw)
+        rows = _looked_up(codes, list(map(str, distinct.tolist())), vertices, raw)
     else:
-        rows = _looked_up(ends.codes, ends.names, vertices, raw)
+        rows = _looked_up(ends.codes, [*map(str, ends.names)], vertices, raw)
     if len(rows) and rows.min() < 0:
         hint = "" if not vertices.is_default else f" 0..{len(vertices) - 1}"
         what = f"a vertex is not in the public vertex set{hint}"
@@ -604,16 +594,9 @@ def _find(
 def _looked_up(
     codes: IntegerVector, names: Sequence[Any], vertices: VertexSet, raw: RawEdges
 ) -> IntegerVector:
-    look = _lookup(vertices, raw)
+    look = token_table(vertices).get
     table = np.fromiter(map(look, names, repeat(-1)), dtype=np.int32, count=len(names))
     return _changed(codes, table.__getitem__, raw.owned)
-
-
-def _lookup(vertices: VertexSet, raw: RawEdges) -> Callable[[Any, int], int]:
-    if not raw.as_text:
-        table: dict[Any, int] = {label: row for row, label in enumerate(vertices.labels)}
-        return table.get
-    return token_table(vertices).get
 
 
 def _occurring(
@@ -643,7 +626,7 @@ def _ranked(
     used, found = _coded([text.codes for text in texts], raw.owned)
     names = texts[0].names
     distinct = [names[i] for i in used.tolist()]
-    labelled: Sequence[Label] = labels_of(distinct) if raw.as_text else distinct
+    labelled: Sequence[Label] = labels_of(distinct) if raw.literal_integers else distinct
     alike = len({type(name) for name in labelled}) == 1  # then no key is needed, which is faster
     key: Any = labelled.__getitem__ if alike else lambda i: _label_order(labelled[i])
     order = sorted(range(len(labelled)), key=key)

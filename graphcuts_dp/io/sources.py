@@ -16,9 +16,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolVector
-from graphcuts_dp.errors import FileFormatError, GraphError
-from graphcuts_dp.frames import frame_of, made_frame
-from graphcuts_dp.io.arrow import choose_columns, edges_of_table, pyarrow
+from graphcuts_dp.errors import GraphError
+from graphcuts_dp.frames import made_frame
 from graphcuts_dp.io.assemble import (
     Ends,
     Options,
@@ -30,9 +29,10 @@ from graphcuts_dp.io.assemble import (
     numbered_labels,
     some_of,
 )
+from graphcuts_dp.io.codes import ENDS
 from graphcuts_dp.io.edge_store import EdgeStore
-from graphcuts_dp.io.gathered import ENDS
 from graphcuts_dp.io.matrices import matrix_edges
+from graphcuts_dp.io.tables import edges_of_table, open_table
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, sets_in, vertex_sets
 from graphcuts_dp.schema.bad_rows import BadRows
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-_FROM_LIBRARY: dict[str, Any] = {"as_text": False, "arbitrary_order": True}
+_FROM_LIBRARY: dict[str, Any] = {"literal_integers": False, "arbitrary_order": True}
 
 
 def edges_of(source: Any, options: Options) -> RawEdges:
@@ -56,56 +56,15 @@ def edges_of(source: Any, options: Options) -> RawEdges:
         module = sys.modules.get(library)
         if module is not None and isinstance(source, module.Graph):
             return read(source, options)
-    frame = None if sp.issparse(source) or isinstance(source, np.ndarray) else frame_of(source)
-    streamed = hasattr(source, "__arrow_c_stream__")
-    if frame is not None and not frame.implementation.is_pyarrow():
-        return _of_frame(frame, options)
-    if streamed:
-        return _of_arrow(source, options)
+    if not (sp.issparse(source) or isinstance(source, np.ndarray | list | tuple | set)):
+        table = open_table(source)
+        if table is not None:
+            return edges_of_table(table, options)
     if options.columns != Columns():
         raise GraphError("columns= is for tables, and for graphs of networkx and igraph")
     if sp.issparse(source) or (isinstance(source, np.ndarray) and source.dtype.kind in "biufc"):
         return _of_matrix(source, options)
     return _of_list(source, options)
-
-
-def rows_of(source: Any, options: Options) -> RawEdges:
-    """The rows of a table.
-
-    Raises:
-        GraphError: as `Rows.of`.
-    """
-    frame = frame_of(source)
-    if frame is None:
-        raise GraphError("rows come from a table, such as one of pandas or polars")
-    return _of_frame(frame, options)
-
-
-def _of_frame(frame: Any, options: Options) -> RawEdges:
-    try:
-        places = choose_columns(frame.columns, options)
-    except FileFormatError as problem:
-        raise GraphError(str(problem)) from None
-    columns: dict[str, Any] = {}
-    for role, place in places.used.items():
-        values = frame[:, place]
-        if role == "period" and values.dtype.is_temporal():
-            values = values.dt.to_string("%Y-%m-%d")
-        columns[role] = values.to_numpy()
-        if role == "period" and columns[role].dtype == object:  # dates of Python among others
-            listed_values = columns[role] = columns[role].tolist()
-            if not _all_are(listed_values, str):
-                columns[role] = [str(each) if _is_day(each) else each for each in listed_values]
-    bad = BadRows(skip=options.columns.skip)
-    reading = places.reading(skip=bad.skip, text=False)
-    return _labelled(columns, _row, bad, columns=places, reading=reading)
-
-
-def _of_arrow(table: Any, options: Options) -> RawEdges:
-    """Edges of a stream of batches, one at a time."""
-    reader = pyarrow().RecordBatchReader.from_stream(table)
-    damaged = "the table cannot be read to its end"
-    return edges_of_table(lambda: (reader.schema, lambda **_: reader), options, damaged=damaged)
 
 
 def _of_list(edges: Iterable[Any], options: Options) -> RawEdges:
@@ -264,15 +223,12 @@ def _labelled(
         parts = {role: some_of(values, good) for role, values in parts.items()}
     places = np.flatnonzero(good)
     labels = {role: _labels(part) for role, part in parts.items() if role != "weight"}
-    ends = _coded([labels.pop(role) for role in ENDS], as_text=bad.skip)
-    others = {role: _coded([part], as_text=bad.skip)[0] for role, part in labels.items()}
+    ends = _coded([labels[role] for role in ENDS])
     return RawEdges(
         sources=ends[0],
         targets=ends[1],
         weights=as_numbers(parts["weight"])[0] if "weight" in parts else None,
-        owners=others.get("owner"),
-        periods=others.get("period"),
-        as_text=bad.skip,
+        literal_integers=False,
         bad=bad,
         where=lambda position: where(int(places[position])),
         **told,
@@ -330,12 +286,12 @@ def _labels(values: Any) -> npt.NDArray[np.int64] | list[Label]:
     return labels
 
 
-def _coded(columns: list[Any], *, as_text: bool) -> Sequence[Ends]:
+def _coded(columns: list[Any]) -> Sequence[Ends]:
     """Columns of integers as they are; if one has other labels, all by the same numbers."""
     if all(isinstance(each, np.ndarray) for each in columns):
         return columns
     lists = [each.tolist() if isinstance(each, np.ndarray) else each for each in columns]
-    return numbered_labels(*([*map(str, each)] if as_text else each for each in lists))
+    return numbered_labels(*lists)
 
 
 _WRONG_END = "edge ends must be strings or integers, and none may be missing"

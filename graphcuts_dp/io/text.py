@@ -1,20 +1,19 @@
 """Edge lists as text: blank, comma, tab or another separator; SNAP and KONECT comments; headers.
 
-Files are read a block of lines at a time, so that one odd row costs its block, not the file. Where
-all rows of a block are alike, `split_cells` finds all cells at once, and plain digits and names
-become arrays without a Python object for each. It declines anything else (quotes, blanks at line
-ends, comments between rows), and the careful reader of `schema.text_rows` takes over, row by row;
-neither ever makes a guess.
+`RowReader.fields` of one line (`schema.text_rows`) defines how a line is read. Arrow reads lines
+that it must read likewise, many at a time: UTF-8 without quotes, comments, unusual blanks and signs
+of another separator, with as many cells as there are columns, none of the used ones empty. Every
+other line goes to `fields`, one at a time: no line has an influence on how another one is read.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
+from graphcuts_dp.arrays import BoolVector, FloatArray, IntVector
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.io.assemble import (
     Options,
@@ -24,17 +23,11 @@ from graphcuts_dp.io.assemble import (
     load_schema,
     token_table,
 )
+from graphcuts_dp.io.batches import TableBatch
+from graphcuts_dp.io.codes import Gathered, integers_of
+from graphcuts_dp.io.convert import MISSING, period_fault
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
-from graphcuts_dp.io.gathered import (
-    ENDS,
-    LONGEST,
-    WORD,
-    Gathered,
-    GatheredEnds,
-    TextPieces,
-    Words,
-    words_before,
-)
+from graphcuts_dp.io.periods import period_numbers_of_text
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import (
@@ -46,31 +39,425 @@ from graphcuts_dp.schema.columns import (
     parse_number,
 )
 from graphcuts_dp.schema.file_bytes import TextFormat
-from graphcuts_dp.schema.text_rows import BLOCK, BYTE_ORDER_MARK, MARK, Row, begin, konect_weighted
+from graphcuts_dp.schema.text_rows import (
+    MARK,
+    Row,
+    TextTable,
+    begin,
+    konect_weighted,
+)
 
-_NUMBER = b"0123456789+-.eE"
-_ODD_MARK = BYTE_ORDER_MARK.encode()
-_NEWLINE = 10
-_LONGEST_BODY = 2**31 - 1  # its places are 32-bit integers
-_MOST_DIGITS = 18  # fits in 64 bits
-# The smallest number of so many digits, but for the 0: smaller ones have leading zeros.
-_LEAST = np.array([0, 0, *(10**digits for digits in range(1, _MOST_DIGITS))], dtype=np.int64)
-_NO_END = "an end is missing, as in exports of databases that hold vertices among the edges"
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BLOCK = (
+    1 << 20
+)  # bytes of lines that are read at a time: less costs more calls than it saves memory
+_MOST_COLUMNS = 1_000  # that Arrow is asked for; it works on all of them, `fields` line by line
+_MOST_BYTES = (
+    1 << 30
+)  # of a block, which is larger than `BLOCK` where one line is; Arrow counts to 2^31
+_CONTROLS = (
+    b"\0\v\f\x1c\x1d\x1e\x1f"  # blanks to Python, but not to Arrow; and the end of a C string
+)
+# Blanks beyond ASCII, which Python strips, and byte-order marks, which Arrow drops at the start.
+_UNUSUAL = re.compile(
+    rb"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80|\xef\xbb\xbf"
+)
+_PLAIN_NUMBER = {".": r"^[0-9]+(?:\.[0-9]+)?$", ",": "^[0-9]+(?:,[0-9]+)?$"}
 _NO_NUMBER = {
     ".": "the weight is not a number; pass decimal=',' for decimal commas, or weighted=False for a "
     "graph without weights",
     ",": "the weight is not a number with a decimal comma, and without dots between thousands; "
     "pass decimal='.' for decimal points",
 }
-_EMPTY = {
-    "source": _NO_END,
-    "target": _NO_END,
-    "owner": "the owner is missing",
-    "period": "the period is missing",
-}
-_BLANKS = [chr(code) for code in range(0x3001) if chr(code).isspace() and chr(code) != "\n"]
-_BLANK_BITS = np.arange(8 * WORD, -1, -8, dtype=np.uint64)  # of a word with 0..8 digits
-_ASCII_BLANKS = [blank for blank in _BLANKS if blank.isascii()]
+
+
+def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> RawEdges:
+    """Read the edges of a text edge list, a block of lines at a time.
+
+    Args:
+        file: open at its start.
+        options: its columns, and whether weights are read.
+        form: separators, as the ending of the file's name tells.
+
+    Raises:
+        FileFormatError: not text in its encoding, a malformed row (told by line number), or a file
+            that can be read in two ways.
+        ParameterError: no such encoding or delimiter.
+    """
+    bad = BadRows(skip=options.columns.skip)
+    table = text_batches(file, options, form=form, bad=bad)
+    gathered = Gathered(table.roles)
+    for batch in table.batches:
+        gathered.add(batch)
+    fields = gathered.take()
+    return RawEdges(
+        **fields,
+        schema=table.schema,
+        owned=True,
+        time_zone=options.columns.time_zone,
+        columns=table.columns,
+        reading=table.reading,
+        bad=bad,
+        where=lambda position: f"line {gathered.place(position)}",
+        error=FileFormatError,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextBatches:
+    """A text table whose head has been read.
+
+    Attributes:
+        schema: public facts that comments above the rows declare.
+        columns: places of the columns.
+        roles: of the columns that batches have, such as "source", "user" and "weight".
+        reading: sentences that name the columns that are read and ignored; they depend on no row.
+        batches: the rows, which are read as they are taken.
+    """
+
+    schema: Schema
+    columns: ColumnPlaces
+    roles: list[str]
+    reading: str
+    batches: Iterator[TableBatch]
+
+
+def text_batches(
+    file: BinaryIO, options: Options, *, form: TextFormat, bad: BadRows
+) -> TextBatches:
+    """Open a text table: read its head, and its rows as its batches are taken.
+
+    Args:
+        file: open at its start.
+        options: its columns, whether weights are read, and its periods.
+        form: separators, as the ending of the file's name tells.
+        bad: takes bad rows; leaves them out if `options` say so.
+
+    Raises:
+        FileFormatError: as `read_edge_list`, here or while batches are taken.
+        ParameterError: no such encoding or delimiter.
+    """
+    table = begin(file, form, options.columns, bad)
+    if len(table.first) == 1:
+        raise FileFormatError("the first line has fewer than two columns; pass delimiter=")
+    schema = Schema() if table.facts is None else load_schema(table.facts)
+    declared = schema.weighted
+    if table.konect:
+        declared = konect_weighted(table.konect)
+        schema = Schema(directed=False) if table.konect[0] == "sym" else schema
+    columns = _columns(table, options, declared)
+    reader = _BlockReader(table, columns, options, bad)
+    return TextBatches(
+        schema=schema,
+        columns=columns,
+        roles=[role for role in reader.places if role != "period" or options.periods is not None],
+        reading=columns.reading(skip=options.columns.skip, text=True),
+        batches=(reader.batch(block, line) for block, line in table.blocks(lambda: BLOCK)),
+    )
+
+
+def _columns(table: TextTable, options: Options, declared: bool | None) -> ColumnPlaces:
+    """Find the columns by the names in the header, or by their numbers."""
+    given, first, weighted = options.columns, table.first, options.weighted
+    announced = given.header is not None or any(column is not None for column in given.named)
+    if not table.named:
+        if not announced and not given.skip:
+            check_no_names(first)
+        return number_columns(given, len(first), table.line, weighted=weighted, declared=declared)
+    if not announced:
+        check_names(first)
+    columns = find_columns(first, given, weighted=weighted, declared=declared)
+    if not announced:
+        check_names(first, columns)
+    return columns
+
+
+@final
+class _BlockReader:
+    """Turns blocks of whole lines into batches.
+
+    Args:
+        table: how its lines are split.
+        columns: the cells that are read.
+        options: how weights are written, and which periods there are.
+        bad: takes bad rows.
+    """
+
+    def __init__(
+        self, table: TextTable, columns: ColumnPlaces, options: Options, bad: BadRows
+    ) -> None:
+        used = columns.used.items()
+        self.places = {("user" if role == "owner" else role): place for role, place in used}
+        self._reader, self._columns, self._bad = table.reader, columns, bad
+        self._options, self._decimal = options, options.columns.decimal
+        # Whether a row may have no cells beyond those of the columns.
+        self._exact = table.named or not options.columns.skip
+        self._text: set[str] = set()  # roles of which some identifier was no integer
+
+    def batch(self, block: bytes, line: int) -> TableBatch:
+        """Return the rows of some whole lines, of which `line` is the number of the first."""
+        if not block.endswith(b"\n"):
+            block += b"\n"
+        ends = 1 + np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+        separator = self._separator(block[: ends[0]])
+        plain = np.zeros(len(ends), dtype=np.bool_)
+        rows = None
+        if separator and len(block) < _MOST_BYTES:
+            plain = self._plain_lines(block, ends, separator)
+            rows = self._rows_by_arrow(block, ends, plain, line, separator)
+        if rows is None or not plain.all():
+            others = self._rows_by_fields(block, ends, ~plain, line)
+            rows = others if rows is None else _merged(rows, others)
+        return self._converted(rows)
+
+    def _separator(self, first: bytes) -> bytes:
+        """Return the byte that Arrow splits lines at; empty if `fields` is to split all of them.
+
+        Where lines may differ in their separator, it is that of the first one: this costs time
+        where others differ, and changes nothing else.
+        """
+        delimiter = self._reader.delimiter
+        if delimiter is None and b"," in first:
+            return b","
+        if delimiter in (None, " "):
+            alone = delimiter is None and not self._reader.konect and b"\t" in first
+            return b"\t" if alone else b" "
+        usual = delimiter.isascii() and (delimiter.isprintable() or delimiter == "\t")
+        return delimiter.encode() if usual else b""
+
+    def _plain_lines(self, block: bytes, ends: IntVector, separator: bytes) -> BoolVector:
+        """Which lines Arrow splits as `fields` does, if they have as many cells as columns."""
+        delimiter = self._reader.delimiter
+        marks = _CONTROLS
+        if self._reader.comments != "keep":
+            marks += b"#%"
+        if delimiter not in (None, " "):
+            marks += b'"'
+        elif delimiter is None:
+            blanks = b"" if separator == b" " and self._reader.konect else b"\t "
+            marks += bytes({*b",", *blanks} - {*separator})
+        present = [mark for mark in marks if mark in block]
+        plain = np.ones(len(ends), dtype=np.bool_)
+        if present:
+            is_mark = np.zeros(256, dtype=np.bool_)
+            is_mark[present] = True
+            _clear(plain, ends, np.flatnonzero(is_mark[np.frombuffer(block, np.uint8)]))
+        if not block.isascii():
+            _clear(plain, ends, [found.start() for found in _UNUSUAL.finditer(block)])
+            if not _is_utf8(block):
+                plain &= np.array([*map(_is_utf8, block.split(b"\n")[:-1])])
+        return plain
+
+    def _rows_by_arrow(
+        self, block: bytes, ends: IntVector, plain: BoolVector, line: int, separator: bytes
+    ) -> TableBatch | None:
+        """Read plain lines. Those that cannot be kept are taken out of `plain`."""
+        from pyarrow import compute
+
+        content = block
+        if not plain.all():
+            sizes = np.diff(ends, prepend=0)
+            content = np.frombuffer(block, np.uint8)[np.repeat(plain, sizes)].tobytes()
+        if self._reader.delimiter in (None, " ") and separator != b",":
+            content = _single_blanks(content, separator)
+        cells, miscounted = self._cells(content, separator)
+        lines = np.flatnonzero(plain)
+        plain[lines[miscounted]] = False
+        if cells is None:
+            plain[:] = False
+            return None
+        lines = np.delete(lines, miscounted)
+        weights, good = None, np.ones(len(lines), dtype=np.bool_)
+        if "weight" in cells:
+            weights, good = numbers_of(cells.pop("weight"), self._decimal)
+        for text in cells.values():
+            good &= compute.binary_length(text).to_numpy() > 0
+        plain[lines[~good]] = False
+        rows = TableBatch(cells, weights, None, line + lines)
+        return rows if good.all() else rows.take(np.flatnonzero(good))
+
+    def _cells(
+        self, content: bytes, separator: bytes
+    ) -> tuple["dict[str, pa.Array] | None", list[int]]:
+        """Split lines into cells, by the roles of their columns; None if Arrow refuses.
+
+        Also returns which lines were left out since they have another number of cells.
+        """
+        import pyarrow as pa
+        from pyarrow import compute, csv
+
+        width = self._columns.width
+        if not self._exact:  # rows may have more cells; most have as many as the first
+            width = max(width, 1 + content[: content.find(b"\n")].count(separator))
+        if width > _MOST_COLUMNS or not content:
+            return None, []
+        names = [str(place) for place in range(width)]
+        used = [names[place] for place in self.places.values()]
+        miscounted: list[int] = []
+
+        def note(row: "csv.InvalidRow") -> str:
+            miscounted.append(row.number - 1)
+            return "skip"
+
+        try:
+            table = csv.read_csv(
+                pa.py_buffer(content),
+                csv.ReadOptions(use_threads=False, block_size=len(content) + 1, column_names=names),
+                csv.ParseOptions(
+                    delimiter=separator.decode(),
+                    quote_char=False,
+                    escape_char=False,
+                    newlines_in_values=False,
+                    ignore_empty_lines=False,
+                    invalid_row_handler=note,
+                ),
+                csv.ConvertOptions(
+                    check_utf8=False,  # it is
+                    column_types=dict.fromkeys(used, pa.large_string()),
+                    include_columns=used,
+                    null_values=[],
+                ),
+            )
+        except pa.ArrowException:
+            return None, []
+        columns = [column.combine_chunks() for column in table.columns]
+        if self._reader.delimiter is not None and (b" " in content or b"\t" in content):
+            columns = [compute.ascii_trim(column, characters=" \t") for column in columns]
+        return dict(zip(self.places, columns, strict=True)), miscounted
+
+    def _rows_by_fields(
+        self, block: bytes, ends: IntVector, chosen: BoolVector, line: int
+    ) -> TableBatch:
+        """Read the chosen lines, each by itself, and note bad rows.
+
+        Where bad rows are refused, they stay as far as possible, so that other faults are found.
+        """
+        import pyarrow as pa
+
+        columns, bad, periods = self._columns, self._bad, self._options.periods
+        cells: dict[str, list[str]] = {role: [] for role in self.places if role != "weight"}
+        weights: list[float] = []
+        lines: list[int] = []
+        # What stands for a missing cell of a row that stays.
+        instead = {"user": "", "period": "" if periods is None else periods.labels[0]}
+        for number, fields in self._split(block, ends, chosen, line):
+            count = len(fields)
+            if count < columns.width or (self._exact and count > columns.width):
+                bad.add(f"expected {columns.width} columns, as in the first row", f"line {number}")
+                continue
+            row = {role: fields[place] for role, place in self.places.items()}
+            weight = parse_number(row.pop("weight", "0"), self._decimal)
+            missing = [role for role, cell in row.items() if not cell]
+            for role in missing:
+                bad.add(MISSING[role], f"line {number}")
+            if weight is None:
+                bad.add(_NO_NUMBER[self._decimal], f"line {number}")
+            endpoint = row["source"] or row["target"]
+            if not endpoint or (bad.skip and (missing or weight is None)):
+                continue
+            for role, cell in row.items():
+                cells[role].append(cell or instead.get(role, endpoint))
+            weights.append(weight or 0.0)
+            lines.append(number)
+        return TableBatch(
+            {role: pa.array(text, pa.large_string()) for role, text in cells.items()},
+            np.array(weights, dtype=np.float64) if "weight" in self.places else None,
+            None,
+            np.array(lines, dtype=np.int64),
+        )
+
+    def _split(self, block: bytes, ends: IntVector, chosen: BoolVector, line: int) -> Iterator[Row]:
+        """Yield the rows of the chosen lines; adjacent ones are handed over together."""
+        starts = np.concatenate([[0], ends])
+        edges = np.flatnonzero(np.diff(chosen, prepend=False, append=False))
+        for first, stop in edges.reshape(-1, 2).tolist():
+            yield from self._reader.rows(
+                block[starts[first] : starts[stop]], line + first, self._bad
+            )
+
+    def _converted(self, rows: TableBatch) -> TableBatch:
+        """Turn text into numbers of periods, and into integers if all of a column are."""
+        texts, periods = rows.columns.pop("period", None), self._options.periods
+        if texts is not None and periods is not None:
+            rows.periods, sound = period_numbers_of_text(texts, self._options)
+            if not sound.all():
+                first = rows.row_numbers[int(np.argmin(sound))]
+                self._bad.add(period_fault(self._options), f"line {first}")
+                rows = rows.take(np.flatnonzero(sound)) if self._bad.skip else rows
+        for role in rows.columns.keys() - self._text:
+            integers = integers_of(rows.columns[role])
+            if integers is None:
+                self._text.add(role)  # all of it is text in the end: later batches need no try
+            else:
+                rows.columns[role] = integers
+        return rows
+
+
+def numbers_of(texts: "pa.Array", decimal: str) -> tuple[FloatArray, BoolVector]:
+    """Return weights, and which cells are numbers: those of `parse_number`.
+
+    Args:
+        texts: trimmed cells, of large_string.
+        decimal: what stands before decimals.
+    """
+    import pyarrow as pa
+    from pyarrow import compute
+
+    plain = compute.match_substring_regex(texts, _PLAIN_NUMBER[decimal])
+    weights, good = np.zeros(len(texts)), np.ones(len(texts), dtype=np.bool_)
+    is_plain = plain.to_numpy(zero_copy_only=False).copy()
+    try:
+        some = texts if is_plain.all() else texts.filter(plain)
+        some = some if decimal == "." else compute.replace_substring(some, ",", ".")
+        weights[is_plain] = some.cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid:  # digits beyond the range of floats
+        is_plain[:] = False
+    others = texts.filter(pa.array(~is_plain)).to_pylist()
+    for position, text in zip(np.flatnonzero(~is_plain).tolist(), others, strict=True):
+        number = parse_number(text, decimal)
+        weights[position], good[position] = number or 0.0, number is not None
+    return weights, good
+
+
+def _merged(first: TableBatch, second: TableBatch) -> TableBatch:
+    """Join two batches in the order of their row numbers."""
+    import pyarrow as pa
+
+    columns = {
+        role: pa.concat_arrays([entries, second.columns[role]])
+        for role, entries in first.columns.items()
+    }
+    weights = None
+    if first.weights is not None and second.weights is not None:
+        weights = np.concatenate([first.weights, second.weights])
+    numbers = np.concatenate([first.row_numbers, second.row_numbers])
+    return TableBatch(columns, weights, None, numbers).take(np.argsort(numbers))
+
+
+def _clear(plain: BoolVector, ends: IntVector, positions: IntVector | list[int]) -> None:
+    """Take lines out of `plain` by positions of bytes in them."""
+    plain[np.searchsorted(ends, positions, side="right")] = False
+
+
+def _is_utf8(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _single_blanks(content: bytes, blank: bytes) -> bytes:
+    """Return lines with one blank where there are several, and with none at their ends."""
+    if blank == b" " and b"\t" in content:
+        content = content.replace(b"\t", b" ")
+    while blank * 2 in content:
+        content = content.replace(blank * 2, blank)
+    if b"\n" + blank in content or blank + b"\n" in content:
+        content = content.replace(b"\n" + blank, b"\n").replace(blank + b"\n", b"\n")
+    return content.removeprefix(blank)
 
 
 def write_edge_list(graph: EdgeStore, handle: BinaryIO, *, form: TextFormat) -> None:
@@ -130,302 +517,3 @@ def _quoted(name: str, delimiter: str) -> str:
         and not any(mark in name for mark in (delimiter, '"'))
     )
     return name if plain else '"' + name.replace('"', '""') + '"'
-
-
-def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> RawEdges:
-    """Edges of a text edge list, which is read a piece at a time.
-
-    Args:
-        file: open at its start.
-        options: its columns, and whether weights are read.
-        form: separators, as the ending of the file's name tells.
-
-    Raises:
-        FileFormatError: not text in its encoding, a malformed row (told by line number), or a file
-            that can be read in two ways.
-        ParameterError: no such encoding or delimiter.
-    """
-    given, weighted = options.columns, options.weighted
-    bad = BadRows(skip=given.skip)
-    table = begin(file, form, given, bad)
-    first = table.first
-    if len(first) == 1:
-        raise FileFormatError("the first line has fewer than two columns; pass delimiter=")
-    schema = Schema() if table.facts is None else load_schema(table.facts)
-    declared = schema.weighted
-    if table.konect:
-        declared = konect_weighted(table.konect)
-        schema = Schema(directed=False) if table.konect[0] == "sym" else schema
-    announced = given.header is not None or any(each is not None for each in given.named)
-    if table.named:
-        if not announced:
-            check_names(first)
-        columns = find_columns(first, given, weighted=weighted, declared=declared)
-        if not announced:
-            check_names(first, columns)
-    else:
-        if not announced and not given.skip:
-            check_no_names(first)
-        columns = number_columns(
-            given, len(first), table.line, weighted=weighted, declared=declared
-        )
-    gathered = Gathered(columns.used)
-    exact = table.named or not given.skip
-
-    def size() -> int:
-        # What a search for names costs beside a larger block is little.
-        return BLOCK if gathered.are_integers(ENDS) else 4 * BLOCK
-
-    for block, line in table.blocks(size):
-        if not _add_fast(gathered, block, line, columns, table.reader.delimiter, given.decimal):
-            rows = table.reader.rows(block, line, bad)
-            _add_rows(gathered, rows, columns, options, bad, exact=exact)
-    return RawEdges(
-        **gathered.take(),
-        schema=schema,
-        owned=True,
-        columns=columns,
-        reading=columns.reading(skip=given.skip, text=True),
-        bad=bad,
-        where=lambda position: f"line {gathered.place(position)}",
-        error=FileFormatError,
-    )
-
-
-def _one_separator(block: bytes, delimiter: str | None) -> bytes | None:
-    """The one byte that stands between the columns of the first row, for the fast readers."""
-    separators = {None: b" \t,", " ": b" \t"}.get(delimiter)
-    if separators is None:
-        separators = str(delimiter).encode()
-        return separators if len(separators) == 1 else None
-    first = block[: block.find(b"\n") + 1 or len(block)]
-    found = [bytes([mark]) for mark in separators if mark in first]
-    return found[0] if len(found) == 1 else None
-
-
-def _add_fast(
-    gathered: Gathered,
-    block: bytes,
-    line: int,
-    columns: ColumnPlaces,
-    delimiter: str | None,
-    decimal: str,
-) -> bool:
-    """Read a block of rows that are all alike; False where each needs a closer look."""
-    separator = _one_separator(block, delimiter)
-    if separator is None or _ODD_MARK in block:
-        return False
-    named = {name: place for name, place in columns.used.items() if name != "weight"}
-    quoting = delimiter not in (None, " ")
-    cells = split_cells(block, separator, columns.width, [*named.values()], inner_blanks=quoting)
-    if cells is None:
-        return False
-    weights = None
-    if columns.weight is not None:
-        weights = cells.numbers(columns.weight, decimal)
-        if weights is None:
-            return False
-    found: dict[str, GatheredEnds] = {}
-    for group in gathered.groups:
-        places = [named[name] for name in group]
-        some = [cells.integers(place) for place in places] if gathered.are_integers(group) else []
-        texts = [] if some and all(each is not None for each in some) else map(cells.texts, places)
-        for name, column in zip(group, list(texts) or some, strict=True):
-            if column is None:
-                return False
-            found[name] = column
-    gathered.add(found, weights, range(line, line + len(cells.ends) // columns.width))
-    return True
-
-
-def _add_rows(
-    gathered: Gathered,
-    rows: Iterator[Row],
-    columns: ColumnPlaces,
-    options: Options,
-    bad: BadRows,
-    *,
-    exact: bool,
-) -> None:
-    """Row by row. Of bad rows that are to be refused, the cells that are there are looked at.
-
-    Args:
-        gathered: takes the rows.
-        rows: with their lines.
-        columns: which cells are read.
-        options: how weights are written, and which periods there are.
-        bad: takes the bad rows.
-        exact: whether a row may have no cells beyond those of the columns.
-    """
-    named = {name: place for name, place in columns.used.items() if name != "weight"}
-    found: dict[str, list[str]] = {name: [] for name in named}
-    weights: list[float] = []
-    lines: list[int] = []
-    decimal = options.columns.decimal
-    period = "" if options.periods is None else options.periods.labels[0]
-    for line, fields in rows:
-        if len(fields) != columns.width and (exact or len(fields) < columns.width):
-            bad.add(f"expected {columns.width} columns, as in the first row", f"line {line}")
-            continue
-        missing = [name for name, place in named.items() if not fields[place]]
-        weight = 0.0 if columns.weight is None else parse_number(fields[columns.weight], decimal)
-        if missing or weight is None:
-            for name in missing:
-                bad.add(_EMPTY[name], f"line {line}")
-            if weight is None:
-                bad.add(_NO_NUMBER[decimal], f"line {line}")
-            if bad.skip:
-                continue
-        some_end = fields[columns.source] or fields[columns.target]
-        if not some_end:
-            continue
-        for name, place in named.items():
-            found[name].append(fields[place] or (some_end if name in ENDS else period))
-        weights.append(weight or 0.0)
-        lines.append(line)
-    numbers = None if columns.weight is None else np.array(weights, dtype=np.float64)
-    gathered.add(found, numbers, lines)
-
-
-@dataclass(frozen=True, slots=True)
-class TextCells:
-    """A text whose rows all have `width` cells; ends and lengths go row by row."""
-
-    body: bytes
-    words: Words
-    width: int
-    ends: IntegerVector
-    lengths: IntegerVector
-
-    def integers(self, place: int) -> IntVector | None:
-        """The column at this place as integers; None if a cell is not plain digits."""
-        column = slice(place, None, self.width)
-        return integers_of(self.words, self.ends[column], self.lengths[column])
-
-    def texts(self, place: int) -> TextPieces | None:
-        """The column at this place as it stands; None if a cell is very long."""
-        column = slice(place, None, self.width)
-        lengths = self.lengths[column].astype(np.int64)
-        if lengths.max(initial=0) > LONGEST:
-            return None
-        return TextPieces(self.words, self.ends[column] - lengths, lengths)
-
-    def numbers(self, place: int, decimal: str = ".") -> FloatArray | None:
-        """The column at this place as numbers; None if a cell is no plain decimal number."""
-        whole = self.integers(place)
-        if whole is not None:
-            return whole.astype(np.float64)
-        separator = self.body[self.lengths[0] : self.lengths[0] + 1]  # what ends the first cell
-        cells = self.body.replace(b"\n", separator).split(separator)[place : -1 : self.width]
-        if decimal == ",":
-            if any(b"." in cell for cell in cells):
-                return None
-            cells = [cell.replace(b",", b".") for cell in cells]
-        if b"".join(cells).translate(None, _NUMBER):
-            return None
-        try:
-            return np.fromiter(map(float, cells), dtype=np.float64, count=len(cells))
-        except ValueError:
-            return None
-
-
-def split_cells(
-    body: bytes, separator: bytes, width: int, filled: Sequence[int], *, inner_blanks: bool
-) -> TextCells | None:
-    """Find the cells of rows that all have `width` of them, or decline.
-
-    Args:
-        body: the rows, without comments and header. The last newline may be missing.
-        separator: the byte that stands between the columns.
-        width: number of columns.
-        filled: columns in which no cell may be empty.
-        inner_blanks: whether cells may hold blanks, though not at their ends.
-
-    Returns:
-        The cells, or None: text that is not UTF-8, quotes, comments, blanks, or a row of another
-        length.
-    """
-    if not body.endswith(b"\n"):
-        body += b"\n"
-    if any(mark in body for mark in (b'"', b"#", b"%")) or len(body) > _LONGEST_BODY:
-        return None
-    bytes_ = np.frombuffer(body, dtype=np.uint8)
-    ends = np.flatnonzero((bytes_ == _NEWLINE) | (bytes_ == ord(separator))).astype(np.int32)
-    if len(ends) % width:
-        return None
-    last_of_row = bytes_[ends].reshape(-1, width) == _NEWLINE
-    if last_of_row[:, :-1].any() or not last_of_row[:, -1].all():
-        return None
-    lengths = np.diff(ends, prepend=np.int32(-1)) - np.int32(1)
-    if any((lengths[column::width] < 1).any() for column in filled):
-        return None
-    try:
-        text = body.decode()
-    except UnicodeDecodeError:
-        return None
-    mark = separator.decode()
-    if not inner_blanks and mark != "," and "," in text:
-        return None
-    blanks = _ASCII_BLANKS if body.isascii() else _BLANKS
-    if any(blank in text for blank in blanks if blank != mark):
-        mark = re.escape(mark)
-        at_an_end = rf"(?:^|[\n{mark}])[^\S\n{mark}]|[^\S\n{mark}][\n{mark}]"
-        if not inner_blanks or re.search(at_an_end, text):
-            return None
-    return TextCells(body, words_before(body), width, ends, lengths)
-
-
-def integers_of(words: Words, ends: IntegerVector, lengths: IntegerVector) -> IntVector | None:
-    """Numbers of pieces of a text; None if one is not plain digits without a leading zero.
-
-    Args:
-        words: `words_before` of the text.
-        ends: position behind the last byte of each piece.
-        lengths: bytes of each piece.
-    """
-    return None if lengths.min(initial=1) < 1 else _integers(words, ends, lengths)
-
-
-def _integers(words: Words, ends: IntegerVector, lengths: IntegerVector) -> IntVector | None:
-    """Numbers whose digits end before `ends`; None if one is long or not plain digits."""
-    longest = int(lengths.max(initial=0))
-    if longest > _MOST_DIGITS:
-        return None
-    values = _eight_digits(words[ends], lengths)
-    if values is None:
-        return None
-    for skip in range(WORD, longest, WORD):
-        longer = np.flatnonzero(lengths > skip)
-        higher = _eight_digits(words[ends[longer] - skip], lengths[longer] - skip)
-        if higher is None:
-            return None
-        values[longer] += higher * np.int64(10**skip)
-    return None if (values < _LEAST[lengths]).any() else values
-
-
-def _eight_digits(words: Words, lengths: IntegerVector) -> IntVector | None:
-    """Numbers of the last digits, up to eight, in words of eight characters; None if not digits.
-
-    All eight digits of a word are turned at once: pairs into numbers below 100, pairs of these
-    into numbers below 10^4, and both of these into one.
-    """
-    blank = _BLANK_BITS[np.minimum(lengths, WORD)]
-    words = words ^ np.uint64(0x3030303030303030)
-    words >>= blank
-    words <<= blank
-    wrong = words + np.uint64(0x7676767676767676)
-    wrong |= words
-    if int(np.bitwise_or.reduce(wrong)) & 0x8080808080808080:
-        return None
-    pairs = words * np.uint64(10)
-    words >>= np.uint64(8)
-    pairs += words
-    every = np.uint64(0x000000FF000000FF)
-    fours = pairs & every
-    fours *= np.uint64(100 + (10**6 << 32))
-    pairs >>= np.uint64(16)
-    pairs &= every
-    pairs *= np.uint64(1 + (10**4 << 32))
-    fours += pairs
-    fours >>= np.uint64(32)
-    return fours.view(np.int64)

@@ -5,7 +5,7 @@ periods have rows would tell of single ones. Coarser periods hold finer ones, as
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
@@ -21,20 +21,9 @@ from graphcuts_dp.pairs.vertices import VertexSet
 
 DATES = ("year", "quarter", "month", "day")  # from the coarsest to the finest
 _OTHER = "period"
-_FORM = re.compile(r"(\d{4})(?:-Q([1-4])|-(\d\d)(?:-(\d\d)(?:[T ].*)?)?)?", re.ASCII)
-_LEAP = "(?:[0-9][0-9](?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"  # years
-_MONTH = "[0-9]{4}-(?:0[1-9]|1[0-2])"
-_DAY = (
-    "(?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]"
-    f"|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|{_LEAP}-02-29)(?:[T ][^\n]*)?"
-)
-# For engines, which have no other way: texts that name a date within a period of each kind.
-DATED: Mapping[str, str] = {
-    "year": f"^(?:[0-9]{{4}}(?:-Q[1-4])?|{_MONTH}|{_DAY})$",
-    "quarter": f"^(?:[0-9]{{4}}-Q[1-4]|{_MONTH}|{_DAY})$",
-    "month": f"^(?:{_MONTH}|{_DAY})$",
-    "day": f"^(?:{_DAY})$",
-}
+_TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?"  # of a day, without a zone
+_FORM = re.compile(rf"(\d{{4}})(?:-Q([1-4])|-(\d\d)(?:-(\d\d)(?:[T ]{_TIME})?)?)?", re.ASCII)
+_EPOCH = date(1970, 1, 1).toordinal()
 _MOST = 10_000
 _RANGE = ".."
 
@@ -162,6 +151,22 @@ class Periods:
         return found is not None and DATES.index(found) >= DATES.index(self.by)
 
     @cached_property
+    def days(self) -> tuple[IntVector, IntVector]:
+        """The first and the last day of each period, counted from 1970-01-01, shape (periods,).
+
+        Raises:
+            ParameterError: the periods have names, and no days.
+        """
+        if self.by == _OTHER:
+            raise ParameterError(
+                "dates and times need periods of time: pass periods= such as 2026-01..2026-12"
+            )
+        ordinals = [_ordinal(label, self.by) for label in self.labels]
+        starts = [_first_day(number, self.by) for number in ordinals]
+        following = [_first_day(number + 1, self.by) for number in ordinals]
+        return np.array(starts, dtype=np.int64), np.array(following, dtype=np.int64) - 1
+
+    @cached_property
     def _numbers(self) -> dict[str, int]:
         return {label: number for number, label in enumerate(self.labels)}
 
@@ -276,6 +281,17 @@ def _ordinal(label: str, kind: str) -> int:
         return date.fromisoformat(label).toordinal()
     parts = {"year": 1, "quarter": 4, "month": 12}[kind]
     return int(label[:4]) * parts + (int(label[5:].removeprefix("Q")) - 1 if label[5:] else 0)
+
+
+def _first_day(number: int, kind: str) -> int:
+    """The first day of a period by its number in time, counted from 1970-01-01."""
+    if kind == "day":
+        return number - _EPOCH
+    year, part = divmod(number, {"year": 1, "quarter": 4, "month": 12}[kind])
+    month = 1 + part * (3 if kind == "quarter" else 1)
+    if year > date.max.year:  # the day after the last one that Python knows
+        return date.max.toordinal() + 1 - _EPOCH
+    return date(year, month, 1).toordinal() - _EPOCH
 
 
 def _label(number: int, kind: str) -> str:

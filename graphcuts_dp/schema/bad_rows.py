@@ -56,6 +56,11 @@ class BadRows:
         if not self.skip:
             self._first.setdefault(what, where)
 
+    @property
+    def found(self) -> bool:
+        """Whether there is a row to refuse."""
+        return bool(self._first)
+
     def check(self, error: type[GraphCutsError] = FileFormatError) -> None:
         """Refuse bad rows, unless they are left out.
 

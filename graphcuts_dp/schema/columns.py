@@ -14,7 +14,9 @@ from typing import Any
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.options import INPUT, check, option
 from graphcuts_dp.schema.bad_rows import OnBad, left_out
+from graphcuts_dp.schema.dates import check_date_format
 from graphcuts_dp.schema.file_bytes import TextFormat
+from graphcuts_dp.schema.time_zones import zone_of
 
 Column = str | int
 INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)  # how Python prints one
@@ -101,8 +103,8 @@ class Columns:
         time_zone: the public time zone, such as "Europe/Berlin", in which timestamps with a zone
             fall into periods. None: that of the stored type of the column; text then holds times
             without a zone. A timestamp of the other kind is a bad row.
-        date_format: of text: how dates are written, such as "%d.%m.%Y"; see `schema.dates`. None:
-            as 2026-01-31. Never guessed.
+        date_format: of text: how dates are written, such as "%d.%m.%Y", with the signs %d %m %Y %y
+            %H %M %S %f %z. None: as 2026-01-31. Never guessed.
         one_based: of text edge lists: ids are the integers 1, 2, ... and become 0, 1, ...; a count
             n of vertices then means ids 1..n, and given labels are those after the shift. Never
             guessed.
@@ -152,6 +154,10 @@ class Columns:
 
     def __post_init__(self) -> None:
         check(self)
+        if self.time_zone is not None:
+            zone_of(self.time_zone)
+        if self.date_format is not None:
+            check_date_format(self.date_format, zoned=self.time_zone is not None)
 
     @property
     def skip(self) -> bool:

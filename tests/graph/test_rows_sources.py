@@ -15,7 +15,7 @@ from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.io.assemble import Options, codes_and_names
 from graphcuts_dp.io.files import read_raw
-from graphcuts_dp.io.sources import rows_of
+from graphcuts_dp.io.tables import edges_of_table, open_table
 from tests.audits.rows_in_memory import bounded
 
 VISITS = "patient,hospital,referred,cost\nann,A,B,2.5\nann,B,A,1\nbob,A,C,7\nbob,A,C,0.2\n"
@@ -139,11 +139,10 @@ MOVES = "who,from,to,when\nann,A,B,2026-01-17\n7,B,C,2026-02-01\nann,C,A,2026-01
 
 
 def listed_rows(raw):
-    """Of each row the ends, the owner and the period, as text."""
-    columns = map(codes_and_names, (raw.sources, raw.targets, raw.owners, raw.periods))
-    return list(
-        zip(*([str(names[code]) for code in codes] for codes, names in columns), strict=True)
-    )
+    """Each row: both endpoints and the user as text, and the number of the period."""
+    columns = map(codes_and_names, (raw.sources, raw.targets, raw.users))
+    texts = ([str(names[code]) for code in codes] for codes, names in columns)
+    return list(zip(*texts, raw.periods.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("kind", ["x.csv", "x.parquet", "days.parquet", "times.arrow", "frame"])
@@ -154,22 +153,27 @@ def test_owners_and_periods_come_with_the_ends_in_one_pass(put, tmp_path, kind):
     table = pa.Table.from_pandas(frame)
     if kind == "days.parquet":
         table = table.set_column(3, "when", table.column("when").cast(pa.date32()))
-    options = Options(columns=gc.Columns(owner="who", period="when"), weighted=False)
+    columns, days = gc.Columns(owner="who", period="when"), gc.Periods.of("2026-01-01..2026-02-28")
+    options = Options(columns=columns, periods=days, weighted=False)
     if kind.endswith(".parquet"):
         parquet.write_table(table, tmp_path / kind)
     elif kind.endswith(".arrow"):
         with pa.ipc.new_file(tmp_path / kind, table.schema) as writer:
             writer.write_table(table)
-    raw = rows_of(frame, options) if kind == "frame" else read_raw(tmp_path / kind, options)
+    if kind == "frame":
+        raw = edges_of_table(open_table(frame), options)
+    else:
+        raw = read_raw(tmp_path / kind, options)
     who, *others = zip(*(line.split(",") for line in MOVES.split()[1:]), strict=True)
-    assert listed_rows(raw) == list(zip(*others[:2], who, others[2], strict=True))
+    numbers = map(days.number, others[2])
+    assert listed_rows(raw) == list(zip(*others[:2], who, numbers, strict=True))
     assert "as its owner: 'who'; as its period: 'when'." in raw.reading
 
 
 def test_an_owner_that_is_an_end_is_no_further_column(put):
     path = put("x.csv", MOVES)
     options = Options(columns=gc.Columns(owner="from", source="from", target="to"), weighted=False)
-    assert read_raw(path, options).owners is None
+    assert read_raw(path, options).users is None
     for same in ({"period": "from"}, {"owner": "who", "period": "who"}):
         columns = gc.Columns(**{"source": "from", "target": "to"} | same)
         with pytest.raises(FileFormatError, match="name different columns"):
@@ -222,8 +226,8 @@ REFUSED = [
     (VISITS, {"periods": "2026"}, "pass both, or neither"),
     (FRAME, {"vertices": None}, "need the public vertex set"),
     (FRAME, {"owner": "who"}, "exactly one column 'who'"),
-    (GAPS, {}, "row 2 .*the owner must be"),
-    ([("ann", "A", "B")], {}, "come from a table"),
+    (GAPS, {}, "row 2 .*the user is missing"),
+    ([("ann", "A", "B")], {}, "this is no table"),
 ]
 
 

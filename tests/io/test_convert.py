@@ -20,8 +20,6 @@ def test_from_edges():
     assert gc.Graph.of([(0, 1, 0.5), (2, 1, 2)]) == weighted
     assert gc.Graph.of([], vertices=3) == Graph([], [], vertices=3)
     assert gc.Graph.of([(2**80, 1)]).labels == (1, 2**80)
-    assert gc.Graph.of([(1, "1")]).labels == (1, "1")
-    assert gc.Graph.of([(1, 2)], vertices=["1", 1, 2]).rows.tolist() == [1]
     sides = BipartiteGraph([0, 1], [1, 0], left=[5, 6], right=["x", "y"])
     assert gc.BipartiteGraph.of([(5, "y"), (6, "x")]) == sides
     assert gc.BipartiteGraph.of([(5, "y"), (6, "x")], vertices=([5, 6], list("xy"))) == sides
@@ -95,7 +93,7 @@ REFUSED = {
         f"{x} as an end": (FRAME.assign(target=["XsecretX", x]), {}, r"row 1 \(counted.*missing")
         for x in (None, float("nan"), pd.NA, pd.NaT)
     },
-    "a gap among numbers": (FRAME.assign(target=[2.0, np.nan]), {}, "row 1 "),
+    "a gap among numbers": (FRAME.assign(target=[2.0, np.nan]), {}, "floating-point numbers"),
     "a word among weights": (FRAME.assign(weight=[1, "XsecretX"]), {}, "row 1 .*not a number"),
     **{
         f"a change of {x}": ([("a", "b", 7.0)], {"hide_change": x}, "hide_change can only be 1")
@@ -107,7 +105,7 @@ REFUSED = {
     "one column": (FRAME[["source"]], {}, "fewer than two columns"),
     "lines that have a header": (FRAME, {"header": True}, "leave out header="),
     **{
-        f"the end {x} of a table": (FRAME.assign(source=x), {}, r"row 0 .*strings or integers")
+        f"the end {x} of a table": (FRAME.assign(source=x), {}, r'astype\("Int64"\).*dtype=str')
         for x in (0.5, np.nan, 2.0**60)
     },
     **{
@@ -131,8 +129,6 @@ def test_columns_and_weights_that_are_chosen_or_left_out():
     assert gc.Graph.of(numbers, columns=gc.Columns(weight="flights")).weights.tolist() == [3, 4]
     for source in (numbers, path_of_three(weights=[2])):
         assert gc.Graph.of(source, weighted=False) == Graph([0, 1], [1, 2], vertices=3)
-    whole = numbers[["source", "target"]].astype(float)
-    assert gc.Graph.of(whole) == Graph([0, 1], [1, 2], vertices=3)
     assert gc.Graph.of(np.array([[0, True], [False, 0]], dtype=bool)) == Graph([0], [1], vertices=2)
 
 

@@ -21,7 +21,8 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, Par
 from graphcuts_dp.io import text as edge_lists
 from graphcuts_dp.io.assemble import Options, codes_and_names, numbered
 from graphcuts_dp.io.files import read_raw
-from graphcuts_dp.io.sources import edges_of, rows_of
+from graphcuts_dp.io.sources import edges_of
+from graphcuts_dp.io.tables import edges_of_table, open_table
 
 ZONES = ["North", "South", "7"]
 COLUMNS = {"source": "from", "target": "to", "owner": "who", "period": "month", "weight": "paid"}
@@ -31,14 +32,14 @@ MESSY = [
     ("ann;North;South;2026-01;3,5", None),
     ("ann;North;North;2026-01;1", None),
     ('"ann";"South";7;2026-02;"2,25"', None),
-    ("bob;;South;2026-01;1", "an end is missing"),
+    ("bob;;South;2026-01;1", "an endpoint is missing"),
     ("bob;North;Nowhere;2026-01;1", "not in the public vertex set"),
     ("bob;North;South;2026-01;abc", "no number"),
     ("bob;North;South;2026-01;3.5", "no number"),
     ("bob;North;South;2026-01;1.234,5", "no number"),
     ("bob;North;South;2026-01;nan", "negative or not finite"),
     ("bob;North;South;2026-01;-1", "negative or not finite"),
-    (";North;South;2026-01;1", "the owner is missing"),
+    (";North;South;2026-01;1", "the user is missing"),
     ("bob;North;South;;1", "the period is missing"),
     ("bob;North;South;2026-01", "expected 5 columns"),
     ("bob;North;South;2026-01;1;more", "expected 5 columns"),
@@ -64,7 +65,7 @@ def good_rows():
         cells = [cell.strip('"') for cell in line.split(";")]
         if wrong is None and any(cells):
             who, first, second, month, paid = cells
-            yield first, second, who, month, float(paid.replace(",", "."))
+            yield first, second, who, str(int(month[-2:]) - 1), float(paid.replace(",", "."))
 
 
 def options(on_bad="skip", *, vertices=ZONES, **columns):
@@ -72,6 +73,7 @@ def options(on_bad="skip", *, vertices=ZONES, **columns):
         columns=gc.Columns(on_bad=on_bad, **columns),
         vertices=gc.VertexSet(vertices),
         weighted=None if "weight" in columns else False,
+        periods=gc.Periods.of("2026-01..2026-03") if "period" in columns else None,
         directed=True,
     )
 
@@ -81,10 +83,11 @@ def rows_that_count(raw, how):
     space, parts, _ = numbered(raw, how)
     names = space.vertices.labels
     columns = [[str(names[row]) for row in each.tolist()] for each in (parts.rows, parts.columns)]
-    for each in (raw.owners, raw.periods):
-        if each is not None:
-            codes, names = codes_and_names(each)
-            columns.append([str(names[code]) for code in codes])
+    if raw.users is not None:
+        codes, names = codes_and_names(raw.users)
+        columns.append([str(names[code]) for code in codes])
+    if raw.periods is not None:
+        columns.append([str(number) for number in raw.periods.tolist()])
     columns += [] if parts.weights is None else [parts.weights.tolist()]
     return list(zip(*columns, strict=True))
 
@@ -135,7 +138,9 @@ def test_rows_name_a_period_or_are_bad(put, tmp_path, kind):
     parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "x.parquet")
 
     def raw(given):
-        return rows_of(frame, given) if kind == "frame" else read_raw(tmp_path / kind, given)
+        if kind == "frame":
+            return edges_of_table(open_table(frame), given)
+        return read_raw(tmp_path / kind, given)
 
     sound = [("North", "South", "0"), ("North", "7", "1"), ("South", "7", "-1")]
     assert rows_that_count(raw(how), how) == sound  # of other periods there is no number
@@ -157,7 +162,7 @@ def test_dates_of_python_are_periods(kind):
     column = pd.Series(values[kind], dtype=object)
     frame = pd.DataFrame({"from": "North", "to": "South", "when": column})
     how = replace(options(period="when"), periods=gc.Periods.of("2026-01..2026-12"))
-    found = [period for *_, period in rows_that_count(rows_of(frame, how), how)]
+    found = [period for *_, period in rows_that_count(edges_of_table(open_table(frame), how), how)]
     assert found == {"days": ["0"], "times": ["1"], "mixed": ["0", "1", "2"]}[kind]
 
 
@@ -172,9 +177,9 @@ def test_other_names_of_periods_are_no_dates(put):
     ("row", "kinds"),
     [
         (";Nowhere;;2026-01;x", ["end is missing", "owner", "not a number", "public vertex set"]),
-        (";North;Nowhere;;1", ["owner", "period", "public vertex set"]),
+        (";North;Nowhere;;1", ["user", "period", "public vertex set"]),
         ("ann;North;Nowhere;2026-01;-1", ["negative", "public vertex set"]),
-        ("ann;;;;", ["end is missing", "period", "not a number"]),
+        ("ann;;;;", ["endpoint is missing", "period", "not a number"]),
     ],
 )
 def test_a_row_with_several_faults_hides_none(put, row, kinds):
@@ -309,7 +314,7 @@ def test_lines_of_other_encodings_stand_by_themselves(tmp_path_factory, encoding
     for lines in ([HEAD, row, row], [HEAD, row, kept, row], [HEAD, row, f"{kept};{row}", row]):
         path.write_bytes("\n".join(lines).encode(encoding, errors))
         counts.append(rows_in(path, how))
-    assert counts[0] == counts[1] == counts[2] == [("North", "South", "ann", "2026-01", 1.0)] * 2
+    assert counts[0] == counts[1] == counts[2] == [("North", "South", "ann", "0", 1.0)] * 2
 
 
 def test_bytes_that_are_no_text_spoil_one_row_of_an_old_encoding(put):
@@ -339,9 +344,9 @@ TABLE = {
     "month": ["2026-01", "2026-01", "2026-01", None, "2026-01", "2026-01", "2026-02"],
     "paid": [1.5, 1.0, 1.0, 1.0, -1.0, 1.0, 2.0],
 }
-SOUND = [("North", "South", "ann", "2026-01", 1.5), ("7", "North", "kim", "2026-02", 2.0)]
+SOUND = [("North", "South", "ann", "0", 1.5), ("7", "North", "kim", "1", 2.0)]
 KINDS = [
-    *(("row 1 ", "owner"), ("row 2 ", "end"), ("row 3 ", "period")),
+    *(("row 1 ", "user"), ("row 2 ", "endpoint"), ("row 3 ", "period")),
     *(("row 4 ", "negative"), ("row 5 ", "public vertex set")),
 ]
 
@@ -349,9 +354,9 @@ KINDS = [
 def raw_of(kind, folder, how):
     table = pa.table(TABLE)
     if kind == "pandas":
-        return rows_of(table.to_pandas(), how)
+        return edges_of_table(open_table(table.to_pandas()), how)
     if kind == "polars":
-        return rows_of(pl.DataFrame(TABLE), how)
+        return edges_of_table(open_table(pl.DataFrame(TABLE)), how)
     if kind == "stream":
         return edges_of(table.to_reader(2), how)
     if kind == "parquet":
@@ -375,16 +380,23 @@ def test_tables_with_gaps(tmp_path, kind):
         assert words in told.split(row)[1].split(";")[0]
 
 
-@pytest.mark.parametrize("odd", ["x", None, 2.5, float("nan"), "3"])
-def test_the_type_of_a_column_is_no_matter_of_one_row(odd):
-    """In pandas one entry makes integers floats, or objects."""
+@pytest.mark.parametrize("odd", ["x", None, 2.5, float("nan"), "3", True, b"3", date(2026, 1, 1)])
+@pytest.mark.parametrize("values", [[1, 2, 3], ["1", "2", "3"], [1, "2", np.int64(3)]])
+def test_a_value_of_python_is_read_by_itself(values, odd):
     how = options(vertices=range(4))
-    for values in ([1, 2, 3], [1.0, 2.0, 3.0], ["1", "2", "3"]):
-        for column in (pd.Series([*values, odd]), pd.Series([*values, odd], dtype=object)):
-            frame = pd.DataFrame({"source": column, "target": [0, 1, 2, 3]})
-            found = rows_that_count(rows_of(frame, how), how)
-            last = [("3", "3")] if odd == "3" else []
-            assert found == [("1", "0"), ("2", "1"), ("3", "2"), *last]
+    column = pd.Series([*values, odd], dtype=object)
+    frame = pd.DataFrame({"source": column, "target": [0, 1, 2, 3]})
+    found = rows_that_count(edges_of_table(open_table(frame), how), how)
+    assert found == [("1", "0"), ("2", "1"), ("3", "2"), *([("3", "3")] if odd == "3" else [])]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize("kind", ["float64", "Float64", "bool"])
+def test_a_stored_type_refuses_a_column_whatever_is_in_it(kind, rows):
+    column = pd.Series([1.0] * rows, dtype=kind)
+    frame = pd.DataFrame({"source": column, "target": column.astype("int64")})
+    with pytest.raises(GraphError, match="floating-point" if "loat" in kind else "neither"):
+        edges_of_table(open_table(frame), options(vertices=range(4)))
 
 
 def test_ids_beyond_64_bits_are_no_vertices(tmp_path):
@@ -392,7 +404,7 @@ def test_ids_beyond_64_bits_are_no_vertices(tmp_path):
     parquet.write_table(pa.table({"source": column, "target": column}), tmp_path / "x.parquet")
     assert rows_in(tmp_path / "x.parquet", options(vertices=3)) == [("1", "1")]
     frame = pd.DataFrame({"source": column.to_numpy(), "target": column.to_numpy()})
-    with pytest.raises(GraphError, match=r"row 0 .*edge ends must be"):
+    with pytest.raises(GraphError, match=r"row 0 .*not in the public vertex set"):
         gc.Graph.of(frame, vertices=3)
 
 

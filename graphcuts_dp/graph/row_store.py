@@ -1,0 +1,164 @@
+"""Coded rows in a private database of DuckDB, for bounded group-bys beyond memory. Private.
+
+A table here has whole numbers alone: the cell of each row, who its user is, perhaps a weight. What
+does not fit into memory goes to a folder that only this account can read.
+"""
+
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, final
+
+from filelock import lock_descriptor
+
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError
+from graphcuts_dp.files import PathLike, open_secret
+from graphcuts_dp.resources import memory_limit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_SPILL, _LOCK = "graphcuts-dp-", "in-use"  # names of folders, and of the lock in each
+_YOUNG = 60.0  # seconds, in which a folder gets its lock
+_ROWS, _INCOMING = "coded_rows", "incoming_rows"  # names in the database
+
+
+def _spill_folder(folder: PathLike | None) -> tuple[str, int]:
+    """A new folder that only this user can read, and its lock, held as long as the process lives.
+
+    Before, folders of this user are removed whose lock nobody holds: their processes were killed.
+    """
+    for old in Path(folder or tempfile.gettempdir()).glob(f"{_SPILL}*/{_LOCK}"):
+        with suppress(OSError):  # gone, or somebody else's
+            if time.time() - old.lstat().st_mtime > _YOUNG:
+                held = open_secret(old)
+                free = lock_descriptor(held, blocking=False)
+                os.close(held)
+                if free:
+                    shutil.rmtree(old.parent, ignore_errors=True)
+    spill = tempfile.mkdtemp(prefix=_SPILL, dir=folder)  # of mode 700
+    lock = open_secret(Path(spill, _LOCK), new=True)
+    lock_descriptor(lock, blocking=True)
+    return spill, lock
+
+
+def _remove_spill(spill: str, lock: int) -> None:
+    os.close(lock)
+    shutil.rmtree(spill, ignore_errors=True)
+
+
+@final
+class Engine:
+    """A table of coded rows in a database of its own. Private.
+
+    Its folder is removed when the engine is closed, or forgotten, or Python ends. A process that is
+    killed leaves it to the next engine.
+
+    Args:
+        rows: an Arrow table, which stays where it is; or batches of rows, which are read once and
+            kept.
+        schema: of the batches.
+        memory: bytes that DuckDB may use; None: three quarters of what this process may have.
+        threads: of DuckDB; None: one on each processor.
+        folder: where the private folder is made; None: where the system keeps such files.
+
+    Raises:
+        FileFormatError: DuckDB is not installed.
+        GraphCutsError: whatever the batches raise.
+    """
+
+    def __init__(
+        self,
+        rows: "pa.Table | Iterable[pa.RecordBatch]",
+        *,
+        schema: "pa.Schema | None" = None,
+        memory: int | None = None,
+        threads: int | None = None,
+        folder: PathLike | None = None,
+    ) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise FileFormatError(
+                "rows are counted by the package duckdb: python -m pip install "
+                "'graphcuts-dp[tables]'"
+            ) from None
+        limit = memory_limit()
+        if memory is None and limit is not None:
+            memory = limit * 3 // 4
+        spill, lock = _spill_folder(folder)
+        config: dict[str, Any] = {
+            "temp_directory": spill,
+            "preserve_insertion_order": False,
+            "autoinstall_known_extensions": False,
+        }
+        if memory is not None:
+            config["memory_limit"] = f"{memory}B"
+        if threads is not None:
+            config["threads"] = threads
+        self._end = weakref.finalize(self, _remove_spill, spill, lock)
+        self._connection = duckdb.connect(":memory:", config=config)
+        with suppress(duckdb.InvalidInputException):  # a notebook that can show none
+            self._connection.execute("set enable_progress_bar = false")
+        self.table: Any = (
+            self._connection.from_arrow(rows) if schema is None else self._kept(rows, schema)
+        )
+
+    def _kept(self, batches: "Iterable[pa.RecordBatch]", schema: "pa.Schema") -> Any:
+        """Return a table of batches, each of which is read once."""
+        import pyarrow as pa
+
+        failures: list[Exception] = []
+
+        def read() -> "Iterator[pa.RecordBatch]":
+            try:
+                yield from batches
+            except Exception as problem:  # noqa: BLE001, RUF100  # DuckDB would wrap and quote it
+                failures.append(problem)
+
+        reader = pa.RecordBatchReader.from_batches(schema, read())
+        with in_a_line():
+            self._connection.register(_INCOMING, reader)
+            self._connection.execute(f"create temp table {_ROWS} as from {_INCOMING}")
+            self._connection.unregister(_INCOMING)
+            if failures:
+                raise failures[0]
+            return self._connection.table(_ROWS)
+
+    def close(self) -> None:
+        """End the connection and remove what it left on the disk."""
+        self._connection.close()
+        self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return "Engine(private)"
+
+
+@contextmanager
+def in_a_line() -> Iterator[None]:
+    """Errors of engines quote rows: they become one line that does not."""
+    try:
+        yield
+    except GraphCutsError:
+        raise
+    except Exception as problem:
+        if isinstance(problem, MemoryError) or "OutOfMemory" in type(problem).__name__:
+            raise GraphError(
+                "the table does not fit into memory: hand it over as Parquet files, which are read "
+                "in parts, or allow duckdb more memory or room on its disk"
+            ) from None
+        raise GraphError(
+            f"the database failed ({type(problem).__name__:.60}): free memory and room on "
+            "the disk, and try again"
+        ) from None

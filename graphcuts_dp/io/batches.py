@@ -1,0 +1,52 @@
+"""Batches of rows as all readers give them: columns in roles, converted, without bad rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatArray, IntVector
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@final
+@dataclass(slots=True, repr=False)
+class TableBatch:
+    """Rows of a table in their order. Private.
+
+    Attributes:
+        columns: identifiers by role, "source", "target" and, if there is one, "user": arrays of
+            int64 or large_string without nulls. An array of int64 stands for the decimal text of
+            its integers, so text such as "007" or "-0" is never in one.
+        weights: weight of each row, which may be negative or not finite; None if none are read.
+        periods: number of the declared period of each row, int32, -1 for a period that is not
+            declared; None if no periods are declared.
+        row_numbers: number of each row in the source: its line in a text file, else its place
+            from 0.
+    """
+
+    columns: dict[str, "pa.Array"]
+    weights: FloatArray | None
+    periods: IntVector | None
+    row_numbers: Sequence[int] | IntVector
+
+    def __len__(self) -> int:
+        return len(self.row_numbers)
+
+    def take(self, positions: IntVector) -> "TableBatch":
+        """Return the rows at these positions, in this order."""
+        import pyarrow as pa
+
+        chosen = pa.array(positions)
+        return TableBatch(
+            {role: entries.take(chosen) for role, entries in self.columns.items()},
+            None if self.weights is None else self.weights[positions],
+            None if self.periods is None else self.periods[positions],
+            np.asarray(self.row_numbers)[positions],
+        )
+
+    def __repr__(self) -> str:
+        return "TableBatch(private)"

@@ -1,0 +1,225 @@
+"""Identifiers of a table as numbers: integers as they are, and text by number.
+
+A table is never in memory as a whole. Its identifiers become 4 bytes each (8 for large integers),
+in arrays that grow in place. Text waits until as much of it has come as there are names, and Arrow
+then numbers it together with these: each name is hashed a few times, not once for each batch.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import IntegerVector, IntVector
+from graphcuts_dp.io.batches import TableBatch
+from graphcuts_dp.io.edge_store import pieces
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ENDS = ("source", "target")
+_WAITING = 1 << 26  # bytes of text that wait at least: few calls, and little beside the arrays
+_MOST_INT32 = 2**31 - 1
+_MOST_DIGITS = 18  # of an integer that fits in 64 bits
+# The smallest number by its count of digits, but for 0: a smaller one has leading zeros.
+_LEAST = np.array([0, 0, *(10**digits for digits in range(1, _MOST_DIGITS))], dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class CodedText:
+    """Text by number: entry i is `names[codes[i]]`; the names are distinct."""
+
+    codes: IntVector
+    names: list[str]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def integers_of(texts: "pa.Array") -> "pa.Array | None":
+    """Return text as int64 if each entry is how an integer >= 0 is written in decimal, else None.
+
+    Args:
+        texts: array of large_string without nulls.
+    """
+    import pyarrow as pa
+
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    lengths = np.diff(ends)
+    if lengths.min(initial=1) < 1 or lengths.max(initial=1) > _MOST_DIGITS:
+        return None
+    characters = b"" if data is None else data[int(ends[0]) : int(ends[-1])].to_pybytes()
+    if characters.translate(None, b"0123456789"):
+        return None
+    integers = texts.cast(pa.int64())
+    has_leading_zero = integers.to_numpy() < _LEAST[lengths]
+    return None if has_leading_zero.any() else integers
+
+
+@final
+class Growing:
+    """An array of one dimension that grows at its end.
+
+    Args:
+        dtype: type of its entries.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike) -> None:
+        self._dtype = np.dtype(dtype)
+        self._bytes = bytearray()  # grows in place where the system can; arrays hold both sizes
+
+    def __len__(self) -> int:
+        return len(self._bytes) // self._dtype.itemsize
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """Its entries: a view, to be let go before the next entry comes."""
+        return np.frombuffer(self._bytes, dtype=self._dtype)
+
+    def extend(self, values: npt.ArrayLike) -> None:
+        """Append values, converted to its type."""
+        self._bytes.extend(np.ascontiguousarray(values, dtype=self._dtype).data)
+
+    def take(self) -> npt.NDArray[Any]:
+        """Return the array; nothing is left here."""
+        values = self.values
+        self._bytes = bytearray()
+        return values
+
+
+@final
+class Identifiers:
+    """Columns of identifiers that share their numbers, such as both endpoints.
+
+    They are integers as long as all batches are; from the first text on all are names by number,
+    and integers that came earlier are the names that they are written as.
+
+    Args:
+        count: number of columns.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._columns = [Growing(np.int32) for _ in range(count)]
+        self._names: pa.Array | None = None  # None as long as all are integers
+        self._waiting: list[tuple[int, pa.Array]] = []  # column and text, without a number yet
+        self._waiting_bytes = 0
+
+    def add(self, columns: Sequence["pa.Array"]) -> None:
+        """Append entries to each column, as `TableBatch` has them."""
+        import pyarrow as pa
+
+        if self._names is None:
+            if all(pa.types.is_integer(entries.type) for entries in columns):
+                for position, entries in enumerate(columns):
+                    self._add_integers(position, entries.to_numpy())
+                return
+            self._begin_names()
+        for position, entries in enumerate(columns):
+            self._add_text(position, entries)
+
+    def take(self) -> list[npt.NDArray[Any] | CodedText]:
+        """Return all columns, of which nothing is left here."""
+        if self._names is None:
+            return [column.take() for column in self._columns]
+        self._number_waiting()
+        names = self._names.to_numpy(zero_copy_only=False).tolist()
+        self._names = None
+        return [CodedText(column.take(), names) for column in self._columns]
+
+    def _add_integers(self, position: int, values: IntVector) -> None:
+        column = self._columns[position]
+        if column.values.dtype == np.int32 and len(values) and _is_wide(values):
+            wide = Growing(np.int64)
+            wide.extend(column.values)
+            self._columns[position] = column = wide
+        column.extend(values)
+
+    def _begin_names(self) -> None:
+        import pyarrow as pa
+
+        self._names = pa.array([], type=pa.large_string())
+        integers = [column.take() for column in self._columns]
+        self._columns = [Growing(np.int32) for _ in integers]
+        for position, values in enumerate(integers):
+            for piece in pieces(values):
+                self._add_text(position, pa.array(piece))
+
+    def _add_text(self, position: int, entries: "pa.Array") -> None:
+        import pyarrow as pa
+
+        assert self._names is not None  # noqa: S101  # they have begun
+        if not len(entries):
+            return
+        if pa.types.is_integer(entries.type):
+            entries = entries.cast(pa.large_string())
+        self._waiting.append((position, entries))
+        self._waiting_bytes += entries.nbytes
+        if self._waiting_bytes > max(_WAITING, self._names.nbytes):
+            self._number_waiting()
+
+    def _number_waiting(self) -> None:
+        """Give numbers to text that waits; the names so far come first and keep theirs."""
+        import pyarrow as pa
+
+        if self._names is None or not self._waiting:
+            return
+        known = [self._names] if len(self._names) else []
+        text = pa.chunked_array([*known, *(entries for _, entries in self._waiting)])
+        numbered = text.dictionary_encode().chunks
+        for (position, _), entries in zip(self._waiting, numbered[len(known) :], strict=True):
+            self._columns[position].extend(entries.indices.to_numpy())
+        self._names = numbered[0].dictionary
+        self._waiting, self._waiting_bytes = [], 0
+
+
+def _is_wide(values: IntegerVector) -> bool:
+    return bool(values.max() > _MOST_INT32 or values.min() < -_MOST_INT32)
+
+
+@final
+class Gathered:
+    """All rows of a table, from its batches.
+
+    Args:
+        roles: of its columns: source, target, and perhaps user, weight and period.
+    """
+
+    def __init__(self, roles: Iterable[str]) -> None:
+        roles = {*roles}
+        users = [("user",)] if "user" in roles else []
+        self._groups = {group: Identifiers(len(group)) for group in (ENDS, *users)}
+        self._weights = Growing(np.float64) if "weight" in roles else None
+        self._periods = Growing(np.int32) if "period" in roles else None
+        self._count = 0
+        self._starts: list[int] = []
+        self._row_numbers: list[Sequence[int] | IntVector] = []
+
+    def add(self, batch: TableBatch) -> None:
+        """Append the rows of a batch."""
+        self._starts.append(self._count)
+        self._row_numbers.append(batch.row_numbers)
+        self._count += len(batch)
+        for roles, identifiers in self._groups.items():
+            identifiers.add([batch.columns[role] for role in roles])
+        for grown, values in ((self._weights, batch.weights), (self._periods, batch.periods)):
+            if grown is not None and values is not None:
+                grown.extend(values)
+
+    def take(self) -> dict[str, Any]:
+        """Return the fields of `RawEdges`, of which nothing but row numbers is left here."""
+        numbers = {"weights": self._weights, "periods": self._periods}
+        fields: dict[str, Any] = {
+            name: None if grown is None else grown.take() for name, grown in numbers.items()
+        }
+        for roles, identifiers in self._groups.items():
+            fields |= zip([f"{role}s" for role in roles], identifiers.take(), strict=True)
+        return fields
+
+    def place(self, position: int) -> int:
+        """Return the number of a row in the source by its position among all rows here."""
+        batch = bisect_right(self._starts, position) - 1
+        return int(self._row_numbers[batch][position - self._starts[batch]])

@@ -1,0 +1,289 @@
+"""The columns of a table of any source, converted by one rule for each role.
+
+What a value becomes, and whether its row is bad, depends on this value, the public schema and the
+options alone; see `schema.table_schema`. Columns with a stored type come as Arrow arrays, others as
+lists of Python values.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphcuts_dp.arrays import BoolVector, FloatArray, IntVector
+from graphcuts_dp.io.assemble import Options
+from graphcuts_dp.io.batches import TableBatch
+from graphcuts_dp.io.periods import period_numbers_of_objects, period_numbers_of_text
+from graphcuts_dp.io.periods import period_numbers_of_times as numbers_of_times
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.columns import parse_number
+from graphcuts_dp.schema.table_schema import IDENTIFIERS, TableColumn, TableSchema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = 1 << 17  # converted at a time: their arrays stay in the processor's cache
+_NO_ENDPOINT = "an endpoint is missing, as in exports of databases that hold vertices among edges"
+MISSING = {
+    "source": _NO_ENDPOINT,
+    "target": _NO_ENDPOINT,
+    "user": "the user is missing",
+    "weight": "the weight is missing",
+    "period": "the period is missing",
+}
+_ENDPOINT_KIND = "an endpoint is neither text nor an integer"
+_KINDS = {
+    "source": _ENDPOINT_KIND,
+    "target": _ENDPOINT_KIND,
+    "user": "the user is neither text nor an integer",
+}
+_NO_NUMBER = "the weight is not a number; weighted=False reads none"
+_LIMIT = 2**63  # integers of less digits stay integers
+_LARGEST = np.uint64(_LIMIT - 1)
+
+
+def converted_batches(
+    parts: Iterable[Mapping[str, Any]], schema: TableSchema, options: Options, bad: BadRows
+) -> Iterator[TableBatch]:
+    """Yield the rows of a table that are sound, converted, a batch at a time.
+
+    Args:
+        parts: the columns of some rows by role, each an Arrow array or a list of Python values.
+        schema: what each column is.
+        options: of the reader; with periods where a period is read.
+        bad: takes the kinds of bad rows.
+    """
+    start = 0
+    for part in parts:
+        count = len(next(iter(part.values())))
+        for first in range(0, count, ROWS):
+            piece = {role: values[first : first + ROWS] for role, values in part.items()}
+            yield _converted(piece, schema, options, bad, start + first)
+        start += count
+
+
+def row_place(number: int) -> str:
+    """Return the place of a row of a table, for a message."""
+    return f"row {number} (counted from 0)"
+
+
+def _converted(
+    part: Mapping[str, Any], schema: TableSchema, options: Options, bad: BadRows, start: int
+) -> TableBatch:
+    count = len(next(iter(part.values())))
+    good = np.ones(count, dtype=np.bool_)
+    identifiers: dict[str, Any] = {}
+    weights: FloatArray | None = None
+    periods: IntVector | None = None
+
+    def check(sound: BoolVector, kind: str) -> None:
+        nonlocal good
+        if not sound.all():
+            bad.add(kind, row_place(start + int(np.argmin(sound))))
+            good = good & sound
+
+    for column in schema:
+        values = part[column.role]
+        present = _present(values)
+        check(present, MISSING[column.role])
+        if column.role in IDENTIFIERS:
+            identifiers[column.role], sound = _identifiers(values)
+            check(sound | ~present, _KINDS[column.role])
+        elif column.role == "weight":
+            weights, sound = _weights(values, options.columns.decimal)
+            check(sound | ~present, _NO_NUMBER)
+        elif options.periods is not None:
+            periods, sound = _period_numbers(values, column, options)
+            check(sound | ~present, period_fault(options))
+    batch = TableBatch(identifiers, weights, periods, range(start, start + count))
+    return batch if good.all() else batch.take(np.flatnonzero(good))
+
+
+def period_fault(options: Options) -> str:
+    """Return what is wrong with a value that names no period of the kind that is declared."""
+    assert options.periods is not None  # noqa: S101
+    columns, by = options.columns, options.periods.by
+    if columns.date_format is not None:
+        return "the period is not a date as date_format= tells"
+    if columns.time_zone is not None:
+        return "the period is not a time with an offset, as time_zone= needs"
+    if by == "period":
+        return "the period is neither text nor an integer"
+    return (
+        f"the period is no {by}, such as 2026-01-31; pass date_format= for dates in another order, "
+        "or time_zone= for times with an offset"
+    )
+
+
+def _present(values: Any) -> BoolVector:
+    """Return which values are there: neither null, nor None, nor the marks of a missing value."""
+    if isinstance(values, list):
+        there = (value is not None and not _is_missing(value) for value in values)
+        return np.fromiter(there, dtype=np.bool_, count=len(values))
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode() if _decodable(values.type) else _decoded(values)
+    if not values.null_count:
+        return np.ones(len(values), dtype=np.bool_)
+    present: BoolVector = values.is_valid().to_numpy(zero_copy_only=False)
+    return present
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a value of Python is a mark of a missing one: NaN, pandas.NA, NaT."""
+    return type(value).__name__ in ("NAType", "NaTType") or (
+        isinstance(value, float | np.floating) and bool(np.isnan(value))
+    )
+
+
+def _decodable(stored: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    return not pa.types.is_string_view(stored.value_type)
+
+
+def _decoded(values: "pa.Array") -> "pa.Array":
+    """Return the values of a column that holds them by number, integers or text."""
+    import pyarrow as pa
+
+    known = values.dictionary
+    if not pa.types.is_integer(known.type):
+        known = known.cast(pa.large_string())  # views of strings cannot be taken from
+    return known.take(values.indices)
+
+
+def _identifiers(values: Any) -> "tuple[pa.Array, BoolVector]":
+    """Return identifiers as 64-bit integers or as text, and which are of a sound kind.
+
+    Integers are text in decimal: `io.codes` keeps them as integers as long as all are.
+    """
+    import pyarrow as pa
+
+    if isinstance(values, list):
+        if set(map(type, values)) == {int} and all(-_LIMIT < value < _LIMIT for value in values):
+            return pa.array(values, pa.int64()), np.ones(len(values), dtype=np.bool_)
+        texts = [_text_of(value) for value in values]
+        sound = np.fromiter((text is not None for text in texts), np.bool_, len(texts))
+        return pa.array(["" if text is None else text for text in texts], pa.large_string()), sound
+    if pa.types.is_dictionary(values.type):
+        values = _decoded(values)
+    types, kind = pa.types, values.type
+    if types.is_decimal(kind):
+        values = values.cast(pa.decimal256(76, 0)).cast(pa.large_string())
+    elif types.is_integer(kind):
+        large = types.is_uint64(kind) and (values.fill_null(0).to_numpy() > _LARGEST).any()
+        values = values.cast(pa.large_string() if large else pa.int64())
+    else:
+        values = values.cast(pa.large_string())
+    sound = np.ones(len(values), dtype=np.bool_)
+    return values.fill_null("" if types.is_large_string(values.type) else 0), sound
+
+
+def _text_of(value: Any) -> str | None:
+    """Return the matching key of an identifier: text, or an integer in decimal; else None."""
+    if isinstance(value, str):
+        text = str(value)
+        return text if _is_unicode(text) else None
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return _decimal(int(value))
+    return None
+
+
+def _is_unicode(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate
+        return False
+    return True
+
+
+def _decimal(value: int) -> str | None:
+    try:
+        return str(value)
+    except ValueError:  # thousands of digits, which Python refuses to write
+        return None
+
+
+def _weights(values: Any, decimal: str) -> tuple[FloatArray, BoolVector]:
+    """Return weights as 64-bit floats, and which are numbers, as NaN is here."""
+    if isinstance(values, list):
+        found = [_weight_of(value, decimal) for value in values]
+        sound = np.fromiter((number is not None for number in found), np.bool_, len(found))
+        numbers = (np.nan if number is None else number for number in found)
+        return np.fromiter(numbers, dtype=np.float64, count=len(found)), sound
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    weights: FloatArray = values.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy()
+    return weights, np.ones(len(values), dtype=np.bool_)
+
+
+def _weight_of(value: Any, decimal: str) -> float | None:
+    if isinstance(value, str):
+        return parse_number(value, decimal)
+    if isinstance(value, bool | np.bool_) or not isinstance(
+        value, int | float | Decimal | np.integer | np.floating
+    ):
+        return None
+    try:
+        return float(value)
+    except (OverflowError, ValueError):
+        return None
+
+
+def _period_numbers(
+    values: Any, column: TableColumn, options: Options
+) -> tuple[IntVector, BoolVector]:
+    if isinstance(values, list):
+        return period_numbers_of_objects(values, options)
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(values.type):
+        temporal = pa.types.is_temporal(values.type.value_type)
+        values = values.dictionary_decode() if temporal else _decoded(values)
+    if column.kind in ("date", "timestamp"):
+        return numbers_of_times(values, options, column.time_zone)
+    texts = values.cast(pa.large_string()).fill_null("")
+    return period_numbers_of_text(texts, options)
+
+
+def merged(batches: Iterable[TableBatch], rows: int) -> Iterator[TableBatch]:
+    """Yield the same rows in batches of at least so many, but for the last one."""
+    waiting: list[TableBatch] = []
+    count = 0
+    for batch in batches:
+        waiting.append(batch)
+        count += len(batch.row_numbers)
+        if count >= rows:
+            yield joined(waiting)
+            waiting, count = [], 0
+    if waiting:
+        yield joined(waiting)
+
+
+def joined(batches: Sequence[TableBatch]) -> TableBatch:
+    """Return the rows of several batches as one."""
+    import pyarrow as pa
+
+    if len(batches) == 1:
+        return batches[0]
+    identifiers = {}
+    for role in batches[0].columns:
+        parts = [batch.columns[role] for batch in batches]
+        if len({part.type for part in parts}) > 1:
+            parts = [part.cast(pa.large_string()) for part in parts]
+        identifiers[role] = pa.concat_arrays(parts)
+    weights = [batch.weights for batch in batches if batch.weights is not None]
+    periods = [batch.periods for batch in batches if batch.periods is not None]
+    numbers = [np.asarray(batch.row_numbers) for batch in batches]
+    return TableBatch(
+        identifiers,
+        np.concatenate(weights) if weights else None,
+        np.concatenate(periods) if periods else None,
+        np.concatenate(numbers),
+    )

@@ -1,0 +1,122 @@
+"""Private dates and times become the numbers of declared periods, each by itself.
+
+What a value becomes depends on that value, the public periods and the public time zone alone. Equal
+values are looked up once; that saves time and changes nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphcuts_dp.arrays import BoolVector, IntVector
+from graphcuts_dp.io.assemble import Options
+from graphcuts_dp.pairs.periods import DATES, Periods
+from graphcuts_dp.schema.dates import dated_text, day_of
+from graphcuts_dp.schema.time_zones import local_days
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+UNDECLARED = -1  # of a well-formed period that nobody declared, whose rows do not count
+UNSOUND = -2  # of a value that names no period
+_DAY_LENGTH = 10  # of a text such as 2026-01-31
+_SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # parts of one second
+_DAY = 86_400  # seconds
+# A day with a time that names no offset; what stands behind the day has no say.
+_DAY_AND_TIME = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]+)?)?$"
+)
+
+
+def period_numbers_of_text(texts: "pa.Array", options: Options) -> tuple[IntVector, BoolVector]:
+    """Return the number of the declared period that each text names, and which texts name one.
+
+    Args:
+        texts: strings without nulls, shape (rows,).
+        options: with the declared periods, and perhaps a time zone and how dates are written.
+
+    Returns:
+        Numbers of the periods, `UNDECLARED` for another one, and whether each text is sound.
+    """
+    from pyarrow import compute
+
+    periods, columns = options.periods, options.columns
+    assert periods is not None  # noqa: S101  # the caller has looked
+    if periods.by in DATES and columns.time_zone is None and columns.date_format is None:
+        timed = compute.match_substring_regex(texts, _DAY_AND_TIME)
+        days = compute.utf8_slice_codeunits(texts, 0, _DAY_LENGTH)
+        texts = compute.if_else(timed, days, texts)
+    coded = texts.dictionary_encode()
+    numbers = _numbers(coded.dictionary.to_pylist(), _reader_of_text(options))
+    found = numbers[coded.indices.to_numpy()]
+    return found, found > UNSOUND
+
+
+def period_numbers_of_objects(
+    values: Sequence[Any], options: Options
+) -> tuple[IntVector, BoolVector]:
+    """Return the same of values of Python: texts, integers, dates and times; None is unsound."""
+    read_text = _reader_of_text(options)
+    periods, zone = options.periods, options.columns.time_zone
+    assert periods is not None  # noqa: S101
+
+    def read(value: Any) -> int:
+        if isinstance(value, str):
+            return read_text(value)
+        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+            return read_text(str(int(value)))
+        if isinstance(value, date) and value == value and periods.by in DATES:
+            day = day_of(value, zone)
+            return UNSOUND if day is None else periods.number(day)
+        return UNSOUND
+
+    found = np.fromiter(map(read, values), dtype=np.int64, count=len(values))
+    return found, found > UNSOUND
+
+
+def period_numbers_of_times(
+    times: "pa.Array", options: Options, zone: str | None
+) -> tuple[IntVector, BoolVector]:
+    """Return the same of stored dates and timestamps, all of which are sound; nulls are not.
+
+    Args:
+        times: of an Arrow date or timestamp type.
+        options: with the declared periods.
+        zone: the public time zone of instants; None of dates, and of times without a zone.
+    """
+    import pyarrow as pa
+
+    periods = options.periods
+    assert periods is not None  # noqa: S101
+    sound = times.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_date32(times.type):
+        days = times.cast(pa.int32()).fill_null(0).to_numpy().astype(np.int64)
+    else:
+        unit = 1000 if pa.types.is_date64(times.type) else _SECONDS[times.type.unit]
+        seconds = times.cast(pa.int64()).fill_null(0).to_numpy() // unit
+        days = seconds // _DAY if zone is None else local_days(seconds, zone)
+    starts, ends = periods.days
+    places = np.searchsorted(starts, days, side="right") - 1
+    inside = (places >= 0) & (days <= ends[places])
+    return np.where(inside, places, UNDECLARED), sound
+
+
+def _reader_of_text(options: Options) -> Callable[[str], int]:
+    """Return the function that numbers the period that a text names."""
+    periods, columns = options.periods, options.columns
+    assert isinstance(periods, Periods)  # noqa: S101
+    dated = periods.by in DATES
+
+    def read(text: str) -> int:
+        named = dated_text(text, columns.date_format, columns.time_zone) if dated else text
+        if named is None or not periods.is_one(named):
+            return UNSOUND
+        return periods.number(named)
+
+    return read
+
+
+def _numbers(texts: Sequence[str], read: Callable[[str], int]) -> IntVector:
+    return np.fromiter(map(read, texts), dtype=np.int64, count=len(texts))

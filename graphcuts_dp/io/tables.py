@@ -1,0 +1,346 @@
+"""Tables of every kind as Arrow batches: files, frames, streams, relations of engines.
+
+A table is opened before any of its rows is read: its names and stored types are public. Its rows
+are read once, in one pass. Columns without a stored type (such as `object` of pandas) come as lists
+of values.
+
+Frames and relations of other libraries come through narwhals.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError
+from graphcuts_dp.io.assemble import Options, RawEdges, Schema, load_schema
+from graphcuts_dp.io.batches import TableBatch
+from graphcuts_dp.io.codes import Gathered
+from graphcuts_dp.io.convert import converted_batches, row_place
+from graphcuts_dp.pairs.periods import DATES
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.columns import ColumnPlaces, find_columns
+from graphcuts_dp.schema.file_bytes import check_unpacked
+from graphcuts_dp.schema.table_schema import TableSchema, table_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_ROWS = 1 << 20  # asked of an engine at a time
+_ROW_BYTES = 24  # what a row becomes
+_NO_TABLE = (
+    "this is no table: hand over one of pandas, Polars, Arrow, DuckDB or PySpark, or the path of a "
+    "Parquet file"
+)
+_FAILED = "the table cannot be read to its end; look at it with the program that made it"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class OpenedTable:
+    """A table whose rows have not been read.
+
+    Attributes:
+        names: of its columns.
+        types: stored type of each column; None of a column of Python values.
+        parts: gives the columns at some positions, a batch of rows at a time, once.
+        facts: what one of our own files declares, as JSON; None of others.
+        packed: bytes of the file, which must not unpack to far too much; None of tables in memory.
+        session_zone: whether stored time zones are those of a session, not of the data.
+        lazy: whether it is not computed yet.
+        damaged: what to say where its rows cannot be read; that may depend on any of them.
+    """
+
+    names: Sequence[str]
+    types: "Sequence[pa.DataType | None]"
+    parts: Callable[[Sequence[int]], Iterable[Sequence[Any]]]
+    facts: str | None = None
+    packed: int | None = None
+    session_zone: bool = False
+    lazy: bool = False
+    damaged: str = _FAILED
+
+    def read(self, schema: TableSchema) -> Iterator[Mapping[str, Any]]:
+        """Yield the columns of a schema by role, a batch of rows at a time.
+
+        Raises:
+            GraphCutsError: the rows cannot be read; it quotes none of them.
+        """
+        positions = list(dict.fromkeys(column.position for column in schema))
+        count = 0
+        try:
+            for values in self.parts(positions):
+                by_position = dict(zip(positions, values, strict=True))
+                count += len(values[0])
+                if self.packed is not None:
+                    check_unpacked(count * _ROW_BYTES, self.packed)
+                yield {column.role: by_position[column.position] for column in schema}
+        except GraphCutsError:
+            raise
+        except Exception as problem:  # noqa: BLE001, RUF100  # it may quote rows
+            if isinstance(problem, MemoryError) or "OutOfMemory" in type(problem).__name__:
+                raise GraphError(
+                    "the table does not fit into memory: hand it over as Parquet files"
+                ) from None
+            raise self.error(self.damaged) from None
+
+    @property
+    def error(self) -> type[GraphCutsError]:
+        """The class of errors about this table."""
+        return GraphError if self.packed is None else FileFormatError
+
+
+@final
+@dataclass(frozen=True)
+class ReadingPlan:
+    """How a table is read: a public fact, from options, names and stored types."""
+
+    table: OpenedTable
+    schema: TableSchema
+    columns: ColumnPlaces
+    declared: Schema
+    reading: str
+
+    def batches(self, options: Options, bad: BadRows) -> Iterator[TableBatch]:
+        """Yield the sound rows, converted, a batch at a time. Private."""
+        return converted_batches(self.table.read(self.schema), self.schema, options, bad)
+
+
+def plan_reading(table: OpenedTable, options: Options) -> ReadingPlan:
+    """Decide which column is what, and of which type, without reading a row.
+
+    Raises:
+        GraphCutsError: of the class of the table's errors: the caller must say which columns are
+            meant, or says what only text files have; or a stored type makes one unusable.
+    """
+    columns, periods = options.columns, options.periods
+    try:
+        if (columns.header, columns.delimiter, columns.decimal) != (None, None, "."):
+            raise FileFormatError(
+                "the columns have names and types; leave out header=, delimiter= and decimal="
+            )
+        if len(table.names) < 2:
+            raise FileFormatError("the table has fewer than two columns")
+        declared = Schema() if table.facts is None else load_schema(table.facts)
+        places = find_columns(
+            table.names, columns, weighted=options.weighted, declared=declared.weighted
+        )
+        read = [table.names[place] for place in places.used.values()]
+        if any(list(table.names).count(name) > 1 for name in read):
+            raise FileFormatError("two columns have one name; rename one")
+        schema = table_schema(
+            places,
+            table.types,
+            columns,
+            named_periods=periods is not None and periods.by not in DATES,
+            session_zone=table.session_zone,
+        )
+    except GraphCutsError as problem:
+        raise table.error(str(problem)) from None
+    sentences = (places.reading(skip=columns.skip, text=False), schema.note())
+    return ReadingPlan(table, schema, places, declared, " ".join(filter(None, sentences)))
+
+
+def edges_of_table(table: OpenedTable, options: Options) -> RawEdges:
+    """Read all rows of a table into memory, as edges.
+
+    Raises:
+        GraphCutsError: as `plan_reading`; or the rows cannot be read.
+    """
+    plan, bad = plan_reading(table, options), BadRows(skip=options.columns.skip)
+    gathered = Gathered([column.role for column in plan.schema])
+    for batch in plan.batches(options, bad):
+        gathered.add(batch)
+    return RawEdges(
+        **gathered.take(),
+        schema=plan.declared,
+        owned=True,
+        columns=plan.columns,
+        reading=plan.reading,
+        time_zone=plan.schema.time_zone,
+        literal_integers=table.facts is not None,
+        bad=bad,
+        where=lambda position: row_place(gathered.place(position)),
+        error=table.error,
+    )
+
+
+def opened_arrow(
+    schema: "pa.Schema", parts: Callable[[Sequence[int]], Iterable[Sequence[Any]]], **facts: Any
+) -> OpenedTable:
+    """Return an opened table of the names and types of an Arrow schema."""
+    return OpenedTable(names=schema.names, types=schema.types, parts=parts, **facts)
+
+
+def open_table(source: Any) -> OpenedTable | None:
+    """Open a table of any library; None if it is none.
+
+    Raises:
+        GraphError: two columns have one name, or names that are no text.
+    """
+    for known, opening in (("duckdb", _duckdb_table), ("pyspark", _spark_table)):
+        if type(source).__module__.split(".")[0].lstrip("_") == known:
+            return opening(source)
+    frame = _frame_of(source)
+    if frame is not None and not frame.implementation.is_pyarrow():
+        return _open_frame(frame)
+    if hasattr(source, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        reader = pa.RecordBatchReader.from_stream(source)
+        return opened_arrow(reader.schema, lambda positions: columns_of(reader, positions))
+    return None
+
+
+def columns_of(
+    batches: "Iterable[pa.RecordBatch]", positions: Sequence[int]
+) -> Iterator[Sequence[Any]]:
+    for batch in batches:
+        yield [batch.column(position) for position in positions]
+
+
+def _frame_of(source: Any) -> Any:
+    import narwhals as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        return nw.from_native(source)
+    except TypeError:
+        return None
+    except (DuplicateError, ValueError):
+        raise GraphError("two columns of the table have one name; rename one") from None
+
+
+def _open_frame(frame: Any) -> OpenedTable:
+    """Open a frame of a library that narwhals knows."""
+    import narwhals as nw
+
+    if isinstance(frame, nw.LazyFrame):
+        return _open_lazy(frame)
+    if frame.implementation.is_pandas_like():
+        return _open_pandas(frame.to_native())
+    names = list(frame.columns)
+    objects = [kind == nw.Object for kind in frame.schema.values()]
+    empty = frame.head(0)
+    types = [
+        None if is_object else empty[name].to_arrow().type
+        for name, is_object in zip(names, objects, strict=True)
+    ]
+
+    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+        columns = [frame[names[position]] for position in positions]
+        yield [
+            column.to_list() if objects[position] else _whole(column.to_arrow())
+            for column, position in zip(columns, positions, strict=True)
+        ]
+
+    return OpenedTable(names=names, types=types, parts=parts)
+
+
+def _open_lazy(frame: Any) -> OpenedTable:
+    """Open a lazy frame of Polars, Dask, Ibis or others, which is computed once."""
+    native = frame.to_native()
+    if frame.implementation.is_polars():
+        schema = native.collect_schema().to_frame().to_arrow().schema
+    else:
+        schema = frame.head(0).collect("pyarrow").to_native().schema
+    names = list(schema.names)
+
+    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+        picked = [names[position] for position in positions]
+        if frame.implementation.is_polars() and hasattr(native, "collect_batches"):
+            tables: Iterator[Any] = (
+                piece.to_arrow()
+                for piece in native.select(picked).collect_batches(chunk_size=BATCH_ROWS)
+            )
+        else:
+            tables = iter([frame.select(*picked).collect("pyarrow").to_native()])
+        for table in tables:
+            yield from columns_of(table.to_batches(), range(len(positions)))
+
+    return opened_arrow(schema, parts, lazy=True)
+
+
+def _whole(values: Any) -> Any:
+    """Return a column of one piece."""
+    import pyarrow as pa
+
+    if not isinstance(values, pa.ChunkedArray):
+        return values
+    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
+
+
+def _duckdb_table(relation: Any) -> OpenedTable:
+    """Open a relation of DuckDB, which is evaluated once, in a stream."""
+    names = list(relation.columns)
+    types = relation.limit(0).to_arrow_table().schema.types
+
+    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+        picked = ", ".join(_quoted(names[position], '"') for position in positions)
+        reader = relation.project(picked).to_arrow_reader(BATCH_ROWS)
+        yield from columns_of(reader, range(len(positions)))
+
+    return OpenedTable(names=names, types=types, parts=parts, session_zone=True, lazy=True)
+
+
+def _spark_table(frame: Any) -> OpenedTable:
+    """Open a frame of Spark, of which the columns that are read come to this process, once."""
+    names = list(frame.columns)
+    types = frame.limit(0).toArrow().schema.types
+
+    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+        picked = (_quoted(names[position], "`") for position in positions)
+        table = frame.select(*picked).toArrow()
+        yield from columns_of(table.to_batches(), range(len(positions)))
+
+    return OpenedTable(names=names, types=types, parts=parts, session_zone=True, lazy=True)
+
+
+def _quoted(name: str, mark: str) -> str:
+    """Return a name of a column as SQL has it."""
+    return mark + name.replace(mark, mark * 2) + mark
+
+
+def _open_pandas(frame: Any) -> OpenedTable:
+    """Open a frame of pandas: columns of the type object have no stored type."""
+    names = [str(name) for name in frame.columns]
+    columns = [frame.iloc[:, position] for position in range(frame.shape[1])]
+    types = [_pandas_type(column) for column in columns]
+
+    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+        yield [_pandas_values(columns[position], types[position]) for position in positions]
+
+    return OpenedTable(names=names, types=types, parts=parts)
+
+
+def _pandas_type(column: Any) -> "pa.DataType | None":
+    """Return the stored type of a column of pandas; None if it holds values of Python.
+
+    It follows from the type of the column: no value is looked at.
+    """
+    import pyarrow as pa
+
+    kind = column.dtype
+    if hasattr(kind, "categories"):
+        values = _pandas_type(kind.categories.to_series())
+        return None if values is None else pa.dictionary(pa.int64(), values)
+    if kind == np.dtype(object):
+        return None
+    try:
+        return pa.Array.from_pandas(column.iloc[:0]).type
+    except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
+        return pa.binary()  # of a type that nothing here can use, whatever is in it
+
+
+def _pandas_values(column: Any, stored: "pa.DataType | None") -> Any:
+    import pyarrow as pa
+
+    if stored is None:
+        return list(column.astype(object))
+    return _whole(pa.Array.from_pandas(column))
+
+
+def no_table() -> GraphError:
+    """Return the error of something that is no table."""
+    return GraphError(_NO_TABLE)

@@ -1,0 +1,221 @@
+"""What stored files say through public functions: what fixtures of older formats are compared by.
+
+`scripts/format_fixtures.py` writes down what each file said when it was made, from the objects that
+were saved; tests read the files and compare. Only what users read is written down, so that a change
+of a format needs no change here.
+"""
+
+import gzip
+import json
+import math
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from command_runs import run_line
+
+import graphcuts_dp as gc
+from graphcuts_dp.pairs.vertices import sets_in
+from graphcuts_dp.server.book import Book, first_digest, verify
+from graphcuts_dp.server.people import People
+
+FOLDER = Path(__file__).parent / "fixtures" / "formats_0_1"
+Asked = Sequence[Sequence[Any]]  # S and T of each cut, T None for all others
+_NEAR = 1e-9  # a fit by least squares may end in other last digits elsewhere
+
+
+def recorded() -> dict[str, Any]:
+    """Read what the files of the folder held when they were made."""
+    return json.loads((FOLDER / "facts.json").read_text())
+
+
+def differences(found: Any, known: Any, where: str = "") -> list[str]:
+    """Tell where something differs from a record; what the record does not have is not compared."""
+    if isinstance(known, dict) and isinstance(found, dict):
+        places = [(found.get(name), known[name], f"/{name}") for name in known]
+    elif isinstance(known, list) and isinstance(found, list | tuple) and len(known) == len(found):
+        places = [(*both, f"[{i}]") for i, both in enumerate(zip(found, known, strict=True))]
+    else:
+        same = found == known
+        if float in (type(found), type(known)) and None not in (found, known) and not same:
+            same = math.isclose(found, known, rel_tol=_NEAR, abs_tol=_NEAR)
+        return [] if same else [f"{where}: {found!r}, recorded {known!r}"]
+    return [line for one, other, step in places for line in differences(one, other, where + step)]
+
+
+def stored(folder: Path, name: str = "") -> Path:
+    """Unpack the stores of the folder into another one, or one of them, for their owner only."""
+    for packed in sorted((FOLDER / "stores").glob(f"{name}*.gz")):
+        path = folder / packed.stem
+        path.write_bytes(gzip.decompress(packed.read_bytes()))
+        path.chmod(0o600)
+    return folder / name
+
+
+def promise(guarantee: gc.PrivacyGuarantee) -> dict[str, Any]:
+    """Tell what is guaranteed."""
+    return {
+        "epsilon": float(guarantee.epsilon),
+        "delta": float(guarantee.delta),
+        "protects": guarantee.protects,
+        "neighbours": guarantee.neighbours,
+        "parts": {name: float(spent) for name, spent in guarantee.parts},
+        "seed": guarantee.seed,
+    }
+
+
+def of_store(path: Path) -> dict[str, Any]:
+    """Tell what a store says without its data: what was spent by what, and what was answered."""
+    found = gc.store_status(path)
+    status, out, _ = run_line("session", "export", str(path))
+    assert status == 0
+    sessions = {each["name"]: each for each in json.loads(out)["sessions"]}
+    answers: dict[str, list[Any]] = {name: [] for name in sessions}
+    for answer in json.loads(out)["answers"]:
+        answers[answer.pop("session")].append(answer)
+    told = found.to_dict()
+    return {
+        **{name: told[name] for name in ("epsilon", "delta", "budget", "left", "protects")},
+        **{name: told[name] for name in ("entropy", "periods", "all_periods", "head")},
+        "uses": [
+            {
+                **{name: use[name] for name in ("number", "kind", "name", "state", "time", "user")},
+                **{name: use[name] for name in ("periods", "parameters")},
+                "made_by": each.use.made_by,
+                "promise": promise(each.use.guarantee),
+            }
+            for use, each in zip(told["uses"], found.uses, strict=True)
+        ],
+        "sessions": {
+            name: {
+                key: each[key]
+                for key in ("state", "answers", "corrections", "interruptions", "remaining")
+            }
+            for name, each in sessions.items()
+        },
+        "answers": answers,
+    }
+
+
+def of_distance_session(path: Path, data: Path = FOLDER / "data") -> dict[str, Any]:
+    """Tell what the session of distances of a store says when it is opened again."""
+    city = gc.distances.Metric.path(8)
+    with gc.distances.open_distance_session(city, data / "people.csv", store=path) as session:
+        status = session.status
+        return {
+            "state": [status.state, status.answers, status.corrections, status.remaining.queries],
+            "answers": [[each.vertex, *_answer(each)] for each in session.history],
+        }
+
+
+def of_book(path: Path) -> dict[str, Any]:
+    """Tell what the book of a server says, and the log that its chain proves."""
+    with closing(Book(path)) as book:
+        people = People(book)
+        salt, start, lines = book.salt, book.log_start, list(people.log_lines())
+        return {
+            "people": [vars(person) for person in people.all()],
+            "read by bob": sorted(people.owners_read_by("bob")),
+            "requests": [
+                [name, owner, state, json.loads(terms)["epsilon"]]
+                for name, owner, state, terms in book.rows(
+                    "SELECT id, owner, state, terms FROM requests ORDER BY id"
+                )
+            ],
+            "keys": [list(row) for row in book.rows("SELECT person, name, response FROM keys")],
+            "log": [[entry.seq, entry.who, entry.what] for entry, _ in lines],
+            "log head": str(verify(start, lines)),
+            "salted": first_digest(salt) == start.digest,
+        }
+
+
+def _answer(given: Any) -> list[float]:
+    return [float(given.value), *(float(end) for end in given.interval)]
+
+
+def _cuts(space: Any) -> list[gc.CutQuery]:
+    """Cuts between sets of public vertices, by their labels."""
+    left, *right = (side.labels for side in sets_in(space))
+    if right:
+        return [
+            gc.CutQuery(left[:1]),
+            gc.CutQuery(left[: len(left) // 2], right[0][: len(right[0]) // 2]),
+        ]
+    return [gc.CutQuery(left[:1]), gc.CutQuery(left[: len(left) // 2]), gc.CutQuery("*", "*")]
+
+
+def of_release(made: gc.Release) -> dict[str, Any]:
+    """Tell what a release of a graph says."""
+    cuts = _cuts(made.space)
+    told = {
+        "measured": [part.name for part in made.measurements.values],
+        "vertices": [len(side) for side in sets_in(made.space)],
+        "answers": [_answer(made.answer(query)) for query in cuts],
+    }
+    if made.has_graph:
+        told["fit"] = [made.fit.method, made.fit.objective]
+        told["graph"] = [float(query.value(made.graph)) for query in cuts]
+    if made.certificate is not None:
+        told["certificate"] = [made.certificate.lower, made.certificate.upper]
+    return told
+
+
+def of_flows(made: gc.Flows) -> dict[str, Any]:
+    """Tell what a table of flows says."""
+    told = {
+        "levels": list(made.levels),
+        "groups": [list(labels) for labels in made.labels(made.levels[-1])],
+        "total": _answer(made.total),
+        "strategy": made.strategy.workload,
+        "periods": None,
+    }
+    if made.periods is not None:
+        told["periods"] = [list(made.periods.labels(name)) for name in made.periods.levels]
+    for level in made.levels:
+        low, high = made.intervals(level)
+        numbers = {"values": made.values(level), "low": low, "high": high}
+        told[level] = {name: np.ravel(each)[:12].tolist() for name, each in numbers.items()}
+    return told
+
+
+def of_iterative(made: gc.IterativeRelease, asked: Asked) -> dict[str, Any]:
+    """Tell what an iterative release, or a list of answers, says to the queries that were given."""
+    queries = [gc.CutQuery(S, T) for S, T in asked] or _cuts(made.universe.space)
+    told = {
+        "asked": [list(query) for query in asked],
+        "construction": made.settings.construction,
+        "rounds": made.settings.used,
+        "error": made.accuracy.error,
+        "confidence": made.accuracy.confidence,
+        "measured": [float(each.value) for each in made.transcript],
+        "answers": [_answer(made.answer(query)) for query in queries],
+    }
+    if made.has_graph:
+        told["graph"] = [float(query.value(made.graph)) for query in queries]
+    return told
+
+
+def of_partition(made: gc.Partition) -> dict[str, Any]:
+    """Tell what a partition says."""
+    return {
+        "kind": made.kind,
+        "names": list(made.names),
+        "parts": made.part_names,
+        "shortfall": float(made.shortfall),
+        "value": made.value,
+        "interval": None if made.interval is None else list(made.interval),
+        "optimum": None if made.optimum is None else list(made.optimum),
+        "merges": None if made.tree is None else len(made.tree),
+    }
+
+
+def of_result(made: Any, asked: Asked = ()) -> dict[str, Any]:
+    """Tell what any saved result says; `asked` are the queries that it was made for, if any."""
+    name = type(made).__name__
+    if name == "IterativeRelease":
+        told = of_iterative(made, asked)
+    else:
+        told = {"Release": of_release, "Flows": of_flows, "Partition": of_partition}[name](made)
+    return {"class": name, "promise": promise(made.guarantee), **told}
