@@ -282,10 +282,11 @@ def _quoted(name: str) -> str:
 
 
 def _relation(table: Table, _: Path) -> Any:
-    rows = table.arrow()  # DuckDB finds the variable by its name
+    rows = table.arrow()
     name = f"t{next(_numbers)}"
-    _database().execute(f"create temp table {name} as select * from rows")
-    del rows
+    _database().register("rows_of_contract", rows)
+    _database().execute(f"create temp table {name} as from rows_of_contract")
+    _database().unregister("rows_of_contract")
     return _database().table(name)
 
 

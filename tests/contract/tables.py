@@ -745,7 +745,7 @@ add(
 
 
 def add_weights(name: str, weights: Column, typed: Any, **options: Any) -> None:
-    """Add a table of rows from a to b with weights; outcomes may be sums, with faults or without."""
+    """Add a table of rows from a to b with weights; outcomes may be sums, perhaps with faults."""
 
     def outcome(given: Any) -> Any:
         if isinstance(given, tuple):

@@ -122,7 +122,7 @@ def test_names_that_occur_twice(kind: str, kept: bool, tmp_path: Path) -> None:
         return gc.Rows.of(made.get(kind, lambda t: t)(table), **how)
 
     assert users_of(rows_of(["o", "d", "who", "x", "x"])) == 2
-    with pytest.raises(GraphCutsError, match="name|column"):
+    with pytest.raises(GraphCutsError, match=r"name|column"):
         rows_of(["o", "d", "who", "who", "x"]).cells(BOUND, whole=False)
-    with pytest.raises(GraphCutsError, match="name|column"):
+    with pytest.raises(GraphCutsError, match=r"name|column"):
         rows_of(["o", "o", "who", "x", "y"]).cells(BOUND, whole=False)
