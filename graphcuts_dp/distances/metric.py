@@ -94,7 +94,8 @@ class Metric:
             source: a `Graph`, whose weights are lengths (each edge of a simple graph has length
                 1), or a graph of networkx or igraph, see `Graph.of`; arcs are edges. Attributes x
                 and y, or lon and lat, are coordinates if all nodes have them.
-            weight: edge attribute of networkx and igraph with the length; without it all are 1.
+            weight: edge attribute of networkx and igraph with the length; all are 1 if there is no
+                "weight".
             coordinates: where the vertices are drawn, as for `Metric`.
 
         Raises:
@@ -122,7 +123,8 @@ class Metric:
         if 0 in lengths:  # to a `Graph` it would be no edge
             raise GraphError(_NO_LENGTH)
         if not isinstance(source, Graph):
-            graph = Graph.of(source, vertices=labels, columns=Columns(weight=weight), merge="min")
+            columns = Columns() if weight == "weight" else Columns(weight=weight)  # need not exist
+            graph = Graph.of(source, vertices=labels, columns=columns, merge="min")
         for x, y in _COORDINATES:
             pairs = list(zip(held.get(x, ()), held.get(y, ()), strict=True))
             if coordinates is None and pairs and not any(None in pair for pair in pairs):

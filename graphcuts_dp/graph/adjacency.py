@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.io import sources
+from graphcuts_dp.io import libraries, sources
 from graphcuts_dp.io.assemble import Options, RawEdges, numbered
 from graphcuts_dp.io.edge_store import EdgeParts, EdgeStore, Merge, Vertices, checked_parts
 from graphcuts_dp.io.files import (
@@ -70,7 +70,8 @@ class _Kind(EdgeStore):
 
         Args:
             path: the file; its ending tells the format, see `io.files`, and may end in `.gz`.
-            columns: of edge lists and tables: which columns are read, and how, see `Columns`.
+            columns: of edge lists and tables: which columns are read, and how, see `Columns`; of
+                GraphML and GML its weight: the edge attribute that holds the weights.
             vertices: the public vertex set: a count n (ids 0..n-1), labels, or the path of a file
                 with one label on each line; for bipartite graphs a pair of these, left and right.
                 Without it, the vertices that the file lists are taken, or else those that occur in
@@ -89,7 +90,8 @@ class _Kind(EdgeStore):
                 arcs of a directed graph stay two. A matrix (.mtx, .npz) that does not declare
                 itself symmetric may hold an edge twice, so the sum of its weights is refused for
                 undirected graphs.
-            tell: called with a sentence that names the columns that were read and ignored.
+            tell: called with a sentence that names the columns, or attributes of edges, that were
+                read and ignored.
 
         Comments are lines that start with # or %; in `.csv` and `.tsv` files only above the header.
         A row is a line: quotes end where it ends. What `write` put beside such a file, in
@@ -141,6 +143,7 @@ class _Kind(EdgeStore):
         weight_cap: float | None = None,
         hide_change: float | None = None,
         merge: Merge = "max",
+        tell: Callable[[str], object] | None = None,
     ) -> Self:
         """Make a graph of edges, a table, a matrix, or a graph of another library.
 
@@ -148,7 +151,8 @@ class _Kind(EdgeStore):
             source: one of the following.
 
                 Pairs (source, target) or triples (source, target, weight): an iterable of tuples,
-                all of the same length. Ends are strings or integers; left before right.
+                all of the same length. Ends are strings or integers; left before right. Dicts, sets
+                and strings are no edges.
 
                 A table with a row for each edge: of pandas, polars, pyarrow, or any library that
                 narwhals knows, or whatever hands out batches of Arrow (`__arrow_c_stream__`), which
@@ -165,7 +169,7 @@ class _Kind(EdgeStore):
                 A graph of igraph: labels are the vertex attribute `name`, or 0..n-1 without it; a
                 `BipartiteGraph` needs the vertex attribute `type`, false (left) or true (right).
             columns: of a table, as for `read`; of networkx and igraph `Columns(weight=...)` names
-                the edge attribute with the weight, "weight" without it.
+                the edge attribute with the weight, "weight" without it; others are ignored.
             vertices: as for `read`. Isolated vertices of matrices, networkx and igraph are kept.
             weighted: None: use weights where there are any: of a matrix unless its entries are
                 truth values; of networkx if all edges have them (some and not all is an error); of
@@ -175,6 +179,7 @@ class _Kind(EdgeStore):
             merge: as for `read`. Of a matrix a "sum" would count each edge of a symmetric one
                 twice, and whether it is symmetric is not for its entries to tell: to add up arcs,
                 give `matrix + matrix.T`.
+            tell: as for `read`; of networkx and igraph a sentence about attributes of edges.
 
         Raises:
             FileFormatError: a stream of Arrow without the package pyarrow; a file of vertices that
@@ -203,7 +208,12 @@ class _Kind(EdgeStore):
             hide_change=hide_change,
             merge=merge,
         )
-        return cls._built(sources.edges_of(source, options), options)
+        raw = sources.edges_of(source, options)
+        reading = raw.reading
+        graph = cls._built(raw, options)
+        if tell is not None and reading:
+            tell(reading)
+        return graph
 
     @classmethod
     def _options(cls, vertices: Any, **given: Any) -> Options:
@@ -260,11 +270,11 @@ class _Kind(EdgeStore):
             >>> gc.datasets.load("karate").to_networkx().number_of_nodes()
             34
         """
-        return sources.to_networkx(self)
+        return libraries.to_networkx(self)
 
     def to_igraph(self) -> "igraph.Graph":
         """Make an igraph graph: vertex attributes `name`, `type` (of two sides), edge `weight`."""
-        return sources.to_igraph(self)
+        return libraries.to_igraph(self)
 
     def to_scipy(self) -> sp.csr_array:
         """Make a sparse matrix of `shape`: row u, column v for u -> v; symmetric without arcs."""

@@ -16,7 +16,7 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.io.assemble import Options, RawEdges, dump_schema, token_table
 from graphcuts_dp.io.edge_store import EdgeStore
-from graphcuts_dp.io.tables import OpenedTable, columns_of, edges_of_table, opened_arrow
+from graphcuts_dp.io.tables import OpenedTable, columns_of, edges_of_table
 from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.schema.file_bytes import size_of
 from graphcuts_dp.schema.text_rows import MARK
@@ -76,15 +76,18 @@ def open_parquet(file: BinaryIO, packed: int) -> OpenedTable:
     try:
         stored = parquet.ParquetFile(file, **options)
         schema = stored.schema_arrow
+        names, facts = list(schema.names), _facts(schema)
     except Exception:  # noqa: BLE001, RUF100  # whatever a crafted file provokes; it may quote rows
         raise FileFormatError(damaged) from None
 
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
-        names = [schema.names[position] for position in positions]
-        for batch in stored.iter_batches(_ROWS, columns=names, use_threads=False):
-            yield [batch.column(name) for name in names]
+        chosen = [names[position] for position in positions]
+        for batch in stored.iter_batches(_ROWS, columns=chosen, use_threads=False):
+            yield [batch.column(name) for name in chosen]
 
-    return opened_arrow(schema, parts, facts=_facts(schema), packed=packed, damaged=damaged)
+    return OpenedTable(
+        names=names, types=schema.types, parts=parts, facts=facts, packed=packed, damaged=damaged
+    )
 
 
 def open_folder(path: PathLike) -> OpenedTable:
@@ -148,6 +151,7 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
 
     try:
         schema = reader().schema
+        names, facts = list(schema.names), _facts(schema)
     except Exception:  # noqa: BLE001, RUF100  # whatever a crafted file provokes; it may quote rows
         raise FileFormatError(damaged) from None
 
@@ -159,7 +163,9 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
         )
         return columns_of(batches, [included.index(position) for position in positions])
 
-    return opened_arrow(schema, parts, facts=_facts(schema), packed=packed, damaged=damaged)
+    return OpenedTable(
+        names=names, types=schema.types, parts=parts, facts=facts, packed=packed, damaged=damaged
+    )
 
 
 def _facts(schema: "pa.Schema") -> str | None:

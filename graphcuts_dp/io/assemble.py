@@ -16,8 +16,11 @@ weight cap.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from itertools import compress, count, repeat
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
@@ -32,7 +35,7 @@ from graphcuts_dp.pairs.periods import Periods
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.columns import ColumnPlaces, Columns, is_integer_literal
+from graphcuts_dp.schema.columns import ColumnPlaces, Columns, is_integer_literal, parse_number
 from graphcuts_dp.schema.text_rows import MARK, labels_of
 
 
@@ -58,15 +61,8 @@ class Schema:
 
 
 def token_table(vertices: VertexSet) -> dict[str, int]:
-    """Row number of each label as text.
-
-    Raises:
-        GraphError: two labels look alike, such as 1 and "1".
-    """
-    table = {str(label): row for row, label in enumerate(vertices.labels)}
-    if len(table) != len(vertices):
-        raise GraphError('two vertex labels look alike as text, such as 1 and "1"; rename one')
-    return table
+    """Return the row number of each label as text; a `VertexSet` has each text once."""
+    return {str(label): row for row, label in enumerate(vertices.labels)}
 
 
 def dump_schema(graph: EdgeStore, *, labels: bool = True) -> str:
@@ -377,6 +373,28 @@ def edges_by_rows(
     )
 
 
+def named_attribute(options: Options) -> str | None:
+    """Return the edge attribute that the caller names as the weight, None if none is named.
+
+    Raises:
+        GraphError: something else is said about columns, or the weights shall not be read.
+    """
+    columns = options.columns
+    if columns != Columns(weight=columns.weight, encoding=columns.encoding) or isinstance(
+        columns.weight, int
+    ):
+        raise GraphError("of a graph only the weight can be named: columns=Columns(weight=NAME)")
+    if columns.weight is not None and options.weighted is False:
+        raise GraphError("pass weight= or weighted=False, not both")
+    return columns.weight
+
+
+def other_attributes(read: Sequence[str]) -> str:
+    """Return a sentence about the edge attributes of a source that declares none of them."""
+    names = " and ".join(map(repr, read))
+    return f"Edge attributes other than {names:.60} are ignored; weight= names another one."
+
+
 def listed_weights(
     values: Sequence[Any],
     options: Options,
@@ -426,20 +444,25 @@ def numbers(
 
 def as_numbers(values: Any) -> tuple[FloatArray, BoolVector]:
     """Weights as floats, and which of them are numbers; in place of others there is NaN."""
+    stored = isinstance(values, np.ndarray) and values.dtype.kind in "iuf"
+    if stored or set(map(type, values)) <= {int, float}:
+        with suppress(OverflowError):
+            return np.asarray(values, dtype=np.float64), np.ones(len(values), dtype=np.bool_)
+    converted = [_number(value) for value in values]
+    good = np.fromiter((number is not None for number in converted), np.bool_, len(converted))
+    return np.array(converted, dtype=np.float64), good
+
+
+def _number(value: Any) -> float | None:
+    """Return a number, or a text of one, as a float; None of a truth value and of all else."""
+    if isinstance(value, str):
+        return parse_number(value)
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        return None
     try:
-        weights = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        weights = np.empty((0, 0))
-    good = np.ones(len(values), dtype=np.bool_)
-    if weights.ndim == 1:
-        return weights, good
-    weights = np.full(len(values), np.nan)
-    for position, value in enumerate(values):
-        try:
-            weights[position] = float(value)
-        except (TypeError, ValueError, OverflowError):
-            good[position] = False
-    return weights, good
+        return float(value)
+    except (OverflowError, ValueError):
+        return None
 
 
 def _split_sides(

@@ -176,9 +176,30 @@ def _identifiers(values: Any) -> "tuple[pa.Array, BoolVector]":
         large = types.is_uint64(kind) and (values.fill_null(0).to_numpy() > _LARGEST).any()
         values = values.cast(pa.large_string() if large else pa.int64())
     else:
-        values = values.cast(pa.large_string())
+        return _checked_text(values.cast(pa.large_string()).fill_null(""))
     sound = np.ones(len(values), dtype=np.bool_)
     return values.fill_null("" if types.is_large_string(values.type) else 0), sound
+
+
+def _checked_text(values: "pa.Array") -> "tuple[pa.Array, BoolVector]":
+    """Return text in which what is not Unicode is empty, and which values are Unicode."""
+    import pyarrow as pa
+
+    sound = np.ones(len(values), dtype=np.bool_)
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        texts = [_unicode(data) for data in values.cast(pa.large_binary()).to_pylist()]
+        sound = np.fromiter((text is not None for text in texts), np.bool_, len(texts))
+        values = pa.array([text or "" for text in texts], pa.large_string())
+    return values, sound
+
+
+def _unicode(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _text_of(value: Any) -> str | None:
@@ -248,8 +269,9 @@ def _period_numbers(
         values = values.dictionary_decode() if temporal else _decoded(values)
     if column.kind in ("date", "timestamp"):
         return numbers_of_times(values, options, column.time_zone)
-    texts = values.cast(pa.large_string()).fill_null("")
-    return period_numbers_of_text(texts, options)
+    texts, whole = _checked_text(values.cast(pa.large_string()).fill_null(""))
+    numbers, sound = period_numbers_of_text(texts, options)
+    return numbers, sound & whole
 
 
 def merged(batches: Iterable[TableBatch], rows: int) -> Iterator[TableBatch]:

@@ -1,12 +1,17 @@
 """GraphML, GML and Pajek: declared vertices, sides, and weights on edges; our readers and writers.
 
-They are checked against those of networkx and igraph, and our own because of what these misread
-(`tests/io/test_exchange_files.py`). Of GML, networkx reads the weight `1e-05`, as igraph writes
-it, as 1, loses all edges after a quotation mark in a comment, and joins labels that differ only in
-line ends; igraph takes the type of a column from all of its entries. Of Pajek, networkx loses the
-two sides of `*Vertices n n_left`, makes one vertex of two with the same label, takes comments for
-edges, lists of neighbours for weights and arcs for edges where both are there, and an end that
-nobody declared for a new vertex.
+networkx reads these formats, too, but not so that a private file can rest on it: no line numbers in
+errors, which quote values instead, and the following (3.6; `tests/io/test_exchange_files.py` fails
+once that changes; of GraphML see `io.graphml`). Of GML, it refuses all that is not ASCII, integers
+as labels beside equal ones with zeros, edges that are there twice, and nodes without labels, reads
+the weight `1e-05` of igraph as 1, loses all edges after a quotation mark in a comment, and joins
+labels that differ only in line ends; igraph takes the type of a column from all of its entries. Of
+Pajek, networkx refuses the two sides of `*Vertices n n_left` and vertices without a line, makes one
+vertex of two with the same label, takes comments and lists of neighbours for edges, a second
+section for edges of the first, and an endpoint that nobody declared for a new vertex.
+
+What we write is read with the same labels by networkx, igraph and us; a label for which a format
+has no such spelling is refused: `_UNWRITABLE`.
 """
 
 import html
@@ -29,6 +34,8 @@ from graphcuts_dp.io.assemble import (
     edges_by_rows,
     listed_weights,
     load_schema,
+    named_attribute,
+    other_attributes,
 )
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
 from graphcuts_dp.io.graphml import (
@@ -46,11 +53,17 @@ from graphcuts_dp.schema.file_bytes import whole_file
 from graphcuts_dp.schema.text_rows import BYTE_ORDER_MARK, MARK, decoded
 
 # What XML cannot hold, or what character references do not bring back.
-_UNWRITABLE = re.compile(
+_CONTROL = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef"
     + "".join(chr(plane + end) for plane in range(0, 0x110000, 0x10000) for end in (0xFFFE, 0xFFFF))
     + "]"
 )
+# Of labels in GML: networkx refuses what is not ASCII, igraph reads no reference to it, and
+# networkx makes Python's values of two. Of labels in Pajek: igraph has no escapes, networkx has.
+_UNWRITABLE = {
+    ".gml": re.compile(r"[^ -~]|\A(?:\(\)|\[\])\Z"),
+    ".net": re.compile(r'["\n\r]|\\(?:\\|\Z)'),
+}
 _BLANKS = {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 
 
@@ -92,6 +105,7 @@ def to_raw(contents: Contents, options: Options) -> RawEdges:
         listed_weights(contents.weights, options, has_weights, where, FileFormatError),
         options,
         schema=replace(declared, vertices=None, sides=None, weighted=has_weights),
+        reading=contents.reading,
         arbitrary_order=contents.facts is None,
         undeclared=has_weights is None,
         where=where,
@@ -120,21 +134,20 @@ def left_count(graph: EdgeStore) -> int | None:
     return graph.shape[0] if not one_set(graph.space) else None
 
 
-def written_names(graph: EdgeStore) -> list[str]:
-    """Labels as text, left before right.
+def written_names(graph: EdgeStore, ending: str = ".graphml") -> list[str]:
+    """Return the labels as text, left before right.
 
     Raises:
-        FileFormatError: a label with a character that these formats cannot hold, or labels of one
-            vertex set that look alike, such as 1 and "1".
+        FileFormatError: a label with a character that the format cannot hold.
     """
-    names: list[str] = []
-    for vertices in sets_in(graph.space):
-        own = [str(label) for label in vertices.labels]
-        if len(set(own)) != len(own):
-            raise FileFormatError('two labels look alike as text, such as 1 and "1"; rename one')
-        names += own
-    if any(map(_UNWRITABLE.search, names)):
+    names = [str(label) for vertices in sets_in(graph.space) for label in vertices.labels]
+    if any(map(_CONTROL.search, names)):
         raise FileFormatError("a label holds a control character; rename it, or write .csv")
+    pattern = _UNWRITABLE.get(ending)
+    if pattern is not None and any(map(pattern.search, names)):
+        raise FileFormatError(
+            f"a label holds a sign that programs read differently in {ending} files; write .graphml"
+        )
     return names
 
 
@@ -198,20 +211,24 @@ _TOKEN = re.compile(
 
 
 def read_graphml(file: BinaryIO, options: Options) -> RawEdges:
-    """Vertices and edges of a GraphML file, see `io.graphml`."""
-    return to_raw(graphml_contents(whole_file(file, text=False)), options)
+    """Read the vertices and edges of a GraphML file, see `io.graphml`."""
+    data = whole_file(file, text=False)
+    return to_raw(graphml_contents(data, options.columns, weighted=options.weighted), options)
 
 
 def read_gml(file: BinaryIO, options: Options) -> RawEdges:
-    """Vertices and edges of a GML file.
+    """Read the vertices and edges of a GML file.
 
     The `label` of a node is its label where every node has one and all differ, else its `name`
-    (igraph), else its `id`. The weight of an edge is its `weight`, else its `value`.
+    (igraph), else its `id`. The weight of an edge is the attribute that the caller names, else its
+    `weight`, else its `value`.
 
     Raises:
         FileFormatError: malformed (told by line number), not UTF-8, no graph or more than one.
     """
-    contents, graphs = Contents(), 0
+    named = named_attribute(options)
+    contents, graphs = Contents(has_weights=named is not None), 0
+    weight_keys = [named] if named is not None else ["weight", "value"]
     nodes: list[dict[str, str]] = []
     for path, values, line in _records(_text(file, options).rstrip()):
         if path == "graph":
@@ -225,7 +242,7 @@ def read_gml(file: BinaryIO, options: Options) -> RawEdges:
         elif path == "graph/edge":
             if not {"source", "target"} <= values.keys():
                 raise FileFormatError(f"line {line}: an edge needs a source and a target")
-            weight = values.get("weight", values.get("value"))
+            weight = next((values[key] for key in weight_keys if key in values), None)
             contents.add(values["source"], values["target"], weight, line)
     if graphs != 1:
         raise FileFormatError("a GML file to read holds exactly one graph [ ... ]")
@@ -235,6 +252,8 @@ def read_gml(file: BinaryIO, options: Options) -> RawEdges:
     if contents.facts and None not in labels:  # sides may share labels
         contents.names = [label or "" for label in labels]
     contents.sides = [parse_side(node.get("bipartite", node.get("type"))) for node in nodes]
+    if contents.facts is None:
+        contents.reading = other_attributes(weight_keys)
     return to_raw(contents, options)
 
 
@@ -273,9 +292,9 @@ def write_gml(graph: EdgeStore, handle: BinaryIO) -> None:
     """Write GML in ASCII that networkx, igraph and we read with the same labels.
 
     Raises:
-        FileFormatError: a label with control characters.
+        FileFormatError: a label that is not of printable ASCII.
     """
-    names = written_names(graph)
+    names = written_names(graph, ".gml")
     n_left = left_count(graph)
     head = [
         'Creator "graphcuts-dp"',
@@ -295,10 +314,7 @@ def write_gml(graph: EdgeStore, handle: BinaryIO) -> None:
 
 
 def _escaped(text: str) -> str:
-    text = text.replace("&", "&amp;").replace('"', "&quot;")
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(mark if " " <= mark <= "~" else f"&#{ord(mark)};" for mark in text)
+    return text.replace("&", "&amp;").replace('"', "&quot;")
 
 
 def _real(weight: str) -> str:
@@ -309,7 +325,6 @@ def _real(weight: str) -> str:
 # A name is quoted with escapes (networkx since 3.7), quoted without, or one word.
 _VERTEX = re.compile(r'\s*([0-9]{1,18})(?![0-9])(?:\s+(?:"((?:[^"\\]|\\.)*)"|"([^"]*)"|(\S+)))?')
 _ESCAPE = re.compile(r'\\(["\\])')
-_ESCAPES = str.maketrans({"&": "&amp;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 _COUNT = re.compile(r"[0-9]{1,18}")
 # Vertices without a line of their own cost memory too: not more of them than bytes allow for.
 _VERTICES_ALWAYS = 10**6
@@ -392,7 +407,7 @@ class _Pajek:
             if found is None or not 1 <= int(found[1]) <= self._n:
                 return "malformed row: not a vertex"
             name = next((part for part in found.groups()[1:] if part is not None), found[1])
-            if found[2] is not None and self.contents.facts is None:
+            if found[2] is not None:
                 name = _ESCAPE.sub(r"\1", name)
             self._names[int(found[1])] = name
         elif section == "matrix":
@@ -414,7 +429,7 @@ class _Pajek:
         contents.ids = [str(row) for row in range(1, self._n + 1)]
         names = [self._names.get(row, name) for row, name in enumerate(contents.ids, 1)]
         if contents.facts is not None:
-            contents.names = [html.unescape(name) for name in names]
+            contents.names = names
         else:
             quoted = [name.replace("&#34;", '"') for name in names]  # as igraph writes it
             contents.names = pick_names(contents.ids, [[*quoted]])
@@ -424,17 +439,18 @@ class _Pajek:
 
 
 def write_pajek(graph: EdgeStore, handle: BinaryIO) -> None:
-    """Write a Pajek file; quotes, ampersands and line ends in labels as character references.
+    """Write a Pajek file; of one vertex set, networkx, igraph and we read it with the same labels.
 
     Raises:
-        FileFormatError: a label with control characters.
+        FileFormatError: a label with a quotation mark, a line end, a control character, or a
+            backslash before another one or at its end.
     """
-    names = written_names(graph)
+    names = written_names(graph, ".net")
     offset = left_count(graph) or 0
     head = [
         f"*Network {MARK} {exchange_facts(graph)}",
         f"*Vertices {len(names)} {offset}" if offset else f"*Vertices {len(names)}",
-        *(f'{row} "{name.translate(_ESCAPES)}"' for row, name in enumerate(names, 1)),
+        *(f'{row} "{name}"' for row, name in enumerate(names, 1)),
         "*Arcs\n" if isinstance(graph.space, Arcs) else "*Edges\n",
     ]
     handle.write("\n".join(head).encode())

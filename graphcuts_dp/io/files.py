@@ -16,7 +16,7 @@ import io
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast, final
@@ -72,6 +72,7 @@ class FileFormat:
         read: makes raw edges from the open file and the options.
         write: writes a graph to a handle; None for a format that is only read.
         columns: whether it has columns that the caller may name, as edge lists and tables have.
+        named_weight: whether edges have attributes, of which the caller may name the weight.
         encoded: whether the caller may say in which encoding it is.
         attributes: whether `write` takes `about`, facts that the file tells of the graph.
         described_apart: whether the vertex set and the weight cap stand in a file of their own.
@@ -81,6 +82,7 @@ class FileFormat:
     read: Callable[[BinaryIO, Options], RawEdges]
     write: Callable[..., None] | None
     columns: bool = False
+    named_weight: bool = False
     encoded: bool = False
     attributes: bool = False
     described_apart: bool = False
@@ -106,8 +108,10 @@ FORMATS: Mapping[str, FileFormat] = {
     ".konect": _edge_list(TextFormat(konect=True)),
     ".mtx": FileFormat(read=read_mtx, write=write_mtx),
     ".npz": FileFormat(read=read_npz, write=write_npz, repeats=False),
-    ".graphml": FileFormat(read=read_graphml, write=write_graphml, attributes=True),
-    ".gml": FileFormat(read=read_gml, write=write_gml, encoded=True),
+    ".graphml": FileFormat(
+        read=read_graphml, write=write_graphml, named_weight=True, attributes=True
+    ),
+    ".gml": FileFormat(read=read_gml, write=write_gml, named_weight=True, encoded=True),
     ".parquet": FileFormat(read=read_parquet, write=write_parquet, columns=True),
     ".arrow": FileFormat(read=read_arrow, write=write_arrow, columns=True),
     ".feather": FileFormat(read=read_arrow, write=write_arrow, columns=True),
@@ -134,10 +138,11 @@ def read_raw(path: PathLike, options: Options) -> RawEdges:
     """
     ending = ending_of(path)
     form, columns = FORMATS[ending], options.columns
-    if not form.columns and columns.given:
+    typed = replace(columns, weight=None) if form.named_weight else columns
+    if not form.columns and typed.given:
         raise FileFormatError(
             "columns= are for edge lists and tables (header=, delimiter= and decimal= for edge "
-            f"lists alone), not {ending}"
+            f"lists alone), not {ending}" + (", but for weight=" if form.named_weight else "")
         )
     if not form.encoded and columns.encoding is not None:
         raise FileFormatError(f"encoding= is for edge lists, .gml and .net, not {ending}")

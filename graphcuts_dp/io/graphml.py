@@ -1,6 +1,10 @@
-"""GraphML: our own reader, checked against those of networkx and igraph.
+"""GraphML read by expat in one pass.
 
-Expat reads the file in one pass. A DOCTYPE is refused, so entities cannot blow up or reach out.
+networkx reads GraphML, too, but not so that a private file can rest on it (3.6; checked by
+`tests/io/test_exchange_files.py`, which fails once that changes): it joins nodes with one id, takes
+an endpoint that nobody declared for a new vertex, expands the entities of a DOCTYPE, quotes values
+in its errors without a line, and holds the tree of all elements. A DOCTYPE is refused here, so
+entities cannot blow up or reach out.
 """
 
 import json
@@ -9,29 +13,37 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.schema.columns import is_integer_literal
+from graphcuts_dp.schema.columns import (
+    Columns,
+    find_weight_attribute,
+    is_integer_literal,
+    shown_names,
+)
 from graphcuts_dp.schema.text_rows import Label, labels_of
 
 FACTS = "graphcuts_dp"
 _NEEDED = {"edge": ("source", "target"), "node": ("id",)}
 _MISSING = {"edge": "an edge needs a source and a target", "node": "a node needs an id"}
+_NUMERIC = ("int", "long", "float", "double")
 
 
 @dataclass(slots=True)
 class Contents:
-    """What a reader has found in a file, edges by vertex ids.
+    """Vertices and edges of a file, edges by vertex ids.
 
     Attributes:
         ids: id of each vertex, distinct.
         names: label of each vertex as text; the ids again if None.
-        sides: for each vertex 0 (left), 1 (right) or None (not told).
+        sides: for each vertex 0 (left), 1 (right) or None (not declared).
         sources: id of the first end of each edge.
         targets: id of the second end.
         weights: weight of each edge as text, None where it has none.
-        has_weights: the file declares weights, even if no edge has one; our own JSON may, too.
+        has_weights: the file or the caller declares weights, even if no edge has one; our own JSON
+            may, too.
         undirected: an edge is declared to have no direction.
         facts: our own JSON, or None.
         lines: the number of the line of each edge.
+        reading: a sentence about the attributes of edges; it depends on no edge.
     """
 
     ids: list[str] = field(default_factory=list)
@@ -44,9 +56,10 @@ class Contents:
     undirected: bool = False
     facts: str | None = None
     lines: list[int] = field(default_factory=list)
+    reading: str = ""
 
     def add(self, source: str, target: str, weight: str | None, line: int) -> None:
-        """Take an edge."""
+        """Append an edge."""
         self.sources.append(source)
         self.targets.append(target)
         self.weights.append(weight)
@@ -54,7 +67,7 @@ class Contents:
 
 
 def pick_names(ids: list[str], candidates: Sequence[list[str | None]]) -> list[str]:
-    """The first list of names that names every vertex, each once; else the ids."""
+    """Return the first list of names that names every vertex, each once; else the ids."""
     for names in candidates:
         complete = [name for name in names if name is not None]
         if len(complete) == len(ids) == len(set(complete)):
@@ -63,12 +76,12 @@ def pick_names(ids: list[str], candidates: Sequence[list[str | None]]) -> list[s
 
 
 def parse_side(text: str | None) -> int | None:
-    """Side of a vertex: networkx writes 0 or 1, igraph false or true."""
+    """Return the side of a vertex: networkx writes 0 or 1, igraph false or true."""
     return {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}.get((text or "").lower())
 
 
 def labels_in(contents: Contents) -> list[Label]:
-    """Labels of the vertices of a file: integers where all are integer literals."""
+    """Return the labels of the vertices of a file: integers where all are integer literals."""
     names = contents.ids if contents.names is None else contents.names
     if contents.facts is None:
         return labels_of(names)
@@ -82,23 +95,33 @@ def labels_in(contents: Contents) -> list[Label]:
     ]
 
 
-def graphml_contents(data: bytes) -> Contents:
-    """Vertices and edges of a GraphML file with one graph.
+def attributes_read(weight: str | None, others: Sequence[str]) -> str:
+    """Return a sentence about declared edge attributes; empty where there was nothing to choose."""
+    ignored = f"ignored edge attributes: {shown_names(others)}" if others else ""
+    if weight in (None, "weight"):
+        return f"{ignored.capitalize()}." if ignored else ""
+    return f"Read as the weight of an edge: {weight!r:.60}" + (f"; {ignored}." if ignored else ".")
+
+
+def graphml_contents(data: bytes, columns: Columns, *, weighted: bool | None) -> Contents:
+    """Read the vertices and edges of a GraphML file with one graph.
 
     The id of a node is its label. Where ids are just n0, n1, ... as igraph writes them, the
-    attribute `name`, else `label`, is; without either, labels are 0, 1, ...
+    attribute `name`, else `label`, is; without either, labels are 0, 1, ... Of the declared
+    attributes of edges the weight is chosen as a column of a table is.
+
+    Args:
+        data: the file.
+        columns: may name the edge attribute with the weight.
+        weighted: False reads no weight.
 
     Raises:
-        FileFormatError: not well-formed (told by line number), a DOCTYPE, nested graphs or
-            hyperedges.
+        FileFormatError: not well-formed (reported by line number), a DOCTYPE, nested graphs or
+            hyperedges; the caller must say which attribute is the weight.
     """
-    return _parsed(data).finish()
-
-
-def _parsed(data: bytes) -> "_Reader":
     parser = expat.ParserCreate()
     parser.buffer_text = True
-    reader = _Reader(lambda: parser.CurrentLineNumber)
+    reader = _Reader(lambda: parser.CurrentLineNumber, columns, weighted)
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text.append
@@ -111,26 +134,37 @@ def _parsed(data: bytes) -> "_Reader":
         raise FileFormatError("not XML in a known encoding; convert it to UTF-8") from None
     if not reader.has_graph:
         raise FileFormatError("no <graph> element; this is not a GraphML file")
-    return reader
+    return reader.finish()
 
 
 def _refuse_doctype(*_: object) -> None:
     raise FileFormatError("the file has a DOCTYPE, which may hold entity bombs; delete it")
 
 
+@dataclass(slots=True)
+class _Key:
+    """A declared attribute."""
+
+    target: str
+    name: str
+    numeric: bool
+    default: str | None = None
+
+
 class _Reader:
     """Handlers for expat; `contents` fills up as elements go by."""
 
-    def __init__(self, line: Callable[[], int]) -> None:
+    def __init__(self, line: Callable[[], int], columns: Columns, weighted: bool | None) -> None:
         self.contents = Contents()
         self.has_graph = False
         self.text: list[str] = []  # of the latest data
         self._line = line
+        self._columns, self._weighted = columns, weighted
         self._directed = "true"  # of edges that do not say it
-        self._keys: dict[str, tuple[str, str]] = {}  # key id -> what for, attribute name
-        self._defaults: dict[tuple[str, str], str] = {}
-        self._nodes: list[dict[str, str]] = []  # the data of each
-        # Each element around: its name, its attributes, its data by name, and its line.
+        self._keys: dict[str, _Key] = {}
+        self._weight: str | None = None  # id of its key
+        self._nodes: list[dict[str, str]] = []  # the data of each by the id of its key
+        # Each element around: its name, its attributes, its data by key, and its line.
         self._open: list[tuple[str, dict[str, str], dict[str, str], int]] = [("", {}, {}, 0)]
 
     def start(self, element: str, attributes: dict[str, str]) -> None:
@@ -138,13 +172,18 @@ class _Reader:
         if not attributes.keys() >= {*_NEEDED.get(name, ())}:
             raise self._malformed(_MISSING[name])
         if name == "key":
-            attribute = attributes.get("attr.name", attributes.get("id", ""))
-            key = attributes.get("for", "all"), attribute.casefold()
-            self._keys[attributes.get("id", "")] = key
+            if self.has_graph:
+                raise self._malformed("a <key> below <graph>; move it above")
+            key_id = attributes.get("id", "")
+            kind = attributes.get("attr.type", "").casefold()
+            self._keys[key_id] = _Key(
+                attributes.get("for", "all"), attributes.get("attr.name", key_id), kind in _NUMERIC
+            )
         elif name == "graph":
             if self.has_graph:
                 raise self._malformed("more than one graph, or nested ones; keep one")
             self.has_graph = True
+            self._choose_weight()
             if attributes.get("edgedefault") == "undirected":
                 self._directed = "false"
         elif name == "hyperedge":
@@ -153,57 +192,62 @@ class _Reader:
             self.text.clear()
         self._open.append((name, attributes, {}, self._line()))
 
+    def _choose_weight(self) -> None:
+        ids = [key_id for key_id, key in self._keys.items() if key.target in ("edge", "all")]
+        keys = [self._keys[key_id] for key_id in ids]
+        names, numeric = [key.name for key in keys], [key.numeric for key in keys]
+        place = find_weight_attribute(names, numeric, self._columns, weighted=self._weighted)
+        self._weight = None if place is None else ids[place]
+        self.contents.has_weights = place is not None
+        others = [key.name for i, key in enumerate(keys) if key.target == "edge" and i != place]
+        self.contents.reading = attributes_read(None if place is None else names[place], others)
+
     def end(self, _: str) -> None:
         name, attributes, data, line = self._open.pop()
         if name == "data":
-            key = self._keys.get(attributes.get("key", ""))
-            if key is not None:
-                self._open[-1][2][key[1]] = "".join(self.text)
+            self._open[-1][2][attributes.get("key", "")] = "".join(self.text)
         elif name == "default":
             key = self._keys.get(self._open[-1][1].get("id", ""))
             if key is not None:
-                self._defaults[key] = "".join(self.text)
+                key.default = "".join(self.text)
         elif name == "edge":
             ends = attributes["source"], attributes["target"]
-            self.contents.add(*ends, data.get("weight"), line)
+            key_id = self._weight
+            weight = None if key_id is None else data.get(key_id, self._keys[key_id].default)
+            self.contents.add(*ends, weight, line)
             self.contents.undirected |= attributes.get("directed", self._directed) == "false"
         elif name == "node":
             self.contents.ids.append(attributes["id"])
             self._nodes.append(data)
         elif name == "graph":
-            self.contents.facts = data.get(FACTS)
+            named = (text for key, text in data.items() if self._name(key) == FACTS)
+            self.contents.facts = next(named, None)
 
     def finish(self) -> Contents:
-        """The contents, with defaults, labels and sides."""
+        """Return the contents, with labels and sides."""
         contents, ids = self.contents, self.contents.ids
-        contents.has_weights = self.declares("edge", "weight")
-        default = self._default("edge", "weight")
-        if default is not None:
-            contents.weights = [default if w is None else w for w in contents.weights]
         if ids == [f"n{row}" for row in range(len(ids))]:
             fallback = ids if contents.facts else [str(row) for row in range(len(ids))]
-            given = self.of_nodes("name")
-            names = pick_names(ids, [given, self.of_nodes("label")])
+            given = self._of_nodes("name")
+            names = pick_names(ids, [given, self._of_nodes("label")])
             contents.names = fallback if names is ids else names
             if contents.facts and None not in given:  # sides may share labels
                 contents.names = [name or "" for name in given]
-        sides = self.of_nodes("bipartite")
+        sides = self._of_nodes("bipartite")
         if None in sides:
-            sides = self.of_nodes("type")
+            sides = self._of_nodes("type")
         contents.sides = [parse_side(side) for side in sides]
         return contents
 
-    def of_nodes(self, name: str) -> list[str | None]:
-        """An attribute of all nodes; None where a node has none."""
-        default = self._default("node", name)
-        return [data.get(name, default) for data in self._nodes]
+    def _of_nodes(self, name: str) -> list[str | None]:
+        """Return an attribute of all nodes; None where a node has none."""
+        for key_id, key in self._keys.items():
+            if key.target in ("node", "all") and key.name.casefold() == name:
+                return [data.get(key_id, key.default) for data in self._nodes]
+        return [None] * len(self._nodes)
 
-    def declares(self, target: str, name: str) -> bool:
-        """Whether there is a key of this name for nodes, edges, or all."""
-        return bool({(target, name), ("all", name)} & set(self._keys.values()))
-
-    def _default(self, target: str, name: str) -> str | None:
-        return self._defaults.get((target, name), self._defaults.get(("all", name)))
+    def _name(self, key_id: str) -> str:
+        return self._keys[key_id].name if key_id in self._keys else ""
 
     def _malformed(self, reason: str) -> FileFormatError:
         return FileFormatError(f"line {self._line()}: {reason}")

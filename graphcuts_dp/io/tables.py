@@ -8,6 +8,7 @@ Frames and relations of other libraries come through narwhals.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -65,20 +66,25 @@ class OpenedTable:
         """Yield the columns of a schema by role, a batch of rows at a time.
 
         Raises:
-            GraphCutsError: the rows cannot be read; it quotes none of them.
+            FileFormatError: they unpack to far too much.
         """
         positions = list(dict.fromkeys(column.position for column in schema))
         count = 0
+        for values in self.parts(positions):
+            by_position = dict(zip(positions, values, strict=True))
+            count += len(values[0])
+            if self.packed is not None:
+                check_unpacked(count * _ROW_BYTES, self.packed)
+            yield {column.role: by_position[column.position] for column in schema}
+
+    @contextmanager
+    def quoting_no_row(self) -> Iterator[None]:
+        """Turn errors of whatever reads the rows, which may quote them, into one plain line."""
         try:
-            for values in self.parts(positions):
-                by_position = dict(zip(positions, values, strict=True))
-                count += len(values[0])
-                if self.packed is not None:
-                    check_unpacked(count * _ROW_BYTES, self.packed)
-                yield {column.role: by_position[column.position] for column in schema}
+            yield
         except GraphCutsError:
             raise
-        except Exception as problem:  # noqa: BLE001, RUF100  # it may quote rows
+        except Exception as problem:  # noqa: BLE001, RUF100  # whatever it may be
             if isinstance(problem, MemoryError) or "OutOfMemory" in type(problem).__name__:
                 raise GraphError(
                     "the table does not fit into memory: hand it over as Parquet files"
@@ -103,8 +109,13 @@ class ReadingPlan:
     reading: str
 
     def batches(self, options: Options, bad: BadRows) -> Iterator[TableBatch]:
-        """Yield the sound rows, converted, a batch at a time. Private."""
-        return converted_batches(self.table.read(self.schema), self.schema, options, bad)
+        """Yield the sound rows, converted, a batch at a time. Private.
+
+        Raises:
+            GraphCutsError: the rows cannot be read; it quotes none of them.
+        """
+        with self.table.quoting_no_row():
+            yield from converted_batches(self.table.read(self.schema), self.schema, options, bad)
 
 
 def plan_reading(table: OpenedTable, options: Options) -> ReadingPlan:
@@ -150,10 +161,12 @@ def edges_of_table(table: OpenedTable, options: Options) -> RawEdges:
     """
     plan, bad = plan_reading(table, options), BadRows(skip=options.columns.skip)
     gathered = Gathered([column.role for column in plan.schema])
-    for batch in plan.batches(options, bad):
-        gathered.add(batch)
+    with table.quoting_no_row():
+        for batch in plan.batches(options, bad):
+            gathered.add(batch)
+        fields = gathered.take()
     return RawEdges(
-        **gathered.take(),
+        **fields,
         schema=plan.declared,
         owned=True,
         columns=plan.columns,

@@ -275,7 +275,9 @@ class _BlockReader:
         for text in cells.values():
             good &= compute.binary_length(text).to_numpy() > 0
         plain[lines[~good]] = False
-        rows = TableBatch(cells, weights, None, line + lines)
+        # A range takes no memory, and nearly all blocks have nothing else.
+        whole = range(line, line + len(ends)) if len(lines) == len(ends) else None
+        rows = TableBatch(cells, weights, None, whole or line + lines)
         return rows if good.all() else rows.take(np.flatnonzero(good))
 
     def _cells(

@@ -31,13 +31,14 @@ class VertexSet:
 
     Args:
         labels: a count n (labels 0..n-1) or the labels themselves, all strings or integers,
-            each once; or another `VertexSet`.
+            each once as text; or another `VertexSet`.
         inferred: whether they are those that occur in private edges, so that the set itself tells
             of them. Guarantees say so; sets are compared without it.
 
     Raises:
-        GraphError: no label, a label that is neither a string nor an integer, one twice, or one
-            in two spellings that look alike (Unicode normal forms).
+        GraphError: no label, a label that is neither a string nor an integer, one twice, one as
+            an integer and as text (1 and "1"), or one in two spellings that look alike (Unicode
+            normal forms).
 
     Examples:
         >>> gc.VertexSet(["ann", "bob"]).labels
@@ -65,9 +66,8 @@ class VertexSet:
             self._labels = _plain_labels(labels)
         if not self._labels:
             raise GraphError("a graph needs at least one vertex")
-        if isinstance(self._labels, tuple) and len(set(self._labels)) != len(self._labels):
-            raise GraphError("a vertex label occurs twice; labels must be distinct")
-        _check_spellings(self._labels)
+        if isinstance(self._labels, tuple):
+            _check_distinct(self._labels)
 
     @cached_property
     def _index(self) -> dict[Label, int]:
@@ -234,18 +234,33 @@ def _length(labels: range) -> int:
     return len(labels)
 
 
-def _check_spellings(labels: Sequence[Label]) -> None:
-    """Refuse a name in two normal forms of Unicode: people would see one vertex."""
-    if isinstance(labels, range):
+def _check_distinct(labels: tuple[Label, ...]) -> None:
+    """Refuse equal labels, equal texts of labels, and a name in two normal forms of Unicode.
+
+    Rows of tables name a vertex by its text, and people see one vertex in two normal forms.
+    """
+    if len(set(labels)) != len(labels):
+        raise GraphError("a vertex label occurs twice; labels must be distinct")
+    kinds = set(map(type, labels))
+    if kinds == {int}:
         return
-    if set(map(type, labels)) == {str} and all(map(str.isascii, cast(Sequence[str], labels))):
+    if kinds == {str} and all(map(str.isascii, cast(tuple[str, ...], labels))):
         return  # as nearly always
+    if int in kinds and not set(labels).isdisjoint(_texts_of_integers(labels)):
+        raise GraphError('two vertex labels are one text, such as 1 and "1"; rename one')
     odd = [label for label in labels if isinstance(label, str) and not label.isascii()]
     if len({unicodedata.normalize("NFC", label) for label in odd}) != len(odd):
         raise GraphError(
             "two vertex labels look alike: one name in two Unicode spellings; "
             "bring all labels to the form NFC first, for example by uconv -x nfc"
         )
+
+
+def _texts_of_integers(labels: tuple[Label, ...]) -> Iterable[str]:
+    try:
+        return [str(label) for label in labels if isinstance(label, int)]
+    except ValueError:
+        raise GraphError("a vertex label has thousands of digits; make it a string") from None
 
 
 def labels_or_number(vertices: VertexSet) -> int | list[Label]:
@@ -286,4 +301,4 @@ def _plain_label(label: object) -> Label:
         return int(label)
     if isinstance(label, bool) or not isinstance(label, str | int):
         raise GraphError("vertex labels must be strings or integers")
-    return str(label) if isinstance(label, str) else label
+    return str(label) if isinstance(label, str) else int(label)

@@ -80,7 +80,9 @@ class Columns:
         weight: likewise, of the weights. Without it, a column of a known name (weight, count,
             amount, length, ...: `columns.WEIGHTS`), or the third one where a comment above the rows
             of one of our own or of KONECT's files declares weights; no other is ever taken for one.
-            Of a graph of networkx or igraph, the edge attribute; "weight" if omitted.
+            Of a GraphML file, the name of the edge attribute, chosen likewise if omitted. Of a .gml
+            file and a graph of networkx or igraph, the edge attribute; "weight" if omitted (in
+            .gml files also "value").
         owner: the column that names the owner of each row, for `Rows`; or "tail": the owner is
             the first end (unless the header has a column of this name).
         period: the column that tells the period of each row, such as its month, for rows.
@@ -493,6 +495,52 @@ def _check_no_weight(names: list[str], taken: tuple[int | None, ...]) -> None:
         raise FileFormatError(
             f"cannot tell whether {which} is a weight; pass weight= if so, else weighted=False"
         )
+
+
+def find_weight_attribute(
+    names: Sequence[str], numeric: Sequence[bool], options: Columns, *, weighted: bool | None
+) -> int | None:
+    """Return the place of the edge attribute that holds the weights, None if there are none.
+
+    It is chosen as a column is, from what the file declares; one called "weight" needs no type.
+
+    Args:
+        names: of the declared attributes of edges.
+        numeric: whether each is declared to be a number.
+        options: what the caller says.
+        weighted: False reads no weight.
+
+    Raises:
+        FileFormatError: no such attribute, or the caller must say which one.
+    """
+    _check_options(options, weighted)
+    if options.weight is not None:
+        if not isinstance(options.weight, str) or names.count(options.weight) != 1:
+            raise FileFormatError(
+                f"there is not exactly one edge attribute {options.weight!r:.60}; pass weight= "
+                f"with one of the names: {shown_names(names)}"
+            )
+        return names.index(options.weight)
+    if weighted is False:
+        return None
+    plain = [
+        name if number or name == WEIGHTS[0] else ""
+        for name, number in zip(_plain(names), numeric, strict=True)
+    ]
+    place = _named_weight(plain, ())
+    unclear = [names[i] for i, name in enumerate(plain) if name and name not in _NO_WEIGHTS]
+    if place is None and unclear:
+        raise FileFormatError(
+            f"cannot tell which edge attribute is a weight ({shown_names(unclear)}); pass weight= "
+            "with its name if one is, else weighted=False"
+        )
+    return place
+
+
+def shown_names(names: Sequence[str]) -> str:
+    """Return a few public names as a message lists them."""
+    shown = ", ".join(f"{name!r:.60}" for name in names[:_SHOWN]) or "none"
+    return shown + (", ..." if len(names) > _SHOWN else "")
 
 
 def position_of(column: Column, first: Sequence[str]) -> int:

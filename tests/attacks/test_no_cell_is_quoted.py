@@ -163,7 +163,7 @@ def mtx():
 
 
 TEXTS = {".gml": gml(), ".net": pajek(), ".graphml": graphml(), ".mtx": mtx()}
-# What stands where public facts do: their words are not cells.
+# What stands where public facts do: their words are not cells, nor are names of declared keys.
 HEAD = re.compile(r"\*(Vertices|Edges)|%%MatrixMarket|<key|<graph")
 
 
@@ -175,7 +175,7 @@ def broken(text):
         head = HEAD.match(text[start:])
         before, after = text[: found.start()], text[found.end() :]
         for other in ("", f"{found[0]} {found[0]}", BIRDS[0], MASSES[0], f"-{MASSES[0]}"):
-            if head is None or WORD not in other:
+            if head is None or not (WORD in other or (head[0] == "<key" and NUMBER in other)):
                 yield before + other + after
     for line in text.splitlines():
         yield text.replace(line + "\n", "", 1)

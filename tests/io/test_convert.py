@@ -1,3 +1,10 @@
+import csv
+import io
+import subprocess
+import sys
+from decimal import Decimal
+from fractions import Fraction
+
 import igraph
 import networkx as nx
 import numpy as np
@@ -9,6 +16,7 @@ from helpers import make_flat
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
+from graphcuts_dp.pairs.vertices import VertexSet
 
 
 def test_from_edges():
@@ -20,6 +28,12 @@ def test_from_edges():
     assert gc.Graph.of([(0, 1, 0.5), (2, 1, 2)]) == weighted
     assert gc.Graph.of([], vertices=3) == Graph([], [], vertices=3)
     assert gc.Graph.of([(2**80, 1)]).labels == (1, 2**80)
+    assert gc.Graph.of([(1, "a"), ("007", 7)]).labels == (1, 7, "007", "a")
+    for given in ([1, 2], ["1", "2"], VertexSet(3)):  # by text, and as they are given
+        for pair in ((1, 2), ("1", "2"), (np.int64(1), np.str_("2"))):
+            graph = gc.Graph.of([pair], vertices=given)
+            assert graph.labels == tuple(VertexSet(given).labels)
+            assert len(graph.rows) == 1
     sides = BipartiteGraph([0, 1], [1, 0], left=[5, 6], right=["x", "y"])
     assert gc.BipartiteGraph.of([(5, "y"), (6, "x")]) == sides
     assert gc.BipartiteGraph.of([(5, "y"), (6, "x")], vertices=([5, 6], list("xy"))) == sides
@@ -54,12 +68,13 @@ def path_of_three(sides=None, weights=()):
     return graph
 
 
-def twins():
+def named_igraph(*names):
     graph = igraph.Graph(2)
-    graph.vs["name"] = ["a", "a"]
+    graph.vs["name"] = names
     return graph
 
 
+COUNT = {"weight": "count"}
 PAIR = [("a", "XsecretX")]
 FRAME = pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"]})
 ONE_COLUMN = gc.Columns(weight="x", source="a")
@@ -69,8 +84,29 @@ REFUSED = {
     "pairs and triples": ([("a", "b"), ("a", "b", 1)], {}, "pairs"),
     "an array that is no matrix": (np.zeros((2, 4)), {}, "not square"),
     "a number": (7, {}, "a graph is made of pairs"),
-    **{f"the end {x}": ([("a", x)], {}, "strings or integers") for x in (1.5, None, True)},
+    **{
+        f"the end {x}": ([("a", x)], {}, "edge 0 .*strings or integers")
+        for x in (1.5, 7.0, None, True)
+    },
+    "bytes as an end": ([("a", b"x")], {}, "edge 0 .*strings or integers"),
+    "two faults": (
+        [(1.5, 2, 1), (1, 2, True)],
+        {},
+        r"edge 0 .*strings or integers.*; edge 1 .*weight",
+    ),
+    "records": ([{"source": "XsecretX", "target": "b"}], {}, "is a dict.*pandas"),
+    "sets": ([{"a", "XsecretX"}], {}, "is a set.*tuple"),
+    "strings": (["ab"], {}, "is a string.*tuple"),
+    "a dict": ({("a", "XsecretX"): 1}, {}, "no list of edges"),
+    **{
+        f"1 and its text in {type(x).__name__}": (x, {}, r'one text, such as 1 and "1"; rename')
+        for x in ([(1, "1")], nx.Graph([(1, "1")]), named_igraph(1, "1"))
+    },
     "a weight in words": ([("a", "b", "heavy")], {}, "not a number"),
+    **{f"the weight {x}": ([(1, 2, x)], {}, "not a number") for x in (True, None, "1_0", b"1")},
+    "a named weight that no edge has": (path_of_three(), COUNT, "edge 0 .*no weight"),
+    "a named weight that is not declared": (igraph.Graph(2), COUNT, "no edge attribute 'count'"),
+    "a weight named and not read": (path_of_three(), COUNT | {"weighted": False}, "not both"),
     "a negative weight": ([("a", "b", 1), ("a", "c", -1)], {}, "edge 1 .* negative"),
     "an endless weight": ([("a", "b", np.inf)], {}, "edge 0"),
     "nothing": ([], {}, "no edges and no vertices"),
@@ -83,7 +119,7 @@ REFUSED = {
     "an edge within a side": (path_of_three([0, 0, 1]), {"bipartite": True}, "same side"),
     "an edge without a weight": (path_of_three(weights=[2]), {}, "no weight"),
     "a weight in words among others": (path_of_three(weights=[2, "x"]), {}, "not a number"),
-    "a name twice": (twins(), {}, "twice"),
+    "a name twice": (named_igraph("a", "a"), {}, "twice"),
     **{
         f"a matrix of shape {x.shape}": (x, {}, "matrix")
         for x in (np.ones((2, 3)), np.ones(3), np.ones((2, 2)) * 1j, np.zeros((0, 0)))
@@ -122,6 +158,40 @@ def test_what_is_no_graph_is_refused_in_one_line(case):
         make_flat(source, **options)
     assert "XsecretX" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_records_are_read_as_the_message_advises():
+    text = "sender,receiver\nann,bob\nbob,kim\n"
+    for records in (csv.DictReader(io.StringIO(text)), list(csv.DictReader(io.StringIO(text)))):
+        graph = gc.Graph.of(pd.DataFrame(records))
+        assert graph == Graph([0, 1], [1, 2], vertices=["ann", "bob", "kim"])
+
+
+def test_weights_of_any_number_are_read():
+    weights = [1, 2.5, np.float32(0.5), np.int8(3), Decimal("0.25"), Fraction(1, 2), "1e2"]
+    graph = gc.Graph.of([(0, i + 1, weight) for i, weight in enumerate(weights)])
+    assert graph.weights.tolist() == [1, 2.5, 0.5, 3, 0.25, 0.5, 100]
+
+
+@pytest.mark.parametrize("convert", [lambda graph: graph, igraph.Graph.from_networkx])
+def test_the_weight_of_a_graph_of_a_library_can_be_named_and_the_rest_is_reported(convert):
+    source, reports = nx.path_graph(3), []
+    nx.set_edge_attributes(source, {(0, 1): 2, (1, 2): 5}, "count")
+    plain = gc.Graph.of(convert(source), tell=reports.append)
+    assert not plain.weighted
+    named = gc.Graph.of(convert(source), columns=gc.Columns(**COUNT), tell=reports.append)
+    assert named.weights.tolist() == [2, 5]
+    assert "gnored" in reports[0]
+    assert "'count'" in reports[1]
+
+
+def test_lists_and_networkx_are_read_without_arrow():
+    code = (
+        "import sys, networkx as nx, graphcuts_dp as gc\n"
+        "gc.Graph.of([('a', 'b', 2)]), gc.Graph.of(iter([(1, 2)])), gc.Graph.of(nx.path_graph(3))\n"
+        "sys.exit('pyarrow' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_columns_and_weights_that_are_chosen_or_left_out():

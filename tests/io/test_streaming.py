@@ -1,24 +1,33 @@
-"""Files that are read a block at a time, in little memory; rows that are split all at once.
+"""Files that are read a block at a time, in little memory; lines that Arrow reads, many at once.
 
-Reading row by row is the measure: neither blocks nor the fast way may change a graph or an error.
+Reading line by line is the measure: neither blocks nor Arrow may change a graph or an error.
 """
 
 import gzip
+import io
 import tracemalloc
+from contextlib import contextmanager
 
+import hypothesis.strategies as st
 import numpy as np
+import pyarrow as pa
 import pytest
+from hypothesis import example, given, settings
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.graph.adjacency import Graph, read_graph
-from graphcuts_dp.io import gathered
+from graphcuts_dp.io import codes
 from graphcuts_dp.io import text as edge_lists
+from graphcuts_dp.io.assemble import Options
+from graphcuts_dp.io.codes import CodedText, Growing, Identifiers, integers_of
 from graphcuts_dp.io.edge_store import sorted_merged
-from graphcuts_dp.io.gathered import Growing, NameTable, words_before
-from graphcuts_dp.io.text import split_cells
+from graphcuts_dp.io.text import numbers_of, text_batches
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.columns import Columns, parse_number
+from graphcuts_dp.schema.file_bytes import TextFormat
 
 HEAD = "source,target,weight\n"
-FAST = {
+FILES = {
     "names": ("x.csv", HEAD + "ann,bob,1\nbob,eve,2.5\n"),
     "blanks within": ("x.csv", HEAD + "Ann Lee,Bob,1\nBob,Eve,1e3\n"),
     "no last newline": ("x.csv", HEAD + "a,b,1\r\nb,c,2"),
@@ -27,14 +36,18 @@ FAST = {
     "blank list": ("x.edges", "a b\nb c\n"),
     "tab list": ("x.edges", "a\tb\nb\tc\n"),
     "comma list": ("x.edges", "a,b\nb,c\n"),
-}
-CAREFUL = {
     "a row in two lines": ("x.edges", "a b\nb\nc\nc d\n"),
     "blanks at ends": ("x.csv", HEAD + "a, b,1\n b,c,2\n"),
     "odd blanks at ends": ("x.csv", HEAD + "a\u00a0,b,1\n"),
     "odd blanks in a list": ("x.edges", "a b\u2003\nb c\n"),
     "tabs and blanks": ("x.edges", "a b\nb\tc\n"),
     "two blanks": ("x.edges", "a b\nb  c\n"),
+    "two blanks in three columns": ("x.edges", "a b 1\nb  c\n", {"weighted": False}),
+    "aligned": ("x.edges", "   a   b\n  bb  c  \n" * 20),
+    "tabs for blanks": ("x.konect", "a b\nb\tc\n\tc\t\td \n"),
+    "one weight in another form": ("x.csv", HEAD + "a,b,1\n" * 9 + "b,c,1e-3\nc,d,.5\n"),
+    "blanks before a comment": ("x.edges", "a b\n  # c d\n"),
+    "a sign of comments in names": ("x.csv", HEAD + "a#1,b%,1\n#c,d,1\n"),
     "blanks and commas": ("x.edges", "a,b\nb b,c\n"),
     "comma later": ("x.edges", "a b\nb,c d\n"),
     "quotes": ("x.csv", HEAD + '"a","b",1\n'),
@@ -49,8 +62,6 @@ CAREFUL = {
     "not finite": ("x.csv", HEAD + "a,b,1\nb,c,nan\n"),
     "half a number": ("x.csv", HEAD + "a,b,1\nb,c,1e\n"),
     "not text": ("x.csv", (HEAD + "a,b,1\n").encode() + b"\xff,c,1\n"),
-}
-LONGER = {
     "names after integers": ("x.edges", "1 2\n2 3\n" * 20 + "3 ann\n" + "1 4\n" * 20),
     "wide integers later": ("x.edges", "1 2\n" * 20 + "99999999999 2\n" + "1 4\n" * 20),
     "negative integers later": ("x.edges", "1 2\n" * 20 + "-3 2\n" + "1 4\n" * 20),
@@ -72,37 +83,112 @@ LONGER = {
 }
 
 
-def read(path):
+def read(path, **options):
     try:
-        return read_graph(path)
+        return read_graph(path, **options)
     except GraphCutsError as problem:
         return str(problem)
 
 
-@pytest.mark.parametrize("kind", [*FAST, *CAREFUL, *LONGER])
-def test_the_fast_way_and_blocks_of_any_size_give_what_row_by_row_gives(put, monkeypatch, kind):
-    name, content = (FAST | CAREFUL | LONGER)[kind]
-    path, at_once, made = put(name, content), edge_lists._add_fast, []
-    with monkeypatch.context() as careful:
-        careful.setattr(edge_lists, "_add_fast", lambda *_: False)
-        expected = read(path)
+@contextmanager
+def line_by_line():
+    """Have `RowReader.fields` read all lines."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(edge_lists._BlockReader, "_separator", lambda *_: b"")
+        yield
 
-    def noted(*given):
-        made.append(at_once(*given))
-        return made[-1]
 
-    monkeypatch.setattr(edge_lists, "_add_fast", noted)
-    assert read(path) == expected
-    if kind not in LONGER:
-        assert any(made) == (kind in FAST)
+@pytest.mark.parametrize("kind", FILES)
+def test_arrow_and_blocks_of_any_size_give_what_line_by_line_gives(put, monkeypatch, kind):
+    name, content, *rest = FILES[kind]
+    path, options = put(name, content), dict(*rest)
+    with line_by_line():
+        expected = read(path, **options)
+    assert read(path, **options) == expected
     packed = put(f"{name}.gz", gzip.compress(path.read_bytes()))
     for size in (1, 7, 64):
         monkeypatch.setattr(edge_lists, "BLOCK", size)
-        assert read(path) == expected
-        again = read(packed)
+        assert read(path, **options) == expected
+        again = read(packed, **options)
         if isinstance(again, str):  # an error, which names the file
             again = again.replace(f"{name}.gz", name)
         assert again == expected
+
+
+def test_arrow_reads_usual_lines(put, monkeypatch):
+    """No line of these goes to `fields` but the first one, for which columns are counted."""
+    calls = []
+    split = edge_lists._BlockReader._rows_by_fields
+    monkeypatch.setattr(
+        edge_lists._BlockReader, "_rows_by_fields", lambda *given: calls.append(1) or split(*given)
+    )
+    for name, content in (
+        ("x.csv", HEAD + "Ann Lee,Zoë,1\n b ,c#,2.5\n"),
+        ("x.edges", "1 2\n 2  3\n3 4"),
+        ("x.edges", "a\tb\nb\tc\n"),
+        ("x.edges", "a,b\nb,c\n"),
+    ):
+        read_graph(put(name, content), hide_change=1)
+    assert calls == []
+
+
+PIECES = [
+    *("a", "b", "7", "07", "-7", "-0", "0x1F", "9" * 19, "1.5", "1,5", "1e3", "nan", "1_0", "٣"),
+    *(" ", "  ", "\t", ",", ",,", ";", '"', '""', "#", "%", "'", "\\", "\0", "\v", "\x1c", "\x85"),
+    *("\u00a0", "\u2028", "\u3000", "\ufeff", "\udcff", "sep=;", "é", "x" * 300),
+]
+CELL = st.sampled_from(["a", "b", "7", "12", "0", "1.5", " a", "b ", "é b"])
+ODD = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
+ROWS = st.tuples(st.lists(CELL | ODD, min_size=2, max_size=4), st.sampled_from([",", " ", "\t"]))
+LINE = ODD | ROWS.map(lambda row: row[1].join(row[0])) | st.sampled_from(["a b", "a,b,1", "1\t2"])
+FORMS = {
+    "csv": (TextFormat(","), {"header": False}),
+    "csv, names": (TextFormat(","), {"header": True}),
+    "semicolons": (TextFormat(","), {"header": False, "delimiter": ";", "decimal": ","}),
+    "tsv": (TextFormat("\t"), {"header": False}),
+    "list": (TextFormat(), {}),
+    "list, decimal commas": (TextFormat(), {"decimal": ","}),
+    "blanks": (TextFormat(), {"delimiter": " "}),
+    "konect": (TextFormat(konect=True), {}),
+    "an odd separator": (TextFormat(","), {"header": False, "delimiter": "\x1f"}),
+}
+
+
+def batches_of(content, form, columns, weighted):
+    """Rows of a file with their lines, and what is wrong with others."""
+    how = Options(columns=Columns(**columns), weighted=None if weighted else False)
+    bad = BadRows(skip=how.columns.skip)
+    found = []
+    try:
+        table = text_batches(io.BytesIO(content), how, form=form, bad=bad)
+        for batch in table.batches:
+            columns = [[*map(str, each.to_pylist())] for each in batch.columns.values()]
+            columns += [] if batch.weights is None else [batch.weights.astype(str).tolist()]
+            found += zip(map(int, batch.row_numbers), *columns, strict=True)
+    except GraphCutsError as problem:
+        return str(problem)
+    return found, bad._first
+
+
+@pytest.mark.parametrize("skip", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("kind", FORMS)
+def test_arrow_reads_any_lines_as_fields_does(kind, weighted, skip):
+    form, told = FORMS[kind]
+    header = b"source,target,weight\n" if told.get("header") else b""
+    columns = {"source": 0, "target": 1} | told | ({"on_bad": "skip"} if skip else {})
+    columns |= {"weight": 2} if weighted else {}
+
+    @settings(max_examples=50)
+    @given(st.lists(LINE, max_size=8))
+    @example(["a,b,1", '"c,d,2', "e,f,3"])
+    def check(lines):
+        content = header + "\n".join(lines).encode("utf-8", "surrogateescape")
+        found = batches_of(content, form, columns, weighted)
+        with line_by_line():
+            assert found == batches_of(content, form, columns, weighted)
+
+    check()
 
 
 def test_a_row_is_read_alike_whatever_other_rows_have_quotes(put):
@@ -121,7 +207,7 @@ def test_errors_name_the_line_in_whatever_block(put, monkeypatch, place):
 
 # ------------------------------------------------------------------ memory
 
-FEW = 1 << 23  # bytes for blocks and tables, whatever the size of the file
+FEW = 12 << 20  # bytes for blocks and what they become, whatever the size of the file
 
 
 @pytest.mark.parametrize("form", ["names", "packed weights"])
@@ -180,78 +266,65 @@ def test_arrays_of_a_caller_are_not_written_over():
 # ------------------------------------------------------------------ numbers for names
 
 
-def coded(pieces):
-    """Numbers and names of pieces with a comma behind each, half of them after the others."""
-    lengths = np.array([len(piece) for piece in pieces], dtype=np.int64)
-    starts = np.cumsum(lengths + 1) - lengths - 1
-    words, table, half = words_before(b",".join([*pieces, b""])), NameTable(), len(pieces) // 2
-    halves = slice(half), slice(half, None)
-    codes = [table.numbers(words, starts[at], lengths[at]) for at in halves]
-    return np.concatenate(codes).tolist(), table.names()
+def strings(values):
+    return pa.array(values, pa.large_string())
 
 
-def check_coded(pieces):
-    codes, names = coded(pieces)
-    assert len(set(names)) == len(names) == len(set(pieces))
-    assert [names[number].encode() for number in codes] == pieces
+TOKENS = st.sampled_from(["", "a", "a\0", "é", "e\u0301", "x" * 300, *map(str, range(20)), "07"])
 
 
-@pytest.mark.parametrize("longest", [0, 1, 7, 8, 9, 16, 17, 40, 256])
-def test_equal_pieces_and_no_others_get_one_number(longest):
-    draw = np.random.default_rng(longest)
-    sizes = draw.integers(0, longest + 1, 3_000)
-    check_coded([bytes(draw.integers(97, 99, size).tolist()) for size in sizes])
+@pytest.mark.parametrize("waiting", [0, 40, 1 << 26])
+@settings(max_examples=60)
+@given(batches=st.lists(st.lists(st.tuples(TOKENS, TOKENS), max_size=6), max_size=6))
+def test_equal_names_and_no_others_get_one_number(waiting, batches):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codes, "_WAITING", waiting)
+        grown = Identifiers(2)
+        for rows in batches:
+            columns = [strings([row[side] for row in rows]) for side in (0, 1)]
+            grown.add([integers_of(column) or column for column in columns])
+        found = grown.take()
+    for side, column in enumerate(found):
+        if isinstance(column, CodedText):
+            assert len(set(column.names)) == len(column.names)
+            names = [column.names[code] for code in column.codes]
+        else:
+            names = [*map(str, column.tolist())]
+        assert names == [row[side] for rows in batches for row in rows]
 
 
-def test_pieces_that_are_nearly_equal_are_not(monkeypatch):
-    check_coded([b"", b"\0", b"\0\0", b"a", b"a\0", b"\0a", b"a" * 8, b"a" * 8 + b"\0", b""])
-    whole = b"0123456789abcdefghijklmn"
-    pieces = [whole[:place] + b"#" + whole[place + 1 :] for place in range(len(whole))]
-    check_coded([whole, *pieces, whole, *reversed(pieces)])
-    # Hashes that collide cost time, but no correctness.
-    monkeypatch.setattr(gathered, "piece_hashes", lambda *given: given[-1] & np.uint64(0))
-    check_coded([b"v%d" % (number % 50) for number in range(400)])
+def test_integers_grow_as_far_as_they_must():
+    grown = Identifiers(1)
+    for values, kind in (
+        ([1, 2], np.int32),
+        ([2**40], np.int64),
+        ([-(2**63), 2**63 - 1], np.int64),
+    ):
+        grown.add([pa.array(values, pa.int64())])
+        assert grown._columns[0].values.dtype == kind
+    assert grown.take()[0].tolist() == [1, 2, 2**40, -(2**63), 2**63 - 1]
 
 
-def test_no_pieces_and_names_of_any_length():
-    assert coded([]) == ([], [])
-    table, names = NameTable(), ["x" * 300, "y", "x" * 300, "z" * 256, "é"]
-    assert [table.names()[number] for number in table.numbers_of(names)] == names
-    assert len(table) == 4
-
-
-# ------------------------------------------------------------------ digits, beside `int`
-
-
-def cells_of(text):
-    return split_cells(text, b" ", 2, (0, 1), inner_blanks=False)
-
-
-def integers(rows):
-    cells = cells_of("".join(f"{a} {b}\n" for a, b in rows).encode())
-    ends = cells.integers(0), cells.integers(1)
-    return None if ends[0] is None or ends[1] is None else (ends[0].tolist(), ends[1].tolist())
-
-
-@pytest.mark.parametrize("digits", range(1, 19))
-def test_integers_of_every_length(digits):
-    draw = np.random.default_rng(digits)
+@pytest.mark.parametrize("digits", range(1, 20))
+def test_integers_are_what_python_prints(digits):
     low = 0 if digits == 1 else 10 ** (digits - 1)
-    values = [low, 10**digits - 1, *draw.integers(low, 10**digits, 50).tolist()]
-    # Beside long ones stand short ones, whose words hold the bytes of their neighbours.
-    rows = [(value, other) for value in values for other in (0, 7, value, 10, 99_999_999)]
-    assert integers(rows) == ([a for a, _ in rows], [b for _, b in rows])
+    values = [low, 10**digits - 1, (low + 10**digits) // 2]
+    found = integers_of(strings([*map(str, values)]).slice(1))
+    assert found is None if digits == 19 else found.to_pylist() == values[1:]
+    for odd in (f"0{low}", f"{low}a", f"+{low}", f" {low}", f"0x{low}", f"{low}.0", f"-{low}", ""):
+        assert integers_of(strings(["1", odd])) is None
 
 
-def test_what_is_no_plain_integer_is_declined():
-    for token in ("01", "00", "0123456789", "1" * 19, "1a", "a1", "/9", ":1", "é"):
-        for row in ((token, "5"), ("12345678901", token)):
-            assert integers([("1", "2"), row]) is None
-    for byte in set(range(256)) - set(b"0123456789\n \r,\t"):
-        for place in range(17):
-            token = bytearray(b"12345678912345678")
-            token[place] = byte
-            cells = cells_of(b"3 %s\n" % bytes(token))
-            assert cells is None or cells.integers(1) is None, (byte, place)
-    long = split_cells(b"a,%s\n" % (b"1" * 300), b",", 2, (0, 1), inner_blanks=False)
-    assert long.texts(1) is None
+NUMBERS = st.text(st.sampled_from("0123456789.,-+eE_xinfaty() \t٣"), max_size=8)
+NUMBERS |= st.floats().map(str) | st.sampled_from(["9" * 400, "0" * 400 + "1", "1." + "3" * 90])
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+@settings(max_examples=150)
+@given(texts=st.lists(NUMBERS, max_size=5))
+def test_weights_are_what_python_reads(decimal, texts):
+    weights, good = numbers_of(strings(texts), decimal)
+    for text, weight, sound in zip(texts, weights.tolist(), good.tolist(), strict=True):
+        expected = parse_number(text, decimal)
+        assert sound == (expected is not None)
+        assert not sound or str(weight) == str(expected)

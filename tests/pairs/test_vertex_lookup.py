@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.pairs.vertices import VertexSet
 
 SETS = {
@@ -14,7 +14,7 @@ SETS = {
     "integers": VertexSet(range(-3, 57)),
     "huge integers": VertexSet([*range(57), 2**63, 2**64 + 1, -(2**70)]),
     "strings": VertexSet([f"v{i}" for i in range(60)]),
-    "both": VertexSet([1, "1", 0, "0", "a", *range(2, 57)]),
+    "both": VertexSet([1, "1a", 0, "0a", "a", *range(2, 57)]),
 }
 
 
@@ -54,3 +54,17 @@ def test_what_is_no_label_is_named_wherever_it_stands(vertices, label):
         assert str(caught.value) == (
             f"unknown vertex {label!r}; the public vertex set has 60 vertices"
         )
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        ([1, "1"], 'one text, such as 1 and "1"'),
+        ([10**5000, "a"], "thousands of digits; make it a"),
+    ],
+)
+def test_labels_are_distinct_as_text(labels, words):
+    with pytest.raises(GraphError, match=words):
+        VertexSet(labels)
+    assert len(VertexSet([1, "01", "+1", "-1", "1.0"])) == 5
+    assert len(VertexSet(["a", "1" + "0" * 5000])) == 2  # as advised

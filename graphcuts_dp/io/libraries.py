@@ -1,0 +1,256 @@
+"""Graphs of networkx and igraph, matrices, and plain lists of edges, to edges and back.
+
+Labels are strings or integers and keep their type; given public vertices are matched by their text,
+as everywhere. Without them the labels are sorted: their order in the source may tell in which order
+edges were added.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import compress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from graphcuts_dp.arrays import BoolVector
+from graphcuts_dp.errors import GraphError
+from graphcuts_dp.io.assemble import (
+    Ends,
+    Options,
+    RawEdges,
+    Schema,
+    as_numbers,
+    edges_by_rows,
+    listed_weights,
+    named_attribute,
+    numbered_labels,
+    other_attributes,
+)
+from graphcuts_dp.io.edge_store import EdgeStore
+from graphcuts_dp.io.graphml import attributes_read
+from graphcuts_dp.io.matrices import matrix_edges
+from graphcuts_dp.pairs.queries import one_set
+from graphcuts_dp.pairs.vertices import Arcs, Label, sets_in, vertex_sets
+from graphcuts_dp.schema.bad_rows import BadRows
+
+if TYPE_CHECKING:
+    import igraph
+    import networkx as nx
+
+_WEIGHT = "weight"  # the edge attribute that both libraries take for the weight
+# Rows that can be iterated though they are no pair: of each kind, what is wrong.
+_NO_EDGES: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((Mapping,), "an edge is a dict; make a table: gc.Graph.of(pandas.DataFrame(records))"),
+    ((Set,), "an edge is a set, which has no first endpoint; make it a tuple (source, target)"),
+    ((str, bytes), "an edge is a string; make it a tuple (source, target)"),
+)
+
+
+def edges_of_list(edges: Iterable[Any], options: Options) -> RawEdges:
+    """Read pairs, or triples with a weight; each value is judged by itself.
+
+    Raises:
+        GraphError: something else than tuples, or tuples of different lengths.
+    """
+    if isinstance(edges, dict):
+        raise GraphError("a dict is no list of edges; pass tuples such as (source, target, weight)")
+    try:
+        rows = list(edges)
+        for types, problem in _NO_EDGES:
+            if any(issubclass(kind, types) for kind in set(map(type, rows))):
+                raise GraphError(problem)
+        rows = list(map(tuple, rows))
+    except TypeError:
+        raise GraphError(
+            "a graph is made of pairs (source, target) or triples with a weight, a matrix, a table,"
+            " or a graph of networkx or igraph"
+        ) from None
+    lengths = set(map(len, rows))
+    if len(lengths) > 1 or not lengths <= {2, 3}:
+        raise GraphError("edges are all pairs, or all triples with a weight")
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[], []]
+    sound = [_are_labels(values) for values in columns[:2]]
+    faults = ["endpoints must be strings or integers, and none may be missing"] * 2
+    weights = None
+    if len(columns) == 3 and options.weighted is not False:
+        weights, numbers = as_numbers(columns[2])
+        sound.append(numbers)
+        faults.append("the weight is not a number")
+    bad, good = BadRows(), np.logical_and.reduce(sound)
+    for fault, each in zip(faults, sound, strict=True):
+        if not each.all():
+            bad.add(fault, _where(int(np.argmin(each))))
+    places = np.flatnonzero(good)
+    ends = _coded([list(compress(values, good)) for values in columns[:2]], options)
+    return RawEdges(
+        sources=ends[0],
+        targets=ends[1],
+        weights=None if weights is None else weights[good],
+        literal_integers=False,
+        bad=bad,
+        where=lambda position: _where(int(places[position])),
+        undeclared=True,
+    )
+
+
+def _are_labels(values: Sequence[Any]) -> BoolVector:
+    if _is_plain(values):
+        return np.ones(len(values), dtype=np.bool_)
+    return np.fromiter(map(_is_label, values), np.bool_, len(values))
+
+
+def _is_plain(values: Sequence[Any]) -> bool:
+    """Return whether all are of these very types, as in most lists, so that none needs a look."""
+    return set(map(type, values)) <= {int, str}
+
+
+def _coded(columns: Sequence[Sequence[Any]], options: Options) -> Sequence[Ends]:
+    """Return integers as arrays if both columns hold nothing else; else labels by number.
+
+    They are texts where they are looked up in a given vertex set.
+    """
+    labels = [values if _is_plain(values) else list(map(_plain, values)) for values in columns]
+    if all(set(map(type, values)) <= {int} for values in labels):
+        try:
+            return [np.array(values, dtype=np.int64) for values in labels]
+        except OverflowError:
+            pass
+    if options.vertices is not None:
+        labels = [list(map(str, values)) for values in labels]
+    return numbered_labels(*labels)
+
+
+def edges_of_matrix(matrix: Any, options: Options) -> RawEdges:
+    """Read the non-zero entries of a matrix, dense or scipy sparse."""
+    if sp.issparse(matrix):
+        matrix = sp.coo_array(matrix)
+        matrix.sum_duplicates()
+    return matrix_edges(
+        matrix,
+        Schema(),
+        options,
+        unweighted=matrix.dtype == np.bool_,
+        error=GraphError,
+    )
+
+
+def edges_of_networkx(graph: "nx.Graph[Any]", options: Options) -> RawEdges:
+    """Read a graph of networkx, which declares no attributes of edges.
+
+    Raises:
+        GraphError: nodes that are neither text nor integers, or a wrong direction.
+    """
+    _check_direction(graph, options)
+    nodes = [_plain(node) for node in graph.nodes]
+    sides = [graph.nodes[node].get("bipartite") for node in graph.nodes]
+    table = {node: row for row, node in enumerate(graph.nodes)}
+    named = named_attribute(options)
+    triples = list(graph.edges(data=named or _WEIGHT))
+    ends = [
+        np.fromiter((table[edge[side]] for edge in triples), dtype=np.int64, count=len(triples))
+        for side in (0, 1)
+    ]
+    declared = None if named is None else True
+    weights = listed_weights([edge[2] for edge in triples], options, declared, _where)
+    return edges_by_rows(
+        ends,
+        nodes,
+        sides,
+        weights,
+        options,
+        where=_where,
+        reading=other_attributes([named or _WEIGHT]),
+        undeclared=named is None,
+        arbitrary_order=True,
+    )
+
+
+def edges_of_igraph(graph: "igraph.Graph", options: Options) -> RawEdges:
+    """Read a graph of igraph, which declares the attributes of edges.
+
+    Raises:
+        GraphError: names that are neither text nor integers, a wrong direction, or no such
+            attribute.
+    """
+    _check_direction(graph, options)
+    n = graph.vcount()
+    of_vertices, of_edges = graph.vs.attributes(), graph.es.attributes()
+    nodes = [_plain(name) for name in (graph.vs["name"] if "name" in of_vertices else range(n))]
+    sides: list[Any] = list(graph.vs["type"]) if "type" in of_vertices else [None] * n
+    pairs = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2)
+    named, weights = named_attribute(options), None
+    if named is not None and named not in of_edges:
+        raise GraphError(f"the graph has no edge attribute {named!r:.60}; pass another weight=")
+    weight = named or _WEIGHT
+    if weight in of_edges:
+        weights = listed_weights(list(graph.es[weight]), options, True, _where)
+    return edges_by_rows(
+        list(pairs.T),
+        nodes,
+        sides,
+        weights,
+        options,
+        where=_where,
+        reading=attributes_read(named, [name for name in of_edges if name != weight]),
+        arbitrary_order=True,
+    )
+
+
+def to_networkx(graph: EdgeStore) -> "nx.Graph[Any]":
+    """See `Graph.to_networkx`."""
+    import networkx as nx
+
+    space = graph.space
+    result: nx.Graph[Any] = nx.DiGraph() if isinstance(space, Arcs) else nx.Graph()
+    left, right = (list(each.labels) for each in vertex_sets(space))
+    if one_set(space):
+        result.add_nodes_from(left)
+    else:
+        if not set(left).isdisjoint(right):
+            raise GraphError("a label occurs on both sides; networkx needs distinct labels")
+        result.add_nodes_from(left, bipartite=0)
+        result.add_nodes_from(right, bipartite=1)
+    first = [left[row] for row in graph.rows.tolist()]
+    second = [right[column] for column in graph.columns.tolist()]
+    if graph.weighted:
+        result.add_weighted_edges_from(zip(first, second, graph.weights.tolist(), strict=True))
+    else:
+        result.add_edges_from(zip(first, second, strict=True))
+    return result
+
+
+def to_igraph(graph: EdgeStore) -> "igraph.Graph":
+    """See `Graph.to_igraph`."""
+    import igraph
+
+    labels = [label for vertices in sets_in(graph.space) for label in vertices.labels]
+    offset = 0 if one_set(graph.space) else graph.shape[0]
+    pairs = np.column_stack([graph.rows.astype(np.int64), graph.columns.astype(np.int64) + offset])
+    result = igraph.Graph(n=len(labels), edges=pairs, directed=isinstance(graph.space, Arcs))
+    result.vs["name"] = labels
+    if offset:
+        result.vs["type"] = [row >= offset for row in range(len(labels))]
+    if graph.weighted:
+        result.es["weight"] = graph.weights.tolist()
+    return result
+
+
+def _check_direction(graph: Any, options: Options) -> None:
+    if options.directed and not graph.is_directed():
+        raise GraphError(
+            "the graph is undirected: it is no DirectedGraph; make both arcs of each edge first"
+        )
+
+
+def _where(position: int) -> str:
+    return f"edge {position} (counted from 0)"
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+
+
+def _plain(value: Any) -> Label:
+    if not _is_label(value):
+        raise GraphError("vertex labels must be strings or integers; relabel the vertices first")
+    return str(value) if isinstance(value, str) else int(value)
