@@ -488,8 +488,8 @@ def _endpoints(
         return pairs[0]
     if pairs:
         raise FileFormatError(
-            "cannot tell which columns are the endpoints of an edge: several pairs have known names; "
-            f"pass {_typed(first, names, pairs)}"
+            "cannot tell which columns are the endpoints of an edge, as several pairs have known "
+            f"names; pass {_typed(first, names, pairs)}"
         )
     if len(names) > 2:
         known_others = (*WEIGHTS, *_NO_WEIGHTS)

@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Literal, final
 
 Side = Literal["source", "target", "either"]
+_SIDES: tuple[Literal["source", "target"], ...] = ("source", "target")
 SURE, TIME, PAIRED = range(3)  # how sure a word names an endpoint; a pair is as sure as its words
 _MOST_PAIRS = 3  # that a message offers
 _MOST_OF_A_WORD = 2  # columns of one name that are looked at: two leave open which one is meant
@@ -123,9 +124,8 @@ def _spellings(word: str) -> set[str]:
 
 def _members() -> Iterator[tuple[str, EndpointWord]]:
     """Generate each spelling of each word with what it means."""
-    sides: tuple[Literal["source"], Literal["target"]] = ("source", "target")
     for family, affixes in _FAMILIES:
-        for side, words in zip(sides, family.split("|"), strict=True):
+        for side, words in zip(_SIDES, family.split("|"), strict=True):
             for marked in words.split():
                 stem, mark = marked.rstrip("*?~+"), marked[-1]
                 doubt = TIME if mark == "*" else PAIRED if mark == "?" else SURE
