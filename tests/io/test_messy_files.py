@@ -131,7 +131,7 @@ CASES = {
         "x.csv",
         "who,whom,where,count\na,b,home,3\nb,c,work,2.5\n",
         HEAVY,
-        "the ends of an edge; pass --columns source= and --columns target=",
+        "the endpoints of an edge; pass --columns source= and --columns target=",
         {"source": "who", "target": "whom"},
     ),
     "numbered columns": Case("x.edges", "a b 3\nb c 2.5\n", HEAVY, "weight=", {"weight": "3"}),
