@@ -212,7 +212,7 @@ def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Sp
 
 
 _GRID_BITS = 20  # the Laplace grid has 2^20 to 2^21 steps within its scale
-_FINEST_OPEN = -21  # of weights without a cap, of which the largest, 2^40, has 2^61 steps then
+_FINEST_OPEN = -22  # of weights without a cap, of which the largest, 2^40, has 2^62 steps then
 _LARGEST_SCALE = 2**44  # of the noise, in steps: 64-bit integers hold it, and sums of it
 
 

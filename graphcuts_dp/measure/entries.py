@@ -130,7 +130,7 @@ def measure_kept_edges(
     Guarantee: epsilon-DP with epsilon = `distribution.epsilon`, neighbours being graphs on the same
     vertices that differ in one pair (an edge; or its weight, by at most 1 or within 0..cap; in a
     directed graph, an arc). Proof: the output has the law of the following. To the steps of each
-    pair, at most 2^61 (see `LaplaceNoise`) and 0 without an edge, add its own noise, P(k)
+    pair, at most 2^62 (see `LaplaceNoise`) and 0 without an edge, add its own noise, P(k)
     proportional to e^(-rate |k|); publish which sums reach T, and these. One pair changes by up to
     s = `sensitivity_steps` steps, all noises are independent, so that the whole matrix is
     (s rate)-DP, s rate = epsilon; the filter is post-processing by a public threshold. What is

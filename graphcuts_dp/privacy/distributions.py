@@ -229,7 +229,7 @@ def chernoff_radius(
     return float(best.fun) * (1 + 1e-9)
 
 
-LARGEST_STEPS = 2**61  # of one weight: with its noise it stays below 2^63
+LARGEST_STEPS = 2**62  # of one weight: with its noise it stays below 2^63
 
 
 @dataclass(frozen=True)
@@ -409,8 +409,8 @@ class LaplaceNoise(NoiseDistribution):
     Weights are rounded down to the grid first. That keeps the sensitivity: if one weight grows by
     at most s and s is a whole number of steps, its rounded value grows by at most s, since
     floor(a + s) = floor(a) + s and floor is monotone. Nothing is refused: a refusal would tell
-    about the data. Weights above 2^61 steps would be cut to that, which moves no two of them apart;
-    there are none: a cap has at most 2^51 steps and a weight without one, at most 2^40, has 2^61
+    about the data. Weights above 2^62 steps would be cut to that, which moves no two of them apart;
+    there are none: a cap has at most 2^51 steps and a weight without one, at most 2^40, has 2^62
     (`noise_distribution`). Weights of rows with owners can only be larger where 2^34 owners meet in
     one pair.
 
