@@ -25,11 +25,11 @@ def sample_edges(
 
     A kept pair is an edge with its chance, and weighs its expected weight over that. A residual
     edge weighs what left-out edges weigh, mean w. Without a cap, a Poisson number of them falls on
-    each pair, of mean x/w, x being the residual weight there, and they are added up; where that
-    are far more than pairs, fewer that weigh more. With one, a
-    pair of chance q = x/w is one edge or none: pairs with q above a tenth, which are found by
-    sorting, are drawn one by one; ends of others are thrown Poisson at a slightly larger rate, so
-    that a pair is met with probability 1 - e^(-c q) >= q, and a met pair stays with q over that.
+    each pair, of mean x/w, x being the residual weight there, and they are added up; where there
+    are far more of them than pairs, fewer that weigh more. With one, a pair of chance q = x/w is
+    one edge or none: pairs with q above a tenth, which are found by sorting, are drawn one by one;
+    ends of others are thrown Poisson at a slightly larger rate, so that a pair is met with
+    probability 1 - e^(-c q) >= q, and a met pair stays with q over that.
     The pairs are then independent, and exactly as likely as they should be.
 
     Args:
@@ -63,7 +63,7 @@ def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 
 def _share_thrown(model: SparseModel) -> float:
-    """Which part of the residual edges is thrown, each with so much more weight: 1 of ordinary ones.
+    """Which part of the residual edges is thrown, each with so much more weight; mostly all.
 
     Weights without a cap may weigh 10^12 times what left-out edges do.
     """
