@@ -60,10 +60,6 @@ def missed(found):
     return [name for name, (true, (low, high)) in found.items() if not low <= true <= high]
 
 
-def widest(found):
-    return {name: high - low for name, (_, (low, high)) in found.items()}
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", [gc.Graph, gc.DirectedGraph])
 @pytest.mark.parametrize("weight", [4.4e9, 9.1e10, LARGEST_OPEN])
