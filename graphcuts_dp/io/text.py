@@ -355,8 +355,10 @@ class _BlockReader:
                 for role, place in places.items():
                     if not fields[place]:
                         bad.add(MISSING[role], f"line {number}")
-                if weight is None:
-                    bad.add(_NO_NUMBER[self._decimal], f"line {number}")
+                if weight is None and weight_place is not None:
+                    empty = not fields[weight_place]
+                    fault = MISSING["weight"] if empty else _NO_NUMBER[self._decimal]
+                    bad.add(fault, f"line {number}")
                 endpoint = fields[places["source"]] or fields[places["target"]]
                 if bad.skip or not endpoint:
                     continue

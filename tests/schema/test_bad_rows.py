@@ -182,7 +182,7 @@ def test_other_names_of_periods_are_no_dates(put):
         ),
         (";North;Nowhere;;1", ["user", "period", "public vertex set"]),
         ("ann;North;Nowhere;2026-01;-1", ["negative", "public vertex set"]),
-        ("ann;;;;", ["endpoint is missing", "period", "not a number"]),
+        ("ann;;;;", ["endpoint is missing", "period", "weight is missing"]),
     ],
 )
 def test_a_row_with_several_faults_hides_none(put, row, kinds):
