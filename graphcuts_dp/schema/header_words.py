@@ -49,7 +49,7 @@ _FAMILIES: tuple[tuple[str, tuple[tuple[str, bool], ...]], ...] = (
     ("from | to", _AFFIXES),
     ("origin orig origine origen | destination dest dst destino", _AFFIXES),
     ("start* begin* | end*", _AFFIXES),
-    ("start | destination dest", ()),
+    ("start* | destination dest", ()),
     ("departure* dep* | arrival* arr*", _AFFIXES),
     ("pickup* | dropoff*", _AFFIXES),
     ("pulocation | dolocation", ()),
@@ -72,7 +72,7 @@ _FAMILIES: tuple[tuple[str, tuple[tuple[str, bool], ...]], ...] = (
     ("user? userid? | item? itemid? movieid?", ()),
     # German.
     ("von | nach", _AFFIXES),
-    ("quelle quell+ start ursprung herkunft | ziel", _AFFIXES),
+    ("quelle quell+ start* ursprung herkunft | ziel", _AFFIXES),
     ("abfahrt* | ankunft*", _AFFIXES),
     ("absender sender | empfänger", _AFFIXES),
     ("zahler auftraggeber | empfänger zahlungsempfänger begünstigter", _AFFIXES),
