@@ -256,7 +256,9 @@ class Rows:
         owner_is_tail: public: whether the owner of a row is its first end.
         data: public: the name that the rows are known by where they stay in an engine; or None.
         held: the rows, where they are in memory. Private.
-        period_column: public: the name or number of the column that tells the period.
+        period_column: public: the name or number of the column that tells the period, and how its
+            times become dates.
+        user_column: public: the name of the column of users, where rows stay in an engine.
         reading: public: a sentence that names the columns that were read and ignored, where a file
             was read into memory.
     """
@@ -270,6 +272,7 @@ class Rows:
     data: str | None = None
     held: Held | None = field(default=None, repr=False)
     period_column: str = ""
+    user_column: str = ""
     reading: str = field(default="", repr=False)
     _source: RowSource | None = field(default=None, repr=False)  # None of no rows
 
@@ -503,6 +506,7 @@ class Rows:
             data=data,
             reading=plan.reading,
             period_column=_period_column(options, plan.schema.time_zone),
+            user_column="" if places.owner is None else plan.table.names[places.owner],
             _source=StreamedRows(plan, options),
         )
 

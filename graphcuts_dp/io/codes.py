@@ -3,6 +3,10 @@
 A table is never in memory as a whole. Its identifiers become 4 bytes each (8 for large integers),
 in arrays that grow in place. Text waits until as much of it has come as there are names, and Arrow
 then numbers it together with these: each name is hashed a few times, not once for each batch.
+
+Names are kept in parts, by a few of their bytes: Arrow looks them up one by one, and a table that
+fits in the cache of a processor answers sooner (10^7 rows of 200,000 names: 2.6 seconds instead of
+8.9, on a busy machine).
 """
 
 from bisect import bisect_right
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 
 ENDS = ("source", "target")
 _WAITING = 1 << 26  # bytes of text that wait at least: few calls, and little beside the arrays
+_PARTS = 64  # of names: their tables fit in 1 MB up to a million names
 _MOST_INT32 = 2**31 - 1
 _MOST_DIGITS = 18  # of an integer that fits in 64 bits
 # The smallest number by its count of digits, but for 0: a smaller one has leading zeros.
@@ -47,17 +52,37 @@ def integers_of(texts: "pa.Array") -> "pa.Array | None":
     """
     import pyarrow as pa
 
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    ends, data = _text_bytes(texts)
     lengths = np.diff(ends)
     if lengths.min(initial=1) < 1 or lengths.max(initial=1) > _MOST_DIGITS:
         return None
-    characters = b"" if data is None else data[int(ends[0]) : int(ends[-1])].to_pybytes()
-    if characters.translate(None, b"0123456789"):
+    if data[ends[0] : ends[-1]].tobytes().translate(None, b"0123456789"):
         return None
     integers = texts.cast(pa.int64())
     has_leading_zero = integers.to_numpy() < _LEAST[lengths]
     return None if has_leading_zero.any() else integers
+
+
+def _text_bytes(texts: "pa.Array") -> tuple[IntVector, npt.NDArray[np.uint8]]:
+    """Return where each text begins, and the last one ends, and the bytes of all."""
+    _, offsets, data = texts.buffers()
+    if not len(texts) or data is None:
+        return np.zeros(len(texts) + 1, dtype=np.int64), np.zeros(0, dtype=np.uint8)
+    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return ends, np.frombuffer(data, np.uint8)
+
+
+def _parts_of(texts: "pa.Array") -> npt.NDArray[np.uint8]:
+    """Return the part that each text belongs to; its length and its last bytes tell."""
+    ends, data = _text_bytes(texts)
+    lengths = np.diff(ends)
+    parts = lengths.astype(np.uint8)
+    if len(data):
+        for back in range(3):  # as if it were a number: its remainder
+            places = np.maximum(ends[1:] - 1 - back, ends[:-1])
+            parts += data[np.minimum(places, len(data) - 1)] * np.uint8(10**back)
+        parts[lengths == 0] = 0
+    return parts % np.uint8(_PARTS)
 
 
 @final
@@ -104,7 +129,8 @@ class Identifiers:
 
     def __init__(self, count: int) -> None:
         self._columns = [Growing(np.int32) for _ in range(count)]
-        self._names: pa.Array | None = None  # None as long as all are integers
+        self._parts: list[tuple[pa.Array, IntVector]] = []  # names, numbers; none of integers
+        self._names_count = self._names_bytes = 0
         self._waiting: list[tuple[int, pa.Array]] = []  # column and text, without a number yet
         self._waiting_bytes = 0
 
@@ -112,7 +138,7 @@ class Identifiers:
         """Append entries to each column, as `TableBatch` has them."""
         import pyarrow as pa
 
-        if self._names is None:
+        if not self._parts:
             if all(pa.types.is_integer(entries.type) for entries in columns):
                 for position, entries in enumerate(columns):
                     self._add_integers(position, entries.to_numpy())
@@ -123,11 +149,15 @@ class Identifiers:
 
     def take(self) -> list[npt.NDArray[Any] | CodedText]:
         """Return all columns, of which nothing is left here."""
-        if self._names is None:
+        if not self._parts:
             return [column.take() for column in self._columns]
+        import pyarrow as pa
+
         self._number_waiting()
-        names = self._names.to_numpy(zero_copy_only=False).tolist()
-        self._names = None
+        order = np.argsort(np.concatenate([numbers for _, numbers in self._parts]))
+        texts = pa.concat_arrays([names for names, _ in self._parts]).take(pa.array(order))
+        self._parts = []
+        names = texts.to_numpy(zero_copy_only=False).tolist()
         return [CodedText(column.take(), names) for column in self._columns]
 
     def _add_integers(self, position: int, values: IntVector) -> None:
@@ -141,7 +171,8 @@ class Identifiers:
     def _begin_names(self) -> None:
         import pyarrow as pa
 
-        self._names = pa.array([], type=pa.large_string())
+        nothing = pa.array([], type=pa.large_string())
+        self._parts = [(nothing, np.zeros(0, dtype=np.int32))] * _PARTS
         integers = [column.take() for column in self._columns]
         self._columns = [Growing(np.int32) for _ in integers]
         for position, values in enumerate(integers):
@@ -151,29 +182,54 @@ class Identifiers:
     def _add_text(self, position: int, entries: "pa.Array") -> None:
         import pyarrow as pa
 
-        assert self._names is not None  # noqa: S101  # they have begun
         if not len(entries):
             return
         if pa.types.is_integer(entries.type):
             entries = entries.cast(pa.large_string())
         self._waiting.append((position, entries))
         self._waiting_bytes += entries.nbytes
-        if self._waiting_bytes > max(_WAITING, self._names.nbytes):
+        if self._waiting_bytes > max(_WAITING, self._names_bytes):
             self._number_waiting()
 
     def _number_waiting(self) -> None:
-        """Give numbers to text that waits; the names so far come first and keep theirs."""
+        """Give numbers to text that waits, in each part; the names so far keep theirs."""
         import pyarrow as pa
 
-        if self._names is None or not self._waiting:
-            return
-        known = [self._names] if len(self._names) else []
-        text = pa.chunked_array([*known, *(entries for _, entries in self._waiting)])
-        numbered = text.dictionary_encode().chunks
-        for (position, _), entries in zip(self._waiting, numbered[len(known) :], strict=True):
-            self._columns[position].extend(entries.indices.to_numpy())
-        self._names = numbered[0].dictionary
+        sorted_texts, orders, bounds = [], [], []
+        for _, texts in self._waiting:
+            parts = _parts_of(texts)
+            orders.append(np.argsort(parts, kind="stable"))
+            sorted_texts.append(texts.take(pa.array(orders[-1])))
+            bounds.append(np.cumsum([0, *np.bincount(parts, minlength=_PARTS)]).tolist())
+        codes = [np.empty(len(order), dtype=np.int32) for order in orders]
+        for part in range(_PARTS):
+            spans = [(i, *bound[part : part + 2]) for i, bound in enumerate(bounds)]
+            spans = [(i, start, end) for i, start, end in spans if start < end]
+            found = self._numbers(part, [sorted_texts[i][start:end] for i, start, end in spans])
+            for (i, start, end), numbers in zip(spans, found, strict=True):
+                codes[i][start:end] = numbers
+        for (position, _), order, values in zip(self._waiting, orders, codes, strict=True):
+            unsorted = np.empty_like(values)
+            unsorted[order] = values
+            self._columns[position].extend(unsorted)
         self._waiting, self._waiting_bytes = [], 0
+        self._names_bytes = sum(names.nbytes for names, _ in self._parts)
+
+    def _numbers(self, part: int, texts: list["pa.Array"]) -> list[IntVector]:
+        """Return the numbers of texts of one part; new ones get the next numbers."""
+        import pyarrow as pa
+
+        if not texts:
+            return []
+        names, numbers = self._parts[part]
+        known = [names] if len(names) else []
+        encoded = pa.chunked_array([*known, *texts]).dictionary_encode().chunks
+        more = len(encoded[0].dictionary) - len(names)
+        new = np.arange(self._names_count, self._names_count + more, dtype=np.int32)
+        self._names_count += more
+        numbers = np.concatenate([numbers, new])
+        self._parts[part] = encoded[0].dictionary, numbers
+        return [numbers[entries.indices.to_numpy()] for entries in encoded[len(known) :]]
 
 
 def _is_wide(values: IntegerVector) -> bool:

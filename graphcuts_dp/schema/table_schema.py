@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Role = Literal["source", "target", "user", "period", "weight"]
-Kind = Literal["text", "integer", "number", "date", "timestamp"]
+# A large integer may need more than 64 bits with a sign: it is kept as text.
+Kind = Literal["text", "integer", "large integer", "number", "date", "timestamp"]
 IDENTIFIERS: tuple[Role, ...] = ("source", "target", "user")
 _KEPT_AS = {"source": "source=", "target": "target=", "user": "owner=", "period": "period="}
 
@@ -142,8 +143,10 @@ def _identifier_kind(stored: "pa.DataType", role: Role) -> Kind:
     values = _value_type(stored)
     if _is_text(values) or pa.types.is_null(values):
         return "text"
-    if _is_whole(values):
+    if pa.types.is_integer(values) and not pa.types.is_uint64(values):
         return "integer"
+    if _is_whole(values):
+        return "large integer"
     option = _KEPT_AS[role]
     if pa.types.is_floating(values):
         raise FileFormatError(

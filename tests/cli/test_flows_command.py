@@ -286,7 +286,7 @@ def test_other_tables_of_groups(done, refused):
             (*OWNERS, "--columns", "source=a,target=b,weight=cost", "--counting", "weight"),
             "say how many units of the weight of a row count",
         ),
-        ((*OWNERS[:1], "nobody.csv", *OWNERS[2:], *OWNED), "line 3: the owner is missing"),
+        ((*OWNERS[:1], "nobody.csv", *OWNERS[2:], *OWNED), "line 3: the user is missing"),
         ((*TABLE[:6], *TABLE[-2:]), "owner=COLUMN"),
         ((*TABLE, "--plot", "x.png"), "no OUT or maps"),
         ((*TABLE[:-1], "table:bounds=5/x"), "whole numbers"),

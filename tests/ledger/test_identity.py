@@ -6,6 +6,7 @@ from contextlib import closing
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers import read_flat, read_owned_flat
 from hypothesis import given, settings
@@ -404,3 +405,33 @@ def test_blocks_and_order_make_no_difference(monkeypatch):
     assert identity._digest(KEY, "rows", *words) == whole
     assert identity._digest(KEY, "rows", *rng.permuted(words.T, axis=0).T) != whole
     assert identity._digest(KEY, "rows", *rng.permutation(words.T).T) == whole
+
+
+def test_rows_of_one_name_have_the_same_users_and_one_time_zone(tmp_path):
+    """Bounds on two kinds of people, or one row in two months, are not what a store promises."""
+    times = pd.to_datetime(["2026-03-31 22:30"] * 6).tz_localize("America/New_York")
+    trips = pd.DataFrame({"u": "a", "v": "b", "who": "ann", "car": "x", "t": times})
+    store = gc.Store(tmp_path / "trips.db", budget=1.0)
+
+    def release(period, **columns):
+        rows = gc.Rows.of(
+            trips,
+            data="trips",
+            columns=gc.Columns(**{"source": "u", "target": "v", "period": "t"} | columns),
+            vertices=["a", "b"],
+            periods=[period],
+        )
+        return gc.release_flows(
+            rows,
+            gc.Groups(rows.space, {"side": ["x", "y"]}),
+            epsilon=1.0,
+            protect=gc.Protect.owner(at_most=6, per_period=True),
+            store=store,
+        )
+
+    release("2026-03", owner="who")  # in New York
+    with pytest.raises(LedgerError, match="with users from another column"):
+        release("2026-04", owner="car")
+    with pytest.raises(LedgerError, match=r"'t in America/New_York', this one .* 't in UTC'"):
+        release("2026-04", owner="who", time_zone="UTC")
+    release("2026-04", owner="who")
