@@ -311,7 +311,8 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
     good = np.isfinite(raw.weights) & (raw.weights >= 0)
     if not good.all():
         place = raw.where(int(np.argmin(good)))
-        raw.bad.add("a weight is negative or not finite; weighted=False reads none", place)
+        bad = int(np.count_nonzero(~good))
+        raw.bad.add("a weight is negative or not finite; weighted=False reads none", place, bad)
         raw.keep(good)
     return raw.weights
 
@@ -576,7 +577,8 @@ def _shifted(raw: RawEdges) -> list[Ends]:
     for ends in (raw.sources, raw.targets):
         good &= known[ends.codes] if isinstance(ends, CodedText) else ends >= 1
     if not good.all():
-        raw.bad.add("one_based needs integer ids of 1 or more", raw.where(int(np.argmin(good))))
+        place, bad = raw.where(int(np.argmin(good))), int(np.count_nonzero(~good))
+        raw.bad.add("one_based needs integer ids of 1 or more", place, bad)
         raw.keep(good)
         raw.bad.check(raw.error)  # what is no number cannot be looked up
     return [
@@ -610,7 +612,8 @@ def _find(
         what = f"a vertex is not in the public vertex set{hint}"
         if not of_edges:
             raise raw.error(what)
-        raw.bad.add(f"{what} that vertices= tells", raw.where(int(np.argmax(rows < 0))))
+        place, bad = raw.where(int(np.argmax(rows < 0))), int(np.count_nonzero(rows < 0))
+        raw.bad.add(f"{what} that vertices= tells", place, bad)
     return rows
 
 
