@@ -156,6 +156,8 @@ def _still_needed(head: FileHead, reading: Reading) -> list[str]:
         needed.append("--columns weight=, the column of the weights, or another --counting.")
     if reading.columns.owner is not None:
         needed.append("--protect owner:at-most=, how much of each owner counts.")
+    elif reading.counting == "weight":
+        needed.append("--protect rows:at-most=, how many units of the weight of a row count.")
     if _needs_cap(head, reading):
         needed.append(
             "a public bound on weights, --weight-cap, or --hide-change 1; or --ignore-weights."
@@ -325,7 +327,10 @@ def _command(path: str, head: FileHead, reading: Reading) -> tuple[str, str]:
         replaced.append("periods")
     if reading.columns.owner is not None:
         words += ["--protect", "owner:at-most=1"]
-        replaced.append("bound on the rows of an owner")
+        replaced.append("bound on what counts of an owner")
+    elif reading.counting == "weight":
+        words += ["--protect", "rows:at-most=1"]
+        replaced.append("bound on the weight of a row")
     if _needs_cap(head, reading):
         typed = replace(typed, weight_cap=_WEIGHT_CAP)
         replaced.append("bound on weights")

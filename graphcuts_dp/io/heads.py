@@ -198,6 +198,8 @@ def _text_head(file: BinaryIO, options: Options, form: TextFormat) -> FileHead:
     found, without_weights, problems = _or_without_weights(
         lambda options: batches_of(table, options, BadRows(skip=given.skip)), options
     )
+    if len(table.first) == 1:
+        raise problems[0]  # no table, or split at another character
     places = None if found is None else found.columns
     names: Sequence[str] = ()
     if table.named:
