@@ -344,7 +344,7 @@ ADVICE = (
         ((file("x y\na b\n", "x.edges", source="x", target="y", header=True), AB),),
     ),
     Advice(
-        "cannot tell which columns are the ends of an edge; pass source= and target=",
+        "of an edge; pass source= and target=",
         file("x,y,z,source\nk,a,b,k\n", header=True),
         ((file("x,y,z,source\nk,a,b,k\n", source="y", target="z", weighted=False), AB),),
     ),
@@ -651,7 +651,7 @@ ADVICE = (
     ),
     # Typed tables
     Advice(
-        "the columns have names and types; leave out header=, delimiter= and decimal=",
+        "the columns have names and types; leave out header=",
         made(WEIGHTED, header=True),
         ((made(WEIGHTED), HEAVY),),
     ),
@@ -680,23 +680,45 @@ ADVICE = (
         ),
     ),
     Advice(
-        "two columns of the table have one name; rename one",
-        made(
-            lambda: pa.table([["a"], ["b"], ["c"]], ["o", "d", "d"]),
-            source="o",
-            target="d",
-            weighted=False,
-        ),
+        "decimal= is for weights that are text; leave it out",
+        made(WEIGHTED, decimal=","),
+        ((made(WEIGHTED), HEAVY),),
+    ),
+    Advice(
+        "as several pairs have known names; pass",
+        file("source,target,from,to\na,b,b,c\n", weighted=False),
         (
             (
-                made(
-                    lambda: pa.table([["a"], ["b"], ["c"]], ["o", "d", "e"]),
-                    source="o",
-                    target="d",
+                file(
+                    "source,target,from,to\na,b,b,c\n",
                     weighted=False,
+                    source="source",
+                    target="target",
                 ),
                 AB,
             ),
+            (
+                file(
+                    "source,target,from,to\nb,c,a,b\n", weighted=False, source="from", target="to"
+                ),
+                AB,
+            ),
+        ),
+    ),
+    Advice(
+        "known names of columns contradict their order as endpoints of an edge; pass source=1",
+        file("target,x\nb,a\n", kind=gc.DirectedGraph),
+        (
+            (file("target,x\nb,a\n", kind=gc.DirectedGraph, source=1, target="target"), AB),
+            (file("target,x\na,b\n", kind=gc.DirectedGraph, source="target", target=1), AB),
+        ),
+    ),
+    Advice(
+        "the largest with hide_change=1: pass weight_cap=, or divide all weights",
+        file("source,target,weight\na,b,2.5e12\n", hide_change=1),
+        (
+            (file("source,target,weight\na,b,2.5e12\n", weight_cap=1e13), {("a", "b"): 2.5e12}),
+            (file("source,target,weight\na,b,2.5\n", hide_change=1), HEAVY),
         ),
     ),
     Advice(
