@@ -1,6 +1,7 @@
 """`graphcuts-dp inspect`: what was released, what is promised, and whether its files are whole.
 
-And `datasets`: the small public graphs that come with the package.
+Of a private file `cli.inspect_data` reports how it would be read. And `datasets`: the small public
+graphs that come with the package.
 """
 
 import re
@@ -13,9 +14,12 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
+from graphcuts_dp.cli.inspect_data import inspect_data
+from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.datasets import list_datasets, load
 from graphcuts_dp.display import Displayed, cell_text
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
+from graphcuts_dp.options import input_option
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, Protected, posterior
 from graphcuts_dp.results.bundle import KINDS, check_files, read_receipt, receipt_path
 from graphcuts_dp.results.bundle import load as load_result
@@ -104,18 +108,52 @@ _UNREADABLE = (LookupError, TypeError, AttributeError, ValueError, ArithmeticErr
 
 def inspect(
     *,
-    receipt: str = typer.Argument(metavar="RECEIPT", help="The .json file beside a release."),
+    file: str = typer.Argument(
+        metavar="FILE", help="A release, or the receipt beside it; or a private file."
+    ),
+    reading: Reading,
+    nonprivate: bool = input_option(
+        False,
+        help="NOT PRIVATE: also read the rows of a private file, and count those that cannot be "
+        "used.",
+    ),
 ) -> Report:
-    """Explain a receipt in plain words, and verify the files that it names.
+    """Explain a release and verify its files; or tell how a private file would be read.
 
     Example: graphcuts-dp inspect synthetic.graphml.json
 
-    RECEIPT is the .json file beside a release, or the release itself. The command first verifies
-    the digest of the receipt and the checksums of the files that it names; status 2 means that one
-    has changed or is missing. This detects damaged and mixed files. It does not show who wrote
-    them, since a receipt is not signed.
+    Example: graphcuts-dp inspect trips.csv
+
+    Example: graphcuts-dp inspect trips.parquet --columns period=started --kind directed
+
+    Example: graphcuts-dp inspect --nonprivate trips.csv --vertices stops.txt
+
+    Of a release, FILE is the .json file beside it, or the release itself. The command first
+    verifies the digest of the receipt and the checksums of the files that it names; status 2 means
+    that one has changed or is missing. This detects damaged and mixed files. It does not show who
+    wrote them, since a receipt is not signed.
+
+    Of a private table or graph, or of a folder of Parquet files, which have no receipt, the command
+    prints the format, the columns with their types, what each is read as, the direction, the time
+    zone of periods, what is ignored, what you still have to say, and a command to type next. It
+    takes this from the options and from the head of the file alone; no row decides anything. With
+    --nonprivate it also counts the rows that --columns on-bad=skip leaves out, by kinds of faults;
+    do not publish these numbers. Options of reading, and --nonprivate, are for private files alone.
     """
-    file = _receipt(receipt)
+    if nonprivate or reading != Reading() or not _is_release(file):
+        return inspect_data(file, reading, nonprivate=nonprivate)
+    return _inspect_release(file)
+
+
+def _is_release(name: str) -> bool:
+    """Whether a receipt is named, stands beside the file, or may be meant by the name."""
+    if name.endswith(".json") or receipt_path(name).exists():
+        return True
+    return not Path(name).exists() and _receipt(name).exists()
+
+
+def _inspect_release(name: str) -> Report:
+    file = _receipt(name)
     fields = read_receipt(file)
     names, kind = fields["files"], fields["kind"]
     check_files(file, names)

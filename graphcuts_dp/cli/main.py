@@ -48,7 +48,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "plan": ("cli.plan.plan", "Compare what all mechanisms would guarantee, best first."),
     "inspect": (
         "cli.inspect.inspect",
-        "Explain a receipt in plain words, and verify the files that it names.",
+        "Explain a release and verify its files; or tell how a private file would be read.",
     ),
     "distances": (
         "cli.distances.distances",

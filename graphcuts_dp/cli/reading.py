@@ -241,12 +241,7 @@ class Reading:
         Raises:
             GraphCutsError: as `Rows.read`.
         """
-        given = (self.weight_cap, self.hide_change, self.ignore_weights or None)
-        if any(each is not None for each in given) or self.merge != "max":
-            raise ParameterError(
-                "--weight-cap, --hide-change, --ignore-weights and --merge are not for rows; see "
-                "--counting"
-            )
+        self.check_rows()
         with naming("--columns", Columns, path):
             stdin: Any = sys.stdin
             rows = Rows.read(
@@ -263,6 +258,19 @@ class Reading:
         if rows.reading:
             note(rows.reading)
         return rows
+
+    def check_rows(self) -> None:
+        """Refuse options that are for graphs alone.
+
+        Raises:
+            ParameterError: one is given.
+        """
+        given = (self.weight_cap, self.hide_change, self.ignore_weights or None)
+        if any(each is not None for each in given) or self.merge != "max":
+            raise ParameterError(
+                "--weight-cap, --hide-change, --ignore-weights and --merge are not for rows; see "
+                "--counting"
+            )
 
     def vertices_beside(self, grouping: "GroupFile | None") -> GivenVertices:
         """The vertices that the public groups name, where no option names those of rows.

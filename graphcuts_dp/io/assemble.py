@@ -318,7 +318,8 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
     good = np.isfinite(raw.weights) & (raw.weights >= 0)
     if not good.all():
         place = raw.where(int(np.argmin(good)))
-        raw.bad.add("a weight is negative or not finite; weighted=False reads none", place)
+        bad = int(np.count_nonzero(~good))
+        raw.bad.add("a weight is negative or not finite; weighted=False reads none", place, bad)
         raw.keep(good)
     cap = raw.schema.weight_cap if options.weight_cap is None else options.weight_cap
     if cap is None and options.hide_change is not None:
@@ -590,7 +591,8 @@ def _shifted(raw: RawEdges) -> list[Ends]:
     for ends in (raw.sources, raw.targets):
         good &= known[ends.codes] if isinstance(ends, CodedText) else ends >= 1
     if not good.all():
-        raw.bad.add("one_based needs integer ids of 1 or more", raw.where(int(np.argmin(good))))
+        place, bad = raw.where(int(np.argmin(good))), int(np.count_nonzero(~good))
+        raw.bad.add("one_based needs integer ids of 1 or more", place, bad)
         raw.keep(good)
         raw.bad.check(raw.error)  # what is no number cannot be looked up
     return [
@@ -624,7 +626,8 @@ def _find(
         what = f"a vertex is not in the public vertex set{hint}"
         if not of_edges:
             raise raw.error(what)
-        raw.bad.add(f"{what} that vertices= tells", raw.where(int(np.argmax(rows < 0))))
+        place, bad = raw.where(int(np.argmax(rows < 0))), int(np.count_nonzero(rows < 0))
+        raw.bad.add(f"{what} that vertices= tells", place, bad)
     return rows
 
 

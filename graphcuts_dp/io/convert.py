@@ -80,7 +80,8 @@ def _converted(
     def check(sound: BoolVector, kind: str) -> None:
         nonlocal good
         if not sound.all():
-            bad.add(kind, row_place(start + int(np.argmin(sound))))
+            place = row_place(start + int(np.argmin(sound)))
+            bad.add(kind, place, int(np.count_nonzero(~sound)))
             good = good & sound
 
     for column in schema:

@@ -44,6 +44,7 @@ from graphcuts_dp.io.exchange import (
 from graphcuts_dp.io.matrices import read_mtx, read_npz, write_mtx, write_npz
 from graphcuts_dp.io.text import read_edge_list, write_edge_list
 from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked, read_text
 from graphcuts_dp.schema.text_rows import labels_of
 
@@ -71,6 +72,7 @@ class FileFormat:
     Attributes:
         read: makes raw edges from the open file and the options.
         write: writes a graph to a handle; None for a format that is only read.
+        text: how a text edge list is split; None of other formats.
         columns: whether it has columns that the caller may name, as edge lists and tables have.
         named_weight: whether edges have attributes, of which the caller may name the weight.
         encoded: whether the caller may say in which encoding it is.
@@ -81,6 +83,7 @@ class FileFormat:
 
     read: Callable[[BinaryIO, Options], RawEdges]
     write: Callable[..., None] | None
+    text: TextFormat | None = None
     columns: bool = False
     named_weight: bool = False
     encoded: bool = False
@@ -93,6 +96,7 @@ def _edge_list(form: TextFormat) -> FileFormat:
     return FileFormat(
         read=partial(read_edge_list, form=form),
         write=None if form.konect else partial(write_edge_list, form=form),
+        text=form,
         columns=True,
         encoded=True,
         described_apart=form.has_header,
@@ -137,7 +141,22 @@ def read_raw(path: PathLike, options: Options) -> RawEdges:
         ParameterError: no such encoding or delimiter.
     """
     ending = ending_of(path)
-    form, columns = FORMATS[ending], options.columns
+    form = FORMATS[ending]
+    check_columns(ending, options.columns)
+    with opened_unpacked(path) as file:
+        raw = form.read(file, options)
+        if form.described_apart and raw.schema == Schema():
+            raw.schema = schema_beside(path)
+        return raw
+
+
+def check_columns(ending: str, columns: Columns) -> None:
+    """Check that what the caller says about columns is for a format.
+
+    Raises:
+        FileFormatError: it is for other formats.
+    """
+    form = FORMATS[ending]
     typed = replace(columns, weight=None) if form.named_weight else columns
     if not form.columns and typed.given:
         raise FileFormatError(
@@ -146,11 +165,6 @@ def read_raw(path: PathLike, options: Options) -> RawEdges:
         )
     if not form.encoded and columns.encoding is not None:
         raise FileFormatError(f"encoding= is for edge lists, .gml and .net, not {ending}")
-    with opened_unpacked(path) as file:
-        raw = form.read(file, options)
-        if form.described_apart and raw.schema == Schema():
-            raw.schema = _schema_beside(path)
-        return raw
 
 
 def write_graph(
@@ -270,8 +284,12 @@ def _schema_path(path: PathLike) -> Path:
     return Path(f"{os.fspath(path)}.schema.json")
 
 
-def _schema_beside(path: PathLike) -> Schema:
-    """What stands beside a file that `write_graph` wrote; of another file, nothing."""
+def schema_beside(path: PathLike) -> Schema:
+    """Return the facts beside a file that `write_graph` wrote; no facts of another file.
+
+    Raises:
+        FileFormatError: they cannot be read, or are damaged.
+    """
     file = _schema_path(path)
     try:
         return load_schema(file.read_text(encoding="utf-8"))

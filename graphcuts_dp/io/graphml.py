@@ -9,7 +9,9 @@ entities cannot blow up or reach out.
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import final
 from xml.parsers import expat
 
 from graphcuts_dp.errors import FileFormatError
@@ -120,8 +122,30 @@ def graphml_contents(data: bytes, columns: Columns, *, weighted: bool | None) ->
             hyperedges; the caller must say which attribute is the weight.
     """
     parser = expat.ParserCreate()
-    parser.buffer_text = True
     reader = _Reader(lambda: parser.CurrentLineNumber, columns, weighted)
+    _parse(parser, reader, data)
+    return reader.finish()
+
+
+def graphml_head(data: bytes) -> "GraphmlHead":
+    """Read what a GraphML file declares above its vertices and edges, and none of these.
+
+    Raises:
+        FileFormatError: as `graphml_contents`, of what stands above the vertices.
+    """
+    parser = expat.ParserCreate()
+    reader = _Reader(lambda: parser.CurrentLineNumber, Columns(), None, head_only=True)
+    with suppress(_HeadError):
+        _parse(parser, reader, data)
+    return reader.head()
+
+
+class _HeadError(Exception):
+    """Stops the parser where vertices and edges begin."""
+
+
+def _parse(parser: expat.XMLParserType, reader: "_Reader", data: bytes) -> None:
+    parser.buffer_text = True
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text.append
@@ -134,11 +158,28 @@ def graphml_contents(data: bytes, columns: Columns, *, weighted: bool | None) ->
         raise FileFormatError("not XML in a known encoding; convert it to UTF-8") from None
     if not reader.has_graph:
         raise FileFormatError("no <graph> element; this is not a GraphML file")
-    return reader.finish()
 
 
 def _refuse_doctype(*_: object) -> None:
     raise FileFormatError("the file has a DOCTYPE, which may hold entity bombs; delete it")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GraphmlHead:
+    """What a GraphML file declares above its vertices and edges. Public.
+
+    Attributes:
+        names: of the attributes that edges may have.
+        numeric: whether each is declared to be a number.
+        of_edges: whether each is declared for edges alone.
+        directed: whether edges that do not say it themselves have a direction.
+    """
+
+    names: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    of_edges: tuple[bool, ...]
+    directed: bool
 
 
 @dataclass(slots=True)
@@ -154,7 +195,15 @@ class _Key:
 class _Reader:
     """Handlers for expat; `contents` fills up as elements go by."""
 
-    def __init__(self, line: Callable[[], int], columns: Columns, weighted: bool | None) -> None:
+    def __init__(
+        self,
+        line: Callable[[], int],
+        columns: Columns,
+        weighted: bool | None,
+        *,
+        head_only: bool = False,
+    ) -> None:
+        self._head_only = head_only
         self.contents = Contents()
         self.has_graph = False
         self.text: list[str] = []  # of the latest data
@@ -183,14 +232,27 @@ class _Reader:
             if self.has_graph:
                 raise self._malformed("more than one graph, or nested ones; keep one")
             self.has_graph = True
-            self._choose_weight()
+            if not self._head_only:  # which lists the attributes even if none can be chosen
+                self._choose_weight()
             if attributes.get("edgedefault") == "undirected":
                 self._directed = "false"
+            if self._head_only:
+                raise _HeadError
         elif name == "hyperedge":
             raise self._malformed("hyperedges are not edges of a graph")
         if name in ("data", "default", "node", "edge"):  # other markup may stand within data
             self.text.clear()
         self._open.append((name, attributes, {}, self._line()))
+
+    def head(self) -> "GraphmlHead":
+        """Return what is declared above the vertices."""
+        keys = [key for key in self._keys.values() if key.target in ("edge", "all")]
+        return GraphmlHead(
+            tuple(key.name for key in keys),
+            tuple(key.numeric for key in keys),
+            tuple(key.target == "edge" for key in keys),
+            self._directed == "true",
+        )
 
     def _choose_weight(self) -> None:
         ids = [key_id for key_id, key in self._keys.items() if key.target in ("edge", "all")]

@@ -212,14 +212,7 @@ def read_mtx(file: BinaryIO, options: Options) -> RawEdges:
             symmetric matrix for a directed graph.
     """
     data = whole_file(file, text=False)
-    banner = data[: data.find(b"\n") + 1].lower().decode("latin-1").split()
-    if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"]:
-        raise FileFormatError("line 1: not a MatrixMarket banner '%%MatrixMarket matrix ...'")
-    form, field, symmetry = banner[2:]
-    if field not in _FIELDS.get(form, ()) or symmetry not in ("general", "symmetric"):
-        raise FileFormatError(
-            "a graph needs a real, integer or pattern matrix that is general or symmetric"
-        )
+    form, field, symmetry = banner_of(data[: data.find(b"\n") + 1])
     symmetric, dense, pattern = symmetry == "symmetric", form == "array", field == "pattern"
     if symmetric and options.directed:
         raise FileFormatError(UNDIRECTED)
@@ -253,6 +246,23 @@ def read_mtx(file: BinaryIO, options: Options) -> RawEdges:
         triangle=None if not symmetric else "upper" if dense else "any",
         error=FileFormatError,
     )
+
+
+def banner_of(line: bytes) -> tuple[str, str, str]:
+    """Return form, field and symmetry that the first line of a MatrixMarket file declares.
+
+    Raises:
+        FileFormatError: no such line, or a matrix that no graph has.
+    """
+    words = line.lower().decode("latin-1").split()
+    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+        raise FileFormatError("line 1: not a MatrixMarket banner '%%MatrixMarket matrix ...'")
+    form, field, symmetry = words[2:]
+    if field not in _FIELDS.get(form, ()) or symmetry not in ("general", "symmetric"):
+        raise FileFormatError(
+            "a graph needs a real, integer or pattern matrix that is general or symmetric"
+        )
+    return form, field, symmetry
 
 
 def _end(pattern: re.Pattern[bytes], text: bytes, start: int) -> int:

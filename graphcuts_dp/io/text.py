@@ -87,7 +87,15 @@ def read_edge_list(file: BinaryIO, options: Options, *, form: TextFormat) -> Raw
         ParameterError: no such encoding or delimiter.
     """
     bad = BadRows(skip=options.columns.skip)
-    table = text_batches(file, options, form=form, bad=bad)
+    return edges_of_text(text_batches(file, options, form=form, bad=bad), options, bad)
+
+
+def edges_of_text(table: "TextBatches", options: Options, bad: BadRows) -> RawEdges:
+    """Read all rows of a text table into memory, as edges.
+
+    Raises:
+        FileFormatError: as `read_edge_list`.
+    """
     gathered = Gathered(table.roles)
     for batch in table.batches:
         gathered.add(batch)
@@ -139,7 +147,15 @@ def text_batches(
         FileFormatError: as `read_edge_list`, here or while batches are taken.
         ParameterError: no such encoding or delimiter.
     """
-    table = begin(file, form, options.columns, bad)
+    return batches_of(begin(file, form, options.columns, bad), options, bad)
+
+
+def batches_of(table: TextTable, options: Options, bad: BadRows) -> TextBatches:
+    """Find the columns of a text table whose head has been read; see `text_batches`.
+
+    Raises:
+        FileFormatError: the caller must say which columns are meant.
+    """
     if len(table.first) == 1:
         raise FileFormatError("the first line has fewer than two columns; pass delimiter=")
     schema = Schema() if table.facts is None else load_schema(table.facts)
@@ -400,7 +416,8 @@ class _BlockReader:
                 sound |= compute.equal(texts, "").to_numpy(zero_copy_only=False)
             if not sound.all():
                 first = rows.row_numbers[int(np.argmin(sound))]
-                self._bad.add(period_fault(self._options), f"line {first}")
+                bad = int(np.count_nonzero(~sound))
+                self._bad.add(period_fault(self._options), f"line {first}", bad)
                 rows = rows.take(np.flatnonzero(sound)) if self._bad.skip else rows
         for role in rows.columns.keys() - self._text:
             integers = integers_of(rows.columns[role])

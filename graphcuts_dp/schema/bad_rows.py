@@ -33,7 +33,6 @@ _WITHOUT = {  # of each column, what a row that is left out may have in it
 }
 
 
-@final
 class BadRows:
     """The kinds of bad rows that were met, each with the place of the first one.
 
@@ -46,12 +45,13 @@ class BadRows:
         self.skip, self._optional = bool(skip), skip is not None
         self._first: dict[str, str] = {}
 
-    def add(self, what: str, where: str) -> None:
-        """Note a bad row.
+    def add(self, what: str, where: str, count: int = 1) -> None:  # noqa: ARG002
+        """Note a bad row, or several that have one fault.
 
         Args:
             what: is wrong with it, and which option would accept it; no word of the row.
-            where: its place, such as "line 3".
+            where: its place, such as "line 3"; of several rows that of the first.
+            count: how many there are, for `CountedBadRows`.
         """
         if not self.skip:
             self._first.setdefault(what, where)
@@ -73,6 +73,29 @@ class BadRows:
             told = "; ".join(f"{where}: {what}" for what, where in self._first.items())
             advice = "; correct such rows, or leave them out with on_bad='skip'"
             raise error(told + (advice if self._optional else ""))
+
+
+@final
+class CountedBadRows(BadRows):
+    """Bad rows that are left out and counted. Its numbers are private, and no release reads them.
+
+    Attributes:
+        counts: how often each kind was met; a row may have several, or one at both endpoints.
+        rows: how many rows were left out, if all kinds of one row are added one after the other.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(skip=True)
+        self.counts: dict[str, int] = {}
+        self.rows = 0
+        self._latest = ""
+
+    def add(self, what: str, where: str, count: int = 1) -> None:
+        """Count bad rows."""
+        self.counts[what] = self.counts.get(what, 0) + count
+        if where != self._latest:
+            self.rows += count
+            self._latest = where
 
 
 def left_out(columns: Iterable[str], *, text: bool) -> str:

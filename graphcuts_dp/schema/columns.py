@@ -19,16 +19,16 @@ from graphcuts_dp.schema.bad_rows import OnBad, left_out
 from graphcuts_dp.schema.dates import check_date_format
 from graphcuts_dp.schema.file_bytes import TextFormat
 from graphcuts_dp.schema.header_words import (
-    ENDPOINT_WORDS,
-    HEADER_WORDS,
     endpoint_pairs,
+    is_header_word,
+    meanings_of,
     side_of,
 )
 from graphcuts_dp.schema.time_zones import zone_of
 
 Column = str | int
 INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)  # how Python prints one
-TAIL = "tail"  # of an owner: the first end, unless a header has a column of this name
+TAIL = "tail"  # of an owner: the source, unless a header has a column of this name
 
 WEIGHTS = (
     *("weight", "weights", "w", "count", "counts", "value", "amount", "frequency", "strength"),
@@ -43,7 +43,7 @@ _NEO4J_TYPES = (
     *("int", "long", "float", "double", "boolean", "byte", "short", "char", "string", "point"),
     *("date", "localtime", "time", "localdatetime", "datetime", "duration"),
 )
-_KNOWN = {*HEADER_WORDS, *WEIGHTS, *_NO_WEIGHTS}  # that show that a line is a header
+_NO_ENDPOINTS = {*WEIGHTS, *_NO_WEIGHTS}
 _SHOWN = 6  # columns that a sentence names
 _MOST_SHOWN = 60  # characters of a name in a sentence
 _PLAIN_NAME = re.compile(r"[^\W_](?:[\w .-]*[^\W_])?")  # which differs little from its known word
@@ -56,17 +56,17 @@ _DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " ", "comma": ","}  # as they 
 
 
 def column_of(text: str) -> Column:
-    """A column as it is typed: a name, or a number from 1, which is a place from 0."""
+    """Return a column as it is typed: a name, or a number from 1, which is a place from 0."""
     return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
 def decimal_of(text: str) -> str:
-    """What stands before decimals, as it is typed: itself, or its name."""
+    """Return the mark before decimals that is typed: itself, or its name."""
     return {"point": ".", "comma": ","}.get(text, text)
 
 
 def delimiter_of(text: str) -> str:
-    """A separator of columns as it is typed: itself, or its name."""
+    """Return the separator of columns that is typed: itself, or its name."""
     return _DELIMITERS.get(text, text)
 
 
@@ -91,7 +91,7 @@ class Columns:
             file and a graph of networkx or igraph, the edge attribute; "weight" if omitted (in
             .gml files also "value").
         owner: the column that names the owner of each row, for `Rows`; or "tail": the owner is
-            the first end (unless the header has a column of this name).
+            the source (unless the header has a column of this name).
         period: the column that tells the period of each row, such as its month, for rows.
         header: of text edge lists: whether the first line names the columns. None: it does if a
             column is given by name; else `.csv` and `.tsv` files have a header (you must say so or
@@ -187,7 +187,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlaces:
-    """How many columns there are, and where source, target, weight, owner and period stand.
+    """Hold how many columns there are, and the places of source, target, weight, owner and period.
 
     Attributes:
         names: of columns with a header: those that are known or that the caller typed, others
@@ -204,15 +204,15 @@ class ColumnPlaces:
 
     @property
     def used(self) -> dict[str, int]:
-        """Where the columns stand that are read; an owner who is one of the ends is no other."""
-        found = {"source": self.source, "target": self.target, "weight": self.weight}
+        """Return the places of the columns to read; an owner who is an endpoint adds none."""
+        places = {"source": self.source, "target": self.target, "weight": self.weight}
         if self.owner not in (self.source, self.target):
-            found["owner"] = self.owner
-        found["period"] = self.period
-        return {name: place for name, place in found.items() if place is not None}
+            places["owner"] = self.owner
+        places["period"] = self.period
+        return {role: place for role, place in places.items() if place is not None}
 
     def reading(self, *, skip: bool, text: bool) -> str:
-        """What was read and ignored, and which rows are left out: sentences for the user.
+        """Return what is read and ignored, and which rows are left out, as sentences.
 
         Args:
             skip: whether bad rows are left out.
@@ -240,12 +240,14 @@ class ColumnPlaces:
         return "; ".join(roles) + "."
 
     def direction(self) -> str:
-        """Return the direction of edges as public words: "trips go from ORIGIN to DEST"."""
-        source, target = (
-            name.strip("'") if _WORD.fullmatch(name.strip("'")) else name
-            for name in map(self._name, (self.source, self.target))
-        )
-        return f"trips go from {source} to {target}"
+        """Return the direction of edges in public names: "trips go from ORIGIN to DEST"."""
+        names = [
+            self.names[place]
+            if self.names and _WORD.fullmatch(self.names[place])
+            else self._name(place)
+            for place in (self.source, self.target)
+        ]
+        return f"trips go from {names[0]} to {names[1]}"
 
     def _listed(self, places: Sequence[int]) -> str:
         names = [self._name(place) for place in places[:_SHOWN]]
@@ -257,12 +259,12 @@ class ColumnPlaces:
 
 
 def is_integer_literal(token: str) -> bool:
-    """Whether a token is how Python prints an integer: no leading zero, plus sign or blank."""
+    """Return whether Python prints an integer so: no leading zero, plus sign or blank."""
     return INTEGER.match(token) is not None
 
 
 def parse_number(text: str, decimal: str = ".") -> float | None:
-    """A decimal number, or None. NaN and infinities are numbers here; `build` refuses them.
+    """Return a decimal number, or None. NaN and infinities are numbers here; `build` refuses them.
 
     Args:
         text: what is read.
@@ -279,7 +281,7 @@ def parse_number(text: str, decimal: str = ".") -> float | None:
 
 
 def has_header(header: bool | None, picked: Iterable[Column | None], form: TextFormat) -> bool:
-    """Whether the first line names the columns: the options say so, else the ending of the file.
+    """Decide whether the first line names the columns: by the options, else the file's ending.
 
     Raises:
         FileFormatError: columns by number leave it open, and the caller must say.
@@ -304,7 +306,7 @@ def find_columns(
     weighted: bool | None,
     declared: bool | None,
 ) -> ColumnPlaces:
-    """Where the ends and the weight stand in a table whose columns have names.
+    """Find the endpoints and the weight in a table whose columns have names.
 
     Args:
         first: the names.
@@ -338,7 +340,7 @@ def find_columns(
 def number_columns(
     options: Columns, width: int, line: int, *, weighted: bool | None, declared: bool | None
 ) -> ColumnPlaces:
-    """Where they stand in a file without a header: where the caller says, else the ends come first.
+    """Find them in a file without a header: where the caller says, else the endpoints come first.
 
     Args:
         options: what the caller says.
@@ -355,10 +357,10 @@ def number_columns(
     source, target, weight, owner, period = (
         None if column is None else place_of(column) for column in options.named
     )
-    ends = (0, 1) if source is None or target is None else (source, target)
+    endpoints = (0, 1) if source is None or target is None else (source, target)
     if weight is None and declared and weighted is not False:
         weight = 2
-    places = _checked(ColumnPlaces(width, *ends, weight, (), owner, period), options)
+    places = _checked(ColumnPlaces(width, *endpoints, weight, (), owner, period), options)
     needed = 1 + max(places.used.values())
     if not width:
         if options.skip and (weight, declared) == (None, None) and weighted is not False:
@@ -371,7 +373,7 @@ def number_columns(
             f"line {line}: column {needed} is needed, and there are {width}; pass delimiter= if "
             "another character separates them, or weighted=False if there are no weights"
         )
-    others = width > len({*ends, owner, period} - {None})
+    others = width > len({*endpoints, owner, period} - {None})
     if source is None and owner in (0, 1) and width > 2:
         raise FileFormatError(f"line {line}: columns without names: pass source= and target=, too")
     if others and source is None and (weight, declared) == (None, None) and weighted is not False:
@@ -395,7 +397,7 @@ def check_names(header: Sequence[str], columns: ColumnPlaces | None = None) -> N
     """
     used = () if columns is None else (columns.source, columns.target, columns.weight)
     _check_no_number([header[place] for place in used if place is not None])
-    if not _KNOWN.intersection(_plain(header)):
+    if not any(name in _NO_ENDPOINTS or is_header_word(name) for name in _plain(header)):
         raise FileFormatError(_NO_HEADER)
 
 
@@ -425,7 +427,7 @@ def _check_options(options: Columns, weighted: bool | None) -> None:
 
 
 def _checked(places: ColumnPlaces, options: Columns) -> ColumnPlaces:
-    """The same, with an owner that is the first end if the caller says so."""
+    """Return the places, with an owner who is the source if the caller says so."""
     if len(set(places.used.values())) != len(places.used):
         raise FileFormatError(
             "source=, target=, weight= and period= name different columns, and so does owner=, "
@@ -445,14 +447,14 @@ def _shown(first: Sequence[str], names: Sequence[str], options: Columns) -> tupl
 
 def _known_name(name: str, plain: str) -> str:
     """Return a known name as the header writes it, if only case and separators differ."""
-    if plain not in _KNOWN and plain not in ENDPOINT_WORDS:
+    if plain not in _NO_ENDPOINTS and not meanings_of(plain):
         return ""
     alike = len(name) <= _MOST_SHOWN and _PLAIN_NAME.fullmatch(name) is not None
     return name if alike and re.sub(r"[\W_]", "", name).casefold() == plain else plain
 
 
 def _plain(names: Sequence[str]) -> list[str]:
-    """Names without case, blanks, signs, what stands in brackets, and Neo4j's types."""
+    """Return names without case, blanks, signs, what stands in brackets, and Neo4j's types."""
     # Each once: a line may hold millions of cells.
     plain = {
         name: re.sub(r"\(.*?\)|[\W_]", "", _without_type(name)).casefold() for name in {*names}
@@ -461,7 +463,7 @@ def _plain(names: Sequence[str]) -> list[str]:
 
 
 def _without_type(name: str) -> str:
-    """`weight` for `weight:float`, and `:START_ID` for `person:START_ID`, as Neo4j has them."""
+    """Return `weight` for `weight:float`, and `:START_ID` for `person:START_ID`, as in Neo4j."""
     start, mark, kind = name.partition(":")
     if not mark:
         return name
@@ -500,9 +502,8 @@ def _endpoints(
             f"names; pass {_typed(first, names, pairs)}"
         )
     if len(names) > 2:
-        known_others = (*WEIGHTS, *_NO_WEIGHTS)
         candidates = [
-            place for place in candidates if names[place] and names[place] not in known_others
+            place for place in candidates if names[place] and names[place] not in _NO_ENDPOINTS
         ]
     else:
         candidates = [*range(len(names))]
@@ -610,7 +611,7 @@ def shown_names(names: Sequence[str]) -> str:
 
 
 def position_of(column: Column, first: Sequence[str]) -> int:
-    """Place of a column that the caller names, or gives by its place.
+    """Return the place of a column that the caller names, or gives by its place.
 
     Raises:
         FileFormatError: there is no such column, or not exactly one.
@@ -626,7 +627,7 @@ def position_of(column: Column, first: Sequence[str]) -> int:
 
 
 def place_of(column: Column) -> int:
-    """Place of a column of a file without a header.
+    """Return the place of a column of a file without a header.
 
     Raises:
         FileFormatError: not a whole number from 0.

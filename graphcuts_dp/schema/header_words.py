@@ -12,9 +12,8 @@ beside a word with the same one, so that a pair of ids and a pair of names are n
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, final
+from typing import Literal, NamedTuple
 
 Side = Literal["source", "target", "either"]
 _SIDES: tuple[Literal["source", "target"], ...] = ("source", "target")
@@ -37,82 +36,87 @@ _PREFIXES = (
     *("cod", "codigo", "code", "commune", "estacion", "gare", "id", "idzona", "municipio"),
     *("station", "ville", "zona", "zone"),
 )
-_AFFIXES = (*((suffix, False) for suffix in (*_PLACES, *_OTHERS)), *((p, True) for p in _PREFIXES))
-_PLACE_AFFIXES = tuple((suffix, False) for suffix in _PLACES)
+# Suffixes and prefixes of the words of a family.
+Affixes = tuple[tuple[str, ...], tuple[str, ...]]
+_ANY: Affixes = ((*_PLACES, *_OTHERS), _PREFIXES)
+_OF_PLACES: Affixes = (_PLACES, ())
+_NONE: Affixes = ((), ())
 
 # Marks behind a word: * it may be a time, so it gives way to other pairs (with a suffix it names a
 # place); ? it says a side only beside its partner, and alone is no known word; ~ its side is sure,
 # but it may be the label of a vertex, so alone it does not show that a line is a header; + it
 # stands only with a suffix.
-_FAMILIES: tuple[tuple[str, tuple[tuple[str, bool], ...]], ...] = (
-    ("source src | target tgt destination dest dst", _AFFIXES),
-    ("from | to", _AFFIXES),
-    ("origin orig origine origen | destination dest dst destino", _AFFIXES),
-    ("start* begin* | end*", _AFFIXES),
-    ("start | destination dest", ()),
-    ("departure* dep* | arrival* arr*", _AFFIXES),
-    ("pickup* | dropoff*", _AFFIXES),
-    ("pulocation | dolocation", ()),
-    ("pulocationid | dolocationid", ()),
-    ("puzone | dozone", ()),
-    ("sender | receiver recipient", _AFFIXES),
-    ("caller | callee", _AFFIXES),
-    ("callernumber callingnumber callingparty | calleenumber callednumber calledparty", ()),
-    ("payer payor | payee beneficiary", _AFFIXES),
-    ("home~ residence~ | work~ workplace~", _PLACE_AFFIXES),
-    ("hgeocode | wgeocode", ()),
-    ("follower | followee", _AFFIXES),
-    ("ego | alter", ()),
-    ("node1 | node2", ()),
-    ("vertex1 | vertex2", ()),
-    ("id1 | id2", ()),
-    ("person1 | person2", ()),
-    ("user1 | user2", ()),
-    ("left? | right?", ()),
-    ("user? userid? | item? itemid? movieid?", ()),
+_FAMILIES: tuple[tuple[str, Affixes], ...] = (
+    ("source src | target tgt destination dest dst", _ANY),
+    ("from | to", _ANY),
+    ("origin orig origine origen | destination dest dst destino", _ANY),
+    ("start* begin* | end*", _ANY),
+    ("start* | destination dest", _NONE),
+    ("departure* dep* | arrival* arr*", _ANY),
+    ("pickup* | dropoff*", _ANY),
+    ("pulocation | dolocation", _NONE),
+    ("pulocationid | dolocationid", _NONE),
+    ("puzone | dozone", _NONE),
+    ("sender | receiver recipient", _ANY),
+    ("caller | callee", _ANY),
+    ("callernumber callingnumber callingparty | calleenumber callednumber calledparty", _NONE),
+    ("payer payor | payee beneficiary", _ANY),
+    ("home~ residence~ | work~ workplace~", _OF_PLACES),
+    ("hgeocode | wgeocode", _NONE),
+    ("follower | followee", _ANY),
+    ("ego | alter", _NONE),
+    ("node1 | node2", _NONE),
+    ("vertex1 | vertex2", _NONE),
+    ("id1 | id2", _NONE),
+    ("person1 | person2", _NONE),
+    ("user1 | user2", _NONE),
+    ("left? | right?", _NONE),
+    ("user? userid? | item? itemid? movieid?", _NONE),
     # German.
-    ("von | nach", _AFFIXES),
-    ("quelle quell+ start ursprung herkunft | ziel", _AFFIXES),
-    ("abfahrt* | ankunft*", _AFFIXES),
-    ("absender sender | empfänger", _AFFIXES),
-    ("zahler auftraggeber | empfänger zahlungsempfänger begünstigter", _AFFIXES),
-    ("wohnort~ wohnung~ | arbeitsort~ arbeit~ arbeitsplatz~", ()),
-    ("anrufer | angerufener angerufene angerufen", _AFFIXES),
+    ("von | nach", _ANY),
+    ("quelle quell+ start* ursprung herkunft | ziel", _ANY),
+    ("abfahrt* | ankunft*", _ANY),
+    ("absender sender | empfänger", _ANY),
+    ("zahler auftraggeber | empfänger zahlungsempfänger begünstigter", _ANY),
+    ("wohnort~ wohnung~ | arbeitsort~ arbeit~ arbeitsplatz~", _NONE),
+    ("anrufer | angerufener angerufene angerufen", _ANY),
     # French.
-    ("de? | vers à?", ()),
-    ("départ* | arrivée*", _AFFIXES),
-    ("expéditeur | destinataire", _AFFIXES),
-    ("payeur | bénéficiaire", _AFFIXES),
-    ("domicile~ résidence~ | travail~", ()),
-    ("appelant | appelé", _AFFIXES),
+    ("de? | vers à?", _NONE),
+    ("départ* | arrivée*", _ANY),
+    ("expéditeur | destinataire", _ANY),
+    ("payeur | bénéficiaire", _ANY),
+    ("domicile~ résidence~ | travail~", _NONE),
+    ("appelant | appelé", _ANY),
     # Spanish.
-    ("desde* de? | hasta* a?", ()),
-    ("salida* | llegada*", _AFFIXES),
-    ("remitente emisor | destinatario receptor", _AFFIXES),
-    ("pagador | beneficiario", _AFFIXES),
-    ("domicilio~ residencia~ | trabajo~", ()),
+    ("desde* de? | hasta* a?", _NONE),
+    ("salida* | llegada*", _ANY),
+    ("remitente emisor | destinatario receptor", _ANY),
+    ("pagador | beneficiario", _ANY),
+    ("domicilio~ residencia~ | trabajo~", _NONE),
 )
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class EndpointWord:
+class EndpointWord(NamedTuple):
     """A known word as a member of one family.
 
     Attributes:
         side: the endpoint that it names beside a word of the other side.
-        family: the words that it belongs with, and their suffix.
+        family: the words that it belongs with, and their suffix or prefix.
         doubt: SURE, TIME if it may name a time, PAIRED if alone it names no side.
         label: whether it may be the label of a vertex, and a line that holds it no header.
+        affixes: what it may stand with.
+        whole: whether it may stand without any of them.
     """
 
     side: Literal["source", "target"]
     family: str
     doubt: int
     label: bool
+    affixes: Affixes = _NONE
+    whole: bool = True
 
 
-Known = tuple[int, tuple[EndpointWord, ...]]  # a column and what its name means
+Known = tuple[int, list[EndpointWord]]  # a column and what its name means
 
 
 def _spellings(word: str) -> set[str]:
@@ -122,40 +126,52 @@ def _spellings(word: str) -> set[str]:
     return {word, spread, "".join(c for c in parts if not unicodedata.combining(c))}
 
 
-def _members() -> Iterator[tuple[str, EndpointWord]]:
-    """Generate each spelling of each word with what it means."""
+def _stems() -> dict[str, list[EndpointWord]]:
+    """Return what each spelling of each word of the table means."""
+    stems: dict[str, list[EndpointWord]] = {}
     for family, affixes in _FAMILIES:
         for side, words in zip(_SIDES, family.split("|"), strict=True):
             for marked in words.split():
                 stem, mark = marked.rstrip("*?~+"), marked[-1]
                 doubt = TIME if mark == "*" else PAIRED if mark == "?" else SURE
+                own = _NONE if mark == "?" else affixes
+                member = EndpointWord(side, family, doubt, mark in "?~", own, mark != "+")
                 for spelling in _spellings(stem):
-                    if mark != "+":
-                        yield spelling, EndpointWord(side, family, doubt, mark in "?~")
-                    for affix, before in affixes if mark != "?" else ():
-                        word = affix + spelling if before else spelling + affix
-                        key = f"{family} {affix}{' before' if before else ''}"
-                        yield word, EndpointWord(side, key, SURE, label=False)
+                    stems.setdefault(spelling, []).append(member)
+    return stems
 
 
-def _table() -> dict[str, tuple[EndpointWord, ...]]:
-    table: dict[str, tuple[EndpointWord, ...]] = {}
-    for word, member in _members():
-        table[word] = (*table.get(word, ()), member)
-    return table
+_STEMS = _stems()
+_ALWAYS_KNOWN = {"left", "right", "user", "userid", "item", "itemid", "movieid"}  # since 0.1
 
 
-ENDPOINT_WORDS = _table()  # by words in small letters, without blanks and signs
-# Words that show that a line is a header. Some of pairs were always among them.
-HEADER_WORDS = frozenset(
-    {word for word, members in ENDPOINT_WORDS.items() if not all(each.label for each in members)}
-    | {"left", "right", "user", "userid", "item", "itemid", "movieid"}
-)
+def meanings_of(word: str) -> list[EndpointWord]:
+    """Return what a word means in each family that has it, with suffix or prefix.
+
+    Args:
+        word: in small letters, without blanks and signs.
+    """
+    meanings = [member for member in _STEMS.get(word, ()) if member.whole]
+    if word.endswith(_ANY[0]) or word.startswith(_ANY[1]):
+        for number, affixes in enumerate(_ANY):
+            for affix in affixes:
+                stem = word.removeprefix(affix) if number else word.removesuffix(affix)
+                meanings += [
+                    EndpointWord(member.side, f"{member.family} {number}{affix}", SURE, label=False)
+                    for member in _STEMS.get(stem, ())
+                    if len(stem) < len(word) and affix in member.affixes[number]
+                ]
+    return meanings
+
+
+def is_header_word(word: str) -> bool:
+    """Return whether a word shows that its line is a header: a known one that is no label."""
+    return word in _ALWAYS_KNOWN or not all(member.label for member in meanings_of(word))
 
 
 def side_of(word: str) -> Side | None:
     """Return which endpoint a word names: "either" if only its partner tells, None if unknown."""
-    members = ENDPOINT_WORDS.get(word, ())
+    members = meanings_of(word)
     sides = {member.side for member in members if member.doubt != PAIRED}
     if len(sides) == 1:
         return sides.pop()
@@ -180,10 +196,12 @@ def endpoint_pairs(words: Sequence[str], places: Iterable[int]) -> list[tuple[in
     known: list[Known] = []
     counts: Counter[str] = Counter()
     for place in places:
-        members = ENDPOINT_WORDS.get(words[place])
-        if members is not None and counts[words[place]] < _MOST_OF_A_WORD:
-            counts[words[place]] += 1
-            known.append((place, members))
+        word = words[place]
+        counts[word] += 1
+        if counts[word] <= _MOST_OF_A_WORD:
+            members = meanings_of(word)
+            if members:
+                known.append((place, members))
     for pairs in (
         _family_pairs(known, SURE),
         _mixed_pair(known),

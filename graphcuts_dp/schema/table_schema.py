@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, final
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.schema.columns import ColumnPlaces, Columns
+from graphcuts_dp.schema.time_zones import zone_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -214,4 +215,5 @@ def _time_zone(
             "the column of the period has times with a zone, of which the program tells that of "
             "its session alone: pass time_zone= such as Europe/Berlin"
         )
+    zone_of(own)  # whose name the table has chosen
     return given or own

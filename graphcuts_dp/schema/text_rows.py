@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, Literal, final
 
 from graphcuts_dp.errors import FileFormatError
@@ -242,6 +242,35 @@ class TextTable:
             yield block, line
             line += block.count(b"\n")
             block = b""
+
+
+def begin_without_rows(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
+    """Read the head of a file as `begin` does, and no row: the table that is returned has none.
+
+    Raises:
+        FileFormatError: as `begin`; or an encoding in which a line depends on others.
+        ParameterError: likewise.
+    """
+    if has_header(columns.header, columns.named, form):
+        table = begin(file, form, columns, BadRows(skip=True))
+        return replace(table, stream=io.BytesIO(), block=b"")
+    head = b""
+    if not columns.skip:
+        comments = () if form.has_header else (b"#", b"%")
+        stream = utf8_stream(file, columns.encoding, by_line=True)
+        while line := stream.readline():
+            text = line.strip()
+            is_first = not head and not form.konect
+            if text and not text.startswith(comments) and not (is_first and _declares_one(text)):
+                break
+            head += line
+    return begin(
+        io.BytesIO(head), form, replace(columns, encoding=None), BadRows(skip=columns.skip)
+    )
+
+
+def _declares_one(line: bytes) -> bool:
+    return declared_separator(line.decode("utf-8", "replace")) is not None
 
 
 def _split(delimiter: str | None, columns: Columns) -> str | None:

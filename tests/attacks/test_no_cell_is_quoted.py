@@ -283,6 +283,7 @@ COMMANDS = {
     "session": "session start {} --store new.db --epsilon 1 --queries 2",
     "people": "distances map.csv {} --epsilon 1 --uncounted",
     "inspect": "inspect {}",
+    "counts": f"inspect {{}} --nonprivate {READ}",
     "cuts": "cuts {} new.csv --from ann --to bob --epsilon 1 --force",
     "answers": "release-iteratively mail.edges new.npz --construction answers --queries {}"
     f" --epsilon 1 {READ}",

@@ -611,7 +611,7 @@ PRIVATE = {
 OTHERS = {
     "answer": "reads a release",
     "plan": "reads nothing",
-    "inspect": "reads a receipt",
+    "inspect": "reads a receipt or the head of a file: tests/cli/test_inspect_tables.py",
     "audit": "made graphs",
     "benchmark": "made graphs and public ones",
     "datasets": "public graphs",

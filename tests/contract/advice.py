@@ -1,5 +1,10 @@
 """What error messages advise, as data: what provokes each, and what its advice leads to."""
 
+import gzip
+import os
+import sqlite3
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,6 +165,151 @@ MONTHS = {"period": "t", "periods": "2026-01..2026-02"}
 IN_JANUARY = {("a", "b", "2026-01"): 1.0}
 ZONED = pa.array([DAY.tz_localize("UTC")], pa.timestamp("us", "UTC"))
 NAIVE = pa.array([DAY], pa.timestamp("us"))
+
+
+def written(graph: Any, name: str, kind: Any = gc.Graph) -> Doing:
+    """Writes a graph, and reads it."""
+
+    def do(folder: Path) -> Any:
+        graph().write(folder / name)
+        return kind.read(folder / name)
+
+    return do
+
+
+def odd(label: str) -> Callable[[], Any]:
+    """A graph of which one vertex has this label."""
+    return lambda: gc.Graph.of([("b", label)], weighted=False)
+
+
+def beside(facts: str | None, **options: Any) -> Doing:
+    """Reads a file of ours with these facts beside it, or none."""
+
+    def do(folder: Path) -> Any:
+        gc.Graph.of(PAIRS[:1], weighted=False).write(folder / "x.csv")
+        (folder / "x.csv.schema.json").unlink()
+        if facts is not None:
+            (folder / "x.csv.schema.json").write_text(facts)
+        return gc.read_graph(folder / "x.csv", **options)
+
+    return do
+
+
+def with_vertices(content: bytes) -> Doing:
+    """Reads a graph whose vertices stand in a file."""
+
+    def do(folder: Path) -> Any:
+        (folder / "vertices.txt").write_bytes(content)
+        path = _put(folder, "source,target\nK\xf6ln,b\n")
+        return gc.read_graph(path, vertices=folder / "vertices.txt")
+
+    return do
+
+
+def from_pipe(folder: Path) -> Any:
+    """Reads a graph from a pipe that a thread writes into."""
+    path = folder / "x.csv"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_text("source,target\na,b\n"))
+    writer.start()
+    time.sleep(0.2)  # until it waits for a reader
+    try:
+        return gc.read_graph(path)
+    finally:
+        writer.join()
+
+
+def two_of_one_name() -> Any:
+    graph = igraph.Graph(n=2, edges=[(0, 1)])
+    graph.vs["name"], graph.vs["type"] = ["a", "a"], [False, True]
+    return graph
+
+
+def of_sqlite() -> pd.DataFrame:
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute("create table edges as select 'a' as x, 'b' as y")
+        return pd.read_sql("select x, y from edges", connection)
+    finally:
+        connection.close()
+
+
+def checked(graph: Any) -> Any:
+    """The graph, whose weights are bounded."""
+    graph.check_bounded()
+    return graph
+
+
+def compared(folder: Path) -> Any:
+    """How two graphs on the same vertices differ."""
+    pair = (
+        file(f"source,target\n{edge}\n", vertices=["a", "b", "c"])(folder)
+        for edge in ("a,b", "b,c")
+    )
+    return next(pair).difference(next(pair)).toarray().tolist()
+
+
+def in_folder(folder: Path, *tables: pa.Table) -> Any:
+    """The cells of Parquet files in a folder."""
+    for place, each in enumerate(tables):
+        parquet.write_table(each, folder / f"{place}.parquet")
+    columns = gc.Columns(**TRIPS)
+    return counted(gc.Rows.read(folder, columns=columns, vertices=["a", "b"], kind="directed"))
+
+
+def failing(problem: Exception | None) -> Any:
+    """A stream of one row that fails after it, or ends."""
+    batch = table(o=["a"], d=["b"]).to_batches()[0]
+
+    def batches() -> Any:
+        yield batch
+        if problem is not None:
+            raise problem
+
+    return pa.RecordBatchReader.from_batches(batch.schema, batches())
+
+
+def many_cells(vertices: int, periods: str) -> Any:
+    given = table(o=[0], d=[1], t=["2026-01"])
+    columns = gc.Columns(**TRIPS, period="t")
+    how: dict[str, Any] = {"vertices": vertices, "periods": periods, "kind": "directed"}
+    return counted(gc.Rows.of(given, columns=columns, **how))
+
+
+def _users_of(counting: Any) -> gc.Rows:
+    given = table(o=["a"], d=["b"], u=["k"])
+    columns = gc.Columns(**TRIPS, owner="u")
+    return gc.Rows.of(given, columns=columns, vertices=["a", "b"], counting=counting)
+
+
+def scaled(counting: Any) -> Any:
+    """Cells of users that are scaled; no public call asks for it of edges."""
+    private = _users_of(counting)
+    found = engine.scaled_cells(private.coded_table(), private.shape_of_cells(), at_most=1)
+    return (found.steps / STEPS).tolist()
+
+
+def kept_whole(counting: Any) -> Any:
+    """Cells of users of whom whole rows are kept."""
+    return (
+        _users_of(counting).cells(gc.Protect.owner(at_most=1), whole=True).steps / STEPS
+    ).tolist()
+
+
+PLAIN = lambda: gc.Graph.of(PAIRS[:1], weighted=False)  # noqa: E731
+ARCS = lambda: gc.DirectedGraph.of([("b", "a")], weighted=False)  # noqa: E731
+TWO_SIDES = lambda: gc.BipartiteGraph.of([("a", "b")], weighted=False)  # noqa: E731
+HEAVY_CSV = "source,target,weight\na,b,2.5\n"
+LONG = b"source,target,note\n" + (b"a,b," + b"x" * (1 << 20) + b"\n") * 66  # over 64 MiB
+KEY = '<key id="m" for="edge" attr.name="mass" attr.type="double"/>'
+GRAPHML = (
+    f'<graphml>{KEY}<graph edgedefault="undirected"><node id="a"/><node id="b"/>'
+    '<edge source="a" target="b"><data key="m">2.5</data></edge></graph></graphml>'
+)
+GML = (
+    'graph [\n  graphcutsdp "{&quot;weighted&quot;: false}"\n  node [ id 0 label "a" ]\n'
+    '  node [ id 1 label "b" ]\n  edge [ source 0 target 1 weight 2.5 ]\n]\n'
+)
 
 ADVICE = (
     # Text files
@@ -749,6 +899,236 @@ ADVICE = (
         "the weights are too large for this unit; pass a larger unit=",
         lambda _: _huge(1.0),
         ((lambda _: _huge(1e300), [3_000.0]),),
+    ),
+    # Files of graphs, and what is written
+    Advice(
+        "the source holds a bipartite graph; make it a BipartiteGraph",
+        written(TWO_SIDES, "x.edges", gc.Graph),
+        ((written(TWO_SIDES, "x.edges", gc.BipartiteGraph), AB),),
+    ),
+    Advice(
+        "the source holds a directed graph; make it a DirectedGraph",
+        written(ARCS, "x.edges", gc.Graph),
+        ((written(ARCS, "x.edges", gc.DirectedGraph), {("b", "a"): 1.0}),),
+    ),
+    Advice(
+        "an edge has a weight though the file declares that none has; pass weighted=True",
+        file(GML, "x.gml"),
+        ((file(GML, "x.gml", weighted=True), HEAVY), (file(GML, "x.gml", weighted=False), AB)),
+    ),
+    Advice(
+        "a vertex label occurs twice; if meant, make it a BipartiteGraph",
+        made(two_of_one_name),
+        ((made(two_of_one_name, gc.BipartiteGraph), {("a", "a"): 1.0}),),
+    ),
+    Advice(
+        "cannot tell which edge attribute is a weight",
+        file(GRAPHML, "x.graphml"),
+        (
+            (file(GRAPHML, "x.graphml", weight="mass"), HEAVY),
+            (file(GRAPHML, "x.graphml", weighted=False), AB),
+        ),
+    ),
+    Advice(
+        "there is not exactly one edge attribute",
+        file(GRAPHML, "x.graphml", weight="money"),
+        ((file(GRAPHML, "x.graphml", weight="mass"), HEAVY),),
+    ),
+    Advice(
+        "a <key> below <graph>; move it above",
+        file(
+            GRAPHML.replace(KEY, "").replace("</graphml>", KEY + "</graphml>"),
+            "x.graphml",
+            weighted=False,
+        ),
+        ((file(GRAPHML, "x.graphml", weight="mass"), HEAVY),),
+    ),
+    Advice(
+        "the file has a DOCTYPE, which may hold entity bombs; delete it",
+        file(GRAPHML.replace("<graphml>", "<!DOCTYPE x><graphml>"), "x.graphml", weight="mass"),
+        ((file(GRAPHML, "x.graphml", weight="mass"), HEAVY),),
+    ),
+    Advice(
+        "not XML in a known encoding; convert it to UTF-8",
+        file('<?xml version="1.0" encoding="x-none"?>' + GRAPHML, "x.graphml", weight="mass"),
+        (
+            (
+                file(
+                    '<?xml version="1.0" encoding="UTF-8"?>' + GRAPHML, "x.graphml", weight="mass"
+                ),
+                HEAVY,
+            ),
+        ),
+    ),
+    Advice(
+        "far more vertices than a file of this size tells of; write it as .mtx",
+        file("*Vertices 1000000000\n*Edges\n1 2\n", "x.net"),
+        (
+            (
+                file("%%MatrixMarket matrix coordinate pattern symmetric\n3 3 1\n2 1\n", "x.mtx"),
+                {(0, 1): 1.0},
+            ),
+        ),
+    ),
+    Advice(
+        "a database; export the table of edges as CSV",
+        file(b"SQLite format 3", "x.sqlite"),
+        (
+            (file("x,y\na,b\n", source="x", target="y"), AB),
+            (made(of_sqlite, source="x", target="y"), AB),
+        ),
+    ),
+    Advice(
+        "files are only read; write .edges instead",
+        written(PLAIN, "x.konect"),
+        ((written(PLAIN, "x.edges"), AB),),
+    ),
+    Advice(
+        "beside it is damaged; repair it, or delete it and give vertices=",
+        beside("{oops"),
+        (
+            (beside('{"vertices": ["a", "b"], "weighted": false}'), AB),
+            (beside(None, vertices=["a", "b"]), AB),
+        ),
+    ),
+    Advice(
+        "a label is not valid Unicode; rename it",
+        written(odd("\ud800"), "x.csv"),
+        ((written(odd("x"), "x.csv"), {("b", "x"): 1.0}),),
+    ),
+    Advice(
+        "a label holds a control character; rename it, or write .csv",
+        written(odd("x\x01"), "x.graphml"),
+        (
+            (written(odd("x"), "x.graphml"), {("b", "x"): 1.0}),
+            (written(odd("x\x01"), "x.csv"), {("b", "x\x01"): 1.0}),
+        ),
+    ),
+    Advice(
+        "a label holds a sign that programs read differently in",
+        written(odd('x"y'), "x.net"),
+        ((written(odd('x"y'), "x.graphml"), {("b", 'x"y'): 1.0}),),
+    ),
+    Advice(
+        "a text edge list cannot hold an empty label; write .graphml or .gml",
+        written(odd(""), "x.csv"),
+        tuple((written(odd(""), f"x.{ending}"), {("", "b"): 1.0}) for ending in ("graphml", "gml")),
+    ),
+    Advice(
+        "a label holds a line break, and a row is one line; write .graphml or .gml",
+        written(odd("x\ny"), "x.csv"),
+        tuple(
+            (written(odd("x\ny"), f"x.{ending}"), {("b", "x\ny"): 1.0})
+            for ending in ("graphml", "gml")
+        ),
+    ),
+    Advice(
+        "a label holds blanks, a comma, or starts with # or %; write .csv or .graphml",
+        written(odd("#x y,z"), "x.edges"),
+        tuple(
+            (written(odd("#x y,z"), f"x.{ending}"), {("#x y,z", "b"): 1.0})
+            for ending in ("csv", "graphml")
+        ),
+    ),
+    Advice(
+        "not UTF-8 text; convert it to UTF-8",
+        with_vertices("K\xf6ln\nb\n".encode("cp1252")),
+        ((with_vertices("K\xf6ln\nb\n".encode()), {("K\xf6ln", "b"): 1.0}),),
+    ),
+    Advice(
+        "is a device, not a file; name a file",
+        lambda p: ((p / "x.csv").symlink_to("/dev/null"), gc.read_graph(p / "x.csv")),
+        ((file("source,target\na,b\n"), AB),),
+    ),
+    Advice(
+        "is a pipe that nothing writes into; start its writer, or name a file",
+        lambda p: (os.mkfifo(p / "x.csv"), gc.read_graph(p / "x.csv")),
+        ((file("source,target\na,b\n"), AB), (from_pipe, AB)),
+    ),
+    Advice(
+        "as bombs do; if it is right, pass it unpacked",
+        file(gzip.compress(LONG, 1), "x.csv.gz", weighted=False),
+        ((file(LONG, weighted=False), AB),),
+    ),
+    # Weights that need a bound
+    Advice(
+        "weights without a public cap: pass weight_cap= when you read the graph",
+        lambda p: file(HEAVY_CSV)(p).check_bounded(),
+        (
+            (lambda p: checked(file(HEAVY_CSV, weight_cap=5.0)(p)), HEAVY),
+            (lambda p: checked(file(HEAVY_CSV, weighted=False)(p)), AB),
+            (lambda p: checked(file(HEAVY_CSV, hide_change=1)(p)), HEAVY),
+        ),
+    ),
+    Advice(
+        "hide_change can only be 1; scale the weights, or give weight_cap",
+        file(HEAVY_CSV, hide_change=2),
+        (
+            (file("source,target,weight\na,b,1.25\n", hide_change=1), {("a", "b"): 1.25}),
+            (file(HEAVY_CSV, weight_cap=5.0), HEAVY),
+        ),
+    ),
+    Advice(
+        "an edge weighs more than weight_cap; raise it or clip the weights",
+        lambda _: gc.Graph([0], [1], [2.5], vertices=["a", "b"], weight_cap=1.0),
+        (
+            (lambda _: gc.Graph([0], [1], [2.5], vertices=["a", "b"], weight_cap=3.0), HEAVY),
+            (lambda _: gc.Graph([0], [1], [1.0], vertices=["a", "b"], weight_cap=1.0), AB),
+        ),
+    ),
+    Advice(
+        "the graphs have different vertices; read both with the same vertices=",
+        lambda p: file("source,target\na,b\n")(p).difference(file("source,target\nb,c\n")(p)),
+        ((compared, [[0, 1, 0], [1, 0, -1], [0, -1, 0]]),),
+    ),
+    Advice(
+        "the first argument must be a Graph; make one by Graph.of, or read_graph",
+        lambda _: gc.release_graph([("a", "b")], epsilon=1.0),  # type: ignore[arg-type]
+        ((made([("a", "b")]), AB), (file("source,target\na,b\n"), AB)),
+    ),
+    # Tables that fail, or that do not fit
+    Advice(
+        "the files of the folder have different columns or types; write them again",
+        lambda p: in_folder(p, table(o=["a"], d=["b"]), table(o=[1], d=["b"])),
+        (
+            (
+                lambda p: in_folder(p, table(o=["a"], d=["b"]), table(o=["b"], d=["a"])),
+                AB | {("b", "a"): 1.0},
+            ),
+        ),
+    ),
+    Advice(
+        "the table cannot be read to its end; look at it with the program that made it",
+        rows(lambda: failing(ValueError("secret")), **TRIPS),
+        ((rows(lambda: failing(None), **TRIPS), AB),),
+    ),
+    Advice(
+        "the table does not fit into memory: hand it over as Parquet files",
+        rows(lambda: failing(MemoryError()), **TRIPS),
+        ((kept(table(o=["a"], d=["b"]), **TRIPS), AB),),
+    ),
+    Advice(
+        "pass date_format= for dates in another order",
+        rows("o,d,t\na,b,31.01.2026\n", **TRIPS, **MONTHS),
+        ((rows("o,d,t\na,b,31.01.2026\n", **TRIPS, **MONTHS, date_format="%d.%m.%Y"), IN_JANUARY),),
+    ),
+    Advice(
+        "or time_zone= for times with an offset",
+        rows("o,d,t\na,b,2026-01-31T10:00Z\n", **TRIPS, **MONTHS),
+        ((rows("o,d,t\na,b,2026-01-31T10:00Z\n", **TRIPS, **MONTHS, time_zone="UTC"), IN_JANUARY),),
+    ),
+    Advice(
+        "there are too many cells; name fewer vertices or periods",
+        lambda _: many_cells(2**31 - 1, "2026-01..2026-12"),
+        (
+            (lambda _: many_cells(2, "2026-01..2026-12"), {(0, 1, "2026-01"): 1.0}),
+            (lambda _: many_cells(2**31 - 1, "2026-01"), {(0, 1, "2026-01"): 1.0}),
+        ),
+    ),
+    Advice(
+        "counting='edges' cannot be scaled: choose rows of each user, or count owners",
+        lambda _: scaled("edges"),
+        ((lambda _: kept_whole("edges"), [1.0]), (lambda _: scaled("owners"), [1.0])),
     ),
 )
 

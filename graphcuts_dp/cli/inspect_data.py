@@ -1,0 +1,394 @@
+"""`graphcuts-dp inspect` of a private file: how it would be read, and the command to type next.
+
+What is printed follows from the options, the file's name and its head. Files that differ in rows
+alone give the same output, so it may be shown to anybody. With `--nonprivate` the rows are read and
+counted, and the output says that these numbers must not be published.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from graphcuts_dp.cli.console import Report
+from graphcuts_dp.cli.options import naming, spelled
+from graphcuts_dp.cli.reading import Reading
+from graphcuts_dp.display import Card
+from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.estimate.measurement import Counting
+from graphcuts_dp.graph.rows import Rows
+from graphcuts_dp.io.assemble import Options
+from graphcuts_dp.io.edge_store import Merge
+from graphcuts_dp.io.files import FORMATS, ending_of
+from graphcuts_dp.io.heads import BadRowCounts, FileHead, count_bad_rows, read_head
+from graphcuts_dp.options import described
+from graphcuts_dp.pairs.periods import Periods
+from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.schema.columns import TAIL, Columns
+
+MARK = "not private: counted from rows"
+COUNTED = (
+    "NOT PRIVATE: the numbers of rows below are counted from private rows, and no noise hides "
+    "them: do not publish them."
+)
+_GROUPS = "groups.csv", "out.csv"
+_WEIGHT_CAP = 1.0  # of the command: hides whole edges, whatever they weigh
+_PERIODS = "2026-01..2026-12"
+_TYPED = {"\t": "tab", " ": "blank", ",": "comma", True: "yes", False: "no"}
+_ROLES = ("source", "target", "weight", "owner", "period")
+_COLUMN = "COLUMN"  # in the command, where the caller must say which one
+_WORD = re.compile(r"[\w-]+")  # needs no quotation marks in a sentence
+_MOST_SHOWN = 40  # columns in the table
+
+
+def inspect_data(path: str, reading: Reading, *, nonprivate: bool) -> Report:
+    """Report how a private file would be read, and what to type.
+
+    Raises:
+        GraphCutsError: the file does not exist, is no table and no graph, or is damaged; or an
+            option has no meaning.
+    """
+    if not Path(path).exists():
+        raise FileFormatError(f"{path} does not exist; check the name")
+    reading = _of_rows(path, reading)
+    options, problems = _options(path, reading)
+    with naming("--columns", Columns, path):
+        head = read_head(path, options)
+    problems += head.problems
+    needed = [_advice(problem, path) for problem in problems] + _still_needed(head, reading)
+    facts = {"format": f"{head.form}{', packed' if path.lower().endswith('.gz') else ''}"}
+    facts |= _sentences(head, reading)
+    command, replaced = _command(path, head, reading)
+    data: dict[str, Any] = {
+        **facts,
+        "columns": [
+            {"name": column.name or None, "column": place, "type": column.type, "role": column.role}
+            for place, column in enumerate(head.columns, 1)
+        ],
+        "needed": needed,
+        "command": command,
+    }
+    parts: list[Any] = [facts, *_column_lines(head)]
+    if nonprivate:
+        weighted = False if _ignores_weights(head, reading) else options.weighted
+        counted, shown = _counted(path, head, replace(options, weighted=weighted))
+        data, parts = {"mark": MARK, **data, **counted}, [COUNTED, *parts, *shown]
+    parts += [f"Needed: {text}" for text in needed]
+    parts += [f"Next, with {replaced}:", command]
+    return Report(data, parts)
+
+
+def _of_rows(path: str, reading: Reading) -> Reading:
+    """Return the options with what a folder, and rows in general, imply."""
+    if reading.counting is None and (Path(path).is_dir() or reading.data or reading.rows):
+        return replace(reading, counting="rows")
+    return reading
+
+
+def _options(path: str, reading: Reading) -> tuple[Options, list[GraphCutsError]]:
+    """Return the options of the reader, and what does not fit together in them."""
+    problems: list[GraphCutsError] = []
+    periods = None
+    if reading.periods is not None:
+        periods = Periods.of(reading.periods)
+    if reading.rows:
+        one = VertexSet(1)
+        try:
+            reading.check_rows()
+            if not Path(path).is_dir() and not FORMATS[ending_of(path)].columns:
+                raise FileFormatError(f"{path}: rows stand in an edge list or a table")
+            Rows.empty(
+                columns=reading.columns,
+                counting=cast(Counting, reading.counting),
+                unit=reading.unit,
+                vertices=(one, one) if reading.bipartite else one,
+                periods=periods,
+                kind=reading.kind,
+            )
+        except GraphCutsError as problem:
+            problems.append(problem)
+    reads_weights = reading.counting == "weight" if reading.rows else not reading.ignore_weights
+    return (
+        Options(
+            columns=reading.columns,
+            vertices=reading.public_sets,
+            weighted=None if reads_weights else False,
+            weight_cap=reading.weight_cap,
+            hide_change=reading.hide_change,
+            public_vertices=reading.public_vertices_from_file,
+            bipartite=reading.bipartite,
+            directed=reading.directed,
+            merge=cast(Merge, reading.merge),
+            periods=periods,
+            counting=cast(Counting, reading.counting or "rows"),
+            unit=reading.unit,
+        ),
+        problems,
+    )
+
+
+def _advice(problem: GraphCutsError, path: str) -> str:
+    """Return a refusal with its options as they are typed."""
+    try:
+        with naming("--columns", Columns, path):
+            raise problem
+    except GraphCutsError as named:
+        text = str(spelled(named, described(Reading), [path]))
+    return text.removeprefix(f"{path}: ")
+
+
+def _still_needed(head: FileHead, reading: Reading) -> list[str]:
+    """Return what the caller must know, beyond the options that do not fit."""
+    needed = []
+    if not _lists_vertices(head) and not _names_vertices(reading):
+        without = (
+            "flows of rows take those of the groups"
+            if reading.rows
+            else "they are taken from the edges, which is not private"
+        )
+        needed.append(f"--vertices, the public vertex set; without it {without}.")
+    elif reading.rows and not _names_vertices(reading):
+        needed.append("--vertices, the public vertex set; of rows the file does not tell it.")
+    lacks_weights = head.places is not None and not head.has_weights and not head.problems
+    if reading.counting == "weight" and lacks_weights:
+        needed.append("--columns weight=, the column of the weights, or another --counting.")
+    if reading.columns.owner is not None:
+        needed.append("--protect owner:at-most=, how much of each owner counts.")
+    elif reading.counting == "weight":
+        needed.append("--protect rows:at-most=, how many units of the weight of a row count.")
+    if _needs_cap(head, reading):
+        needed.append(
+            "a public bound on weights, --weight-cap, or --hide-change 1; or --ignore-weights."
+        )
+    if head.open_ended and _weight_is_open(head, reading):
+        needed.append(
+            "--columns weight=3 if there is a third column and it holds weights, else "
+            "--ignore-weights; and --columns header=yes if the first line names the columns."
+        )
+    return needed
+
+
+def _needs_cap(head: FileHead, reading: Reading) -> bool:
+    """Whether a graph has weights, of which nobody has given a bound."""
+    given = (reading.weight_cap, reading.hide_change, head.declared.weight_cap)
+    ignored = reading.rows or reading.ignore_weights or head.without_weights
+    return bool(head.has_weights) and not ignored and given == (None, None, None)
+
+
+def _weight_is_open(head: FileHead, reading: Reading) -> bool:
+    """Whether rows without a header may have a third column that nobody spoke about."""
+    columns = reading.columns
+    said = columns.source is not None or bool(head.has_weights) or reading.ignore_weights
+    return not (reading.rows or said or head.declared.weighted is not None)
+
+
+def _ignores_weights(head: FileHead, reading: Reading) -> bool:
+    """Whether the command of the report says that a graph has no weights, which nobody said."""
+    unknown = head.lists_vertices and head.has_weights is None
+    is_open = (
+        head.without_weights or unknown or (head.open_ended and _weight_is_open(head, reading))
+    )
+    bounded = reading.weight_cap is not None or reading.hide_change is not None
+    return is_open and not reading.rows and not bounded
+
+
+def _sentences(head: FileHead, reading: Reading) -> dict[str, str]:
+    """Return direction, time zone, vertices and what is ignored, in words."""
+    told = {}
+    places = head.places
+    if places is not None:
+        told["direction"] = _direction(head, reading)
+    elif head.is_directed is not None:
+        goes = "edges go from their source to their target" + _both_ways(reading)
+        told["direction"] = goes if head.is_directed else "edges have none"
+    if reading.columns.period is not None:
+        zone = head.time_zone or reading.columns.time_zone
+        told["time_zone"] = (
+            "none: dates and times are used as they are written"
+            if zone is None
+            else f"times fall into the periods of {zone}"
+        )
+    if head.declared.vertices is not None or head.declared.sides is not None:
+        told["vertices"] = "declared by the file; --vertices names others"
+    elif head.lists_vertices:
+        told["vertices"] = "those that the file lists, taken as public; --vertices names others"
+    ignored = [_shown(head, place) for place, column in enumerate(head.columns) if not column.role]
+    if places is not None or head.lists_vertices:
+        ignored += ["further columns, if there are any"] * head.open_ended
+        told["ignored"] = _listed(ignored)
+    return told
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_SHOWN]) or "nothing"
+    return shown + (", ..." if len(names) > _MOST_SHOWN else "")
+
+
+def _direction(head: FileHead, reading: Reading) -> str:
+    """Return in which direction edges go, as a sentence."""
+    assert head.places is not None  # noqa: S101  # the caller has looked
+    source, target = (_shown(head, place) for place in (head.places.source, head.places.target))
+    if reading.bipartite:
+        return f"{source} has the vertices of the left side, {target} those of the right"
+    return f"trips go from {source} to {target}{_both_ways(reading)}"
+
+
+def _both_ways(reading: Reading) -> str:
+    both = "; both directions of a pair count together, unless you add --kind directed"
+    return "" if reading.kind != "undirected" else both
+
+
+def _shown(head: FileHead, place: int) -> str:
+    name = head.columns[place].name if place < len(head.columns) else ""
+    if not name:
+        return f"column {place + 1}"
+    return name if _WORD.fullmatch(name) else f"{name!r:.60}"
+
+
+def _column_lines(head: FileHead) -> list[str]:
+    """Return a line for each column, aligned; no line if there are none."""
+    if not head.columns:
+        return []
+    known = head.places is not None or head.lists_vertices
+    rows = [
+        (
+            f"  {place}",
+            f"{column.name!r:.60}" if column.name else "(name not shown)",
+            column.type,
+            f"read as {column.role}" if column.role else "ignored" * known,
+        )
+        for place, column in enumerate(head.columns[:_MOST_SHOWN], 1)
+    ]
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    title = "edge attributes" if head.lists_vertices else "columns"
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    more = ["  ..."] * (len(head.columns) > _MOST_SHOWN)
+    return [title, *lines, *more]
+
+
+def _counted(path: str, head: FileHead, options: Options) -> tuple[dict[str, Any], list[Any]]:
+    """Return the counts of bad rows as data and as parts of a report. NOT PRIVATE."""
+    if head.problems:
+        text = "Rows were not counted: say first what is needed."
+        return {"rows": None, "not_counted": text}, [text]
+    try:
+        with naming("--columns", Columns, path):
+            counts = count_bad_rows(path, options)
+    except GraphCutsError as problem:
+        text = f"Rows were not counted: {_advice(problem, path)}"
+        return {"rows": None, "not_counted": text}, [text]
+    faults = {_advice(FileFormatError(text), path): n for text, n in counts.faults.items()}
+    data = {
+        "rows": counts.rows,
+        "skipped": counts.skipped,
+        "share_skipped": counts.share,
+        "faults": faults,
+    }
+    return data, [_counts_card(counts, faults, outside=options.vertices is not None)]
+
+
+def _counts_card(counts: BadRowCounts, faults: Mapping[str, int], *, outside: bool) -> Card:
+    notes = ["A row may have several faults, or one at both endpoints."]
+    if not outside:
+        notes.append("Endpoints outside the vertex set are counted with --vertices.")
+    return Card(
+        title=f"rows ({MARK})",
+        columns=("fault", "rows"),
+        rows=[
+            *((text, f"{count:,}") for text, count in faults.items()),
+            ("all rows", f"{counts.rows:,}"),
+            (
+                "left out with --columns on-bad=skip",
+                f"{counts.skipped:,} ({counts.share:.3%})",
+            ),
+        ],
+        notes=notes,
+    )
+
+
+def _command(path: str, head: FileHead, reading: Reading) -> tuple[str, str]:
+    """Return a line that releases flows of the file, and what to replace in it, in words."""
+    words = ["graphcuts-dp", "flows", path, *_GROUPS, "--epsilon", "1"]
+    replaced = ["your groups and epsilon"]
+    typed = reading
+    if not _names_vertices(reading) and (reading.rows or not _lists_vertices(head)):
+        vertices = "left.txt,right.txt" if reading.bipartite else "vertices.txt"
+        typed = replace(typed, vertices=vertices)
+        replaced.append("vertex set")
+    if reading.bipartite:
+        words += ["--right-groups", "right-groups.csv"]
+    if reading.columns.period is not None and reading.periods is None:
+        typed = replace(typed, periods=_PERIODS)
+        replaced.append("periods")
+    if reading.columns.owner is not None:
+        words += ["--protect", "owner:at-most=1"]
+        replaced.append("bound on what counts of an owner")
+    elif reading.counting == "weight":
+        words += ["--protect", "rows:at-most=1"]
+        replaced.append("bound on the weight of a row")
+    if _needs_cap(head, reading):
+        typed = replace(typed, weight_cap=_WEIGHT_CAP)
+        replaced.append("bound on weights")
+    if _ignores_weights(head, reading):
+        typed = replace(typed, ignore_weights=True)
+    columns = ",".join(_typed_columns(head, reading))
+    if _COLUMN in columns:
+        replaced.append(f"columns in place of {_COLUMN}")
+    words += _typed_options(typed)
+    words += ["--columns", columns] if columns else []
+    last = f" and {replaced.pop()}" if len(replaced) > 1 else ""
+    return shlex.join(words), ", ".join(replaced) + last
+
+
+def _lists_vertices(head: FileHead) -> bool:
+    declared = head.declared.vertices is not None or head.declared.sides is not None
+    return head.lists_vertices or declared
+
+
+def _names_vertices(reading: Reading) -> bool:
+    return reading.vertices is not None or reading.public_vertices_from_file
+
+
+def _typed_options(reading: Reading) -> Iterable[str]:
+    """Generate all options but --columns that differ from their defaults, as they are typed."""
+    for about in described(Reading):
+        value = getattr(reading, about.name)
+        if about.name == "columns" or value == about.default:
+            continue
+        yield about.switch
+        if value is not True:
+            yield f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _typed_columns(head: FileHead, reading: Reading) -> Iterable[str]:
+    """Generate the keys of --columns: the columns that were found, and what the caller said."""
+    given, places = reading.columns, head.places
+    columns: dict[str, Any] = {}
+    if places is not None and head.columns and not head.open_ended:
+        own = {"source": places.source, "target": places.target, "weight": places.weight}
+        columns = {
+            role: head.columns[place].typed_as for role, place in own.items() if place is not None
+        }
+    elif places is None and not head.lists_vertices and head.named is not False:
+        columns = {"source": _COLUMN, "target": _COLUMN}
+    if reading.counting == "weight" and not head.has_weights:
+        columns["weight"] = _COLUMN
+    for about in described(Columns):
+        value = getattr(given, about.name)
+        if value != about.default and about.name not in columns:
+            columns[about.name] = value
+    named = any(isinstance(columns.get(name), str) for name in _ROLES if columns.get(name) != TAIL)
+    if head.named and not named and "header" not in columns:
+        columns["header"] = True
+    for name, value in columns.items():
+        key = name.replace("_", "-")
+        if name in _ROLES and isinstance(value, int):
+            text = str(value + 1)
+        else:
+            text = _TYPED.get(value, str(value).replace(",", "\\,"))
+        yield f"{key}={text}"

@@ -1,0 +1,495 @@
+"""What the head of a private file tells: its format, columns and attributes, and no row.
+
+All of it is public, and no row decides any of it: files that differ in rows alone have one head.
+The columns are found by the functions that find them when rows are read, on a table without rows.
+`count_bad_rows` is the one exception: it reads the rows, and its numbers are not private.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, final
+
+from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.io.arrow import open_arrow, open_folder, open_parquet
+from graphcuts_dp.io.assemble import UNDIRECTED, Options, RawEdges, Schema, load_schema, numbered
+from graphcuts_dp.io.batches import TableBatch
+from graphcuts_dp.io.codes import Gathered
+from graphcuts_dp.io.files import (
+    FORMATS,
+    check_columns,
+    ending_of,
+    naming_file,
+    read_raw,
+    schema_beside,
+)
+from graphcuts_dp.io.graphml import graphml_head
+from graphcuts_dp.io.matrices import banner_of
+from graphcuts_dp.io.tables import OpenedTable, ReadingPlan, plan_reading
+from graphcuts_dp.io.text import batches_of, text_batches
+from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.schema.bad_rows import BadRows, CountedBadRows
+from graphcuts_dp.schema.columns import (
+    Column,
+    ColumnPlaces,
+    Columns,
+    column_of,
+    find_columns,
+    find_weight_attribute,
+    has_header,
+)
+from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked, size_of
+from graphcuts_dp.schema.table_schema import TableSchema
+from graphcuts_dp.schema.text_rows import TextTable, begin_without_rows, konect_weighted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TABLES: Mapping[str, Callable[[BinaryIO, int], OpenedTable]] = {
+    ".parquet": open_parquet,
+    ".arrow": open_arrow,
+    ".feather": open_arrow,
+}
+_FORMS = {
+    ".parquet": "a Parquet file",
+    ".arrow": "an Arrow file",
+    ".feather": "an Arrow file",
+    ".graphml": "a graph in GraphML",
+    ".gml": "a graph in GML",
+    ".net": "a graph in Pajek's format",
+    ".npz": "a sparse matrix of scipy",
+}
+_SEPARATORS = {"\t": "tabs", " ": "blanks", ",": "commas", ";": "semicolons", "|": "bars"}
+_ZIP = b"PK"  # at the start of a file of scipy
+_MOST_BANNER = 1024  # bytes of the first line of a MatrixMarket file
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class HeadColumn:
+    """A column of a table, or a declared edge attribute of a graph.
+
+    Attributes:
+        name: "" if it may not be quoted.
+        typed_as: how the caller names it: by its name, or by its place from 0.
+        type: of its values, in words.
+        role: what it is read as, "" if it is ignored.
+    """
+
+    name: str
+    typed_as: Column
+    type: str
+    role: str = ""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FileHead:
+    """What is known of a private file before any of its rows is read. Public.
+
+    Attributes:
+        form: the format, in words.
+        columns: all columns; of a graph the declared edge attributes; empty if they are not known.
+        open_ended: whether rows may have further columns, which no head tells.
+        places: which columns are read; None if the file has none, or the caller must say which.
+        named: whether a text file has a header; None of other files.
+        schema: what the columns that are read are; None for text and without `places`.
+        declared: facts that the file declares.
+        lists_vertices: whether the file lists its vertices, beside its edges.
+        has_weights: whether weights are read; None if edges alone tell it.
+        is_directed: whether the file declares edges to have a direction; None if it does not say.
+        without_weights: whether columns could be found only if no weights are read.
+        problems: what the caller must say or change.
+    """
+
+    form: str
+    columns: Sequence[HeadColumn] = ()
+    open_ended: bool = False
+    places: ColumnPlaces | None = None
+    named: bool | None = None
+    schema: TableSchema | None = None
+    declared: Schema = field(default_factory=Schema)
+    lists_vertices: bool = False
+    has_weights: bool | None = None
+    is_directed: bool | None = None
+    without_weights: bool = False
+    problems: Sequence[GraphCutsError] = ()
+
+    @property
+    def time_zone(self) -> str | None:
+        """The public zone in which the instants of a stored period column have their date."""
+        return None if self.schema is None else self.schema.time_zone
+
+
+def read_head(path: PathLike, options: Options) -> FileHead:
+    """Read the head of a file, or of a folder of Parquet files.
+
+    Raises:
+        FileFormatError: it does not exist, its ending is unknown, or it is damaged.
+        ParameterError: no such encoding or delimiter.
+    """
+    if Path(path).is_dir():
+        return _table_head(open_folder(path), options, "a folder of Parquet files, one table")
+    ending = ending_of(path)
+    form = FORMATS[ending]
+    with naming_file(path), opened_unpacked(path) as file:
+        check_columns(ending, options.columns)
+        if form.text is not None:
+            head = _text_head(file, options, form.text)
+        elif ending in TABLES:
+            head = _table_head(_opened(file, TABLES[ending]), options, _FORMS[ending])
+        else:
+            head = _graph_head(file, options, ending)
+        if form.described_apart and head.declared == Schema():
+            head = replace(head, declared=schema_beside(path))
+    problem = _kind_problem(head, options)
+    return head if problem is None else replace(head, problems=[*head.problems, problem])
+
+
+def _kind_problem(head: FileHead, options: Options) -> GraphCutsError | None:
+    """Return why a graph of the declared kind is not the one that is asked for; None if it is."""
+    if head.is_directed is False and options.directed:
+        return FileFormatError(UNDIRECTED)
+    vertices = options.vertices
+    if vertices is None and head.declared.vertices is None and head.declared.sides is None:
+        one = VertexSet(1)
+        vertices = (one, one) if options.bipartite else one
+    roles = ["source", "target", *["weight"] * (head.has_weights is True)]
+    cap = None if head.has_weights is None else options.weight_cap  # fits if there are weights
+    try:
+        numbered(
+            _raw([], head.declared, roles), replace(options, vertices=vertices, weight_cap=cap)
+        )
+    except GraphCutsError as problem:
+        return problem
+    return None
+
+
+def _opened(file: BinaryIO, opening: Callable[[BinaryIO, int], OpenedTable]) -> OpenedTable:
+    if not file.seekable():
+        file = io.BytesIO(file.read())
+    return opening(file, size_of(file))
+
+
+def _or_without_weights(
+    find: Callable[[Options], Any], options: Options
+) -> tuple[Any, bool, list[GraphCutsError]]:
+    """Return what is found, whether only without weights, and what the caller must say."""
+    try:
+        return find(options), False, []
+    except GraphCutsError as problem:
+        if options.weighted is None and options.columns.weight is None:
+            try:
+                return find(replace(options, weighted=False)), True, [problem]
+            except GraphCutsError:
+                pass
+        return None, False, [problem]
+
+
+def _text_head(file: BinaryIO, options: Options, form: TextFormat) -> FileHead:
+    given = options.columns
+    try:
+        has_header(given.header, given.named, form)
+    except FileFormatError as problem:
+        return FileHead(form="text", problems=[problem])
+    table = begin_without_rows(file, form, given)
+    found, without_weights, problems = _or_without_weights(
+        lambda options: batches_of(table, options, BadRows(skip=given.skip)), options
+    )
+    if len(table.first) == 1:
+        raise problems[0]  # no table, or split at another character
+    places = None if found is None else found.columns
+    names: Sequence[str] = ()
+    if table.named:
+        names = _public_names(table.first, given)
+        places = None if places is None else replace(places, names=tuple(names))
+    width = len(table.first) if table.named else 0 if places is None else places.width
+    return FileHead(
+        form=_text_form(table, form, given),
+        columns=[
+            HeadColumn(
+                name=names[place] if names else "",
+                typed_as=_typed_as(place, names, table.first),
+                type="text",
+                role=_role(place, places),
+            )
+            for place in range(width)
+        ],
+        open_ended=not table.named,
+        places=places,
+        named=table.named,
+        declared=Schema() if found is None else found.schema,
+        has_weights=places is not None and places.weight is not None,
+        is_directed=False if table.konect and table.konect[0] == "sym" else None,
+        without_weights=without_weights,
+        problems=problems,
+    )
+
+
+def _text_form(table: TextTable, form: TextFormat, given: Columns) -> str:
+    """Return how lines are split, in words."""
+    delimiter = table.reader.delimiter if table.named else given.delimiter or form.delimiter
+    between = "commas or blanks"
+    if delimiter is not None:
+        between = _SEPARATORS.get(delimiter, f"the character {delimiter!r}")
+    elif form.konect:
+        between = "blanks"
+    comment = ""
+    if table.konect:
+        weights = "with" if konect_weighted(table.konect) else "without"
+        comment = f"; its first comment declares a third column {weights} weights"
+    header = "with a header" if table.named else "without a header"
+    return f"text {header}, {between} between columns{comment}"
+
+
+def _public_names(first: Sequence[str], given: Columns) -> list[str]:
+    """Return the names of a header that may be quoted; "" in place of others.
+
+    All are public where the caller says that there is a header, or names a column that it has. Else
+    the first line could be a row, and only words are quoted that are known here.
+    """
+    if given.header or any(isinstance(column, str) for column in given.named):
+        return list(first)
+    if len(first) < 2:
+        return [""] * len(first)
+    by_place = Columns(source=0, target=1)
+    return list(find_columns(first, by_place, weighted=False, declared=None).names)
+
+
+def _typed_as(place: int, names: Sequence[str], first: Sequence[str]) -> Column:
+    """Return a name as it is typed, if it may be quoted and names one column, else the place."""
+    name = names[place] if names else ""
+    plain = name and name == first[place] == name.strip() and name.isprintable()
+    return name if plain and first.count(name) == 1 and column_of(name) == name else place
+
+
+def _role(place: int, places: ColumnPlaces | None) -> str:
+    """Return what a column is read as; "" if it is ignored, or not known yet."""
+    if places is None:
+        return ""
+    roles = {
+        "source": places.source,
+        "target": places.target,
+        "user": places.owner,
+        "period": places.period,
+        "weight": places.weight,
+    }
+    return " and ".join(role for role, own in roles.items() if own == place)
+
+
+def _table_head(table: OpenedTable, options: Options, form: str) -> FileHead:
+    plan: ReadingPlan | None
+    plan, without_weights, problems = _or_without_weights(
+        lambda options: plan_reading(table, options), options
+    )
+    names = list(table.names)
+    schema = None if plan is None else plan.schema
+    places = None if plan is None else replace(plan.columns, names=tuple(names))
+    kinds = {} if schema is None else {column.position: column.kind for column in schema}
+    return FileHead(
+        form=form,
+        columns=[
+            HeadColumn(
+                name=name,
+                typed_as=_typed_as(place, names, names),
+                type=_stored_type(table.types[place], kinds.get(place)),
+                role=_role(place, places),
+            )
+            for place, name in enumerate(names)
+        ],
+        places=places,
+        schema=schema,
+        declared=_declared(table) if plan is None else plan.declared,
+        has_weights=places is not None and places.weight is not None,
+        without_weights=without_weights,
+        problems=problems,
+    )
+
+
+def _declared(table: OpenedTable) -> Schema:
+    return Schema() if table.facts is None else load_schema(table.facts)
+
+
+def _stored_type(stored: "pa.DataType | None", kind: str | None) -> str:
+    """Return the type of a column in words: what it is read as, and how it is stored."""
+    told = f"stored as {stored!s:.60}"
+    return told if kind is None else f"{kind}, {told}"
+
+
+def _graph_head(file: BinaryIO, options: Options, ending: str) -> FileHead:
+    """Read the head of a graph or a matrix, which lists its vertices."""
+    if ending == ".mtx":
+        return _matrix_head(file.readline(_MOST_BANNER))
+    if ending == ".graphml":
+        return _graphml_head(file.read(), options)
+    start = file.read(4)
+    if not start:
+        raise FileFormatError("the file is empty")
+    if ending == ".npz" and not start.startswith(_ZIP):
+        raise FileFormatError("not a sparse matrix made by scipy.sparse.save_npz")
+    return FileHead(form=_FORMS[ending], lists_vertices=True)
+
+
+def _matrix_head(line: bytes) -> FileHead:
+    shape, entries, symmetry = banner_of(line)
+    return FileHead(
+        form=f"a MatrixMarket file: {shape}, {entries}, {symmetry}",
+        lists_vertices=True,
+        has_weights=entries != "pattern",
+        is_directed=False if symmetry == "symmetric" else None,
+    )
+
+
+def _graphml_head(data: bytes, options: Options) -> FileHead:
+    if not data.strip():
+        raise FileFormatError("the file is empty")
+    head = graphml_head(data)
+    weight, problems = None, []
+    try:
+        weight = find_weight_attribute(
+            head.names, head.numeric, options.columns, weighted=options.weighted
+        )
+    except FileFormatError as problem:
+        problems.append(problem)
+    return FileHead(
+        form=f"{_FORMS['.graphml']}, {'directed' if head.directed else 'undirected'}",
+        columns=[
+            HeadColumn(
+                name=name,
+                typed_as=name,
+                type="number" if is_number else "declared as no number",
+                role="weight" if place == weight else "",
+            )
+            for place, (name, is_number) in enumerate(zip(head.names, head.numeric, strict=True))
+            if head.of_edges[place] or place == weight
+        ],
+        lists_vertices=True,
+        has_weights=weight is not None,
+        is_directed=head.directed,
+        without_weights=bool(problems),
+        problems=problems,
+    )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BadRowCounts:
+    """How many rows of a private file cannot be used. NOT PRIVATE: no noise hides these numbers.
+
+    Attributes:
+        rows: how many rows there are.
+        skipped: how many of them `on_bad="skip"` leaves out.
+        faults: how often each kind of fault was met; a row may have several.
+    """
+
+    rows: int
+    skipped: int
+    faults: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def share(self) -> float:
+        """The share of the rows that `on_bad="skip"` leaves out."""
+        return self.skipped / self.rows if self.rows else 0.0
+
+
+def count_bad_rows(path: PathLike, options: Options) -> BadRowCounts:
+    """Read all rows of a file and count those that cannot be used. NOT PRIVATE.
+
+    Of a graph or a matrix, which is refused as a whole, only the edges are counted.
+
+    Args:
+        path: a file, or a folder of Parquet files.
+        options: of the reader; endpoints outside the vertex set are counted if it is given.
+
+    Raises:
+        FileFormatError: the file cannot be read even without its bad rows.
+    """
+    bad = CountedBadRows()
+    options = replace(options, columns=replace(options.columns, on_bad="skip"))
+    if Path(path).is_dir():
+        return _count_in_table(open_folder(path), options, bad)
+    ending = ending_of(path)
+    form = FORMATS[ending].text
+    with naming_file(path):
+        if form is None and ending not in TABLES:
+            raw = read_raw(
+                path, replace(options, columns=replace(options.columns, on_bad="refuse"))
+            )
+            raw.bad, count = bad, len(raw.sources)
+            numbered(raw, options)
+            return BadRowCounts(rows=count, skipped=0, faults=bad.counts)
+        with opened_unpacked(path) as file:
+            if form is None:
+                return _count_in_table(_opened(file, TABLES[ending]), options, bad)
+            table = text_batches(file, options, form=form, bad=bad)
+            declared = table.schema
+            if FORMATS[ending].described_apart and declared == Schema():
+                declared = schema_beside(path)
+            read, kept = _count_rows(table.batches, table.roles, declared, options, bad)
+            return BadRowCounts(
+                rows=read + bad.rows, skipped=read + bad.rows - kept, faults=bad.counts
+            )
+
+
+def _count_in_table(table: OpenedTable, options: Options, bad: CountedBadRows) -> BadRowCounts:
+    total = 0
+
+    def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
+        nonlocal total
+        for values in table.parts(positions):
+            total += len(values[0])
+            yield values
+
+    plan = plan_reading(replace(table, parts=parts), options)
+    roles = {column.role for column in plan.schema}
+    if options.periods is None:  # whose numbers are then unknown
+        roles.discard("period")
+    _, kept = _count_rows(plan.batches(options, bad), roles, plan.declared, options, bad)
+    return BadRowCounts(rows=total, skipped=total - kept, faults=bad.counts)
+
+
+def _count_rows(
+    batches: Iterable[TableBatch],
+    roles: Iterable[str],
+    declared: Schema,
+    options: Options,
+    bad: CountedBadRows,
+) -> tuple[int, int]:
+    """Return how many rows came through the conversion, and how many of them join vertices."""
+    read = kept = rows_before = 0
+    for batch in batches:
+        if not len(batch):
+            continue
+        raw = _raw([batch], declared, roles, bad)
+        rows_before = bad.rows
+        count = len(raw.sources)
+        try:
+            _, parts, _ = numbered(raw, options, complete=False)
+            kept += len(parts.rows)
+        except GraphCutsError:
+            if len(raw.sources):
+                raise
+            # No row of this batch is left, so that without a vertex set there is no vertex.
+        read += count
+        bad.rows = rows_before  # these rows are among those that were read
+    return read, kept
+
+
+def _raw(
+    batches: Iterable[TableBatch],
+    declared: Schema,
+    roles: Iterable[str],
+    bad: BadRows | None = None,
+) -> RawEdges:
+    gathered = Gathered(roles)
+    for batch in batches:
+        gathered.add(batch)
+    return RawEdges(
+        **gathered.take(),
+        schema=declared,
+        bad=BadRows() if bad is None else bad,
+        where=lambda position: f"row {gathered.place(position)}",
+        error=FileFormatError,
+    )
