@@ -126,6 +126,9 @@ def _trips(folder, rng):
     for part in range(2):
         table[part::2].to_parquet(folder / "trips" / f"part-{part}.parquet")
     table.to_csv(folder / "trips.csv", sep=";", decimal=",", index=False)
+    days = pd.to_datetime(table["date"])
+    taxi = table.drop(columns=["date", "amount"]).assign(time=days.dt.strftime("%d.%m.%Y 23:30"))
+    taxi.to_csv(folder / "taxi.csv", index=False)
     with (folder / "trips.csv").open("a") as file:
         file.write("u12;;Harbour;2026-01-18;3,50\nu31;Old town;Old town;unknown;n/a\n")
 

@@ -5,8 +5,10 @@ Run `python -m scripts.bench.bench_files [--quick]`. Medians of five, on tempora
 of processor time, since polars and pyarrow take every core there is. "Rows only" tools parse text;
 "and numbers" tools also number the distinct names, as a graph has to.
 
-A second table has the memory: the most that a process held while it read a file of ten times as
-many rows, less what it held before, beside the arrays (and names) of the graph that came out.
+A second table has files of ten times as many rows, 10^7, each read in a process of its own: seconds
+of processor time, and the most memory that the process held beyond its imports. Of ours it is set
+beside the arrays (and names) of the graph that came out. pandas, Polars and DuckDB read integers
+and names of vertices to a frame, or to a table in memory; Polars also numbers them.
 """
 
 import gzip
@@ -122,38 +124,81 @@ def _readers(named: Path) -> dict[str, Callable[[], object]]:
     return tools
 
 
+_OURS = "ours"
+_IMPORTS = {  # of a tool that reads a file
+    _OURS: """
+import pyarrow.csv, pyarrow.parquet
+from graphcuts_dp.graph.adjacency import read_graph
+import graphcuts_dp.io.files
+""",
+    "pandas": "import pandas, pyarrow.parquet",
+    "Polars": "import polars",
+    "DuckDB": "import duckdb",
+}
+_READS = {  # of a tool and the ending of the file; `path` is its name
+    (_OURS, ""): 'read_graph(path, hide_change=1 if "weight" in path else None)',
+    ("pandas", ".edges"): 'pandas.read_csv(path, sep=" ", header=None)',
+    ("pandas", ".csv"): "pandas.read_csv(path)",
+    ("pandas", ".parquet"): "pandas.read_parquet(path)",
+    ("Polars", ".edges"): """polars.read_csv(
+    path, separator=" ", has_header=False, schema=dict.fromkeys("ab", polars.Categorical)
+)""",
+    ("Polars", ".csv"): (
+        'polars.read_csv(path, schema_overrides=dict.fromkeys(["source", "target"], '
+        "polars.Categorical))"
+    ),
+    ("Polars", ".parquet"): (
+        'polars.read_parquet(path).cast(dict.fromkeys(["source", "target"], polars.String))'
+        '.cast(dict.fromkeys(["source", "target"], polars.Categorical))'
+    ),
+    ("DuckDB", ""): 'duckdb.execute("create table rows_read as from " + repr(path))',
+    ("DuckDB", ".edges"): (
+        'duckdb.execute("create table rows_read as from read_csv(" + repr(path) + '
+        "\", delim=' ', header=false)\")"
+    ),
+}
 _READ = """
 import re, sys, time
 from pathlib import Path
 import numpy
-from graphcuts_dp.graph.adjacency import read_graph
-if sys.argv[1].endswith((".parquet", ".feather")):
-    import pyarrow.parquet
+{imports}
+path = sys.argv[1]
 def held(what):  # of this process alone: what getrusage tells is that of its parent, too
     return int(re.search(what + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
 base = held("VmRSS")
 start = time.process_time()
-graph = read_graph(sys.argv[1], hide_change=1 if "weight" in sys.argv[1] else None)
+result = {read}
 seconds = time.process_time() - start
 peak = held("VmHWM") - base
-arrays = graph.rows.nbytes + graph.columns.nbytes + graph.weights.nbytes
-if not graph.vertices.is_default:
-    arrays += sum(8 + sys.getsizeof(label) for label in graph.labels)
-print(seconds, peak / 1e6, arrays / 1e6)
+print(seconds, peak / 1e6)
+if hasattr(result, "vertices"):
+    arrays = result.rows.nbytes + result.columns.nbytes + result.weights.nbytes
+    if not result.vertices.is_default:
+        arrays += sum(8 + sys.getsizeof(label) for label in result.labels)
+    print(arrays / 1e6)
 """
 
 
-def memory(path: Path) -> tuple[float, ...]:
-    """What reading a file takes in a process of its own: seconds, peak and arrays in MB, ratio."""
+def reading(path: Path, tool: str) -> list[float]:
+    """What reading a file takes in a process of its own: seconds, peak in MB; of ours arrays."""
+    read = _READS.get((tool, path.suffix)) or _READS[tool, ""]
     done = subprocess.run(
-        [sys.executable, "-c", _READ, str(path)],
+        [sys.executable, "-c", _READ.format(imports=_IMPORTS[tool], read=read), str(path)],
         env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
         check=True,
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
     )
-    seconds, peak, arrays = map(float, done.stdout.split())
-    return seconds, peak, arrays, peak / arrays
+    return [float(number) for number in done.stdout.split()]
+
+
+def _tools(path: Path) -> list[str]:
+    """Ours, and of files without weights all that are installed."""
+    tools = [_OURS]
+    if "weight" not in path.name:
+        others = {"pandas": "pandas", "Polars": "polars", "DuckDB": "duckdb"}
+        tools += [tool for tool, name in others.items() if importlib.util.find_spec(name)]
+    return tools
 
 
 def _large_files(folder: Path, edges: int) -> list[Path]:
@@ -175,11 +220,13 @@ def _large_files(folder: Path, edges: int) -> list[Path]:
     if importlib.util.find_spec("pyarrow") is not None:
         from pyarrow import csv, feather, parquet
 
-        for text in (paths[1], paths[3]):
+        for text in paths[1:4]:
             table = csv.read_csv(text)
-            paths += [text.with_suffix(".parquet"), text.with_suffix(".feather")]
-            parquet.write_table(table, paths[-2])
-            feather.write_feather(table, paths[-1])
+            paths.append(text.with_suffix(".parquet"))
+            parquet.write_table(table, paths[-1])
+            if "weight" in text.name:
+                paths.append(text.with_suffix(".feather"))
+                feather.write_feather(table, paths[-1])
     return paths
 
 
@@ -195,10 +242,17 @@ def main(quick: bool) -> None:
                 ours = ours or seconds
                 table.row(task, f" {tool}", seconds, seconds / ours)
     print()
-    table = Table("file:<45 seconds:>9.2f peak_MB:>9.0f arrays:>9.0f ratio:>8.2f")
+    table = Table(
+        "file:<28 _tool:<10 seconds:>9.2f times:>8.1f peak_MB:>9.0f arrays:>9.0f ratio:>8.2f"
+    )
     with tempfile.TemporaryDirectory() as folder:
         for path in _large_files(Path(folder), 10 * edges):
-            table.row(path.name, *memory(path))
+            ours = 0.0
+            for tool in _tools(path):
+                seconds, peak, *arrays = reading(path, tool)
+                ours = ours or seconds
+                ratios = [part for each in arrays for part in (each, peak / each)]
+                table.row(path.name, f" {tool}", seconds, seconds / ours, peak, *ratios)
 
 
 if __name__ == "__main__":

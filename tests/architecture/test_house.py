@@ -8,6 +8,8 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 import graphcuts_dp as gc
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,15 +84,21 @@ def test_every_room_is_in_the_layers_and_in_the_picture():
         assert re.search(rf"\b{name}\b", picture), name
 
 
-def test_the_walk_through_a_release_names_places_that_exist():
+@pytest.mark.parametrize(("heading", "steps"), [("`release_graph`", 10), ("`Rows.read`", 9)])
+def test_a_walk_names_places_that_exist(heading, steps):
     guide = (ROOT / "CONTRIBUTING.md").read_text()
-    walk = guide.split("### `release_graph`")[1].split("\n## ")[0]
+    walk = guide.split(f"### {heading}")[1].partition("\n#")[0]
     inside = [(path, name) for name, path in re.findall(r"`(\w+)` of `([\w/]+\.py)`", walk)]
-    places = re.findall(r"`([\w/]+\.py)` `(\w+)`", walk) + inside
+    places = inside + [
+        (path, name)
+        for path, names in re.findall(r"`([\w/]+\.py)` (`\w+`(?:, `\w+`)*)", walk)
+        for name in re.findall(r"\w+", names)
+    ]
     rows = re.findall(r"^\| \d+ \|.*$", walk, re.MULTILINE)
-    assert len(rows) == 10
+    assert len(rows) == steps
     assert all(re.search(r"`[\w/]+\.py` `\w+`", row) for row in rows)
-    assert {path for path, _ in places} == set(re.findall(r"[\w/]+\.py", walk)) - {"that.py"}
+    named = set(re.findall(r"[\w/]+\.py", walk)) - {"that.py"}
+    assert {path for path, _ in places} == {path for path in named if "tests/" not in path}
     for path, name in places:
         assert name in given_in(tree_of(PACKAGE / path)), (path, name)
 
