@@ -1,7 +1,7 @@
 """Isolation of rows: one inserted or changed line changes one row, and no other.
 
-    python scripts/isolation.py                           # our readers, 1,500 tries each
-    python scripts/isolation.py --reader pandas --reader duckdb --tries 300 --seed 7
+    python -m scripts.isolation                           # our readers, 1,500 tries each
+    python -m scripts.isolation --reader pandas --reader duckdb --tries 300 --seed 7
 
 A table of `ROWS` rows with distinct endpoints is written as text. At a random position one line of
 `ODD_LINES` is inserted, or put in the place of a row. The table is then read with bad rows left

@@ -333,7 +333,7 @@ def _keys(about: Option) -> list[tuple[str, str]]:
 
 @contextmanager
 def naming(flag: str, kind: type, path: str, **renamed: str) -> Iterator[None]:
-    """Errors within name keys of an option as they are typed.
+    """Spell keys of an option as they are typed in errors within, and places of columns from 1.
 
     Args:
         flag: the option.
@@ -349,11 +349,16 @@ def naming(flag: str, kind: type, path: str, **renamed: str) -> Iterator[None]:
             problem,
             [path],
             lambda words: re.sub(
-                rf"(?<![-\w])({'|'.join(keys)})=(?:'([^']*)'|(True|False))?",
-                lambda m: f"{flag} {keys[m[1]]}={m[2] or _YES.get(m[3], '')}",
+                rf"(?<![-\w])({'|'.join(keys)})=(?:'([^']*)'|(True|False)|(\d+))?",
+                lambda m: f"{flag} {keys[m[1]]}={m[2] or _YES.get(m[3], '') or _number_of(m[4])}",
                 words,
             ),
         ) from None
+
+
+def _number_of(place: str | None) -> str:
+    """Return the number from 1 of a column at a place from 0; empty if absent."""
+    return "" if place is None else str(int(place) + 1)
 
 
 def spelled(problem: GraphCutsError, known: Any, given: Any = ()) -> GraphCutsError:

@@ -21,6 +21,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
+from graphcuts_dp.io.edge_store import LARGEST_OPEN
 from graphcuts_dp.learn.bounds import least_cut_excess
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.pairs.vertices import Label, VertexSet
@@ -103,13 +104,16 @@ def least_cut(
     Of k changes together each has epsilon/k. Of more terminals each halving is such a cut, of
     disjoint parts at once that became public before; `loss_of_cuts` says what they cost together.
     Weights are rounded down to a grid that c is a multiple of, which moves no two of them further
-    apart, and those above 2^51/n steps are cut to that.
+    apart, and those above M, of 2^51/n steps, are cut to that, which does not either.
 
     Accuracy: let P* be a least cut of w. P costs at most D(P) - D(P*) more, which is at most the
     sum of max(0, D) over free vertices outside P* and of max(0, -D) over those in it: on average
     (n - 2)/(2 sinh L) steps, which is below n c/epsilon; `Partition.shortfall` holds with 95 %. On
     graphs with a clear cut it is far less (docs/measured). Rounding adds a step for each pair
-    across at most. No private cut is off by less than order n/epsilon on every graph (source).
+    across at most. All this holds if a least cut and the shortfall are below M together: P then
+    weighs less than M with weights cut to M, so that it parts no pair that was cut. M is above
+    every weight that has a cap; without one, see `notes` of the partition. No private cut is off by
+    less than order n/epsilon on every graph (source).
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -158,6 +162,13 @@ def cut_job(
     told = f"With probability 95 % the cut weighs at most {excess:,.4g} more than the least one"
     told += ", added up over all halvings" if halvings > 1 else ""
     told += "; on graphs that have a clear cut far less."
+    largest = largest_weight(graph, grid)
+    if graph.weighted and largest < (graph.weight_cap or LARGEST_OPEN):
+        heavy = f" It holds if the least cut weighs less than {max(0.0, largest - excess):,.4g}:"
+        heavy += f" weights above {largest:,.4g} count as that."
+    else:
+        heavy = ""
+    told += heavy
     named = [[graph.labels[row] for row in rows.tolist()] for rows in ends]
 
     def finish(codes: IntVector, promised: PrivacyGuarantee, *_: object) -> Partition:
@@ -169,7 +180,8 @@ def cut_job(
             guarantee=promised,
             shortfall=excess,
             confidence=1 - _FAILURE,
-            notes=_ends_alone(named, np.bincount(codes, minlength=len(named))),
+            notes=_ends_alone(named, np.bincount(codes, minlength=len(named)))
+            + ((told,) if heavy else ()),
         )
 
     return Job(
@@ -285,6 +297,11 @@ def grid_of_cuts(graph: AnyGraph, epsilon: Fraction) -> Grid:
     return Grid(unit, math.ceil(hidden / unit), graph.weight_cap)
 
 
+def largest_weight(graph: AnyGraph, grid: Grid) -> float:
+    """What larger weights count as, so that floats hold their sums. Reads the schema alone."""
+    return (MOST_TOTAL // graph.shape[0]) * grid.unit
+
+
 def measure_cut(
     graph: AnyGraph,
     source: EntropySource,
@@ -309,7 +326,7 @@ def measure_cut(
     n = graph.shape[0]
     steps = grid.edge_steps(graph)
     weights = np.ones(len(graph.rows), np.int64) if steps is None else steps
-    weights = np.minimum(weights, MOST_TOTAL // n)
+    weights = np.minimum(weights, MOST_TOTAL // n)  # `largest_weight`, which is stated
     halvings = math.ceil(math.log2(len(ends)))
     # Parts and terminals go by the leading binary digits of the terminals' numbers.
     part = np.zeros(n, dtype=np.int64)

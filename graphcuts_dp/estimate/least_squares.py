@@ -406,7 +406,7 @@ class MatrixEstimator:
         if isinstance(measured.map, CellSums) and classes is not None:
             return self._rows_of_groups(measured, types, classes)
         if isinstance(measured.map, Degrees):
-            sums, size = np.concatenate(measured.steps), len(types.sizes)
+            sums, size = np.concatenate(measured.steps).astype(np.float64), len(types.sizes)
             entries = np.concatenate(self._vertex_sums)
             return SummedRows(
                 patterns=types.ends,

@@ -180,7 +180,7 @@ class Measurement(Generic[K]):
             groups" for groups that were made of noisy data, "flows".
         map: what is summed.
         steps: released integers, an array for each part of the map: rows and columns, or places of
-            a table.
+            a table. Python's, where one of an array is 2^61 or larger: weights have any size.
         unit: what one of them stands for: a weight, or one pair. The noise is a whole number of
             these, each sign alike.
         noise: what was added, one parameter for each part.
@@ -228,7 +228,7 @@ class Measurement(Generic[K]):
     @cached_property
     def values(self) -> tuple[FloatVector, ...]:
         """Unbiased: the released integers times the unit."""
-        return tuple(each * np.float64(self.unit) for each in self.steps)
+        return tuple(each.astype(np.float64) * self.unit for each in self.steps)
 
     @property
     def total(self) -> float:
@@ -237,7 +237,7 @@ class Measurement(Generic[K]):
 
     def parts(self) -> tuple[dict[str, Any], _Arrays]:
         """Plain values for receipts, and arrays."""
-        arrays = {f"steps {place}": each for place, each in enumerate(self.steps)}
+        arrays = {f"steps {place}": _stored(each) for place, each in enumerate(self.steps)}
         fields: dict[str, Any] = {
             "unit": self.unit,
             "noise": self.noise.distribution,
@@ -271,7 +271,7 @@ class Measurement(Generic[K]):
         Raises:
             GraphError, LookupError, TypeError, ValueError, ArithmeticError: it is something else.
         """
-        known = {key: np.array(each, dtype=np.int64) for key, each in arrays.items()}
+        known = {key: _integers(each) for key, each in arrays.items()}
         kind: Any = _MAPS[name]
         made: Any = kind() if kind in (Total, Degrees) else None
         count = sum(key.startswith("steps ") for key in known)
@@ -294,6 +294,19 @@ class Measurement(Generic[K]):
             raise ValueError("no such noise")
         unit = float(fields["unit"])
         return cls(name=name, map=made, steps=steps, unit=unit, noise=noise, changes=changes)
+
+
+def _stored(steps: IntVector) -> npt.NDArray[Any]:
+    """Integers as files hold them: in 64 bits, or else in digits."""
+    return np.array(steps.tolist(), dtype=np.str_) if steps.dtype == object else steps
+
+
+def _integers(stored: Any) -> npt.NDArray[Any]:
+    """What `_stored` gave; an array, or a list."""
+    found = np.array(stored)
+    if found.dtype.kind != "U":
+        return np.array(stored, dtype=np.int64)
+    return np.array([int(each) for each in found.tolist()], dtype=object)
 
 
 def _cells(fields: Mapping[str, Any], codes: list[IntVector]) -> CellSums:

@@ -149,6 +149,15 @@ class NoisyMatrix:
         distribution = noise_distribution(
             fields["noise"], epsilon=Fraction(*fields["epsilon"]), weight_cap=fields["weight_cap"]
         )
+        if isinstance(distribution, LaplaceNoise):  # finer steps were in use once
+            steps = LaplaceNoise(
+                distribution.epsilon,
+                distribution.weight_cap,
+                math.frexp(float(fields["unit"]))[1] - 1,
+            )
+            if steps.unit != fields["unit"]:
+                raise ValueError("a step is a power of two")
+            distribution = steps
         return cls(_unpack(arrays["values"], distribution, space), space)
 
 
@@ -203,6 +212,7 @@ def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Sp
 
 
 _GRID_BITS = 20  # the Laplace grid has 2^20 to 2^21 steps within its scale
+_FINEST_OPEN = -22  # of weights without a cap, of which the largest, 2^40, has 2^62 steps then
 _LARGEST_SCALE = 2**44  # of the noise, in steps: 64-bit integers hold it, and sums of it
 
 
@@ -243,8 +253,10 @@ def _binary(epsilon: Fraction, weight_cap: float | None) -> NoiseDistribution:
 
 def _laplace(epsilon: Fraction, weight_cap: float | None) -> NoiseDistribution:
     scale = Fraction(weight_cap or 1.0) / epsilon
-    step = math.floor(math.log2(scale)) - _GRID_BITS
-    return LaplaceNoise(epsilon, weight_cap, min(step, -1))
+    step = min(math.floor(math.log2(scale)) - _GRID_BITS, -1)
+    if weight_cap is None:
+        step = max(step, _FINEST_OPEN)
+    return LaplaceNoise(epsilon, weight_cap, step)
 
 
 def _discrete_laplace(epsilon: Fraction, weight_cap: float | None) -> NoiseDistribution:

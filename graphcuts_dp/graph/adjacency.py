@@ -15,7 +15,7 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.io import libraries, sources
 from graphcuts_dp.io.assemble import Options, RawEdges, numbered
-from graphcuts_dp.io.edge_store import EdgeParts, EdgeStore, Merge, Vertices, checked_parts
+from graphcuts_dp.io.edge_store import Above, EdgeParts, EdgeStore, Merge, Vertices, checked_parts
 from graphcuts_dp.io.files import (
     VertexSource,
     naming_file,
@@ -83,8 +83,8 @@ class _Kind(EdgeStore):
             weight_cap: public bound on any weight; larger weights are clipped to it. Without it,
                 the one that the file declares, if any.
             hide_change: 1 to have weights without a cap: then a change of a weight by at most 1 is
-                hidden, and no edge that weighs more. One of the two is needed for all that draws
-                noise.
+                hidden, and no edge that weighs more. Rows that weigh more than 2^40 (1.1e12) are
+                bad ones. One of the two is needed for all that draws noise.
             merge: weight of parallel and reciprocal edges: the largest ("max"), the smallest
                 ("min", for lengths) or their "sum", which is then clipped to the cap. Reciprocal
                 arcs of a directed graph stay two. A matrix (.mtx, .npz) that does not declare
@@ -229,7 +229,9 @@ class _Kind(EdgeStore):
         space, parts, cap = numbered(raw, options)
         graph = object.__new__(cls)
         note, change = raw.schema.note, options.hide_change
-        graph._set_up(space, parts, cap, change, note, clip=True, merge=options.merge)
+        # Where bad rows are left out, no row decides whether the table is read, nor do their sums.
+        above: Above = "clip" if raw.bad.skip else "refuse"
+        graph._set_up(space, parts, cap, change, note, clip=True, above=above, merge=options.merge)
         return graph
 
     def write(
@@ -543,6 +545,7 @@ def from_parts_on(
         GraphError: as for `Graph`.
     """
     graph = object.__new__(graph_class(space))
+    schema = {"above": "keep", **schema}
     graph._set_up(space, parts, weight_cap=weight_cap, clip=True, merge=merge, **schema)
     return graph
 

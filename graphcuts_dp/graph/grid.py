@@ -37,6 +37,7 @@ How it is found: the largest sum of x_e is a fractional b-matching, see `doubled
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -52,7 +53,7 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import most_weight
 
 _STEP_BITS = 30  # a weight at the cap has 2^30 to 2^31 steps
-_LARGEST_STEPS = 2**52  # of one weight; a float holds every integer up to it
+_LARGEST_STEPS = 2**52  # of one weight, where it is one number of 64 bits; floats hold it exactly
 
 
 @final
@@ -62,8 +63,11 @@ class Grid:
 
     Weights are rounded down to the grid one by one. That keeps the sensitivity: if a weight grows
     by at most `sensitivity` steps, so does its rounded value, since floor(a + s) = floor(a) + s for
-    whole s and floor is monotone. Weights above 2^52 steps are cut to that, which moves no two of
-    them apart; neither is refused, because a refusal would tell about the data.
+    whole s and floor is monotone. Nothing is refused here, because a refusal would tell about the
+    data, and nothing is cut: the largest weight is public, the cap or `edge_store.LARGEST_OPEN`,
+    and so is how many digits count it exactly (`digits_of`): 2^40 has 2^70 steps in a session.
+    Without a cap a step suits the change by 1 that is hidden, not the largest weight, so the noise
+    does not grow with it.
 
     Attributes:
         unit: weight of one step, a power of two; 1 for graphs without weights.
@@ -174,21 +178,41 @@ class Grid:
         inside = S[rows] & T[columns]
         if isinstance(graph, Graph):
             inside |= T[rows] & S[columns]
-        # Two halves: a sum of 64-bit integers could overflow.
-        high, low = np.divmod(self.steps(graph.weights[inside]), 1 << 32)
-        return (int(high.sum()) << 32) + int(low.sum())
+        return total_of_digits(self.digits_of(graph.weights[inside]))
 
     def edge_steps(self, graph: AnyGraph) -> npt.NDArray[np.int64] | None:
         """The weight of each edge in steps; None where every edge is one step. Private."""
         return self.steps(graph.weights) if graph.weighted else None
 
     def steps(self, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-        """Weights in whole steps, rounded down one by one, at most 2^52 each. Private."""
-        with np.errstate(over="ignore"):  # a warning would tell of a huge weight
-            found: npt.NDArray[np.float64] = np.minimum(
-                np.floor(weights / self.unit), _LARGEST_STEPS
-            )
-        return found.astype(np.int64)
+        """Weights in whole steps, rounded down one by one, at most 2^52 each. Private.
+
+        Where there is a cap nothing is cut: `Grid.of` gives it 2^31 steps at most. Of bounded cuts
+        nobody has more than D, which is less. Others count by `digits_of`.
+        """
+        return whole_steps(weights, self.unit, _LARGEST_STEPS)
+
+    @property
+    def digits(self) -> int:
+        """How many digits `digits_of` counts a weight in, from the schema."""
+        if self.cap is None:
+            return _OPEN_DIGITS
+        return max(1, -(-(math.ceil(self.cap / self.unit).bit_length()) // DIGIT_BITS))
+
+    def digits_of(self, weights: npt.NDArray[np.float64]) -> list[npt.NDArray[np.int64]]:
+        """Weights in whole steps, exactly: digits of 30 bits each, the lowest first. Private.
+
+        So many as `digits` says, whatever weights there are; sums of each digit over 2^32 edges
+        fit into 64 bits. Sensitivity: the steps, which they add up to, are those of `steps`.
+        """
+        # Division by a power of two is exact, and so is what follows in whole floats.
+        left = np.floor(weights / self.unit)
+        found = []
+        for _ in range(self.digits - 1):
+            high = np.floor(left * 2.0**-DIGIT_BITS)
+            found.append((left - high * 2.0**DIGIT_BITS).astype(np.int64))
+            left = high
+        return [*found, left.astype(np.int64)]
 
     def total(self, graph: AnyGraph) -> int:
         """The total weight in steps, exactly: the cut between all vertices and all. Private."""
@@ -212,6 +236,43 @@ class Grid:
     def most(self, pairs: int) -> float:
         """What a cut of so many pairs can weigh at most."""
         return most_weight(pairs, self.cap)
+
+
+DIGIT_BITS = 30  # of a digit of a count
+_OPEN_DIGITS = 3  # of weights without a cap: 90 bits
+
+
+def total_of_digits(digits: Sequence[npt.NDArray[np.int64]]) -> int:
+    """The sum of numbers of which these are the digits, exactly. Private if they are."""
+    return sum(int(each.sum()) << (DIGIT_BITS * place) for place, each in enumerate(digits))
+
+
+def joined_digits(digits: Sequence[IntVector]) -> IntVector:
+    """Whole numbers of their digits, which may be of any size; for numbers that may be published.
+
+    In 64 bits if all of them are below 2^62 in size, else Python's integers: how they are kept
+    tells no more than they do.
+    """
+    sizes = sum(each * 2.0 ** (DIGIT_BITS * place) for place, each in enumerate(digits))
+    if np.abs(sizes).max(initial=0) >= 2.0**61:
+        digits = [each.astype(object) for each in digits]
+    elif len(digits) > 3:  # higher ones are 0, or -1 with others that make up for it
+        digits = [each if place < 3 else each * 0 for place, each in enumerate(digits)]
+    found = digits[0]
+    for place, each in enumerate(digits[1:], start=1):
+        found = found + (each << (DIGIT_BITS * place))  # exact modulo 2^64, hence exact
+    return found
+
+
+def whole_steps(weights: npt.NDArray[np.float64], unit: float, most: int) -> IntVector:
+    """Weights in whole steps, rounded down one by one, at most `most` each. Private.
+
+    Sensitivity: if a weight grows by at most s steps, so does what is counted: floor(a + s) =
+    floor(a) + s for whole s, floor is monotone, and min(x, b) moves no two numbers apart.
+    """
+    with np.errstate(over="ignore"):  # a warning would tell of a huge weight
+        steps: npt.NDArray[np.float64] = np.minimum(np.floor(weights / unit), most)
+    return steps.astype(np.int64)
 
 
 def checked_bound(degree_bound: float, *, weighted: bool) -> float:

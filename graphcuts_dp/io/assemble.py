@@ -30,7 +30,14 @@ from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.io.codes import CodedText
-from graphcuts_dp.io.edge_store import EdgeParts, EdgeStore, Merge, pieces
+from graphcuts_dp.io.edge_store import (
+    ABOVE_OPEN,
+    LARGEST_OPEN,
+    EdgeParts,
+    EdgeStore,
+    Merge,
+    pieces,
+)
 from graphcuts_dp.pairs.periods import Periods
 from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, labels_or_number, sets_in
@@ -314,6 +321,13 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
         bad = int(np.count_nonzero(~good))
         raw.bad.add("a weight is negative or not finite; weighted=False reads none", place, bad)
         raw.keep(good)
+    cap = raw.schema.weight_cap if options.weight_cap is None else options.weight_cap
+    if cap is None and options.hide_change is not None:
+        known = ~(raw.weights > LARGEST_OPEN)  # of others another fault is told
+        known |= ~np.isfinite(raw.weights)
+        if not known.all():
+            raw.bad.add(ABOVE_OPEN, raw.where(int(np.argmin(known))))
+            raw.keep(known)
     return raw.weights
 
 

@@ -143,6 +143,13 @@ def shortened(array: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
 
 Vertices = VertexSet | int | Iterable[Label]
 
+LARGEST_OPEN = 2.0**40  # of weights without a cap: 64 bits count it in a millionth of a change by 1
+ABOVE_OPEN = (
+    "a weight is above 2^40 (1.1e12), the largest with hide_change=1: pass weight_cap=, or divide "
+    "all weights by a public number, which then is the change that is hidden"
+)
+Above = Literal["refuse", "clip", "keep"]
+
 
 class EdgeStore(Displayed):
     """Edges of any kind of graph, each pair once, sorted, read-only.
@@ -157,7 +164,8 @@ class EdgeStore(Displayed):
         weight_cap: public upper bound on any weight; 1 for graphs without weights, else None if
             no bound was given.
         hide_change: 1 if the owner of weights without a cap accepts that a change of a weight by
-            at most 1 is all that is hidden; else None. Neither compared nor written to files.
+            at most 1 is all that is hidden; else None. Neither compared nor written to files. The
+            public upper bound on a weight is then `LARGEST_OPEN`, 2^40; rows above it are bad rows.
         note: what everybody who meets the graph should know, such as "seeded: not private"; shown
             by `repr`, written to files, not compared.
     """
@@ -217,9 +225,13 @@ class EdgeStore(Displayed):
         note: str = "",
         *,
         clip: bool = False,
+        above: Above = "refuse",
         merge: Merge = "max",
     ) -> None:
         """Keep edges, each pair once; empties the parts.
+
+        Sensitivity: putting sums of weights down to a public bound, the cap or `LARGEST_OPEN`,
+        moves no two of them further apart: min(x, b) grows by no more than x.
 
         Args:
             space: what may be joined.
@@ -228,6 +240,9 @@ class EdgeStore(Displayed):
             hide_change: likewise.
             note: likewise.
             clip: put weights above the cap down to it, rather than refuse them.
+            above: what is done with weights above `LARGEST_OPEN` where `hide_change` is given in
+                place of a cap; they are kept where owners are bounded, so that no edge weighs more
+                than 2^53 steps of rows.
             merge: weight of a pair that occurs more than once.
         """
         if hide_change not in (None, 1):
@@ -239,9 +254,11 @@ class EdgeStore(Displayed):
         self.space, self.note, self.hide_change = space, note, hide_change
         if parts is not None:
             check_ends(parts.rows, parts.columns, self.shape)
-            self._store(parts, weight_cap, clip, merge)
+            self._store(parts, weight_cap, clip, above, merge)
 
-    def _store(self, parts: EdgeParts, cap: float | None, clip: bool, merge: Merge) -> None:
+    def _store(
+        self, parts: EdgeParts, cap: float | None, clip: bool, above: Above, merge: Merge
+    ) -> None:
         if cap is not None and not (np.isfinite(cap) and cap > 0):
             raise GraphError("weight_cap must be a positive, finite number")
         if parts.weights is None and cap not in (None, 1.0):
@@ -254,6 +271,10 @@ class EdgeStore(Displayed):
             keys, weights = sorted_merged(keys, weights, merge)
             if cap is not None and clip:
                 np.minimum(weights, cap, out=weights)
+            elif cap is None and self.hide_change is not None and above != "keep":
+                if above == "refuse" and weights.max(initial=0) > LARGEST_OPEN:
+                    raise GraphError(ABOVE_OPEN)
+                np.minimum(weights, LARGEST_OPEN, out=weights)
         rows, columns = unpacked_keys(keys)
         del keys
         self._freeze(rows, columns, weights, cap)

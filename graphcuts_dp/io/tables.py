@@ -7,6 +7,7 @@ of values.
 Frames and relations of other libraries come through narwhals.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -127,9 +128,9 @@ def plan_reading(table: OpenedTable, options: Options) -> ReadingPlan:
     """
     columns, periods = options.columns, options.periods
     try:
-        if (columns.header, columns.delimiter, columns.decimal) != (None, None, "."):
+        if (columns.header, columns.delimiter) != (None, None):
             raise FileFormatError(
-                "the columns have names and types; leave out header=, delimiter= and decimal="
+                "the columns have names and types; leave out header= and delimiter="
             )
         if len(table.names) < 2:
             raise FileFormatError("the table has fewer than two columns")
@@ -137,6 +138,10 @@ def plan_reading(table: OpenedTable, options: Options) -> ReadingPlan:
         places = find_columns(
             table.names, columns, weighted=options.weighted, declared=declared.weighted
         )
+        if columns.decimal != "." and (
+            places.weight is None or table.types[places.weight] is not None
+        ):
+            raise FileFormatError("decimal= is for weights that are text; leave it out")
         read = [table.names[place] for place in places.used.values()]
         if any(list(table.names).count(name) > 1 for name in read):
             raise FileFormatError("two columns have one name; rename one")
@@ -193,17 +198,26 @@ def open_table(source: Any) -> OpenedTable | None:
         GraphError: two columns have one name, or names that are no text.
     """
     for known, opening in (("duckdb", _duckdb_table), ("pyspark", _spark_table)):
-        if type(source).__module__.split(".")[0].lstrip("_") == known:
+        if _library_of(source) == known:
             return opening(source)
-    frame = _frame_of(source)
-    if frame is not None and not frame.implementation.is_pyarrow():
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(source, pandas.DataFrame):
+        return _open_pandas(source)
+    streamed = hasattr(source, "__arrow_c_stream__")
+    frame = None if streamed and _library_of(source) == "pyarrow" else _frame_of(source)
+    if frame is not None:
         return _open_frame(frame)
-    if hasattr(source, "__arrow_c_stream__"):
-        import pyarrow as pa
+    if not streamed:
+        return None
+    import pyarrow as pa
 
-        reader = pa.RecordBatchReader.from_stream(source)
-        return opened_arrow(reader.schema, lambda positions: columns_of(reader, positions))
-    return None
+    reader = pa.RecordBatchReader.from_stream(source)
+    return opened_arrow(reader.schema, lambda positions: columns_of(reader, positions))
+
+
+def _library_of(source: Any) -> str:
+    """Return the name of the library that a table is of."""
+    return type(source).__module__.split(".")[0].lstrip("_")
 
 
 def columns_of(
@@ -253,22 +267,23 @@ def _open_frame(frame: Any) -> OpenedTable:
 
 def _open_lazy(frame: Any) -> OpenedTable:
     """Open a lazy frame of Polars, Dask, Ibis or others, which is computed once."""
+    import narwhals as nw
+
     native = frame.to_native()
     if frame.implementation.is_polars():
         schema = native.collect_schema().to_frame().to_arrow().schema
     else:
         schema = frame.head(0).collect("pyarrow").to_native().schema
-    names = list(schema.names)
 
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
-        picked = [names[position] for position in positions]
-        if frame.implementation.is_polars() and hasattr(native, "collect_batches"):
+        picked = frame.select(nw.nth(*positions))  # a name could look like a pattern
+        lazy = picked.to_native()
+        if frame.implementation.is_polars() and hasattr(lazy, "collect_batches"):
             tables: Iterator[Any] = (
-                piece.to_arrow()
-                for piece in native.select(picked).collect_batches(chunk_size=BATCH_ROWS)
+                piece.to_arrow() for piece in lazy.collect_batches(chunk_size=BATCH_ROWS)
             )
         else:
-            tables = iter([frame.select(*picked).collect("pyarrow").to_native()])
+            tables = iter([picked.collect("pyarrow").to_native()])
         for table in tables:
             yield from columns_of(table.to_batches(), range(len(positions)))
 

@@ -24,7 +24,7 @@ from graphcuts_dp.io.assemble import (
     token_table,
 )
 from graphcuts_dp.io.batches import TableBatch
-from graphcuts_dp.io.codes import Gathered, integers_of
+from graphcuts_dp.io.codes import ENDS, Gathered, integers_of
 from graphcuts_dp.io.convert import MISSING, period_fault
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
 from graphcuts_dp.io.periods import period_numbers_of_text
@@ -354,34 +354,44 @@ class _BlockReader:
         """
         import pyarrow as pa
 
-        columns, bad, periods = self._columns, self._bad, self._options.periods
-        cells: dict[str, list[str]] = {role: [] for role in self.places if role != "weight"}
+        width, bad, weight_place = self._columns.width, self._bad, self.places.get("weight")
+        places = {role: place for role, place in self.places.items() if role != "weight"}
+        columns: list[list[str]] = [[] for _ in places]
         weights: list[float] = []
         lines: list[int] = []
-        # What stands for a missing cell of a row that stays.
-        instead = {"user": "", "period": "" if periods is None else periods.labels[0]}
         for number, fields in self._split(block, ends, chosen, line):
-            count = len(fields)
-            if count < columns.width or (self._exact and count > columns.width):
-                bad.add(f"expected {columns.width} columns, as in the first row", f"line {number}")
+            if len(fields) < width or (self._exact and len(fields) > width):
+                bad.add(f"expected {width} columns, as in the first row", f"line {number}")
                 continue
-            row = {role: fields[place] for role, place in self.places.items()}
-            weight = parse_number(row.pop("weight", "0"), self._decimal)
-            missing = [role for role, cell in row.items() if not cell]
-            for role in missing:
-                bad.add(MISSING[role], f"line {number}")
-            if weight is None:
-                bad.add(_NO_NUMBER[self._decimal], f"line {number}")
-            endpoint = row["source"] or row["target"]
-            if not endpoint or (bad.skip and (missing or weight is None)):
-                continue
-            for role, cell in row.items():
-                cells[role].append(cell or instead.get(role, endpoint))
+            cells = [fields[place] for place in places.values()]
+            weight: float | None = 0.0
+            if weight_place is not None:
+                weight = parse_number(fields[weight_place], self._decimal)
+            if weight is None or not all(cells):
+                for role, place in places.items():
+                    if not fields[place]:
+                        bad.add(MISSING[role], f"line {number}")
+                if weight is None and weight_place is not None:
+                    empty = not fields[weight_place]
+                    fault = MISSING["weight"] if empty else _NO_NUMBER[self._decimal]
+                    bad.add(fault, f"line {number}")
+                endpoint = fields[places["source"]] or fields[places["target"]]
+                if bad.skip or not endpoint:
+                    continue
+                cells = [
+                    fields[place] or (endpoint if role in ENDS else "")
+                    for role, place in places.items()
+                ]
+            for column, cell in zip(columns, cells, strict=True):
+                column.append(cell)
             weights.append(weight or 0.0)
             lines.append(number)
         return TableBatch(
-            {role: pa.array(text, pa.large_string()) for role, text in cells.items()},
-            np.array(weights, dtype=np.float64) if "weight" in self.places else None,
+            {
+                role: pa.array(column, pa.large_string())
+                for role, column in zip(places, columns, strict=True)
+            },
+            None if weight_place is None else np.array(weights, dtype=np.float64),
             None,
             np.array(lines, dtype=np.int64),
         )
@@ -397,9 +407,13 @@ class _BlockReader:
 
     def _converted(self, rows: TableBatch) -> TableBatch:
         """Turn text into numbers of periods, and into integers if all of a column are."""
+        from pyarrow import compute
+
         texts, periods = rows.columns.pop("period", None), self._options.periods
         if texts is not None and periods is not None:
             rows.periods, sound = period_numbers_of_text(texts, self._options)
+            if not sound.all():  # no text at all stands where a row without one is refused
+                sound |= compute.equal(texts, "").to_numpy(zero_copy_only=False)
             if not sound.all():
                 first = rows.row_numbers[int(np.argmin(sound))]
                 bad = int(np.count_nonzero(~sound))

@@ -13,9 +13,16 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import STEPS, CellSums, Measurement, Reach, cell_changes
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.grid import BoundedEdges, Grid, doubled_sums, ends_of, vertices_of
+from graphcuts_dp.graph.grid import (
+    BoundedEdges,
+    Grid,
+    doubled_sums,
+    ends_of,
+    joined_digits,
+    vertices_of,
+)
 from graphcuts_dp.graph.rows import PairCounts, PrivateData, Rows
-from graphcuts_dp.measure.statistics import Refinable, draw
+from graphcuts_dp.measure.statistics import Digits, Refinable, draw
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
@@ -67,7 +74,7 @@ def refinable_groups(
         weighted=graph.weighted,
         whole=whole or not graph.weighted,
     )
-    counts = [np.minimum(sums_of_cells(graph, sides, tree, grid)[-1], _LARGEST_SUM)]
+    counts = digits_of_cells(graph, sides, tree, grid)[-1:]
     changes = changes_on(grid, tree, EDGE)[-1:]
     return Refinable.draw(
         name, kind, counts, changes, unit=grid.unit, epsilon=epsilon, source=source
@@ -113,8 +120,6 @@ Sides = tuple[Groups, Groups]
 
 _CAPPED_BITS, _OPEN_BITS = 30, 20  # the scale of the noise of all of epsilon has 2^bits steps
 _BOUNDED_BITS, _FEWEST_BITS = 37, 8  # what changes at all groups of a table together has, at most
-_LARGEST_SUM = 2**62  # in steps
-_HALF = 26  # bits of the lower half of a sum that is added up in two halves
 _BLOCK = 1 << 21  # edges at a time
 
 
@@ -269,17 +274,17 @@ def measure_cells(
     more: `cell_changes` says by how much, and `Measurement.cost` counts it.
     Neighbours are graphs on the same vertices that differ in one pair. Proof: that pair lies in
     exactly one cell of each place, since groups of a level are disjoint and hold all vertices. A
-    weight changes its steps by at most s: rounding down to steps keeps that (see `Grid`), adding
-    up does, and so does cutting sums at 2^62, since min(x, c) never moves two numbers apart. So of
-    each place one sum changes, by at most s, and places with independent noise compose. Which
-    cells are left out is known from the sizes of the groups. Source: DR14 Theorem 3.16; Canonne,
+    weight changes its steps by at most s: rounding down to steps keeps that (see `Grid`), and so
+    does adding up, which is exact, however large weights are (`Grid.digits_of`). So of each place
+    one sum changes, by at most s, and places with independent noise compose. Which cells are left
+    out is known from the sizes of the groups. Source: DR14 Theorem 3.16; Canonne,
     Kamath, Steinke 2020, Theorem 4.
     What rows count changes by at most k s steps over all pairs and periods together, see
     `Rows.cells`, where a pair in a period lies in one cell of each place, too: so the cells of a
     place change by at most k s together, and their squares by at most (k s)^2.
     Side channel: adding up takes time proportional to the number of edges.
     """
-    sums = sums_of_cells(graph, sides, cells, grid)
+    sums = digits_of_cells(graph, sides, cells, grid)
     changes = changes_on(grid, cells, protection, reach)
     rows = isinstance(graph, PairCounts)
     kind = CellSums(
@@ -292,7 +297,7 @@ def measure_cells(
         counting=graph.counting if isinstance(graph, PairCounts) else None,
         degree_bound=protection.degree_bound,
     )
-    counts = [np.minimum(sums[place], _LARGEST_SUM) for place in places]
+    counts = [sums[place] for place in places]
     own = [changes[place] for place in places]
     return draw("flows", kind, counts, own, unit=grid.unit, noise=noise, source=source)
 
@@ -300,39 +305,42 @@ def measure_cells(
 def sums_of_cells(
     graph: AnyGraph | PairCounts, sides: Sides, cells: CellTree, grid: Grid
 ) -> list[IntVector]:
-    """Weight of each cell of each place in steps, at most 2^62. Private.
+    """Weight of each cell of each place in steps, exactly. Private."""
+    return [joined_digits(each) for each in digits_of_cells(graph, sides, cells, grid)]
+
+
+def digits_of_cells(
+    graph: AnyGraph | PairCounts, sides: Sides, cells: CellTree, grid: Grid
+) -> list[Digits]:
+    """Weight of each cell of each place in steps, exactly: digits as of `Grid.digits_of`. Private.
 
     Of a bounded grid each cell of the finest level is bounded, and others are sums of these.
     """
     if isinstance(graph, PairCounts):
-        return _sums_of_rows(graph, sides, cells)
+        return [[each] for each in _sums_of_rows(graph, sides, cells)]
     place = cells.depth - 1
     if grid.bounded is not None:
         sums = [bounded_cells(graph, sides, cells, grid)]
         for at in range(place, 0, -1):
             sums.insert(0, cells.sums(at, sums[0]))
-        return sums
+        return [[each] for each in sums]
     codes = tuple(side.codes() for side in sides)
     width = cells.shape(place)[1]
-    table = np.zeros((2, cells.shape(place)[0] * width), dtype=np.int64)
+    table = np.zeros((grid.digits, cells.shape(place)[0] * width), dtype=np.int64)
     for start in range(0, len(graph.rows), _BLOCK):
         part = slice(start, start + _BLOCK)
         a, b = codes[0][graph.rows[part]], codes[1][graph.columns[part]]
         if cells.symmetric:
             a, b = np.minimum(a, b), np.maximum(a, b)
         if not graph.weighted:  # each edge is one step
-            table[1] += np.bincount(a * width + b, minlength=table.shape[1])
+            table[0] += np.bincount(a * width + b, minlength=table.shape[1])
             continue
-        steps = grid.steps(graph.weights[part])
-        # Two halves: a sum of 64-bit integers could overflow.
-        for half, values in zip(table, (steps >> _HALF, steps & (2**_HALF - 1)), strict=True):
-            np.add.at(half, a * width + b, values)
+        for total, digit in zip(table, grid.digits_of(graph.weights[part]), strict=True):
+            np.add.at(total, a * width + b, digit)
     a, b = cells.cells(place)
-    high, low = (half[a * width + b] for half in table)
-    found = [_joined(high, low)]
+    found: list[Digits] = [[sums[a * width + b] for sums in table]]
     for at in range(place, 0, -1):
-        high, low = cells.sums(at, high), cells.sums(at, low)
-        found.insert(0, _joined(high, low))
+        found.insert(0, [cells.sums(at, digit) for digit in found[0]])
     return found
 
 
@@ -347,13 +355,6 @@ def _sums_of_rows(counts: PairCounts, sides: Sides, cells: CellTree) -> list[Int
     for at in range(place, 0, -1):
         sums.insert(0, cells.sums(at, sums[0]))
     return sums
-
-
-def _joined(high: IntVector, low: IntVector) -> IntVector:
-    high = high + (low >> _HALF)
-    full = high >= _LARGEST_SUM >> _HALF
-    joined = (np.where(full, 0, high) << _HALF) + (low & (2**_HALF - 1))
-    return np.where(full, _LARGEST_SUM, joined)
 
 
 def buy_group_sums(
@@ -434,4 +435,5 @@ def _cell_sums(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> In
         raise ParameterError(
             "sums between groups are bought where edges, or owners, are to be hidden"
         )
-    return sums_of_cells(graph, sides, cells, grid)[-1]
+    # With a cap a pair has 2^31 steps at most: 2^31 edges of them fit into 64 bits.
+    return sums_of_cells(graph, sides, cells, grid)[-1].astype(np.int64)

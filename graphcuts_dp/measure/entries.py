@@ -15,9 +15,9 @@ from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_distribution
 from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.measure.statistics import bounded_steps
+from graphcuts_dp.graph.grid import whole_steps
 from graphcuts_dp.pairs.universe import Layout
-from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
+from graphcuts_dp.privacy.distributions import LARGEST_STEPS, LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.noise import (
     LARGEST_POSITIONS,
     LARGEST_THRESHOLD,
@@ -102,7 +102,6 @@ def distribution_for(graph: AnyGraph, noise: str, epsilon: float | Fraction) -> 
 # Rows, columns and released integers of the pairs that were kept of a part.
 Kept = tuple[IndexArray, IndexArray, IntVector]
 
-_LARGEST_STEPS = 2**52
 _PARTS = 64  # of the rows, so that processors share them; the noise depends on how many
 
 
@@ -131,8 +130,8 @@ def measure_kept_edges(
     Guarantee: epsilon-DP with epsilon = `distribution.epsilon`, neighbours being graphs on the same
     vertices that differ in one pair (an edge; or its weight, by at most 1 or within 0..cap; in a
     directed graph, an arc). Proof: the output has the law of the following. To the steps of each
-    pair, at most 2^52 and 0 without an edge, add its own noise, P(k) proportional to
-    e^(-rate |k|); publish which sums reach T, and these. One pair changes by at most
+    pair, at most 2^62 (see `LaplaceNoise`) and 0 without an edge, add its own noise, P(k)
+    proportional to e^(-rate |k|); publish which sums reach T, and these. One pair changes by up to
     s = `sensitivity_steps` steps, all noises are independent, so that the whole matrix is
     (s rate)-DP, s rate = epsilon; the filter is post-processing by a public threshold. What is
     drawn is the same: noise for each edge; of all N places, edges or not, those where noise alone
@@ -198,7 +197,7 @@ def keep_part(
     first, end = (layout.pairs_before(row) for row in bounds)
     rows, columns, weights = edges_of(graph, *bounds)
     edges = layout.places(rows.astype(np.int64), columns.astype(np.int64)) - first
-    noisy = bounded_steps(weights, distribution.unit, _LARGEST_STEPS)
+    noisy = whole_steps(weights, distribution.unit, LARGEST_STEPS)
     noisy += sample_discrete_laplace(distribution.rate, len(noisy), source)
     reached = noisy >= threshold
     false = sample_exceeding(distribution.rate, threshold, end - first, source)

@@ -28,7 +28,7 @@ from typing import Generic, Self, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import (
     Classes,
@@ -39,7 +39,7 @@ from graphcuts_dp.estimate.measurement import (
     weight_classes,
 )
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
-from graphcuts_dp.graph.grid import Grid, checked_bound, most_degree
+from graphcuts_dp.graph.grid import Grid, checked_bound, joined_digits, most_degree, whole_steps
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution, ValueNoise
@@ -53,7 +53,6 @@ from graphcuts_dp.privacy.noise import (
 )
 from graphcuts_dp.resources import one_blas_thread
 
-_LARGEST_SUM = 2**61  # in steps; with its noise far below 2^63
 _LARGEST_ENTRY = 2**31  # in steps, so that 2^31 of them and their noise fit into 64 bits
 ROOT_STEPS = 1024  # that a change of the sum by 1 is counted in
 _COUNTED = 1024  # steps of a change of the norm by 1
@@ -62,10 +61,14 @@ _OFF = 2.0**-11  # how far a computed norm may be from the true one, in units
 _ROUNDING = 2.0**-53
 
 
+# Whole numbers by their digits of `graph.grid.DIGIT_BITS` bits, the lowest first.
+Digits = Sequence[IntVector]
+
+
 def draw(
     name: str,
     kind: K,
-    counts: Sequence[IntVector],
+    counts: Sequence[Digits],
     changes: Sequence[Change],
     *,
     unit: float,
@@ -78,7 +81,9 @@ def draw(
     Args:
         name: of the measurement.
         kind: the linear map that was counted by.
-        counts: private, an array for each part of the map; their noise is drawn in this order.
+        counts: private, the digits of an array for each part of the map; their noise is drawn in
+            this order. It is added to the lowest digit, and what comes out is joined: no step
+            depends on how large the counts are.
         changes: of each part the largest sums of |change| and of change^2 between neighbours.
         unit: what a step stands for.
         epsilon: privacy parameter of all of them together, exact: for discrete Laplace noise of one
@@ -96,10 +101,17 @@ def draw(
             raise ValueError("give either epsilon or the noise")
         rate = epsilon / sum(change for change, _ in changes)
         noise = LevelNoise("laplace", (rate,) * len(counts))
-    noisy = tuple(each + noise.draw(i, len(each), source) for i, each in enumerate(counts))
+    noisy = tuple(
+        _noisy(each, noise.draw(i, len(each[0]), source)) for i, each in enumerate(counts)
+    )
     return Measurement(
         name=name, map=kind, steps=noisy, unit=unit, noise=noise, changes=tuple(changes)
     )
+
+
+def _noisy(counts: Digits, noise: IntVector) -> IntVector:
+    """Counts with their noise, exactly, of any size: they may be published."""
+    return joined_digits([counts[0] + noise, *counts[1:]])
 
 
 @final
@@ -119,7 +131,7 @@ class Refinable(Generic[K]):
         cls,
         name: str,
         kind: K,
-        counts: Sequence[IntVector],
+        counts: Sequence[Digits],
         changes: Sequence[Change],
         *,
         unit: float,
@@ -128,8 +140,8 @@ class Refinable(Generic[K]):
     ) -> Self:
         """As the function `draw`, whose noise it has with the same seed, and whose guarantee."""
         rate = epsilon / sum(change for change, _ in changes)
-        own = tuple(RefinableLaplace.draw(rate, len(each), source) for each in counts)
-        noisy = tuple(each + noise.values for each, noise in zip(counts, own, strict=True))
+        own = tuple(RefinableLaplace.draw(rate, len(each[0]), source) for each in counts)
+        noisy = tuple(_noisy(each, noise.values) for each, noise in zip(counts, own, strict=True))
         noise = LevelNoise("laplace", (rate,) * len(counts))
         made = Measurement(
             name=name, map=kind, steps=noisy, unit=unit, noise=noise, changes=tuple(changes)
@@ -183,7 +195,9 @@ def measure_total(
     grid = check_sums(distribution)
     s = grid.sensitivity_steps
     unit = grid.unit * (2 if isinstance(graph, Graph) else 1)
-    counts = [whole_steps(graph, grid).sum(keepdims=True)]
+    # At most 2^31 edges of 2^31 steps: 64 bits hold the sum.
+    steps = whole_steps(graph.weights, grid.unit, _LARGEST_ENTRY)
+    counts = [[steps.sum(keepdims=True)]]
     return draw("total", Total(), counts, [(s, s**2)], unit=unit, epsilon=epsilon, source=source)
 
 
@@ -202,8 +216,7 @@ def measure_degrees(
         distribution: of the entries; tells the grid that weights are rounded down to.
         epsilon: privacy parameter of all degrees together, exact.
         source: where the noise comes from.
-        without_cap: whether weights may have no cap, so that a change by 1 is hidden. Each is then
-            cut to 2^61/n steps (`whole_steps`), so that no sum overflows.
+        without_cap: whether weights may have no cap, so that a change by 1 is hidden.
 
     Raises:
         ParameterError: weights without a cap, or sums that could overflow.
@@ -214,9 +227,9 @@ def measure_degrees(
     out-degree of its tail and the in-degree of its head) by the same number of steps, at most s,
     and no other: the L1 sensitivity is exactly 2 s. Independent noise with P(k) proportional to
     e^(-rate |k|), rate = epsilon/(2 s), on integers of that sensitivity is epsilon-DP. Weights are
-    rounded down to steps before they are added, entry by entry, which keeps s, and so does cutting
-    each at a public bound: min(x, b) never moves two numbers apart. Without a cap s steps are a
-    change by 1.
+    rounded down to steps before they are added, entry by entry, which keeps s. Sums are exact,
+    however large weights are: they are added up digit by digit. Without a cap s steps are a change
+    by 1.
     Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
     Side channel: adding up takes time proportional to the number of edges.
     """
@@ -247,14 +260,16 @@ def refinable_degrees(
     )
 
 
-def _degrees(graph: AnyGraph, grid: LaplaceNoise) -> tuple[list[IntVector], list[Change]]:
+def _degrees(graph: AnyGraph, noise: LaplaceNoise) -> tuple[list[Digits], list[Change]]:
     """Sums of rows and, of two vertex sets, of columns, and by how much each kind can change."""
-    steps, s = whole_steps(graph, grid), grid.sensitivity_steps
-    sums = [np.zeros(graph.shape[0], dtype=np.int64)]
-    if not isinstance(graph, Graph):
-        sums.append(np.zeros(graph.shape[1], dtype=np.int64))
-    np.add.at(sums[0], graph.rows, steps)
-    np.add.at(sums[-1], graph.columns, steps)  # one vertex set: of both together
+    s = noise.sensitivity_steps
+    grid = Grid(noise.unit, s, noise.weight_cap)
+    digits = grid.digits_of(graph.weights)
+    sides = (graph.shape[0],) if isinstance(graph, Graph) else graph.shape
+    sums: list[Digits] = [[np.zeros(size, dtype=np.int64) for _ in digits] for size in sides]
+    for place, each in enumerate(digits):
+        np.add.at(sums[0][place], graph.rows, each)
+        np.add.at(sums[-1][place], graph.columns, each)  # one vertex set: of both together
     both = 2 // len(sums)  # one vertex set: two of its sums change
     return sums, [(both * s, both * s**2)] * len(sums)
 
@@ -285,8 +300,10 @@ def measure_weight_counts(
     """
     lower = weight_classes(1 / float(distribution.rate), distribution.most_steps)
     classes = Classes(lower, distribution.unit)
-    places = np.searchsorted(lower, whole_steps(graph, distribution), side="right")
-    counts = [np.bincount(places, minlength=len(lower) + 1)[1:].astype(np.int64)]  # 0: no step
+    # Above the last class there is no other: to cut weights there changes no count.
+    steps = whole_steps(graph.weights, distribution.unit, int(lower[-1]))
+    places = np.searchsorted(lower, steps, side="right")
+    counts = [[np.bincount(places, minlength=len(lower) + 1)[1:].astype(np.int64)]]  # 0: no step
     moved = min(2, len(lower))
     return draw(
         "weights", classes, counts, [(moved, moved)], unit=1.0, epsilon=epsilon, source=source
@@ -318,25 +335,6 @@ def check_sums(distribution: NoiseDistribution, *, without_cap: bool = False) ->
             "mechanism='response'"
         )
     return grid
-
-
-def bounded_steps(weights: FloatVector, unit: float, most: int) -> IntVector:
-    """Weights in whole steps, rounded down one by one, at most `most` each. Private.
-
-    Cutting at a bound moves no two of them apart, and is no refusal, which would tell of the data.
-    """
-    with np.errstate(over="ignore"):  # a warning would tell of a huge weight
-        steps: FloatVector = np.minimum(np.floor(weights / unit), most)
-    return steps.astype(np.int64)
-
-
-def whole_steps(graph: AnyGraph, grid: LaplaceNoise) -> IntVector:
-    """Weights in whole steps, rounded down entry by entry. Private.
-
-    Each is cut to 2^61/n steps, n being the number of vertices of the larger side, so that no
-    sum over a vertex overflows; with a cap that passes `check_sums` nothing is cut.
-    """
-    return bounded_steps(graph.weights, grid.unit, _LARGEST_SUM // max(graph.shape))
 
 
 def root_degrees(graph: AnyGraph, grid: Grid) -> int:

@@ -92,37 +92,37 @@ def _read(
 def levels_of(
     source: Any,
     vertices: VertexSet,
-    columns: str | Sequence[str] | None,
-    vertex: str | None,
+    columns: Column | Sequence[Column] | None,
+    vertex: Column | None,
     unknown: str,
 ) -> tuple[Levels, dict[str, list[Label]]]:
-    """The groups of vertices in what `Groups.of` takes, and the order of ordered categories."""
+    """Return the groups of vertices in what `Groups.of` takes, and the order of categories.
+
+    Raises:
+        GraphError: no groups, as `Groups.of`.
+        ParameterError: an option out of range.
+    """
     _check_unknown(unknown)
-    names = [columns] if isinstance(columns, str) else None if columns is None else list(columns)
+    names = [columns] if isinstance(columns, str | int) else columns
+    names = None if names is None else list(names)
     if names is not None and (not names or len(set(names)) != len(names)):
         raise GraphError("columns are distinct names, for example ['state', 'county']")
     if isinstance(source, Mapping):
-        return _placed(vertices, source, _of_dict(source, names or ["group"]), unknown), {}
+        levels = ["group"] if names is None else [str(name) for name in names]
+        return _placed(vertices, source, _of_dict(source, levels), unknown), {}
+    source, numbered = _with_text_names(source)
     frame = frame_of(source)
     if frame is None:
         raise GraphError("groups are made of a dict or a table")
-    return _of_frame(source, frame, vertices, names, vertex, unknown)
-
-
-def _of_frame(
-    source: Any,
-    frame: Any,
-    vertices: VertexSet,
-    names: list[str] | None,
-    vertex: str | None,
-    unknown: str,
-) -> tuple[Levels, dict[str, list[Label]]]:
-    picked = [name for name in frame.columns if name != vertex] if names is None else names
-    index = getattr(source, "index", None) if vertex is None else frame
-    if not picked or not {*picked, *(() if vertex is None else (vertex,))} <= set(frame.columns):
-        raise GraphError("the table has no such column: pass columns= and vertex=")
-    if index is None:
-        raise GraphError("a table without an index: pass vertex=, the column of the vertices")
+    picked = None if names is None else [_column_name(frame, name) for name in names]
+    if vertex is None:
+        key = _vertex_column(source, frame, picked or [], numbered=numbered)
+    else:
+        key = _column_name(frame, vertex)
+    if picked is None:
+        picked = [name for name in frame.columns if name != key]
+    if not picked:
+        raise GraphError("the table has no column of groups beside that of the vertices")
     values = {name: frame[name].to_list() for name in picked}
     order: dict[str, list[Label]] = {}
     for name in picked:
@@ -130,8 +130,93 @@ def _of_frame(
         if getattr(kind, "ordered", False):  # of pandas
             present = set(values[name])
             order[name] = [label for label in kind.categories if label in present]
-    keys = list(index) if vertex is None else frame[vertex].to_list()
+    keys = _labels_of_vertices(source.index if key is None else frame[key])
+    if numbered:
+        titles = {name: f"level {number}" for number, name in enumerate(picked, 1)}
+        values = {titles[name]: column for name, column in values.items()}
+        order = {titles[name]: labels for name, labels in order.items()}
     return _placed(vertices, keys, values, unknown), order
+
+
+def _with_text_names(source: Any) -> tuple[Any, bool]:
+    """Return a table of pandas with columns named by text, and whether they had numbers 0, 1, ...
+
+    Raises:
+        GraphError: other names than text, such as those of several levels.
+    """
+    if not hasattr(source, "set_axis"):  # only pandas has other names
+        return source, False
+    if not hasattr(source, "columns"):  # a series
+        return (source if isinstance(source.name, str) else source.rename("group")), False
+    names = list(source.columns)
+    if all(isinstance(name, str) for name in names):
+        return source, False
+    if names == list(range(len(names))):
+        return source.set_axis([str(name) for name in names], axis=1), True
+    raise GraphError(
+        "names of the columns of a table are text; rename them: frame.columns = ['vertex', 'group']"
+    )
+
+
+def _column_name(frame: Any, column: Column) -> str:
+    """Return the name of a column that is given by its name, or by its place from 0."""
+    names: list[str] = frame.columns
+    if isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(names):
+        return names[column]
+    if column not in names:
+        raise GraphError("the table has no such column: pass columns= and vertex=")
+    return str(column)
+
+
+def _vertex_column(source: Any, frame: Any, picked: Sequence[str], *, numbered: bool) -> str | None:
+    """Return the column of the vertices that nobody has named; None for the index of the table.
+
+    An index that only numbers the rows never names vertices, and no row decides what it is.
+
+    Raises:
+        GraphError: neither the columns nor the index tell.
+    """
+    index = getattr(source, "index", None)
+    others: list[str] = [name for name in frame.columns if name not in picked]
+    heads = others[:1] if numbered else [n for n in others if _plain(n) in _VERTEX_HEADS]
+    if index is not None and not callable(index):  # as it is of arrays of Arrow
+        is_series = not hasattr(source, "columns")
+        named = any(name is not None for name in index.names)
+        if is_series or named or not _is_default_index(index):
+            integers = getattr(index.dtype, "kind", "O") in "iu"
+            if not (is_series or named or numbered) and integers and len(heads) == 1:
+                raise GraphError(
+                    "the index and a column may both name the vertices: pass "
+                    f"vertex={heads[0]!r:.60}, or name the index: frame.rename_axis('vertex')"
+                )
+            return None
+    if len(heads) != 1:
+        raise GraphError(
+            "the table does not tell which column names the vertices: pass vertex=, or make them a "
+            "named index: frame.rename_axis('vertex')"
+        )
+    return heads[0]
+
+
+def _is_default_index(index: Any) -> bool:
+    """Whether an index of pandas holds the numbers of the rows."""
+    bounds = (getattr(index, name, None) for name in ("start", "step"))
+    return type(index).__name__ == "RangeIndex" and tuple(bounds) == (0, 1)
+
+
+def _labels_of_vertices(column: Any) -> list[Any]:
+    """Return the cells of a column or index of vertices.
+
+    Raises:
+        GraphError: its type is that of floating-point numbers, which name no vertices.
+    """
+    kind = column.dtype
+    if "float" in str(kind).lower():
+        raise GraphError(
+            "the vertices of the table are floating-point numbers; cast them: astype('Int64')"
+        )
+    values: list[Any] = column.to_list()
+    return values
 
 
 def _of_dict(source: Mapping[Any, Any], names: list[str]) -> dict[str, list[Any]]:
@@ -150,10 +235,13 @@ def _check_unknown(unknown: str) -> None:
 def _placed(
     vertices: VertexSet, keys: Iterable[Any], values: Mapping[str, Sequence[Any]], unknown: str
 ) -> Levels:
-    """Columns whose rows are about the vertices of `keys`, in the order of the vertices."""
+    """Return columns in the order of the vertices, from rows about the vertices of `keys`.
+
+    Vertices are matched by their text: 1 and "1" are one vertex, "007" and 7 are two.
+    """
     rows: list[int | None] = []
     for place, key in enumerate(keys, 1):
-        row = vertices.find(key)
+        row = _row_of(vertices, key)
         if row is None and unknown == "error":
             raise GraphError(f"row {place} is about no vertex of the graph; or unknown='ignore'")
         rows.append(row)
@@ -170,6 +258,16 @@ def _placed(
                 held[row] = value
         found[str(name)] = held
     return found
+
+
+def _row_of(vertices: VertexSet, key: Any) -> int | None:
+    """Return the row of the vertex that a text or an integer names, None if there is none."""
+    if isinstance(key, bool) or not isinstance(key, str | int | np.integer):
+        return None
+    row = vertices.find(key)
+    if row is None:
+        row = vertices.find(str(key)) if not isinstance(key, str) else vertices.find_text(key)
+    return None if row is None or str(vertices.labels[row]) != str(key) else row
 
 
 def _typed(cells: Sequence[str | None]) -> list[Label | None]:
@@ -203,7 +301,7 @@ def _table(
         raise FileFormatError("the file is empty")
     width = len(rows[0][1] if header is None else header)
     key = _key_column(header, width, vertex)
-    if header is not None and not announced and vertices.find_text(header[key]) is not None:
+    if header is not None and not announced and _row_of(vertices, header[key]) is not None:
         raise FileFormatError(
             "the first line is about a vertex: pass header=False if the file has no header, else "
             "header=True"
@@ -224,7 +322,7 @@ def _table(
     for line, cells in rows:
         if len(cells) != width:
             raise FileFormatError(f"line {line}: expected {width} columns, as in the first row")
-        row = vertices.find_text(cells[key])
+        row = _row_of(vertices, cells[key])
         if row is None:
             if unknown == "ignore":
                 continue

@@ -362,9 +362,9 @@ class Groups(GroupTree):
         cls,
         source: Any,
         graph: Any,
-        columns: str | Sequence[str] | None = None,
+        columns: Column | Sequence[Column] | None = None,
         *,
-        vertex: str | None = None,
+        vertex: Column | None = None,
         rest: str | None = None,
         order: Mapping[str, Sequence[Label]] | None = None,
         unknown: str = "error",
@@ -377,14 +377,22 @@ class Groups(GroupTree):
                 A dict: for each vertex the label of its group, or with several levels a tuple of
                 labels from the coarsest to the finest. Vertices that are left out have none.
 
-                A table of pandas, polars or the like with one row for each vertex, or a series.
+                A table of pandas, polars or the like with one row for each vertex, or a series,
+                whose index holds the vertices. Groups are read value by value: text and integers
+                stay, a whole floating-point number is an integer (pandas has them in columns with
+                gaps), and None, "" and NaN stand for no group.
+
+                Vertices are matched by their text: 1 and "1" are one vertex.
 
                 Of attributes of a graph of networkx a dict is `dict(source.nodes(data="club"))`, of
                 igraph `dict(zip(source.vs["name"], source.vs["club"]))`.
             graph: the graph, or its public `VertexSet`; of a bipartite graph one side.
             columns: names of the levels, from the coarsest to the finest: of a dict ("group" if
-                omitted), or the columns of a table (all but `vertex`).
-            vertex: of a table: column of the vertices; None for the index of a table of pandas.
+                omitted), or the columns of a table, by name or place from 0 (all but `vertex`).
+                Levels of a table of pandas without names of columns are "level 1", "level 2", ...
+            vertex: of a table: column of the vertices, by name or place. None for the index of a
+                table of pandas, unless it only numbers the rows; else for the only column that is
+                called vertex, id, node, name, or the like, or the first of columns without names.
             rest: name of the group of all vertices without one; None refuses them.
             order: order of the groups of some levels, see `Groups`; categories of a column of
                 pandas that is ordered are their order already.

@@ -73,19 +73,21 @@ class Periods:
 
     @classmethod
     def of(cls, given: "Periods | str | Iterable[str | int | date]") -> Self:
-        """Periods from a range, such as "2026-01..2026-12" with both ends, or from a list.
+        """Make periods from a text, or from a list of labels.
 
         Args:
-            given: a range of days, months, quarters or years; a single one of them; or all
-                periods in their order, for example ["spring", "autumn"].
+            given: a range of days, months, quarters or years, such as "2026-01..2026-12" with both
+                ends; a single one of them; all periods in their order in one text, between commas,
+                where each may be such a range: "spring,autumn", "2026-01..2026-06,2026-09"; or a
+                list, for example ["spring", "autumn"], whose labels stay as they are.
 
         Raises:
-            ParameterError: as for `Periods`, or no range.
+            ParameterError: as for `Periods`, or neither a range nor a list.
         """
         if isinstance(given, Periods):
             return cls(given.labels)
         if isinstance(given, str):
-            return cls(_range(given))
+            return cls(_listed(given))
         if not isinstance(given, Iterable):
             raise ParameterError('periods are a range, "2026-01..2026-12", or a list of labels')
         labels = list(given)
@@ -258,6 +260,21 @@ def _within(text: str, kind: str) -> str:
     return text[: {"year": 4, "quarter": 7, "month": 7, "day": 10}[kind]]
 
 
+def _listed(text: str) -> tuple[str, ...]:
+    """Return the periods of a text: a range, or a list between commas of labels and ranges."""
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) == 1:
+        return _range(text)
+    _check_count(len(parts))
+    labels: list[str] = []
+    for part in parts:
+        if not part:
+            raise ParameterError("an empty name in the list of periods; write single commas")
+        labels += _range(part) if _RANGE in part else [part]
+        _check_count(len(labels))
+    return tuple(labels)
+
+
 def _range(text: str) -> tuple[str, ...]:
     """The periods from one to another, both with it."""
     first, dots, last = (part.strip() for part in text.partition(_RANGE))
@@ -266,7 +283,7 @@ def _range(text: str) -> tuple[str, ...]:
     if len(kinds) > 1 or kinds == {_OTHER}:
         raise ParameterError(
             f"no range of periods: {text!r:.60}; write two days, months, quarters or years, as "
-            '"2026-01..2026-12", or list all labels'
+            '"2026-01..2026-12", or list all labels, as "spring,autumn"'
         )
     (kind,) = kinds
     begin, end = _ordinal(first, kind), _ordinal(last, kind)

@@ -229,7 +229,7 @@ def chernoff_radius(
     return float(best.fun) * (1 + 1e-9)
 
 
-_LARGEST_STEPS = 2**52  # beyond it a float no longer holds every integer
+LARGEST_STEPS = 2**62  # of one weight: with its noise it stays below 2^63
 
 
 @dataclass(frozen=True)
@@ -408,8 +408,11 @@ class LaplaceNoise(NoiseDistribution):
 
     Weights are rounded down to the grid first. That keeps the sensitivity: if one weight grows by
     at most s and s is a whole number of steps, its rounded value grows by at most s, since
-    floor(a + s) = floor(a) + s and floor is monotone. Weights above 2^52 steps are cut to that,
-    which moves no two of them apart. Neither is refused: a refusal would tell about the data.
+    floor(a + s) = floor(a) + s and floor is monotone. Nothing is refused: a refusal would tell
+    about the data. Weights above 2^62 steps would be cut to that, which moves no two of them apart;
+    there are none: a cap has at most 2^51 steps and a weight without one, at most 2^40, has 2^62
+    (`noise_distribution`). Weights of rows with owners can only be larger where 2^34 owners meet in
+    one pair.
 
     Attributes:
         log2_step: the grid is 2^log2_step; 0 for the integers ("discrete-laplace"), below 0 for
@@ -478,7 +481,7 @@ class LaplaceNoise(NoiseDistribution):
     ) -> IntegerMatrix:
         """See `NoiseDistribution.respond`. The released integers count grid steps."""
         with np.errstate(over="ignore"):  # a warning would tell of a huge weight
-            steps = np.minimum(np.floor(entries / self.unit), _LARGEST_STEPS)
+            steps = np.minimum(np.floor(entries / self.unit), LARGEST_STEPS)
         noisy = sample_discrete_laplace(self.rate, pairs, source)
         noisy[places] += steps.astype(np.int64)
         return noisy

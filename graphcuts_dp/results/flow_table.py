@@ -26,6 +26,7 @@ Table = dict[str, npt.NDArray[Any]]  # columns of one level: its names, then its
 
 NUMBERS = ("value", "low", "high")
 ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
+_LOST = 2.0**-46  # relative to the largest sum: a small cell may be the difference of large ones
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -229,12 +230,17 @@ class FlowTable:
             steps = steps + parts
         return np.asarray(steps.astype(np.float64) * self.noisy.unit)
 
+    @cached_property
+    def lost_by_floats(self) -> float:
+        """How far floats may move the estimate of a cell beside the largest sum, in weight."""
+        return _LOST * max(float(np.abs(each).max(initial=0)) for each in self.noisy.values)
+
     def _bounds(
         self, place: int, radii: FloatVector, part: Callable[[Any], Any] = lambda each: each
     ) -> tuple[FloatVector, FloatVector]:
         """Ends of the intervals with these half widths, of what `part` makes of all cells."""
         values, pairs = self.estimates[place], self.cells.pairs(place)
-        radii = radii + part(ROUNDING * np.abs(values))
+        radii = radii + part(ROUNDING * np.abs(values) + self.lost_by_floats)
         low, high = part(values) - radii, part(values + self.lost_by_rounding(place)) + radii
         return self._possible(low, high, part(pairs))
 

@@ -451,6 +451,7 @@ class Flows(FlowStatistics, Displayed):
             radius = float(steps[0]) * noisy.unit
         lost = wanted * self.lost_by_rounding(place)
         radius += ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))
+        radius += self.lost_by_floats * float(np.abs(wanted).sum())
         low = np.array([value - radius + np.minimum(lost, 0).sum()])
         high = np.array([value + radius + np.maximum(lost, 0).sum()])
         if possible:

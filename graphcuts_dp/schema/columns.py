@@ -1,9 +1,11 @@
-"""Which columns of a table are ends and weight, and whether its first line names them.
+"""Which columns of a table are endpoints and weight, and whether its first line names them.
 
 The caller, the format and the header decide, never a row. A column is a weight if its name is one
-of `WEIGHTS`, or if the caller or the head of the file says so; never by its place. Where a column
-could be a weight, or more than two could be ends, the error names the options. No message quotes a
-name of the file that is not known here: if a header is missing, it would be a row.
+of `WEIGHTS`, or if the caller or the head of the file says so; never by its place. Endpoints have
+the names of `header_words`, in any order, or are the only two columns that could be endpoints, if
+no known name contradicts their order. Where a column could be a weight, or the endpoints are not
+clear, the error names the options. No message quotes a name of the file that is not known here: if
+a header is missing, it would be a row.
 """
 
 import re
@@ -16,21 +18,18 @@ from graphcuts_dp.options import INPUT, check, option
 from graphcuts_dp.schema.bad_rows import OnBad, left_out
 from graphcuts_dp.schema.dates import check_date_format
 from graphcuts_dp.schema.file_bytes import TextFormat
+from graphcuts_dp.schema.header_words import (
+    endpoint_pairs,
+    is_header_word,
+    meanings_of,
+    side_of,
+)
 from graphcuts_dp.schema.time_zones import zone_of
 
 Column = str | int
 INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)  # how Python prints one
-TAIL = "tail"  # of an owner: the first end, unless a header has a column of this name
+TAIL = "tail"  # of an owner: the source, unless a header has a column of this name
 
-_ENDS = (
-    *(("source", "target"), ("from", "to"), ("src", "dst"), ("origin", "destination")),
-    *(("sourceid", "targetid"), ("fromid", "toid"), ("srcid", "dstid"), ("start", "end")),
-    *(("startid", "endid"), ("fromnodeid", "tonodeid"), ("fromnode", "tonode")),
-    *(("node1", "node2"), ("id1", "id2"), ("person1", "person2"), ("user1", "user2")),
-    *(("sender", "receiver"), ("sender", "recipient"), ("caller", "callee"), ("ego", "alter")),
-    *(("follower", "followee"), ("left", "right"), ("user", "item"), ("userid", "itemid")),
-    ("userid", "movieid"),
-)
 WEIGHTS = (
     *("weight", "weights", "w", "count", "counts", "value", "amount", "frequency", "strength"),
     *("length", "distance"),
@@ -44,23 +43,30 @@ _NEO4J_TYPES = (
     *("int", "long", "float", "double", "boolean", "byte", "short", "char", "string", "point"),
     *("date", "localtime", "time", "localdatetime", "datetime", "duration"),
 )
-_KNOWN = {*(name for pair in _ENDS for name in pair), *WEIGHTS, *_NO_WEIGHTS}
+_NO_ENDPOINTS = {*WEIGHTS, *_NO_WEIGHTS}
 _SHOWN = 6  # columns that a sentence names
+_MOST_SHOWN = 60  # characters of a name in a sentence
+_PLAIN_NAME = re.compile(r"[^\W_](?:[\w .-]*[^\W_])?")  # which differs little from its known word
+_WORD = re.compile(r"[\w-]+")  # needs no quotes when it is typed
+_NO_HEADER = (
+    "the first line does not name the columns in known words: pass header=False if the file has no "
+    "header; else header=True, or name its endpoints by source= and target="
+)
 _DELIMITERS = {"tab": "\t", "\\t": "\t", "blank": " ", "comma": ","}  # as they are typed
 
 
 def column_of(text: str) -> Column:
-    """A column as it is typed: a name, or a number from 1, which is a place from 0."""
+    """Return a column as it is typed: a name, or a number from 1, which is a place from 0."""
     return int(text) - 1 if text.isascii() and text.isdigit() and len(text) < 10 else text
 
 
 def decimal_of(text: str) -> str:
-    """What stands before decimals, as it is typed: itself, or its name."""
+    """Return the mark before decimals that is typed: itself, or its name."""
     return {"point": ".", "comma": ","}.get(text, text)
 
 
 def delimiter_of(text: str) -> str:
-    """A separator of columns as it is typed: itself, or its name."""
+    """Return the separator of columns that is typed: itself, or its name."""
     return _DELIMITERS.get(text, text)
 
 
@@ -73,10 +79,11 @@ class Columns:
     """How to read the columns of an edge list or a table; None leaves it to the file's name.
 
     Attributes:
-        source: column of the first ends, by its name or its place from 0. Without it the known
-            names of the header (source and target, from and to, ...) or the only two that could be
-            ends; without a header the first two columns.
-        target: likewise, of the second ends.
+        source: column of the endpoints that edges go from, by its name or its place from 0. Without
+            it the known names of the header (source and target, from and to, Quelle and Ziel, ...:
+            `schema.header_words`), in any order, or the only two that could be endpoints, unless a
+            known name contradicts their order; without a header the first two columns.
+        target: column of the endpoints that edges go to, likewise.
         weight: likewise, of the weights. Without it, a column of a known name (weight, count,
             amount, length, ...: `columns.WEIGHTS`), or the third one where a comment above the rows
             of one of our own or of KONECT's files declares weights; no other is ever taken for one.
@@ -84,7 +91,7 @@ class Columns:
             file and a graph of networkx or igraph, the edge attribute; "weight" if omitted (in
             .gml files also "value").
         owner: the column that names the owner of each row, for `Rows`; or "tail": the owner is
-            the first end (unless the header has a column of this name).
+            the source (unless the header has a column of this name).
         period: the column that tells the period of each row, such as its month, for rows.
         header: of text edge lists: whether the first line names the columns. None: it does if a
             column is given by name; else `.csv` and `.tsv` files have a header (you must say so or
@@ -180,7 +187,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlaces:
-    """How many columns there are, and where source, target, weight, owner and period stand.
+    """Hold how many columns there are, and the places of source, target, weight, owner and period.
 
     Attributes:
         names: of columns with a header: those that are known or that the caller typed, others
@@ -197,15 +204,15 @@ class ColumnPlaces:
 
     @property
     def used(self) -> dict[str, int]:
-        """Where the columns stand that are read; an owner who is one of the ends is no other."""
-        found = {"source": self.source, "target": self.target, "weight": self.weight}
+        """Return the places of the columns to read; an owner who is an endpoint adds none."""
+        places = {"source": self.source, "target": self.target, "weight": self.weight}
         if self.owner not in (self.source, self.target):
-            found["owner"] = self.owner
-        found["period"] = self.period
-        return {name: place for name, place in found.items() if place is not None}
+            places["owner"] = self.owner
+        places["period"] = self.period
+        return {role: place for role, place in places.items() if place is not None}
 
     def reading(self, *, skip: bool, text: bool) -> str:
-        """What was read and ignored, and which rows are left out: sentences for the user.
+        """Return what is read and ignored, and which rows are left out, as sentences.
 
         Args:
             skip: whether bad rows are left out.
@@ -215,23 +222,36 @@ class ColumnPlaces:
         return " ".join(filter(None, sentences))
 
     def __str__(self) -> str:
-        """What was read and ignored; empty where there was nothing to choose."""
+        """Return what is read and ignored; empty if there was nothing to choose."""
         if self.width == 2 and not self.names:
             return ""
         used = self.used.values()
         others = [place for place in range(self.width) if place not in used]
-        text = f"Read as the ends of an edge: {self._told([self.source, self.target])}"
-        if self.weight is not None:
-            text += f"; as its weight: {self._told([self.weight])}"
-        if self.owner is not None:
-            text += f"; as its owner: {self._told([self.owner])}"
-        if self.period is not None:
-            text += f"; as its period: {self._told([self.period])}"
-        return text + (f"; ignored: {self._told(others)}." if others else ".")
+        roles = [f"Read as the endpoints of an edge: {self._listed([self.source, self.target])}"]
+        for role, place in (
+            ("weight", self.weight),
+            ("user", self.owner),
+            ("period", self.period),
+        ):
+            if place is not None:
+                roles.append(f"as its {role}: {self._listed([place])}")
+        if others:
+            roles.append(f"ignored: {self._listed(others)}")
+        return "; ".join(roles) + "."
 
-    def _told(self, places: Sequence[int]) -> str:
-        shown = [self._name(place) for place in places[:_SHOWN]]
-        return ", ".join(shown) + (", ..." if len(places) > _SHOWN else "")
+    def direction(self) -> str:
+        """Return the direction of edges in public names: "trips go from ORIGIN to DEST"."""
+        names = [
+            self.names[place]
+            if self.names and _WORD.fullmatch(self.names[place])
+            else self._name(place)
+            for place in (self.source, self.target)
+        ]
+        return f"trips go from {names[0]} to {names[1]}"
+
+    def _listed(self, places: Sequence[int]) -> str:
+        names = [self._name(place) for place in places[:_SHOWN]]
+        return ", ".join(names) + (", ..." if len(places) > _SHOWN else "")
 
     def _name(self, place: int) -> str:
         name = self.names[place] if self.names else ""
@@ -239,12 +259,12 @@ class ColumnPlaces:
 
 
 def is_integer_literal(token: str) -> bool:
-    """Whether a token is how Python prints an integer: no leading zero, plus sign or blank."""
+    """Return whether Python prints an integer so: no leading zero, plus sign or blank."""
     return INTEGER.match(token) is not None
 
 
 def parse_number(text: str, decimal: str = ".") -> float | None:
-    """A decimal number, or None. NaN and infinities are numbers here; `build` refuses them.
+    """Return a decimal number, or None. NaN and infinities are numbers here; `build` refuses them.
 
     Args:
         text: what is read.
@@ -261,7 +281,7 @@ def parse_number(text: str, decimal: str = ".") -> float | None:
 
 
 def has_header(header: bool | None, picked: Iterable[Column | None], form: TextFormat) -> bool:
-    """Whether the first line names the columns: the options say so, else the ending of the file.
+    """Decide whether the first line names the columns: by the options, else the file's ending.
 
     Raises:
         FileFormatError: columns by number leave it open, and the caller must say.
@@ -286,7 +306,7 @@ def find_columns(
     weighted: bool | None,
     declared: bool | None,
 ) -> ColumnPlaces:
-    """Where the ends and the weight stand in a table whose columns have names.
+    """Find the endpoints and the weight in a table whose columns have names.
 
     Args:
         first: the names.
@@ -305,22 +325,22 @@ def find_columns(
         owner = position_of(options.owner, first)
     period = None if options.period is None else position_of(options.period, first)
     if options.source is not None and options.target is not None:
-        ends = position_of(options.source, first), position_of(options.target, first)
+        endpoints = position_of(options.source, first), position_of(options.target, first)
     else:
-        ends = _ends(names, (given, period), owner)
-    weight, taken = given, (*ends, owner, period)
+        endpoints = _endpoints(first, names, (given, period), owner, options)
+    weight, taken = given, (*endpoints, owner, period)
     if given is None and weighted is not False and declared is not False:
         weight = _named_weight(names, taken)
         if weight is None and options.source is None:
             _check_no_weight(names, taken)
-    places = ColumnPlaces(len(first), ends[0], ends[1], weight, (), owner, period)
+    places = ColumnPlaces(len(first), *endpoints, weight, (), owner, period)
     return replace(_checked(places, options), names=_shown(first, names, options))
 
 
 def number_columns(
     options: Columns, width: int, line: int, *, weighted: bool | None, declared: bool | None
 ) -> ColumnPlaces:
-    """Where they stand in a file without a header: where the caller says, else the ends come first.
+    """Find them in a file without a header: where the caller says, else the endpoints come first.
 
     Args:
         options: what the caller says.
@@ -337,10 +357,10 @@ def number_columns(
     source, target, weight, owner, period = (
         None if column is None else place_of(column) for column in options.named
     )
-    ends = (0, 1) if source is None or target is None else (source, target)
+    endpoints = (0, 1) if source is None or target is None else (source, target)
     if weight is None and declared and weighted is not False:
         weight = 2
-    places = _checked(ColumnPlaces(width, *ends, weight, (), owner, period), options)
+    places = _checked(ColumnPlaces(width, *endpoints, weight, (), owner, period), options)
     needed = 1 + max(places.used.values())
     if not width:
         if options.skip and (weight, declared) == (None, None) and weighted is not False:
@@ -353,7 +373,7 @@ def number_columns(
             f"line {line}: column {needed} is needed, and there are {width}; pass delimiter= if "
             "another character separates them, or weighted=False if there are no weights"
         )
-    others = width > len({*ends, owner, period} - {None})
+    others = width > len({*endpoints, owner, period} - {None})
     if source is None and owner in (0, 1) and width > 2:
         raise FileFormatError(f"line {line}: columns without names: pass source= and target=, too")
     if others and source is None and (weight, declared) == (None, None) and weighted is not False:
@@ -376,14 +396,14 @@ def check_names(header: Sequence[str], columns: ColumnPlaces | None = None) -> N
         FileFormatError: no name is known, or one of those that are read is a number.
     """
     used = () if columns is None else (columns.source, columns.target, columns.weight)
-    cells = [header[place] for place in used if place is not None]
-    if any(parse_number(cell) is not None for cell in cells) or not _KNOWN.intersection(
-        _plain(header)
-    ):
-        raise FileFormatError(
-            "the first line does not name the columns in known words: pass header=False if the "
-            "file has no header; else header=True, or name its ends by source= and target="
-        )
+    _check_no_number([header[place] for place in used if place is not None])
+    if not any(name in _NO_ENDPOINTS or is_header_word(name) for name in _plain(header)):
+        raise FileFormatError(_NO_HEADER)
+
+
+def _check_no_number(cells: Sequence[str]) -> None:
+    if any(parse_number(cell) is not None for cell in cells):
+        raise FileFormatError(_NO_HEADER)
 
 
 def check_no_names(first: Sequence[str]) -> None:
@@ -392,7 +412,7 @@ def check_no_names(first: Sequence[str]) -> None:
     Raises:
         FileFormatError: it has two names that belong together.
     """
-    if _known_ends(_plain(first)) is not None:
+    if endpoint_pairs(_plain(first), range(len(first))):
         raise FileFormatError(
             "the first line looks like names of columns: pass header=True if it is, else "
             "header=False"
@@ -407,7 +427,7 @@ def _check_options(options: Columns, weighted: bool | None) -> None:
 
 
 def _checked(places: ColumnPlaces, options: Columns) -> ColumnPlaces:
-    """The same, with an owner that is the first end if the caller says so."""
+    """Return the places, with an owner who is the source if the caller says so."""
     if len(set(places.used.values())) != len(places.used):
         raise FileFormatError(
             "source=, target=, weight= and period= name different columns, and so does owner=, "
@@ -418,15 +438,23 @@ def _checked(places: ColumnPlaces, options: Columns) -> ColumnPlaces:
 
 
 def _shown(first: Sequence[str], names: Sequence[str], options: Columns) -> tuple[str, ...]:
-    """The names that a message may quote: those that are known here, or that the caller typed."""
-    pairs = zip(first, names, strict=True)
+    """Return the names that a message may quote: known here or typed by the caller; else empty."""
     return tuple(
-        name if name in options.named else plain if plain in _KNOWN else "" for name, plain in pairs
+        name if name in options.named else _known_name(name, plain)
+        for name, plain in zip(first, names, strict=True)
     )
 
 
+def _known_name(name: str, plain: str) -> str:
+    """Return a known name as the header writes it, if only case and separators differ."""
+    if plain not in _NO_ENDPOINTS and not meanings_of(plain):
+        return ""
+    alike = len(name) <= _MOST_SHOWN and _PLAIN_NAME.fullmatch(name) is not None
+    return name if alike and re.sub(r"[\W_]", "", name).casefold() == plain else plain
+
+
 def _plain(names: Sequence[str]) -> list[str]:
-    """Names without case, blanks, signs, what stands in brackets, and Neo4j's types."""
+    """Return names without case, blanks, signs, what stands in brackets, and Neo4j's types."""
     # Each once: a line may hold millions of cells.
     plain = {
         name: re.sub(r"\(.*?\)|[\W_]", "", _without_type(name)).casefold() for name in {*names}
@@ -435,7 +463,7 @@ def _plain(names: Sequence[str]) -> list[str]:
 
 
 def _without_type(name: str) -> str:
-    """`weight` for `weight:float`, and `:START_ID` for `person:START_ID`, as Neo4j has them."""
+    """Return `weight` for `weight:float`, and `:START_ID` for `person:START_ID`, as in Neo4j."""
     start, mark, kind = name.partition(":")
     if not mark:
         return name
@@ -445,34 +473,73 @@ def _without_type(name: str) -> str:
     return start if start and kind.casefold() in _NEO4J_TYPES else name
 
 
-def _known_ends(names: Sequence[str]) -> tuple[int, int] | None:
-    """Positions of two well-known names that belong together."""
-    for source, target in _ENDS:
-        if names.count(source) == 1 and names.count(target) == 1:
-            return names.index(source), names.index(target)
-    return None
+def _endpoints(
+    first: Sequence[str],
+    names: Sequence[str],
+    others: Sequence[int | None],
+    owner: int | None,
+    options: Columns,
+) -> tuple[int, int]:
+    """Return the places of source and target, by their names or as the only two candidates.
 
+    Args:
+        first: the header.
+        names: the same, normalised.
+        others: columns that the caller gives another role, so that they are no endpoints.
+        owner: column of the owners, who may be an endpoint.
+        options: what the caller says; of a header that nobody announced, a number is no name.
 
-def _ends(names: list[str], others: tuple[int | None, ...], owner: int | None) -> tuple[int, int]:
-    """Places of the ends: none of `others`, and the owner only where two are left with it."""
-    known = _known_ends(names)
-    if known is not None:
-        return known
-    known_others = (*WEIGHTS, *_NO_WEIGHTS)
-    places = [
-        place
-        for place, name in enumerate(names)
-        if name and name not in known_others and place not in others
-    ]
-    if len(names) == 2:
-        places = [0, 1]
-    if len(places) > 2:  # the owner of a row may be one of its ends, or neither
-        places = [place for place in places if place != owner]
-    if len(places) != 2:
+    Raises:
+        FileFormatError: they are not clear, or known names contradict the order of the columns.
+    """
+    candidates = [place for place in range(len(names)) if place not in others]
+    pairs = endpoint_pairs(names, candidates)
+    if len(pairs) == 1:
+        return pairs[0]
+    if pairs:
         raise FileFormatError(
-            "cannot tell which columns are the ends of an edge; pass source= and target="
+            "cannot tell which columns are the endpoints of an edge, as several pairs have known "
+            f"names; pass {_typed(first, names, pairs)}"
         )
-    return places[0], places[1]
+    if len(names) > 2:
+        candidates = [
+            place for place in candidates if names[place] and names[place] not in _NO_ENDPOINTS
+        ]
+    else:
+        candidates = [*range(len(names))]
+    if len(candidates) > 2:  # the owner of a row may be one of its endpoints, or neither
+        candidates = [place for place in candidates if place != owner]
+    if len(candidates) != 2:
+        raise FileFormatError(
+            "cannot tell which columns are the endpoints of an edge; pass source= and target="
+        )
+    source, target = candidates
+    sides = side_of(names[source]), side_of(names[target])
+    if sides[0] == "target" or sides[1] == "source":
+        if options.header is None and not any(isinstance(x, str) for x in options.named):
+            _check_no_number([first[place] for place in candidates])
+        turned = sides[0] in ("target", "either", None) and sides[1] in ("source", "either", None)
+        pair = (target, source) if turned else (source, target)
+        raise FileFormatError(
+            "known names of columns contradict their order as endpoints of an edge; pass "
+            f"{_typed(first, names, [pair])}, or the other way round"
+        )
+    return source, target
+
+
+def _typed(first: Sequence[str], names: Sequence[str], pairs: Sequence[tuple[int, int]]) -> str:
+    """Return the options that name pairs of endpoints; columns of unknown names by their places."""
+    choices = []
+    by_place = False
+    for pair in pairs:
+        columns: list[Column] = []
+        for place in pair:
+            name = _known_name(first[place], names[place])
+            clear = name == first[place] and _WORD.fullmatch(name) and first.count(name) == 1
+            columns.append(name if clear else place)
+        by_place |= not any(isinstance(column, str) for column in columns)
+        choices.append(f"source={columns[0]!r} and target={columns[1]!r}")
+    return ", or ".join(choices) + ("; of a text file also header=True" if by_place else "")
 
 
 def _named_weight(names: list[str], taken: tuple[int | None, ...]) -> int | None:
@@ -544,7 +611,7 @@ def shown_names(names: Sequence[str]) -> str:
 
 
 def position_of(column: Column, first: Sequence[str]) -> int:
-    """Place of a column that the caller names, or gives by its place.
+    """Return the place of a column that the caller names, or gives by its place.
 
     Raises:
         FileFormatError: there is no such column, or not exactly one.
@@ -560,7 +627,7 @@ def position_of(column: Column, first: Sequence[str]) -> int:
 
 
 def place_of(column: Column) -> int:
-    """Place of a column of a file without a header.
+    """Return the place of a column of a file without a header.
 
     Raises:
         FileFormatError: not a whole number from 0.

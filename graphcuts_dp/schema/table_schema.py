@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Literal, final
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.schema.columns import ColumnPlaces, Columns
+from graphcuts_dp.schema.time_zones import zone_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Role = Literal["source", "target", "user", "period", "weight"]
-Kind = Literal["text", "integer", "number", "date", "timestamp"]
+# A large integer may need more than 64 bits with a sign: it is kept as text.
+Kind = Literal["text", "integer", "large integer", "number", "date", "timestamp"]
 IDENTIFIERS: tuple[Role, ...] = ("source", "target", "user")
 _KEPT_AS = {"source": "source=", "target": "target=", "user": "owner=", "period": "period="}
 
@@ -142,8 +144,10 @@ def _identifier_kind(stored: "pa.DataType", role: Role) -> Kind:
     values = _value_type(stored)
     if _is_text(values) or pa.types.is_null(values):
         return "text"
-    if _is_whole(values):
+    if pa.types.is_integer(values) and not pa.types.is_uint64(values):
         return "integer"
+    if _is_whole(values):
+        return "large integer"
     option = _KEPT_AS[role]
     if pa.types.is_floating(values):
         raise FileFormatError(
@@ -211,4 +215,5 @@ def _time_zone(
             "the column of the period has times with a zone, of which the program tells that of "
             "its session alone: pass time_zone= such as Europe/Berlin"
         )
+    zone_of(own)  # whose name the table has chosen
     return given or own

@@ -309,7 +309,7 @@ def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> T
             split = delimiter or (header_separator(text, form) if named else form.delimiter)
             reader = RowReader(_split(split, columns), comments, form.konect)
             try:
-                first = reader.fields(decoded(row))
+                first = [name.strip() for name in reader.fields(decoded(row))]
             except ValueError as problem:
                 if named:
                     raise FileFormatError(f"line {line}: {problem}") from None

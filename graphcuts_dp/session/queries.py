@@ -11,7 +11,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import LedgerError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.grid import DIGIT_BITS, Grid
 from graphcuts_dp.pairs.graph_queries import (
     Extent,
     GraphQuery,
@@ -311,10 +311,12 @@ def linear_count(query: LinearQuery, graph: AnyGraph, grid: Grid) -> int:
     if not extent.largest:
         return 0
     found = query.coefficients_at(graph.rows, graph.columns, graph.space)
-    coefficients, weights = LinearSteps(extent).steps(found), grid.edge_steps(graph)
-    if weights is None:  # fewer than 2^32 edges of 2^30 steps
+    coefficients = LinearSteps(extent).steps(found)
+    if not graph.weighted:  # fewer than 2^32 edges of 2^30 steps
         return int(coefficients.sum())
-    return exact_sums(coefficients[None, :], weights)[0]
+    digits = grid.digits_of(graph.weights)
+    sums = [exact_sums(coefficients[None, :], each)[0] for each in digits]
+    return sum(each << (DIGIT_BITS * place) for place, each in enumerate(sums))
 
 
 @final

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector, IndexArray, IntVector
 from graphcuts_dp.estimate.sparse_model import SparseModel
 
+_MOST_THROWN = 2**20  # edges in a graph of few pairs
 _RARE = 0.1  # chance of an edge up to which pairs are met by throwing ends
 _ROUND = 1e4  # synthetic weights have four decimals
 _MOST_LISTED = 1 << 25  # pairs listed at once
@@ -24,10 +25,11 @@ def sample_edges(
 
     A kept pair is an edge with its chance, and weighs its expected weight over that. A residual
     edge weighs what left-out edges weigh, mean w. Without a cap, a Poisson number of them falls on
-    each pair, of mean x/w, x being the residual weight there, and they are added up. With one, a
-    pair of chance q = x/w is one edge or none: pairs with q above a tenth, which are found by
-    sorting, are drawn one by one; ends of others are thrown Poisson at a slightly larger rate, so
-    that a pair is met with probability 1 - e^(-c q) >= q, and a met pair stays with q over that.
+    each pair, of mean x/w, x being the residual weight there, and they are added up; where there
+    are far more of them than pairs, fewer that weigh more. With one, a pair of chance q = x/w is
+    one edge or none: pairs with q above a tenth, which are found by sorting, are drawn one by one;
+    ends of others are thrown Poisson at a slightly larger rate, so that a pair is met with
+    probability 1 - e^(-c q) >= q, and a met pair stays with q over that.
     The pairs are then independent, and exactly as likely as they should be.
 
     Args:
@@ -45,8 +47,9 @@ def sample_edges(
         weights = np.ones(len(kept))
     ends = (each[kept].astype(np.int64) for each in (model.rows, model.columns))
     places = [model.layout.places(*ends)]
-    places.append(_thrown(model, rng) if model.weight_cap is None else _single(model, rng))
-    drawn = rng.choice(model.left_points, len(places[1]), p=model.left_shares)
+    share = _share_thrown(model)
+    places.append(_thrown(model, rng, share) if model.weight_cap is None else _single(model, rng))
+    drawn = rng.choice(model.left_points, len(places[1]), p=model.left_shares) / share
     masses = [weights[kept], drawn if weighted else np.ones(len(drawn))]
     del drawn, weights
     return _added_up(model, _joined(places), _joined(masses), rng)
@@ -57,6 +60,18 @@ def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     found = np.concatenate(parts)
     parts.clear()
     return found
+
+
+def _share_thrown(model: SparseModel) -> float:
+    """Which part of the residual edges is thrown, each with so much more weight; mostly all.
+
+    Weights without a cap may weigh 10^12 times what left-out edges do.
+    """
+    if model.weight_cap is not None:
+        return 1.0
+    mean = float(model.blocks.sum()) / max(model.left_mean, 1e-300) / (1 + model.symmetric)
+    pairs = model.layout.pairs_before(model.layout.shape[0])
+    return min(1.0, max(_MOST_THROWN, 4 * pairs) / max(mean, 1.0))
 
 
 def _thrown(model: SparseModel, rng: np.random.Generator, factor: float = 1.0) -> IntVector:

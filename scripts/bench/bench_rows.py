@@ -2,9 +2,10 @@
 
 Makes a table of trips (who, from, to, day, paid) in a folder of Parquet files: owners are integers,
 of whom a few have many rows; zones are text; days lie in a year. Then each way to cells of zones by
-month runs in a process of its own: nobody bounded, everybody scaled down to k rows, k rows of each
-owner chosen, and likewise of weights and of owners. Wanted: at most 4 GB, and for rows at most 5
-times the processors' seconds of the unbounded group-by.
+month runs in a process of its own, from the files on: a group-by of DuckDB that reads them itself,
+and for each counting `Rows.read` with nobody bounded, with everybody scaled down to k, or with k
+rows of each owner chosen. Imports are not timed. Wanted: at most 4 GB, and for rows at most 5 times
+the processors' seconds of the group-by.
 
     python -m scripts.bench.bench_rows [--quick] [--rows 100000000] [--owners 10000000] [--k 20]
         [--folder FOLDER]
@@ -21,34 +22,70 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from graphcuts_dp.estimate.measurement import STEPS
 from scripts.bench import harness
 
 ZONES, PERIODS = 200, 12
 PART = 5 * 10**6  # rows of a file
 MOST_GB, MOST_TIMES = 4.0, 5.0
-WAYS = {  # what is counted, and how
-    "unbounded": ("rows", "cells(table, shape)"),
-    "scaled": ("rows", "scaled_cells(table, shape, at_most={k})"),
-    "chosen": ("rows", "kept_cells(table, shape, at_most={k})"),
-    "unbounded weights": ("weight", "cells(table, shape)"),
-    "scaled weights": ("weight", "scaled_cells(table, shape, at_most={k})"),
-    "unbounded owners": ("owners", "cells(table, shape)"),
-    "scaled owners": ("owners", "scaled_cells(table, shape, at_most={k})"),
+GROUP_BY = {  # what DuckDB counts in a cell
+    "rows": "count(*)",
+    "weight": "sum(paid)",
+    "owners": "count(distinct who)",
 }
-WORK = """
-import time
-from graphcuts_dp.graph.engine import *
-from graphcuts_dp.graph.engine_tables import Engine, Shape
-labels = [f"zone {{place:03d}}" for place in range({zones})]
-shape = Shape(counting={counting!r}, unordered=False, loops=True, source="from", target="to",
-              owner="who", period="day", weight="paid", by="month", labels=(labels, labels),
-              periods=tuple(f"2026-{{month:02d}}" for month in range(1, {periods} + 1)))
-with Engine({folder!r}, memory={memory}) as engine:
-    table = engine.table
-    start, work = time.perf_counter(), time.process_time()
-    found = {call}
-    print(time.perf_counter() - start, time.process_time() - work)
-    print(len(found.steps), int(found.steps.sum()))
+UNBOUNDED = "engine.cells(rows.coded_table(), rows.shape_of_cells())"
+SCALED = "rows.cells(gc.Protect.owner(at_most={k}), whole=False)"
+CHOSEN = "rows.cells(gc.Protect.owner(at_most={k}), whole=True)"
+WAYS = {  # what is counted, and how; None: by a group-by of DuckDB
+    "group-by": ("rows", None),
+    "unbounded": ("rows", UNBOUNDED),
+    "scaled": ("rows", SCALED),
+    "chosen": ("rows", CHOSEN),
+    "group-by of weights": ("weight", None),
+    "unbounded weights": ("weight", UNBOUNDED),
+    "scaled weights": ("weight", SCALED),
+    "group-by of owners": ("owners", None),
+    "unbounded owners": ("owners", UNBOUNDED),
+    "scaled owners": ("owners", SCALED),
+}
+OURS = """
+import pyarrow.parquet
+import graphcuts_dp as gc
+from graphcuts_dp.graph import engine, row_store
+row_store.memory_limit = lambda: {memory} * 4 // 3  # of which DuckDB takes three quarters
+def work():
+    rows = gc.Rows.read(
+        {folder!r},
+        columns=gc.Columns(source="from", target="to", owner="who", period="day", weight={weight}),
+        vertices=[f"zone {{place:03d}}" for place in range({zones})],
+        periods="2026-01..2026-{periods:02d}",
+        kind="directed",
+        counting={counting!r},
+    )
+    steps = {call}.steps
+    return len(steps), int(steps.sum()) / {grid}
+"""
+PEER = """
+import duckdb
+options = {{"memory_limit": "{memory}B", "preserve_insertion_order": False}}
+connection = duckdb.connect(config=options)
+connection.execute("set enable_progress_bar = false")
+def work():
+    return connection.execute('''
+        select count(*), sum(amount) from (
+            select month(day), "from", "to", {amount} as amount
+            from read_parquet('{folder}/*.parquet') group by all
+        )
+    ''').fetchone()
+"""
+TIMED = """
+import re, time
+from pathlib import Path
+start, processors = time.perf_counter(), time.process_time()
+cells, amount = work()
+print(time.perf_counter() - start, time.process_time() - processors)
+# Of this process alone: what getrusage tells is that of its parent, too.
+print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1], cells, amount)
 """
 
 
@@ -70,24 +107,26 @@ def write(folder, rows, owners):
 
 
 def run(name, folder, k, memory):
-    """Seconds, those of processors, gigabytes, cells and steps of a way, in its own process."""
+    """Seconds, those of processors, gigabytes, cells and amount of a way, in its own process."""
     counting, call = WAYS[name]
-    code = WORK.format(
+    code = (PEER if call is None else OURS).format(
+        call=(call or "").format(k=k),
+        amount=GROUP_BY[counting],
         counting=counting,
-        call=call.format(k=k),
+        weight="'paid'" if counting == "weight" else None,
         folder=str(folder),
         memory=memory,
         zones=ZONES,
         periods=PERIODS,
+        grid=STEPS,
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
-        printed = child.stdout.read().decode().split()
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
+    done = subprocess.run(
+        [sys.executable, "-c", code + TIMED], stdout=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode:
         sys.exit(f"{name} failed")
-    seconds, work, cells, steps = map(float, printed)
-    return seconds, work, usage.ru_maxrss / 1e6, cells, steps
+    seconds, work, kilobytes, cells, amount = map(float, done.stdout.split())
+    return seconds, work, kilobytes / 1e6, cells, amount
 
 
 def main(quick, rows, owners, k, folder, memory):
@@ -111,9 +150,9 @@ def main(quick, rows, owners, k, folder, memory):
         worst, largest = 0.0, 0.0
         whole = {}
         for name, (counting, _) in WAYS.items():
-            seconds, work, gigabytes, cells, steps = run(name, place, k, memory)
-            first = whole.setdefault(counting, (seconds, work, steps))
-            times, kept = seconds / first[0], steps / first[2]
+            seconds, work, gigabytes, cells, amount = run(name, place, k, memory)
+            first = whole.setdefault(counting, (seconds, work, amount))
+            times, kept = seconds / first[0], amount / first[2]
             table.row(name, seconds, times, work, work / first[1], gigabytes, cells, kept)
             largest = max(largest, gigabytes)
             if counting == "rows":

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "graphcuts_dp"
 # Folders of tests that are about the whole, not about one room.
 BESIDES = {
-    *("architecture", "attacks", "audits", "benchmark", "crash", "figures"),
+    *("architecture", "attacks", "audits", "benchmark", "contract", "crash", "figures"),
     *("golden", "scripts", "theorems"),
 }
 

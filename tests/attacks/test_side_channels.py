@@ -103,15 +103,18 @@ def sides_of(graph):
 BLINDED = {
     (BinaryResponse, "respond"): nothing_to(BinaryResponse.respond),
     (LaplaceNoise, "respond"): nothing_to(LaplaceNoise.respond),
-    (statistics, "whole_steps"): zeros(lambda graph, _: len(graph.rows)),
+    (statistics, "whole_steps"): zeros(lambda weights, *_: len(weights)),
     (statistics, "class_counts"): zeros(lambda _, bounds: len(bounds) + 1),
     (entries, "edges_of"): lambda *_: (*np.zeros((2, 0), dtype=np.int32), np.zeros(0)),
-    (cells, "sums_of_cells"): lambda _graph, _sides, tree, _grid: [
-        np.zeros(tree.size(place), dtype=np.int64) for place in range(tree.depth)
+    (cells, "digits_of_cells"): lambda _graph, _sides, tree, _grid: [
+        [np.zeros(tree.size(place), dtype=np.int64)] for place in range(tree.depth)
     ],
     (Grid, "count"): lambda *_: 0,
     (Grid, "total"): lambda *_: 0,
     (Grid, "steps"): zeros(lambda _, weights: len(weights)),
+    (Grid, "digits_of"): lambda grid, weights: [
+        np.zeros(len(weights), dtype=np.int64) for _ in range(grid.digits)
+    ],
     (EdgeCounter, "counts"): lambda _, queries: [0] * len(queries),
     (CutList, "counts"): zeros(lambda self, *_: len(self)),
     (QuestionList, "_fine"): lambda _, places, *__: [0] * len(list(places)),

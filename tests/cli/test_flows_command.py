@@ -442,3 +442,56 @@ def test_a_dry_run_refuses_what_the_run_refuses(refused):
     assert "both, or neither" in refused(*line, "--columns", "period=month,source=a,target=b")
     words = ("flows", "mail.edges", "labels.txt", "x.csv", "--epsilon", "1", "--dry-run")
     assert "labels.txt" in refused(*words)
+
+
+# ------------------------------------------------------------------ directions and names of periods
+
+QUIET = (
+    *("--epsilon", "40", "--uncounted", "--expected-cell", "0"),
+    *("--kind", "directed", "--seed", "1"),
+)
+
+
+def cells(path, *names):
+    """The values of a table of flows by the named columns."""
+    rows = csv.DictReader(path.read_text().splitlines())
+    return {tuple(row[name] for name in names): round(float(row["value"])) for row in rows}
+
+
+def test_the_header_tells_the_direction_and_the_tail(done, tmp_path):
+    (tmp_path / "trips.csv").write_text("DEST,ORIGIN,date\n" + "JFK,LAX,2024-01-02\n" * 500)
+    (tmp_path / "cities.csv").write_text("airport,city\nJFK,NYC\nLAX,LA\n")
+    note = done("flows", "trips.csv", "cities.csv", "f.csv", *QUIET, "--counting", "rows")[1]
+    assert "Read as the endpoints of an edge: 'ORIGIN', 'DEST'; ignored: 'date'." in note
+    found = cells(tmp_path / "f.csv", "from", "to")
+    assert found["LA", "NYC"] > 480
+    assert found["NYC", "LA"] < 20
+    # Of one sender of 500 rows, one counts, and not one of each recipient.
+    (tmp_path / "mail.csv").write_text(
+        "Recipient,From\n" + "".join(f"r{number},ann\n" for number in range(500))
+    )
+    (tmp_path / "sides.csv").write_text(
+        "v,g\nann,S\n" + "".join(f"r{number},R\n" for number in range(500))
+    )
+    bounded = ("--columns", "owner=tail", "--protect", "owner:at-most=1")
+    note = done("flows", "mail.csv", "sides.csv", "g.csv", *QUIET, *bounded)[1]
+    assert "'From', 'Recipient'; as its user: 'From'." in note
+    assert all(value < 20 for value in cells(tmp_path / "g.csv", "from", "to").values())
+
+
+@pytest.mark.parametrize(
+    ("periods", "expected"),
+    [
+        ("spring,autumn", {"spring": 30, "autumn": 60}),
+        ("autumn, winter", {"autumn": 60, "winter": 0}),
+    ],
+)
+def test_names_of_periods_stand_between_commas(done, tmp_path, periods, expected):
+    (tmp_path / "terms.csv").write_text("o,d,term\n" + "a,b,spring\n" * 30 + "a,b,autumn\n" * 60)
+    (tmp_path / "zones.csv").write_text("zone,area\na,A\nb,B\n")
+    (tmp_path / "zones.txt").write_text("a\nb\n")
+    columns = ("--vertices", "zones.txt", "--columns", "source=o,target=d,period=term")
+    done("flows", "terms.csv", "zones.csv", "f.csv", *QUIET, *columns, "--periods", periods)
+    found = cells(tmp_path / "f.csv", "period", "from", "to")
+    for period, count in expected.items():
+        assert found[period, "A", "B"] == pytest.approx(count, abs=6)

@@ -328,7 +328,11 @@ def _frame_of_spark(table: Table, _: Path) -> Any:
 
     session = SparkSession.getActiveSession()
     assert session is not None
-    return session.createDataFrame(table.arrow())
+    frame = session.createDataFrame(table.arrow())
+    for name, column in table.named().items():  # Spark reads times as instants of its session
+        if column.type is not None and pa.types.is_timestamp(column.type) and not column.type.tz:
+            frame = frame.withColumn(name, frame[f"`{name}`"].cast("timestamp_ntz"))
+    return frame
 
 
 _IN_SPARK = {

@@ -248,7 +248,7 @@ add_users(
         ),
     ),
     (2, MISSING_USER),
-    sources=("arrow", "arrow kept", "arrow batches", "arrow file", "parquet"),
+    sources=("arrow", "arrow kept", "arrow batches", "arrow file"),
 )
 add_users(
     "users of a dictionary of integers",
@@ -814,6 +814,7 @@ add_weights(
     refused(NO_WEIGHT),
     object=3.5,
     text=3.5,
+    but=("pandas by numpy", "pandas categories"),  # which forget the type of no values
 )
 WRITTEN = ("1.5", "2e0", ".5", "1.", "+1", "007", "1e-400")
 UNWRITTEN = ("abc", "1_0", "\u0663", "0x10", "1,5", "1e400", "nan", "inf", "-1", "1 0", "$1", "--1")

@@ -212,10 +212,14 @@ def test_weights_beyond_what_can_be_counted_are_cut_to_it(noise, monkeypatch):
     seen = []
     monkeypatch.setattr(least, "least_side", lambda net, *given: seen.append(net) or given[1] == 1)
     noise.append(np.zeros(4, dtype=np.int64))
-    graph = gc.Graph([0, 1], [1, 2], [1e300, 1.0], vertices=4, hide_change=1)
-    least_cut(graph, 0, 2)
+    graph = gc.Graph([0, 1], [1, 2], [2.0**40, 1.0], vertices=4, hide_change=1)
+    note = least_cut(graph, 0, 2).notes[-1]
+    assert "weights above 1.374e+11 count as that" in note  # 2^51/4 steps of 2^-12
     (found,) = seen
     assert found.data.tolist() == [MOST_TOTAL // 4, MOST_TOTAL // 4, 2**12, 2**12]
+    noise.append(np.zeros(4, dtype=np.int64))
+    capped = gc.Graph([0, 1], [1, 2], [1e300, 1.0], vertices=4, weight_cap=1e300)
+    assert not any("count as that" in note for note in least_cut(capped, 0, 2).notes)
 
 
 def test_a_store_is_charged_once_and_refuses_before_noise(tmp_path, monkeypatch):

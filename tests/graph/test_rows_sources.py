@@ -57,7 +57,7 @@ def test_owners_in_a_column_of_their_own(visits, options, at_most, expected):
 def test_what_was_read_is_told(visits):
     rows = read_owned_flat(visits, **PATIENT)
     assert rows.reading.endswith(
-        "'hospital', 'referred'; as its owner: 'patient'; ignored: column 4."
+        "'hospital', 'referred'; as its user: 'patient'; ignored: column 4."
     )
     assert sorted(rows.contributions().tolist()) == [1, 1]
     public = read_owned_flat(visits, owner="patient", public_vertices_from_file=True, **ENDS)
@@ -167,7 +167,7 @@ def test_owners_and_periods_come_with_the_ends_in_one_pass(put, tmp_path, kind):
     who, *others = zip(*(line.split(",") for line in MOVES.split()[1:]), strict=True)
     numbers = map(days.number, others[2])
     assert listed_rows(raw) == list(zip(*others[:2], who, numbers, strict=True))
-    assert "as its owner: 'who'; as its period: 'when'." in raw.reading
+    assert "as its user: 'who'; as its period: 'when'." in raw.reading
 
 
 def test_an_owner_that_is_an_end_is_no_further_column(put):

@@ -131,7 +131,7 @@ CASES = {
         "x.csv",
         "who,whom,where,count\na,b,home,3\nb,c,work,2.5\n",
         HEAVY,
-        "the ends of an edge; pass --columns source= and --columns target=",
+        "the endpoints of an edge; pass --columns source= and --columns target=",
         {"source": "who", "target": "whom"},
     ),
     "numbered columns": Case("x.edges", "a b 3\nb c 2.5\n", HEAVY, "weight=", {"weight": "3"}),
@@ -268,7 +268,7 @@ def test_rows_of_vertices_among_edges_are_refused_with_what_to_do(tmp_path):
         '"_id","_labels","name","_start","_end","_type","weight"\n'
         '"0",":P","a",,,,\n"1",":P","b",,,,\n,,,"0","1","KNOWS","3"\n'
     )
-    with pytest.raises(FileFormatError, match=r"line 2: an end is missing, as in exports"):
+    with pytest.raises(FileFormatError, match=r"line 2: an endpoint is missing, as in exports"):
         reading(source="_start", target="_end", ignore_weights=True).read(str(path))
 
 

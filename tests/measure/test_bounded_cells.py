@@ -86,7 +86,7 @@ def test_each_cell_is_a_bounded_cut():
 
 
 def test_sums_of_heavy_weights_do_not_overflow():
-    graph = Graph([0, 1], [2, 3], [1e300, 5.0], vertices=6, hide_change=1)
+    graph = Graph([0, 1], [2, 3], [1e300, 5.0], vertices=6)
     sides, cells = tables_of(graph, {"part": [0, 0, 1, 1, 2, 2]})
     grid = Grid.of_vertices(graph, 2.0**40)
     largest = bounded_cells(graph, sides, cells, grid).max()

@@ -74,28 +74,29 @@ def test_one_weight_changes_one_sum_of_each_place_by_at_most_the_sensitivity(sch
 
 
 def test_sums_are_exact_where_floats_are_not():
-    """Two halves: 2^53 + 1 is no float, and sums pass it."""
-    graph = gc.Graph([0, 0, 1], [1, 2, 2], [2.0**52, 2.0**52, 1.0], vertices=4, hide_change=1)
-    groups = gc.Groups(graph.vertices, {"one": [0, 0, 0, 1]})
-    assert summed(graph, groups, whole=True)[1][0].tolist() == [2**53 + 1]
+    """2^53 + 1 is no float, and sums pass it."""
+    ends = np.array(list(itertools.combinations(range(150), 2))).T
+    weights = np.full(ends.shape[1], 2.0**40)
+    weights[-1] = 1.0
+    graph = gc.Graph(*ends, weights, vertices=150, hide_change=1)
+    groups = gc.Groups(graph.vertices, {"one": [0] * 150})
+    total = (ends.shape[1] - 1) * 2**40 + 1
+    assert total > 2**53
+    assert summed(graph, groups, whole=True)[1][0].tolist() == [total]
 
 
-def test_sums_are_cut_above_and_stay_neighbours():
-    """At 2^62 steps, where a sum of 64-bit integers would soon overflow."""
+def test_sums_beyond_64_bits_are_exact_and_stay_neighbours():
     ends = np.array(list(itertools.combinations(range(40), 2))).T
     groups = gc.Groups(gc.VertexSet(40), {"half": [0] * 20 + [1] * 20})
     found = []
-    for last in (1e300, 0.0):
-        weights = np.full(ends.shape[1], 1e300)
+    for last in (2.0**40, 2.0**40 - 1):
+        weights = np.full(ends.shape[1], 2.0**40)
         weights[-1] = last
         graph = gc.Graph(*ends, weights, vertices=40, hide_change=1)
         found.append(summed(graph, groups)[1])
-    assert found[0][0].tolist() == [780 * 2**52]
-    assert found[0][0][0] - found[1][0][0] == 2**52
-    many = np.array(list(itertools.combinations(range(60), 2))).T
-    graph = gc.Graph(*many, np.full(many.shape[1], 1e300), vertices=60, hide_change=1)
-    groups = gc.Groups(graph.vertices, {"all": [0] * 60})
-    assert summed(graph, groups)[1][1].tolist() == [2**62]
+    assert found[0][0].tolist() == [780 * 2**60]  # beyond 2^69
+    assert found[0][0][0] - found[1][0][0] == 2**20  # the sensitivity
+    assert found[0][1].tolist() == [190 * 2**60, 400 * 2**60, 190 * 2**60]
 
 
 def test_what_is_stated_is_what_the_noise_costs():

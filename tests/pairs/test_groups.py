@@ -6,6 +6,8 @@ from functools import partial
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from helpers import owned_flat
 from hypothesis import given, settings
@@ -178,6 +180,129 @@ def test_tables_of_pandas():
     nothing = pd.DataFrame({"unit": pd.array(["a", pd.NA, "b", "b", "a"])}, index=NAMES)
     assert gc.Groups.of(nothing, GRAPH, rest="none").labels() == ("a", "b", "none")
     assert gc.Groups.of(MORE, GRAPH, unknown="ignore").labels("town")
+
+
+FLAT_FRAME = pd.DataFrame({"town": TOWNS, "vertex": NAMES, "state": STATES})
+KINDS = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("head", ["vertex", "id", "Node ID", "name"])
+def test_a_known_column_names_the_vertices_of_a_table_whose_rows_have_numbers(kind, head):
+    rows = {"town": TOWNS[::-1], head: NAMES[::-1], "state": STATES[::-1]}
+    frame = KINDS[kind](rows)
+    assert gc.Groups.of(frame, GRAPH, BOTH) == GROUPS
+    assert gc.Groups.of(frame, GRAPH, "town").labels() == ("austin", "fresno", "waco")
+    assert gc.Groups.of(KINDS[kind]({"g": list("xxyyx"), head: NAMES}), GRAPH).levels == ("g",)
+    assert gc.Groups.of(frame, GRAPH, [2, 0], vertex=1) == GROUPS
+
+
+def test_numbers_of_rows_are_no_vertices():
+    """Vertices 0 and 1 are in y; 1 to 4 are not those of rows 1 to 4."""
+    frame = pd.DataFrame({"g": ["x", "x", "y", "y"], "vertex": [2, 3, 0, 1]})
+    groups = gc.Groups.of(frame, gc.VertexSet(4))
+    assert [groups.group_of(vertex) for vertex in range(4)] == ["y", "y", "x", "x"]
+    rows = gc.Rows.of(
+        pd.DataFrame({"o": [0] * 1000, "d": [1] * 1000}),
+        columns=gc.Columns(source="o", target="d"),
+        vertices=4,
+    )
+    flows = gc.release_flows(
+        rows,
+        gc.Groups.of(frame, rows),
+        epsilon=40.0,
+        workload=gc.FlowWorkload(expected_cell=0),
+        seed=1,
+    )
+    table = flows.to_frame(kind="pandas").set_index(["from", "to"])["value"]
+    assert table["y", "y"] == pytest.approx(1000, abs=5)
+    frame = pd.DataFrame({"vertex": [1, 2, 3, 4], "g": ["x", "x", "y", "y"]})
+    for options in ({}, {"columns": ["g"], "unknown": "ignore", "rest": "z"}):
+        groups = gc.Groups.of(frame, gc.VertexSet([1, 2, 3, 4]), **options)
+        assert [groups.group_of(vertex) for vertex in (1, 2, 3, 4)] == ["x", "x", "y", "y"]
+
+
+def test_an_index_that_holds_labels_names_the_vertices():
+    towns = FLAT_FRAME.set_index("vertex")
+    assert gc.Groups.of(towns, GRAPH, BOTH) == GROUPS
+    numbers = pd.DataFrame({"name": TOWNS}, index=[3, 1, 0, 2, 4])
+    named = gc.Groups.of(numbers.rename_axis("vertex"), gc.VertexSet(5))
+    assert [named.group_of(vertex) for vertex in (3, 1, 0, 2, 4)] == TOWNS
+    assert gc.Groups.of(numbers, gc.VertexSet(5), ["name"]) == named
+    ranged = pd.DataFrame({"name": TOWNS}, index=pd.RangeIndex(5, name="vertex"))
+    assert gc.Groups.of(ranged, gc.VertexSet(5)).codes().tolist() == [2, 0, 1, 1, 0]
+    series = pd.Series(TOWNS, name="town")
+    assert gc.Groups.of(series, gc.VertexSet(5)).codes().tolist() == [2, 0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("labels", [[1, 2, 3, 7], ["1", "2", "3", "7"]])
+@pytest.mark.parametrize("kind", [int, str, np.int32, object])
+def test_a_number_and_its_digits_are_one_vertex(labels, kind):
+    values = [7, "3", 2, "1"] if kind is object else [kind(value) for value in (7, 3, 2, 1)]
+    vertices = gc.VertexSet(labels)
+    sources = (
+        dict(zip(values, "aabb", strict=True)),
+        pd.DataFrame({"vertex": pd.Series(values, dtype=object), "g": list("aabb")}),
+        pd.Series(list("aabb"), index=pd.Index(values, dtype=object)),
+    )
+    for source in sources:
+        groups = gc.Groups.of(source, vertices)
+        assert [groups.group_of(vertex) for vertex in labels] == ["b", "b", "a", "a"]
+    with pytest.raises(GraphError, match="row 4 is about no vertex"):
+        gc.Groups.of({1: "a", 2: "a", 3: "a", "007": "a"}, vertices)
+    with pytest.raises(GraphError, match="two rows"):
+        gc.Groups.of({1: "a", "1": "a", 2: "b", 3: "b", 7: "b"}, vertices)
+
+
+def test_a_table_of_pandas_without_names():
+    graph = gc.Graph.of([(1, 2), (2, 3)])
+    frame = pd.DataFrame([(1, "x", 9.0), (2, "y", 8.0), (3, "x", 9.0)])
+    groups = gc.Groups.of(frame[[0, 1]], graph)
+    assert (groups.levels, groups.codes().tolist()) == (("level 1",), [0, 1, 0])
+    assert gc.Groups.of(frame, graph, [1]) == gc.Groups.of(frame, graph, 1, vertex=0) == groups
+    assert gc.Groups.of(frame, graph).levels == ("level 1", "level 2")
+    indexed = frame[[1, 2]].set_index(frame[0])
+    indexed.columns = range(2)
+    assert gc.Groups.of(indexed, graph, 0) == groups
+    assert gc.Groups.of(indexed[1], graph).labels() == (8, 9)
+
+
+NO_VERTICES = [
+    (FLAT_FRAME.rename(columns={"vertex": "who"}), {}, "pass vertex=, or make them a named index"),
+    (FLAT_FRAME[["town"]], {}, "pass vertex=, or make"),
+    (FLAT_FRAME.assign(id=NAMES), {"columns": BOTH}, "pass vertex=, or make"),
+    (pl.Series("town", TOWNS), {}, "pass vertex=, or make"),
+    (FLAT_FRAME.iloc[[1, 0, 2, 3, 4]], {}, "pass vertex='vertex', or name the index"),
+    (FLAT_FRAME[1:], {}, "pass vertex='vertex', or name the index"),
+    (FLAT_FRAME[["vertex"]], {}, "no column of groups"),
+    (FLAT_FRAME.set_axis([1, 2, 3], axis=1), {}, r"rename them: frame\.columns = "),
+    (FLAT_FRAME.set_axis([0, "b", "c"], axis=1), {}, r"rename them: frame\.columns = "),
+    (FLAT_FRAME.set_axis([list("aab"), list("xyz")], axis=1), {}, r"rename them: frame\.col"),
+    (pd.DataFrame({"vertex": [1.0, 2.0], "g": ["a", "b"]}), {}, "cast them: astype"),
+    (pd.DataFrame({"g": ["a", "b"]}, index=[1.0, 2.0]), {}, "cast them: astype"),
+    (FLAT_FRAME, {"vertex": 3}, "no such column"),
+    (FLAT_FRAME, {"columns": [True]}, "no such column"),
+]
+
+
+@pytest.mark.parametrize(("source", "options", "told"), NO_VERTICES)
+def test_a_table_that_does_not_tell_its_vertices_is_refused(source, options, told):
+    with pytest.raises(GraphError, match=told) as caught:
+        gc.Groups.of(source, GRAPH, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_advice_about_vertices_of_a_table_works():
+    shuffled = FLAT_FRAME.iloc[[1, 0, 2, 3, 4]]
+    assert gc.Groups.of(shuffled, GRAPH, BOTH, vertex="vertex") == GROUPS
+    indexed = FLAT_FRAME.set_axis(NAMES)[BOTH]
+    assert gc.Groups.of(indexed.rename_axis("vertex"), GRAPH) == GROUPS
+    floats = pd.DataFrame({"vertex": [1.0, 2.0], "g": ["a", "b"]})
+    vertices = gc.VertexSet([1, 2])
+    assert gc.Groups.of(floats.astype({"vertex": "Int64"}), vertices).labels() == ("a", "b")
+    numbered = FLAT_FRAME.set_axis([1, 2, 3], axis=1)
+    numbered.columns = ["town", "vertex", "state"]
+    assert gc.Groups.of(numbered, GRAPH, BOTH) == GROUPS
 
 
 @pytest.mark.parametrize("mark", [SEEDED_WARNING, "seeded"])

@@ -173,3 +173,41 @@ def test_first_and_last_days_are_those_of_the_calendar(given):
         assert number not in (found[0], found[3])
     with pytest.raises(ParameterError, match="need periods of time"):
         _ = gc.Periods.of(["spring"]).days
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("spring,autumn", ["spring", "autumn"]),
+        ("spring, late summer ,autumn", ["spring", "late summer", "autumn"]),
+        ("2026-01,2026-02", ["2026-01", "2026-02"]),
+        ("2026-01..2026-03,2026-06", ["2026-01", "2026-02", "2026-03", "2026-06"]),
+        ("2024,2025..2026", ["2024", "2025", "2026"]),
+        ("2026-Q1,2026-Q3..2026-Q4", ["2026-Q1", "2026-Q3", "2026-Q4"]),
+    ],
+)
+def test_commas_separate_a_list(text, labels):
+    assert gc.Periods.of(text) == gc.Periods.of(labels)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("spring,,autumn", "an empty name in the list of periods"),
+        ("spring,autumn,", "an empty name in the list of periods"),
+        (",", "an empty name in the list of periods"),
+        ("spring,spring", "twice"),
+        ("spring,2026-01", "not month and period in one list"),
+        ("2026-02,2026-01", "in the order of time"),
+        ("2026-01..2026-03,2026-02", "a period occurs twice"),
+        ("2026-13,2026-14", "there is no '2026-13'"),
+        ("spring,summer..autumn", "no range of periods: 'summer..autumn'"),
+        (",".join(map(str, range(10_001))), "at most 10,000 periods"),
+        ("0001..9999,2026..3000", "at most 10,000 periods"),
+        ("spring", 'or list all labels, as "spring,autumn"'),
+    ],
+)
+def test_what_is_no_list_is_refused_in_one_line(text, problem):
+    with pytest.raises(ParameterError, match=problem) as refused:
+        gc.Periods.of(text)
+    assert "\n" not in str(refused.value)

@@ -182,7 +182,7 @@ def test_other_names_of_periods_are_no_dates(put):
         ),
         (";North;Nowhere;;1", ["user", "period", "public vertex set"]),
         ("ann;North;Nowhere;2026-01;-1", ["negative", "public vertex set"]),
-        ("ann;;;;", ["endpoint is missing", "period", "not a number"]),
+        ("ann;;;;", ["endpoint is missing", "period", "weight is missing"]),
     ],
 )
 def test_a_row_with_several_faults_hides_none(put, row, kinds):
@@ -423,7 +423,7 @@ def test_what_is_left_out_is_said_whether_or_not_there_is_any(put, lines):
     graph = gc.read_graph(path, columns=columns, vertices=ZONES, hide_change=1, tell=told.append)
     assert len(graph.rows) == lines.count("North;South;1")
     read, left_out = told[0].split(" Rows ")
-    assert read == "Read as the ends of an edge: 'from', 'to'; as its weight: 'paid'."
+    assert read == "Read as the endpoints of an edge: 'from', 'to'; as its weight: 'paid'."
     assert left_out == (
         "with a missing end, an end outside the vertex set, a weight that is no number >= 0 or "
         "other cells than the columns have are left out; how many is not told."

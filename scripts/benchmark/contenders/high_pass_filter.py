@@ -15,13 +15,11 @@ import numpy as np
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.measure.statistics import bounded_steps
+from graphcuts_dp.graph.grid import whole_steps
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.distributions import LaplaceNoise
+from graphcuts_dp.privacy.distributions import LARGEST_STEPS, LaplaceNoise
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from scripts.benchmark.contenders.opening import Run, contender
-
-_LARGEST_STEPS = 2**52
 
 
 def threshold_of(distribution: LaplaceNoise, delta: float) -> int:
@@ -66,7 +64,7 @@ def passed(
     weighs at most s steps, and passes with probability delta at most; in the other it never
     passes. So with probability 1 - delta at least nothing is seen of it in both.
     """
-    noisy = bounded_steps(weights, distribution.unit, _LARGEST_STEPS)
+    noisy = whole_steps(weights, distribution.unit, LARGEST_STEPS)
     noisy += sample_discrete_laplace(distribution.rate, len(noisy), source)
     kept: FloatVector = np.where(noisy >= threshold, noisy, 0) * distribution.unit
     return kept

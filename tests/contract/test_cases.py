@@ -1,0 +1,297 @@
+"""Tables on which readers disagreed once, or let one user decide about others, made small."""
+
+import io
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import networkx as nx
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from command_runs import run_line
+from pyarrow import parquet
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import BudgetError, GraphCutsError, GraphError
+from graphcuts_dp.estimate.measurement import STEPS
+
+_connect = duckdb.connect
+ENDS = ["a", "b", "c"]
+TRIPS = gc.Columns(source="u", target="v", owner="o")
+
+
+def cells_of(rows: gc.Rows, protection: gc.Protect, *, whole: bool = False) -> dict[Any, float]:
+    """How much is in each cell, by period, source and target."""
+    cells = rows.cells(protection, whole=whole)
+    columns = (cells.period, cells.first, cells.second, cells.steps / STEPS)
+    return {tuple(at): amount for *at, amount in zip(*(c.tolist() for c in columns), strict=True)}
+
+
+def change(before: dict[Any, float], after: dict[Any, float]) -> float:
+    """The L1 distance of two tables of cells."""
+    return sum(abs(before.get(at, 0) - after.get(at, 0)) for at in before.keys() | after.keys())
+
+
+# A column of objects whose first rows are text, and later ones integers.
+
+
+def mixed_frame(*, odd: bool) -> pd.DataFrame:
+    """Users 10, 11, ... each as text and as integers; perhaps one row of user 7 near the top."""
+    rows: list[tuple[str, str, Any]] = [("a", "b", f"q{i}") for i in range(120)]
+    if odd:
+        rows.insert(50, ("a", "b", 7))
+    for i in range(60):
+        rows += [("a", "b", str(i + 10)), ("b", "c", i + 10)]
+    return pd.DataFrame(rows, columns=["u", "v", "o"]).astype(object)
+
+
+def read_in_chunks(*, odd: bool) -> pd.DataFrame:
+    """As `pd.read_csv` reads a long file: what it makes of a column differs between its chunks."""
+    first = "A17" if odd else "1007"
+    lines = [
+        f"a,b,{first}",
+        *(f"{u},{v},{1000 + i % 50}" for i in range(400) for u, v in ["ab", "bc"]),
+    ]
+    text = "u,v,o\n" + "\n".join(lines)
+    return pd.concat(list(pd.read_csv(io.StringIO(text), chunksize=100)), ignore_index=True)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("data", [None, "trips"])
+@pytest.mark.parametrize("frame", [mixed_frame, read_in_chunks])
+def test_one_user_does_not_decide_how_objects_are_read(
+    frame: Callable[..., pd.DataFrame], data: str | None, whole: bool
+) -> None:
+    found = [
+        cells_of(
+            gc.Rows.of(frame(odd=odd), columns=TRIPS, vertices=ENDS, data=data),
+            gc.Protect.owner(at_most=1),
+            whole=whole,
+        )
+        for odd in (True, False)
+    ]
+    assert sum(found[1].values()) > 40
+    assert change(*found) <= 1 + (frame is read_in_chunks)  # there, one user is replaced
+    users = {str(user) for user in frame(odd=True)["o"]}
+    assert sum(found[0].values()) == pytest.approx(len(users), abs=len(users) / 500)
+
+
+def test_read_csv_makes_columns_of_two_types() -> None:
+    """Else the test above shows nothing."""
+    assert {type(user) for user in read_in_chunks(odd=True)["o"]} >= {str, int}
+
+
+# Instants near midnight, read by two readers.
+
+
+@pytest.fixture
+def trips(tmp_path: Path) -> Path:
+    """Six rows of ann at 22:30 of the last of March in New York, which is April in UTC."""
+    times = pd.to_datetime(["2026-03-31 22:30"] * 6 + ["2026-04-10 12:00"])
+    columns = {
+        "u": ["a"] * 6 + ["b"],
+        "v": ["b"] * 6 + ["c"],
+        "o": ["ann"] * 6 + ["bob"],
+        "t": times.tz_localize("America/New_York"),
+    }
+    pd.DataFrame(columns).to_parquet(tmp_path / "trips.parquet")
+    return tmp_path / "trips.parquet"
+
+
+READERS: dict[str, Callable[..., gc.Rows]] = {
+    "memory": lambda path, **how: gc.Rows.read(path, **how),
+    "kept": lambda path, **how: gc.Rows.read(path, data="trips", **how),
+    "scan": lambda path, **how: gc.Rows.of(pl.scan_parquet(path), data="trips", **how),
+    "pandas": lambda path, **how: gc.Rows.of(pd.read_parquet(path), **how),
+    "pandas kept": lambda path, **how: gc.Rows.of(pd.read_parquet(path), data="trips", **how),
+    "arrow": lambda path, **how: gc.Rows.of(parquet.read_table(path), data="trips", **how),
+}
+
+
+def timed(zone: str | None = None) -> gc.Columns:
+    return gc.Columns(source="u", target="v", owner="o", period="t", time_zone=zone)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    ("zone", "expected"),
+    [
+        (None, {(0, 0, 1): 6, (1, 1, 2): 1}),
+        ("America/New_York", {(0, 0, 1): 6, (1, 1, 2): 1}),
+        ("UTC", {(1, 0, 1): 6, (1, 1, 2): 1}),
+    ],
+)
+def test_all_readers_have_one_period_for_a_row(
+    trips: Path, reader: str, zone: str | None, expected: dict[Any, float]
+) -> None:
+    how = {"columns": timed(zone), "vertices": ENDS, "periods": "2026-03..2026-04"}
+    rows = READERS[reader](trips, **how)
+    assert cells_of(rows, gc.Protect.owner(at_most=6, per_period=True)) == expected
+
+
+@pytest.mark.parametrize("second", ["kept", "scan", "arrow"])
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", None])
+def test_a_store_admits_no_row_in_two_months(
+    trips: Path, tmp_path: Path, second: str, zone: str | None
+) -> None:
+    """The cap of a period is spent once on the same rows, whoever reads them and in which zone."""
+
+    def release(reader: str, zone: str | None, period: str) -> None:
+        how = {"columns": timed(zone), "vertices": ENDS, "periods": [period]}
+        rows = READERS[reader](trips, **how)
+        gc.release_flows(
+            rows,
+            gc.Groups(rows.space, {"g": ["x", "y", "y"]}),
+            epsilon=1.0,
+            protect=gc.Protect.owner(at_most=6, per_period=True),
+            store=gc.Store(tmp_path / "store", budget=1.0),
+        )
+
+    release("scan", None, "2026-03")
+    same = zone != "UTC"
+    if same:  # the month of these rows is one month for all
+        with pytest.raises(BudgetError):
+            release(second, zone, "2026-03")
+        release(second, zone, "2026-04")
+    else:  # read in UTC, rows of March in New York would be rows of April
+        with pytest.raises(GraphCutsError):
+            release(second, zone, "2026-04")
+
+
+def test_flows_names_the_zone_and_reads_one_month(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20:00 of the last of January in New York is 01:00 of the first of February in UTC."""
+    monkeypatch.chdir(tmp_path)
+    night = pd.to_datetime(["2024-01-31 20:00"] * 300).tz_localize("America/New_York")
+    frame = pd.DataFrame({"o": ["x"] * 300, "d": ["y"] * 300, "t": night})
+    frame.to_parquet("trips.parquet")
+    Path("zones.txt").write_text("x\ny\n")
+    Path("groups.csv").write_text("zone,borough\nx,A\ny,B\n")
+    for name, more in {"memory": [], "kept": ["--data", "trips"]}.items():
+        status, out, err = run_line(
+            *("flows", "trips.parquet", "groups.csv", f"{name}.csv", "--vertices", "zones.txt"),
+            *("--epsilon", "1", "--kind", "directed", "--columns", "source=o,target=d,period=t"),
+            *("--periods", "2024-01..2024-02", "--by", "month", "--uncounted", *more),
+        )
+        assert status == 0, err
+        assert "America/New_York" in out + err
+        table = pd.read_csv(f"{name}.csv", dtype=str)
+        from_a = table.eq("A").any(axis=1) & table.eq("B").any(axis=1)
+        of_january = table.eq("2024-01").any(axis=1)
+        numbers = table[from_a & of_january].apply(pd.to_numeric, errors="coerce")
+        assert 200 < numbers.max(axis=None) < 400
+
+
+# A relation that differs each time it is evaluated.
+
+
+@pytest.mark.parametrize("at_most", [2, 4])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_relation_is_evaluated_once(at_most: int, whole: bool) -> None:
+    """Each user has loops at a vertex of its own, so a cell holds all that one user adds."""
+    connection = _connect()
+    connection.execute(
+        "create table t as select i % 20 as u, i % 20 as v, 'o' || (i % 20) as o "
+        "from range(20 * 40) r(i)"
+    )
+    sampled = "select * from t using sample 10 percent (bernoulli)"
+    largest = []
+    for _ in range(25):
+        relation = connection.sql(sampled)
+        rows = gc.Rows.of(relation, columns=TRIPS, vertices=20, data="t", kind="directed")
+        found = cells_of(rows, gc.Protect.owner(at_most=at_most), whole=whole)
+        again = cells_of(rows, gc.Protect.owner(at_most=at_most), whole=whole)
+        assert found == again
+        largest.append(max(found.values()))
+        contributions = rows.contributions()
+        assert sum(min(c, at_most) for c in contributions.tolist()) == pytest.approx(
+            sum(found.values())
+        )
+    assert max(largest) == at_most
+
+
+# One bad weight, one bad identifier.
+
+AMOUNTS = pa.table({"o": ["a"] * 11, "d": ["b"] * 11, "w": [1.0] * 10 + [math.nan]})
+GAPS = pa.table({"o": [1.0] * 10 + [None], "d": [2.0] * 11})
+NANS = pa.table({"o": [1.0] * 10 + [math.nan], "d": [2.0] * 11})
+
+
+def opened(table: pa.Table, folder: Path, way: str, **how: Any) -> gc.Rows:
+    """The rows of a table, from a frame or from a file that is read into memory or stays."""
+    if way == "frame":
+        return gc.Rows.of(table.to_pandas(), **how)
+    parquet.write_table(table, folder / "x.parquet")
+    return gc.Rows.read(folder / "x.parquet", data="x" if way == "kept" else None, **how)
+
+
+@pytest.mark.parametrize("way", ["memory", "kept", "frame"])
+def test_one_weight_that_is_nan_is_left_out(tmp_path: Path, way: str) -> None:
+    columns = gc.Columns(source="o", target="d", weight="w", on_bad="skip")
+    how = {"vertices": ["a", "b"], "kind": "directed", "counting": "weight"}
+    rows = opened(AMOUNTS, tmp_path, way, columns=columns, **how)
+    assert cells_of(rows, gc.Protect.rows(5)) == {(0, 0, 1): 10}
+    groups = gc.Groups.of({v: f"G{v}" for v in "ab"}, rows)
+    flows = gc.release_flows(
+        rows,
+        groups,
+        epsilon=1.0,
+        protect=gc.Protect.rows(at_most=5),
+        workload=gc.FlowWorkload(expected_cell=0),
+    )
+    assert flows.guarantee.epsilon == 1.0
+
+
+@pytest.mark.parametrize("table", [GAPS, NANS, GAPS.slice(0, 10), GAPS.slice(0, 0)])
+@pytest.mark.parametrize("way", ["memory", "kept", "frame"])
+def test_identifiers_of_floats_are_refused_by_their_type(
+    tmp_path: Path, way: str, table: pa.Table
+) -> None:
+    """Whether one of them is missing has no say."""
+    columns = gc.Columns(source="o", target="d", on_bad="skip")
+    with pytest.raises(GraphCutsError, match="Int64"):
+        opened(table, tmp_path, way, columns=columns, vertices=[1, 2])
+
+
+# Frames whose columns have no text names.
+
+SNAP = "# FromNodeId\tToNodeId\n1\t2\n2\t3\n"
+FRAMES = {
+    "read without a header": lambda: pd.read_csv(
+        io.StringIO(SNAP), sep="\t", comment="#", header=None
+    ),
+    "a list of pairs": lambda: pd.DataFrame([(1, 2), (2, 3)]),
+    "several levels": lambda: pd.DataFrame(
+        [(1, 2), (2, 3)], columns=pd.MultiIndex.from_tuples([("x", "source"), ("x", "target")])
+    ),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("columns", [None, gc.Columns(source=0, target=1)])
+def test_frames_without_names_give_edges(frame: str, columns: gc.Columns | None) -> None:
+    options = {} if columns is None else {"columns": columns}
+    graph = gc.Graph.of(FRAMES[frame](), **options)
+    assert list(graph.labels) == [1, 2, 3]
+    assert graph.dense().tolist() == [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+
+
+def test_adjacency_frames_are_refused_in_words() -> None:
+    frame = nx.to_pandas_adjacency(nx.path_graph(3))
+    with pytest.raises(GraphError, match=r"source=|matrix"):
+        gc.Graph.of(frame)
+
+
+def test_groups_of_frames_without_names() -> None:
+    graph = gc.Graph.of([(1, 2), (2, 3)])
+    frame = pd.DataFrame([(1, "x"), (2, "y"), (3, "x")])
+    with pytest.raises(GraphCutsError, match="name"):
+        gc.Groups.of(frame, graph)
+    frame.columns = pd.Index(["vertex", "g"])
+    groups = gc.Groups.of(frame, graph)
+    assert [groups.labels["g"][code] for code in groups.codes("g")] == ["x", "y", "x"]
