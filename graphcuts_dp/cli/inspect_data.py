@@ -235,10 +235,10 @@ def _listed(names: Sequence[str]) -> str:
 def _direction(head: FileHead, reading: Reading) -> str:
     """Return in which direction edges go, as a sentence."""
     assert head.places is not None  # noqa: S101  # the caller has looked
-    source, target = (_shown(head, place) for place in (head.places.source, head.places.target))
     if reading.bipartite:
-        return f"{source} has the vertices of the left side, {target} those of the right"
-    return f"trips go from {source} to {target}{_both_ways(reading)}"
+        left, right = (_shown(head, place) for place in (head.places.source, head.places.target))
+        return f"{left} has the vertices of the left side, {right} those of the right"
+    return head.places.direction() + _both_ways(reading)
 
 
 def _both_ways(reading: Reading) -> str:
