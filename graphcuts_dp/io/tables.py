@@ -35,6 +35,7 @@ _NO_TABLE = (
     "this is no table: hand over one of pandas, Polars, Arrow, DuckDB or PySpark, or the path of a "
     "Parquet file"
 )
+_ONE_NAME = "two columns have one name; rename one"
 _FAILED = "the table cannot be read to its end; look at it with the program that made it"
 
 
@@ -144,7 +145,7 @@ def plan_reading(table: OpenedTable, options: Options) -> ReadingPlan:
             raise FileFormatError("decimal= is for weights that are text; leave it out")
         read = [table.names[place] for place in places.used.values()]
         if any(list(table.names).count(name) > 1 for name in read):
-            raise FileFormatError("two columns have one name; rename one")
+            raise FileFormatError(_ONE_NAME)
         schema = table_schema(
             places,
             table.types,
@@ -236,7 +237,7 @@ def _frame_of(source: Any) -> Any:
     except TypeError:
         return None
     except (DuplicateError, ValueError):
-        raise GraphError("two columns of the table have one name; rename one") from None
+        raise GraphError(_ONE_NAME) from None
 
 
 def _open_frame(frame: Any) -> OpenedTable:

@@ -532,7 +532,7 @@ def edge_names(vertices: VertexSet, form: TextFormat) -> list[str]:
     if form.delimiter is not None:
         if any("\n" in name or "\r" in name for name in names):
             raise FileFormatError(
-                "a label holds a line break, and a row is one line; write .graphml or .gml"
+                "a label holds a line break, and a row is one line; write .graphml"
             )
         return [_quoted(name, form.delimiter) for name in names]
     for name in names:

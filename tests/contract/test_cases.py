@@ -290,8 +290,8 @@ def test_adjacency_frames_are_refused_in_words() -> None:
 def test_groups_of_frames_without_names() -> None:
     graph = gc.Graph.of([(1, 2), (2, 3)])
     frame = pd.DataFrame([(1, "x"), (2, "y"), (3, "x")])
-    with pytest.raises(GraphCutsError, match="name"):
-        gc.Groups.of(frame, graph)
+    groups = gc.Groups.of(frame, graph)  # the first column names the vertices, as in files
+    assert [groups.labels["level 1"][code] for code in groups.codes("level 1")] == ["x", "y", "x"]
     frame.columns = pd.Index(["vertex", "g"])
     groups = gc.Groups.of(frame, graph)
     assert [groups.labels["g"][code] for code in groups.codes("g")] == ["x", "y", "x"]
