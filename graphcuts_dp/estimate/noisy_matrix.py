@@ -149,7 +149,7 @@ class NoisyMatrix:
         distribution = noise_distribution(
             fields["noise"], epsilon=Fraction(*fields["epsilon"]), weight_cap=fields["weight_cap"]
         )
-        if isinstance(distribution, LaplaceNoise):  # finer steps were in use once
+        if type(distribution) is LaplaceNoise:  # finer steps were in use once
             steps = LaplaceNoise(
                 distribution.epsilon,
                 distribution.weight_cap,

@@ -1,6 +1,6 @@
 """Coded rows in a private database of DuckDB, for bounded group-bys beyond memory. Private.
 
-A table here has whole numbers alone: the cell of each row, who its user is, perhaps a weight. What
+A table here has the number of the cell of each row, the key of its user, perhaps a weight. What
 does not fit into memory goes to a folder that only this account can read.
 """
 

@@ -10,29 +10,23 @@ import hashlib
 import io
 import json
 import os
-import threading
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self, final, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatArray, IntegerVector, IntVector
-from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
+from graphcuts_dp.arrays import IntegerVector, IntVector
+from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import STEPS, Counting, Reach, counts_once
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph import engine
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
 from graphcuts_dp.graph.engine import Cells, Shape, check_at_most
-from graphcuts_dp.graph.row_store import Engine
+from graphcuts_dp.graph.row_sources import Held, HeldRows, Marks, RowSource, StreamedRows
 from graphcuts_dp.io.arrow import open_folder
 from graphcuts_dp.io.assemble import Options, RawEdges, codes_and_names, numbered
-from graphcuts_dp.io.batches import TableBatch
-from graphcuts_dp.io.codes import Gathered
-from graphcuts_dp.io.convert import merged, row_place
 from graphcuts_dp.io.edge_store import EdgeParts
 from graphcuts_dp.io.files import (
     FORMATS,
@@ -43,7 +37,6 @@ from graphcuts_dp.io.files import (
     read_raw,
 )
 from graphcuts_dp.io.tables import (
-    BATCH_ROWS,
     ReadingPlan,
     edges_of_table,
     no_table,
@@ -53,189 +46,13 @@ from graphcuts_dp.io.tables import (
 from graphcuts_dp.pairs.periods import DATES, Periods
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import NO_PERIODS, Protect
-from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import TAIL, Columns
 
 COUNTINGS: tuple[Counting, ...] = get_args(Counting)
 _UNIT_NAMES = {"edges": "pairs", "owners": "pairs", "rows": "rows", "weight": "units of weight"}
-Marks = npt.NDArray[np.uint64]
 VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
 _SMALLEST_UNIT = float(np.finfo(np.float64).tiny)
 _STREAM = "the rows that come in"
-
-
-@final
-@dataclass(frozen=True, eq=False, repr=False)
-class Held:
-    """Rows in memory, loops included. Private: its repr shows nothing.
-
-    Attributes:
-        ends: row numbers in the space of both ends of each row, shape (rows,) each.
-        owners: number of the owner of each row; None where rows have none.
-        marks: a number for each owner that follows from the owner's name alone, shape (owners,).
-        periods: number of the declared period of each row, -1 for none of them; None without.
-        weights: of each row, finite and not negative; None where they were not read.
-    """
-
-    ends: tuple[IntegerVector, IntegerVector]
-    owners: IntegerVector | None = None
-    marks: Marks = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
-    periods: IntegerVector | None = None
-    weights: FloatArray | None = None
-
-    def __repr__(self) -> str:
-        return "Held(private)"
-
-
-class RowSource(ABC):
-    """Rows that become a table of coded rows when they are first asked for, once. Private."""
-
-    def __init__(self) -> None:
-        self._engine: Engine | None = None
-        self._failure: GraphCutsError | None = None
-        self._lock = threading.Lock()
-
-    @abstractmethod
-    def code(self, shape: Shape, *, unordered: bool) -> Engine:
-        """Return the coded rows."""
-
-    def table(self, shape: Shape, *, unordered: bool) -> Any:
-        """Return the coded rows as a relation of DuckDB.
-
-        Args:
-            shape: how they become cells; of one source always with the same numbers of vertices
-                and periods, and the same counting.
-            unordered: whether (a, b) and (b, a) are one pair.
-
-        Raises:
-            GraphCutsError: bad rows, unless these are left out; or rows that cannot be read.
-        """
-        with self._lock:
-            if self._failure is not None:  # a stream cannot be read again
-                raise self._failure
-            if self._engine is None:
-                try:
-                    self._engine = self.code(shape, unordered=unordered)
-                except GraphCutsError as problem:
-                    self._failure = problem
-                    raise
-            return self._engine.table
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(private)"
-
-
-@final
-class HeldRows(RowSource):
-    """Rows in memory. Private.
-
-    Args:
-        held: the rows.
-    """
-
-    def __init__(self, held: Held) -> None:
-        super().__init__()
-        self._held = held
-
-    def code(self, shape: Shape, *, unordered: bool) -> Engine:
-        """Return the coded rows."""
-        import pyarrow as pa
-
-        held = self._held
-        period = None if held.periods is None else np.asarray(held.periods, dtype=np.int64)
-        counted = slice(None) if period is None else period >= 0
-        first, second = (np.asarray(end)[counted] for end in held.ends)
-        if period is not None:
-            period = period[counted]
-        columns: dict[str, Any] = {"cell": shape.cell(first, second, period, unordered=unordered)}
-        if held.owners is not None:  # which rows are kept follows from a user's name alone
-            columns["user_key"] = np.asarray(held.owners)[counted]
-            columns["mark"] = held.marks.view(np.int64)[columns["user_key"]]
-        if shape.counting == "weight" and held.weights is not None:
-            columns["weight"] = np.asarray(held.weights)[counted]
-        return Engine(pa.table(columns))
-
-
-@final
-class StreamedRows(RowSource):
-    """Rows of a table that is read once, when they are first asked for. Private.
-
-    Args:
-        plan: which column is what.
-        options: of the reader, with the public vertex set.
-    """
-
-    def __init__(self, plan: ReadingPlan, options: Options) -> None:
-        super().__init__()
-        self._plan, self._options = plan, options
-
-    def code(self, shape: Shape, *, unordered: bool) -> Engine:
-        """Return the coded rows, read in one pass."""
-        import pyarrow as pa
-
-        plan, options = self._plan, self._options
-        column = plan.schema.find("user")
-        fields = [("cell", pa.int32() if shape.cells < 2**31 else pa.int64())]
-        if shape.owned:
-            whole = column is None or column.kind == "integer"
-            fields.append(("user_key", pa.int64() if whole else pa.large_string()))
-        if shape.counting == "weight":
-            fields.append(("weight", pa.float64()))
-        schema, bad = pa.schema(fields), BadRows(skip=options.columns.skip)
-
-        def batches() -> Iterator[Any]:
-            for batch in merged(plan.batches(options, bad), BATCH_ROWS):
-                yield _coded(batch, plan, options, bad, schema, shape, unordered=unordered)
-            bad.check(plan.table.error)
-
-        return Engine(batches(), schema=schema)
-
-
-def _coded(
-    batch: TableBatch,
-    plan: ReadingPlan,
-    options: Options,
-    bad: BadRows,
-    schema: Any,
-    shape: Shape,
-    *,
-    unordered: bool,
-) -> Any:
-    """Return the coded rows of a batch, as those in memory would be. Private."""
-    import pyarrow as pa
-
-    user = batch.columns.pop("user", None)
-    gathered = Gathered([column.role for column in plan.schema if column.role != "user"])
-    gathered.add(batch)
-    raw = RawEdges(
-        **gathered.take(),
-        users=np.arange(len(batch)),  # which rows are left
-        bad=bad,
-        where=lambda position: row_place(gathered.place(position)),
-        error=plan.table.error,
-    )
-    _, parts, _ = numbered(raw, options, complete=False)
-    if bad.found:  # the table is refused when all of it has been seen
-        return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
-    period = raw.periods
-    counted = np.ones(len(parts.rows), np.bool_) if period is None else period >= 0
-    columns: dict[str, Any] = {
-        "cell": shape.cell(
-            parts.rows[counted],
-            parts.columns[counted],
-            None if period is None else period[counted],
-            unordered=unordered,
-        )
-    }
-    if shape.owned and user is not None:
-        columns["user_key"] = user.take(pa.array(np.asarray(raw.users)[counted]))
-    elif shape.owned:
-        tail = plan.columns.owner == plan.columns.source
-        columns["user_key"] = (parts.rows if tail else parts.columns)[counted]
-    if shape.counting == "weight":
-        columns["weight"] = np.asarray(parts.weights)[counted]
-    arrays = [pa.array(columns[field.name]).cast(field.type) for field in schema]
-    return pa.record_batch(arrays, schema=schema)
 
 
 @final

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import Counting
-from graphcuts_dp.io.codes import CodedText
+from graphcuts_dp.io.codes import CodedText, Ends
 from graphcuts_dp.io.edge_store import (
     ABOVE_OPEN,
     LARGEST_OPEN,
@@ -69,7 +69,7 @@ class Schema:
 
 def token_table(vertices: VertexSet) -> dict[str, int]:
     """Return the row number of each label as text; a `VertexSet` has each text once."""
-    return {str(label): row for row, label in enumerate(vertices.labels)}
+    return vertices.text_index
 
 
 def dump_schema(graph: EdgeStore, *, labels: bool = True) -> str:
@@ -130,7 +130,6 @@ def _vertex_set(value: Any) -> VertexSet:
     return VertexSet(value)
 
 
-Ends = IntegerVector | CodedText
 GivenVertices = VertexSet | tuple[VertexSet, VertexSet] | None
 
 

@@ -44,6 +44,9 @@ class CodedText:
         return len(self.codes)
 
 
+Ends = IntegerVector | CodedText
+
+
 def integers_of(texts: "pa.Array") -> "pa.Array | None":
     """Return text as int64 if each entry is how an integer >= 0 is written in decimal, else None.
 
@@ -279,3 +282,16 @@ class Gathered:
         """Return the number of a row in the source by its position among all rows here."""
         batch = bisect_right(self._starts, position) - 1
         return int(self._row_numbers[batch][position - self._starts[batch]])
+
+
+def numbered_endpoints(batch: TableBatch) -> tuple[Ends, Ends]:
+    """Return both endpoints of a batch: integers, or names that are numbered for it alone."""
+    import pyarrow as pa
+
+    columns = [batch.columns[role] for role in ENDS]
+    if all(pa.types.is_integer(entries.type) for entries in columns):
+        return columns[0].to_numpy(), columns[1].to_numpy()
+    texts = pa.chunked_array([entries.cast(pa.large_string()) for entries in columns])
+    first, second = texts.dictionary_encode().chunks
+    names = first.dictionary.to_pylist()
+    return CodedText(first.indices.to_numpy(), names), CodedText(second.indices.to_numpy(), names)

@@ -72,7 +72,13 @@ def period_numbers_of_objects(
             return UNSOUND if day is None else periods.number(day)
         return UNSOUND
 
-    found = np.fromiter(map(read, values), dtype=np.int64, count=len(values))
+    def read_any(value: Any) -> int:
+        try:
+            return read(value)
+        except Exception:  # noqa: BLE001, RUF100  # thousands of digits, or a day before year 1
+            return UNSOUND
+
+    found = np.fromiter(map(read_any, values), dtype=np.int64, count=len(values))
     return found, found > UNSOUND
 
 

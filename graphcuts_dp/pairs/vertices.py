@@ -73,6 +73,11 @@ class VertexSet:
     def _index(self) -> dict[Label, int]:
         return {label: i for i, label in enumerate(self._labels)}
 
+    @cached_property
+    def text_index(self) -> dict[str, int]:
+        """Row number of each label as text, in row order. Do not write to it."""
+        return {str(label): row for row, label in enumerate(self._labels)}
+
     @property
     def labels(self) -> Sequence[Label]:
         """The labels in row order; a `range` when they are 0..n-1."""

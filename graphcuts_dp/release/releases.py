@@ -679,7 +679,7 @@ def whom_of(data: PrivateData, protect: str | Protect | None) -> Protect:
     if protect is None and isinstance(data, Rows) and data.counting == "weight" and not data.owned:
         raise ParameterError(
             "say how many units of the weight of a row count, since what is above is left out: "
-            "--protect rows:at-most=50, or protect=Protect.rows(50)"
+            "pass protect='rows:at-most=50'"
         )
     if protect is None:
         rows = isinstance(data, Rows) and data.counting != "edges"

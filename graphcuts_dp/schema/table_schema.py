@@ -25,6 +25,7 @@ Role = Literal["source", "target", "user", "period", "weight"]
 # A large integer may need more than 64 bits with a sign: it is kept as text.
 Kind = Literal["text", "integer", "large integer", "number", "date", "timestamp"]
 IDENTIFIERS: tuple[Role, ...] = ("source", "target", "user")
+_MOST_DIGITS = 76  # of a decimal number of Arrow
 _KEPT_AS = {"source": "source=", "target": "target=", "user": "owner=", "period": "period="}
 
 
@@ -133,9 +134,12 @@ def _is_text(stored: "pa.DataType") -> bool:
 
 
 def _is_whole(stored: "pa.DataType") -> bool:
+    """Return whether values are integers that can be written in decimal, whatever they are."""
     import pyarrow as pa
 
-    return bool(pa.types.is_integer(stored) or (pa.types.is_decimal(stored) and stored.scale <= 0))
+    if not pa.types.is_decimal(stored):
+        return bool(pa.types.is_integer(stored))
+    return bool(stored.scale <= 0 and stored.precision - stored.scale <= _MOST_DIGITS)
 
 
 def _identifier_kind(stored: "pa.DataType", role: Role) -> Kind:

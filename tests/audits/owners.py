@@ -20,7 +20,8 @@ from graphcuts_dp.estimate.measurement import Counting, cell_changes
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.rows import Held, bounded_graph, reach_of
+from graphcuts_dp.graph.row_sources import Held
+from graphcuts_dp.graph.rows import bounded_graph, reach_of
 from graphcuts_dp.measure.cells import cell_tree, measure_cells, sums_of_cells
 from graphcuts_dp.measure.statistics import (
     class_counts,

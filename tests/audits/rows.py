@@ -15,7 +15,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatArray, IntVector
 from graphcuts_dp.estimate.measurement import STEPS, Counting
 from graphcuts_dp.evaluation.audit import Neighbours
-from graphcuts_dp.graph.rows import Held, PairCounts, counted_rows
+from graphcuts_dp.graph.row_sources import Held
+from graphcuts_dp.graph.rows import PairCounts, counted_rows
 from graphcuts_dp.measure.cells import cell_tree, grid_of_rows, sums_of_cells
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from graphcuts_dp.release.job import Job

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.rows import Held
+from graphcuts_dp.graph.row_sources import Held
 from graphcuts_dp.pairs.vertices import Space
 
 
