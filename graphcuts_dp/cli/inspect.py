@@ -14,7 +14,7 @@ import typer
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
-from graphcuts_dp.cli.inspect_data import inspect_data
+from graphcuts_dp.cli.inspect_data import inspect_data, is_there
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.datasets import list_datasets, load
 from graphcuts_dp.display import Displayed, cell_text
@@ -90,7 +90,7 @@ def _receipt(name: str) -> Path:
     if name.endswith(".json"):
         return Path(name)
     beside = receipt_path(name)
-    if beside.exists():
+    if is_there(beside):
         return beside
     found = sorted(
         file
@@ -147,9 +147,9 @@ def inspect(
 
 def _is_release(name: str) -> bool:
     """Whether a receipt is named, stands beside the file, or may be meant by the name."""
-    if name.endswith(".json") or receipt_path(name).exists():
+    if name.endswith(".json") or is_there(receipt_path(name)):
         return True
-    return not Path(name).exists() and _receipt(name).exists()
+    return not is_there(name) and is_there(_receipt(name))
 
 
 def _inspect_release(name: str) -> Report:

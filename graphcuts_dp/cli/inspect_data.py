@@ -5,6 +5,7 @@ alone give the same output, so it may be shown to anybody. With `--nonprivate` t
 counted, and the output says that these numbers must not be published.
 """
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +51,7 @@ def inspect_data(path: str, reading: Reading, *, nonprivate: bool) -> Report:
         GraphCutsError: the file does not exist, is no table and no graph, or is damaged; or an
             option has no meaning.
     """
-    if not Path(path).exists():
+    if not is_there(path):
         raise FileFormatError(f"{path} does not exist; check the name")
     reading = _of_rows(path, reading)
     options, problems = _options(path, reading)
@@ -78,6 +79,11 @@ def inspect_data(path: str, reading: Reading, *, nonprivate: bool) -> Report:
     parts += [f"Needed: {text}" for text in needed]
     parts += [f"Next, with {replaced}:", command]
     return Report(data, parts)
+
+
+def is_there(path: str | Path) -> bool:
+    """Return whether there is such a file or folder; of no text does it raise."""
+    return os.path.exists(path)  # noqa: PTH110  # Path.exists raises for long names
 
 
 def _of_rows(path: str, reading: Reading) -> Reading:
@@ -229,10 +235,10 @@ def _listed(names: Sequence[str]) -> str:
 def _direction(head: FileHead, reading: Reading) -> str:
     """Return in which direction edges go, as a sentence."""
     assert head.places is not None  # noqa: S101  # the caller has looked
-    source, target = (_shown(head, place) for place in (head.places.source, head.places.target))
     if reading.bipartite:
-        return f"{source} has the vertices of the left side, {target} those of the right"
-    return f"trips go from {source} to {target}{_both_ways(reading)}"
+        left, right = (_shown(head, place) for place in (head.places.source, head.places.target))
+        return f"{left} has the vertices of the left side, {right} those of the right"
+    return head.places.direction() + _both_ways(reading)
 
 
 def _both_ways(reading: Reading) -> str:

@@ -9,6 +9,7 @@ import pytest
 from pyarrow import feather, parquet
 
 VERTICES = ("ann", "bob", "eve", *(f"{half}{i}" for half in "abe" for i in range(20)))
+SIZE = len(VERTICES)
 ROWS = [("ann", "bob", "3"), ("bob", "eve", "1"), ("ann", "bob", "2")]
 SENTINEL = "secret_vertex_7"
 HEADER = "--columns header=yes"
@@ -139,7 +140,8 @@ FILES = {
     ),
     "a folder": (
         "days", write_folder, "--columns source=2,target=3,weight=fare --counting weight",
-        ["a folder of Parquet files", "number, stored as double", "--counting weight", "--protect rows:at-most=1 "],
+        ["a folder of Parquet files", "number, stored as double", "--counting weight",
+         "--protect rows:at-most=1 "],
     ),
     "GraphML": (
         "x.graphml", write_graphml, "--kind directed",
@@ -160,7 +162,7 @@ FILES = {
     "MatrixMarket": (
         "x.mtx",
         lambda path, rows: path.write_text(
-            f"%%MatrixMarket matrix coordinate integer general\n{len(VERTICES)} {len(VERTICES)} {len(rows)}\n"
+            f"%%MatrixMarket matrix coordinate integer general\n{SIZE} {SIZE} {len(rows)}\n"
             + "".join(f"{i % 3 + 1} {(i + 1) % 3 + 1} 5\n" for i in range(len(rows)))
         ),
         "--vertices vertices.txt",
@@ -358,6 +360,7 @@ def test_what_cannot_be_counted_is_told_in_a_line(done, told, folder):
     ("name", "content", "message"),
     [
         ("missing.csv", None, "missing.csv does not exist; check the name"),
+        ("x" * 300 + ".csv", None, "does not exist; check the name"),
         ("x.csv", b"", "the file is empty: its first line would name the columns"),
         ("x.graphml", b" ", "the file is empty"),
         ("x.gml", b"", "the file is empty"),

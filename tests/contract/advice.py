@@ -344,7 +344,7 @@ ADVICE = (
         ((file("x y\na b\n", "x.edges", source="x", target="y", header=True), AB),),
     ),
     Advice(
-        "cannot tell which columns are the endpoints of an edge; pass source= and target=",
+        "of an edge; pass source= and target=",
         file("x,y,z,source\nk,a,b,k\n", header=True),
         ((file("x,y,z,source\nk,a,b,k\n", source="y", target="z", weighted=False), AB),),
     ),
@@ -651,58 +651,9 @@ ADVICE = (
     ),
     # Typed tables
     Advice(
-        "the columns have names and types; leave out header= and delimiter=",
+        "the columns have names and types; leave out header=",
         made(WEIGHTED, header=True),
         ((made(WEIGHTED), HEAVY),),
-    ),
-    Advice(
-        "decimal= is for weights that are text; leave it out",
-        made(WEIGHTED, decimal=","),
-        ((made(WEIGHTED), HEAVY),),
-    ),
-    Advice(
-        "a weight is above 2^40 (1.1e12), the largest with hide_change=1: pass weight_cap=, or "
-        "divide all weights by a public number, which then is the change that is hidden",
-        lambda _: gc.Graph([0], [1], [2e12], vertices=["a", "b"], hide_change=1),
-        (
-            (
-                lambda _: gc.Graph([0], [1], [2e12], vertices=["a", "b"], weight_cap=4e12),
-                {("a", "b"): 2e12},
-            ),
-            (
-                lambda _: gc.Graph([0], [1], [2e9], vertices=["a", "b"], hide_change=1),
-                {("a", "b"): 2e9},
-            ),
-        ),
-    ),
-    Advice(
-        "as several pairs have known names; pass",
-        file("from,to,source,target\na,b,a,b\n"),
-        (
-            (
-                file(
-                    "from,to,source,target\na,b,x,y\n", source="from", target="to", weighted=False
-                ),
-                AB,
-            ),
-            (
-                file(
-                    "from,to,source,target\nx,y,a,b\n",
-                    source="source",
-                    target="target",
-                    weighted=False,
-                ),
-                AB,
-            ),
-        ),
-    ),
-    Advice(
-        "known names of columns contradict their order as endpoints of an edge; pass",
-        file("to,x\nb,a\n", header=True, kind=gc.DirectedGraph),
-        (
-            (file("to,x\nb,a\n", source=1, target="to", kind=gc.DirectedGraph), AB),
-            (file("to,x\na,b\n", source="to", target=1, kind=gc.DirectedGraph), AB),
-        ),
     ),
     Advice(
         "two columns have one name; rename one",
@@ -726,6 +677,48 @@ ADVICE = (
                 ),
                 AB,
             ),
+        ),
+    ),
+    Advice(
+        "decimal= is for weights that are text; leave it out",
+        made(WEIGHTED, decimal=","),
+        ((made(WEIGHTED), HEAVY),),
+    ),
+    Advice(
+        "as several pairs have known names; pass",
+        file("source,target,from,to\na,b,b,c\n", weighted=False),
+        (
+            (
+                file(
+                    "source,target,from,to\na,b,b,c\n",
+                    weighted=False,
+                    source="source",
+                    target="target",
+                ),
+                AB,
+            ),
+            (
+                file(
+                    "source,target,from,to\nb,c,a,b\n", weighted=False, source="from", target="to"
+                ),
+                AB,
+            ),
+        ),
+    ),
+    Advice(
+        "known names of columns contradict their order as endpoints of an edge; pass source=1",
+        file("target,x\nb,a\n", kind=gc.DirectedGraph),
+        (
+            (file("target,x\nb,a\n", kind=gc.DirectedGraph, source=1, target="target"), AB),
+            (file("target,x\na,b\n", kind=gc.DirectedGraph, source="target", target=1), AB),
+        ),
+    ),
+    Advice(
+        "the largest with hide_change=1: pass weight_cap=, or divide all weights",
+        file("source,target,weight\na,b,2.5e12\n", hide_change=1),
+        (
+            (file("source,target,weight\na,b,2.5e12\n", weight_cap=1e13), {("a", "b"): 2.5e12}),
+            (file("source,target,weight\na,b,2.5\n", hide_change=1), HEAVY),
         ),
     ),
     Advice(
@@ -1039,7 +1032,7 @@ ADVICE = (
         ((written(odd('x"y'), "x.graphml"), {("b", 'x"y'): 1.0}),),
     ),
     Advice(
-        "a text edge list cannot hold an empty label; write .graphml or .gml",
+        "a text edge list cannot hold an empty label; write .graphml",
         written(odd(""), "x.csv"),
         tuple((written(odd(""), f"x.{ending}"), {("", "b"): 1.0}) for ending in ("graphml", "gml")),
     ),

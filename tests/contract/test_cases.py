@@ -290,8 +290,10 @@ def test_adjacency_frames_are_refused_in_words() -> None:
 def test_groups_of_frames_without_names() -> None:
     graph = gc.Graph.of([(1, 2), (2, 3)])
     frame = pd.DataFrame([(1, "x"), (2, "y"), (3, "x")])
-    groups = gc.Groups.of(frame, graph)  # the first column names the vertices, as in files
-    assert [groups.labels["level 1"][code] for code in groups.codes("level 1")] == ["x", "y", "x"]
-    frame.columns = pd.Index(["vertex", "g"])
-    groups = gc.Groups.of(frame, graph)
-    assert [groups.labels["g"][code] for code in groups.codes("g")] == ["x", "y", "x"]
+    for names in (None, ["vertex", "g"]):
+        if names is not None:
+            frame.columns = pd.Index(names)
+        groups = gc.Groups.of(frame, graph)
+        (level,) = groups.levels
+        labels = groups.labels(level)
+        assert [labels[code] for code in groups.codes(level)] == ["x", "y", "x"]
