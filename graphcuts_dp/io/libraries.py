@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.io.assemble import (
-    Ends,
     Options,
     RawEdges,
     Schema,
@@ -26,6 +25,7 @@ from graphcuts_dp.io.assemble import (
     numbered_labels,
     other_attributes,
 )
+from graphcuts_dp.io.codes import Ends
 from graphcuts_dp.io.edge_store import EdgeStore
 from graphcuts_dp.io.graphml import attributes_read
 from graphcuts_dp.io.matrices import matrix_edges

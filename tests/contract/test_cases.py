@@ -3,6 +3,8 @@
 import io
 import math
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -297,3 +299,35 @@ def test_groups_of_frames_without_names() -> None:
         (level,) = groups.levels
         labels = groups.labels(level)
         assert [labels[code] for code in groups.codes(level)] == ["x", "y", "x"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=5))),
+        10**5000,
+        "\ud800",
+        float("inf"),
+    ],
+)
+def test_no_value_of_a_period_stops_a_reading(odd: Any) -> None:
+    """One row of an odd time must not decide whether the others are read."""
+    good = datetime(2026, 1, 1, tzinfo=UTC)
+    frame = pd.DataFrame({"o": ["a", "b"], "d": ["b", "a"]})
+    frame["when"] = pd.Series([odd, good], dtype=object)
+    columns = gc.Columns(
+        source="o", target="d", period="when", time_zone="Europe/Berlin", on_bad="skip"
+    )
+    rows = gc.Rows.of(
+        frame, columns=columns, vertices=["a", "b"], periods="2026-01..2026-02", kind="directed"
+    )
+    cells = rows.cells(gc.Protect.rows(), whole=False)
+    assert (cells.first.tolist(), cells.period.tolist()) == ([1], [0])
+
+
+def test_decimals_that_no_text_could_hold_are_refused_by_their_type() -> None:
+    for rows in (0, 1):
+        wide = pa.array([Decimal(10)] * rows, pa.decimal256(76, -1))
+        table = pa.table({"o": wide, "d": ["b"] * rows})
+        with pytest.raises(GraphCutsError, match="neither integers nor text"):
+            gc.Graph.of(table, columns=gc.Columns(source="o", target="d", on_bad="skip"))
