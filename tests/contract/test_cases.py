@@ -309,6 +309,7 @@ def test_groups_of_frames_without_names() -> None:
         "\ud800",
         float("inf"),
     ],
+    ids=["before year 1", "many digits", "half a surrogate", "infinite"],
 )
 def test_no_value_of_a_period_stops_a_reading(odd: Any) -> None:
     """One row of an odd time must not decide whether the others are read."""
