@@ -31,8 +31,8 @@ NEEDS = {"Haswell": "AVX2", "Zen": "AVX2", "SkylakeX": "AVX512F", "Sapphirerapid
 # Folders whose tests compute nothing in floating point that could differ; and the audits, which
 # count integers and allow many standard errors.
 NOT_NUMERICAL = {
-    *("architecture", "attacks", "audits", "cli", "crash", "graph", "ledger", "pairs"),
-    *("scripts", "server", "tables"),
+    *("architecture", "attacks", "audits", "cli", "contract", "crash", "graph", "io"),
+    *("ledger", "pairs", "schema", "scripts", "server"),
 }
 # Prints the kernels that numpy and scipy have loaded, as this process would use them.
 LOADED = """

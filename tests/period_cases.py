@@ -48,7 +48,7 @@ def flows_of(cells, finest, *, epsilon=1.0, seed=1, unit=1.0, whole=True, worklo
     noisy = draw(
         "flows",
         kind,
-        [sums[place] for place in strategy.places],
+        [[sums[place]] for place in strategy.places],  # of one digit each
         [changes[place] for place in strategy.places],
         unit=unit,
         noise=strategy.noise,

@@ -52,7 +52,7 @@ def test_what_is_no_kind_of_table(monkeypatch):
     for kind in ("excel", 7):
         with pytest.raises(ParameterError, match="kind of table"):
             graph.to_frame(kind)
-    twice = pd.DataFrame([[0, 1]], columns=["source", "source"])
+    twice = pd.DataFrame([[0, 1]], columns=["a", "a"])
     with pytest.raises(GraphError, match="one name"):
         gc.Graph.of(twice)
     with pytest.raises(GraphError, match="pass vertex="):

@@ -455,7 +455,7 @@ def test_decimal_commas(put):
     ("name", "columns", "words"),
     [
         ("x.mtx", {"on_bad": "skip"}, "are for edge lists"),
-        ("x.parquet", {"decimal": ","}, "leave out header="),
+        ("x.parquet", {"decimal": ","}, "decimal= is for weights"),
         ("x.csv", {"on_bad": "skip", "encoding": "utf-7"}, "no line depends on others"),
         ("x.csv", {"on_bad": "skip", "encoding": "iso2022_jp"}, "no line depends on others"),
         ("x.edges", {"on_bad": "skip"}, "pass weight= or weighted=False"),
