@@ -148,6 +148,8 @@ class StreamedRows(RowSource):
 
         def batches() -> Iterator[Any]:
             for batch in merged(plan.batches(options, bad), BATCH_ROWS):
+                if not len(batch):  # all of its rows are bad
+                    continue
                 yield _coded(batch, plan, options, bad, schema, shape, unordered=unordered)
             bad.check(plan.table.error)
 

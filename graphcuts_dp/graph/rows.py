@@ -76,6 +76,7 @@ class Rows:
         period_column: public: the name or number of the column that tells the period, and how its
             times become dates.
         user_column: public: the name of the column of users, where rows stay in an engine.
+        endpoint_columns: public: likewise, of both endpoints.
         reading: public: a sentence that names the columns that were read and ignored, where a file
             was read into memory.
     """
@@ -90,6 +91,7 @@ class Rows:
     held: Held | None = field(default=None, repr=False)
     period_column: str = ""
     user_column: str = ""
+    endpoint_columns: tuple[str, ...] = ()
     reading: str = field(default="", repr=False)
     _source: RowSource | None = field(default=None, repr=False)  # None of no rows
 
@@ -324,6 +326,9 @@ class Rows:
             reading=plan.reading,
             period_column=_period_column(options, plan.schema.time_zone),
             user_column="" if places.owner is None else plan.table.names[places.owner],
+            endpoint_columns=tuple(
+                plan.table.names[place] for place in (places.source, places.target)
+            ),
             _source=StreamedRows(plan, options),
         )
 
@@ -612,7 +617,9 @@ def _period_column(options: Options, zone: str | None) -> str:
 
 def _told(column: int | str | None) -> str:
     """A column by its number or its name, of which no two are one text: 3 and "3" are two."""
-    named = isinstance(column, str) and column[:1] in {*'0123456789-"'}
+    named = isinstance(column, str) and (
+        column[:1] in {*'0123456789-"'} or " in " in column or " as " in column
+    )
     return json.dumps(column) if named else str(column)
 
 

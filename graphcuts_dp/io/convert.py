@@ -134,9 +134,9 @@ def _present(values: Any) -> BoolVector:
 
 def _is_missing(value: Any) -> bool:
     """Return whether a value of Python is a mark of a missing one: NaN, pandas.NA, NaT."""
-    return type(value).__name__ in ("NAType", "NaTType") or (
-        isinstance(value, float | np.floating) and bool(np.isnan(value))
-    )
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return type(value) in (float, np.float64, np.float32) and bool(np.isnan(value))
 
 
 def _decodable(stored: "pa.DataType") -> bool:
@@ -150,7 +150,9 @@ def _decoded(values: "pa.Array") -> "pa.Array":
     import pyarrow as pa
 
     known = values.dictionary
-    if not pa.types.is_integer(known.type):
+    if pa.types.is_decimal(known.type):
+        known = known.cast(pa.decimal256(76, 0)).cast(pa.large_string())
+    elif not pa.types.is_integer(known.type):
         known = known.cast(pa.large_string())  # views of strings cannot be taken from
     return known.take(values.indices)
 
@@ -205,11 +207,14 @@ def _unicode(data: bytes) -> str | None:
 
 def _text_of(value: Any) -> str | None:
     """Return the matching key of an identifier: text, or an integer in decimal; else None."""
-    if isinstance(value, str):
-        text = str(value)
-        return text if _is_unicode(text) else None
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return _decimal(int(value))
+    try:
+        if isinstance(value, str):
+            text = str.__str__(value)
+            return text if _is_unicode(text) else None
+        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+            return str(int(value))
+    except Exception:  # noqa: BLE001, RUF100  # of a class of somebody's own, or too many digits
+        return None
     return None
 
 
@@ -221,13 +226,6 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:  # half a surrogate
         return False
     return True
-
-
-def _decimal(value: int) -> str | None:
-    try:
-        return str(value)
-    except ValueError:  # thousands of digits, which Python refuses to write
-        return None
 
 
 def _weights(values: Any, decimal: str) -> tuple[FloatArray, BoolVector]:
@@ -246,15 +244,14 @@ def _weights(values: Any, decimal: str) -> tuple[FloatArray, BoolVector]:
 
 
 def _weight_of(value: Any, decimal: str) -> float | None:
-    if isinstance(value, str):
-        return parse_number(value, decimal)
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | Decimal | np.integer | np.floating
-    ):
-        return None
+    numbers = (int, float, Decimal, np.integer, np.floating)
     try:
+        if isinstance(value, str):
+            return parse_number(str.__str__(value), decimal)
+        if isinstance(value, bool | np.bool_) or not isinstance(value, numbers):
+            return None
         return float(value)
-    except (OverflowError, ValueError):
+    except Exception:  # noqa: BLE001, RUF100  # of a class of somebody's own, or too large
         return None
 
 

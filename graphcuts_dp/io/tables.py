@@ -24,7 +24,7 @@ from graphcuts_dp.pairs.periods import DATES
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import ColumnPlaces, find_columns
 from graphcuts_dp.schema.file_bytes import check_unpacked
-from graphcuts_dp.schema.table_schema import TableSchema, table_schema
+from graphcuts_dp.schema.table_schema import TableSchema, stored_kind, table_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,6 +75,10 @@ class OpenedTable:
         for values in self.parts(positions):
             by_position = dict(zip(positions, values, strict=True))
             count += len(values[0])
+            for column in schema:
+                found = by_position[column.position]
+                if column.stored and stored_kind(found.type, column.role) != column.kind:
+                    raise self.error(self.damaged)  # it was changed since it was opened
             if self.packed is not None:
                 check_unpacked(count * _ROW_BYTES, self.packed)
             yield {column.role: by_position[column.position] for column in schema}
@@ -196,8 +200,19 @@ def open_table(source: Any) -> OpenedTable | None:
     """Open a table of any library; None if it is none.
 
     Raises:
-        GraphError: two columns have one name, or names that are no text.
+        GraphError: it cannot be opened, or two columns have one name.
     """
+    try:
+        return _open_table(source)
+    except GraphCutsError:
+        raise
+    except Exception:  # noqa: BLE001, RUF100  # of whatever library
+        raise GraphError(
+            "the table cannot be opened: it is closed, gone, or no table of rows and columns"
+        ) from None
+
+
+def _open_table(source: Any) -> OpenedTable | None:
     for known, opening in (("duckdb", _duckdb_table), ("pyspark", _spark_table)):
         if _library_of(source) == known:
             return opening(source)
@@ -252,7 +267,7 @@ def _open_frame(frame: Any) -> OpenedTable:
     objects = [kind == nw.Object for kind in frame.schema.values()]
     empty = frame.head(0)
     types = [
-        None if is_object else empty[name].to_arrow().type
+        None if is_object else _type_of(empty[name])
         for name, is_object in zip(names, objects, strict=True)
     ]
 
@@ -272,9 +287,12 @@ def _open_lazy(frame: Any) -> OpenedTable:
 
     native = frame.to_native()
     if frame.implementation.is_polars():
-        schema = native.collect_schema().to_frame().to_arrow().schema
+        empty = native.collect_schema().to_frame()
+        names = list(empty.columns)
+        types = [_type_of(empty[name]) for name in names]
     else:
         schema = frame.head(0).collect("pyarrow").to_native().schema
+        names, types = list(schema.names), list(schema.types)
 
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         picked = frame.select(nw.nth(*positions))  # a name could look like a pattern
@@ -288,7 +306,18 @@ def _open_lazy(frame: Any) -> OpenedTable:
         for table in tables:
             yield from columns_of(table.to_batches(), range(len(positions)))
 
-    return opened_arrow(schema, parts, lazy=True)
+    return OpenedTable(names=names, types=types, parts=parts, lazy=True)
+
+
+def _type_of(column: Any) -> "pa.DataType":
+    """Return the stored type of a column, or one that nothing here can use if Arrow has none."""
+    import pyarrow as pa
+
+    try:
+        kind: pa.DataType = column.to_arrow().type
+        return kind
+    except Exception:  # noqa: BLE001, RUF100  # such as integers of 128 bits of Polars
+        return pa.binary()
 
 
 def _whole(values: Any) -> Any:
@@ -297,13 +326,23 @@ def _whole(values: Any) -> Any:
 
     if not isinstance(values, pa.ChunkedArray):
         return values
-    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
+    kind = values.type
+    if pa.types.is_dictionary(kind):  # indices of several chunks may not fit into one
+        values, kind = values.cast(kind.value_type), kind.value_type
+    if pa.types.is_string(kind) or pa.types.is_string_view(kind):
+        values, kind = values.cast(pa.large_string()), pa.large_string()
+    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], kind)
 
 
 def _duckdb_table(relation: Any) -> OpenedTable:
     """Open a relation of DuckDB, which is evaluated once, in a stream."""
+    import pyarrow as pa
+
     names = list(relation.columns)
-    types = relation.limit(0).to_arrow_table().schema.types
+    types = list(relation.limit(0).to_arrow_table().schema.types)
+    for position, kind in enumerate(relation.types):
+        if str(kind) == "UHUGEINT":  # which comes with other values
+            types[position] = pa.binary()
 
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         picked = ", ".join(_quoted(names[position], '"') for position in positions)

@@ -207,6 +207,7 @@ def data_schema(data: PrivateData) -> dict[str, Any]:
     if isinstance(data, Rows):
         own: dict[str, Any] = {"kind": "rows", "counting": data.counting, "unit": data.unit}
         own["period"], own["user"] = data.period_column, data.user_column
+        own["endpoints"] = list(data.endpoint_columns)
         return schema | own
     cap = data.weight_cap
     finite = None if cap is None or math.isinf(cap) else cap
@@ -360,15 +361,17 @@ def _read_otherwise(before: dict[str, Any], schema: dict[str, Any]) -> str:
     Recorded queries are about its vertex set. Whether a pair is one arc or two, and whether all of
     its weight is hidden or a change by one, makes different neighbours, whose costs do not add up.
     Caps on weights do not: under each of them a pair may have any weight. Rows that are known by a
-    name have the same users each time: whom two uses protect must be the same people.
+    name have the same users and endpoints each time: whom, or which pairs, two uses protect must be
+    the same.
     """
     if before["vertices"] != schema["vertices"]:
         return "on another vertex set"
     if before.get("directed") != schema.get("directed"):
         return "as directed edges" if before["directed"] else "as undirected edges"
-    users = before.get("user"), schema.get("user")  # of rows that are known by a name
-    if all(users) and users[0] != users[1]:
-        return "with users from another column"
+    for name, what in (("user", "users"), ("endpoints", "endpoints")):  # of rows with a name
+        columns = before.get(name), schema.get(name)
+        if all(columns) and columns[0] != columns[1]:
+            return f"with {what} from other columns"
     if before["kind"] == schema["kind"] == "graph" and _by_one(before) != _by_one(schema):
         if _by_one(before):
             return "with hide_change=1"

@@ -174,7 +174,7 @@ def utf8_stream(
         stream: the file.
         encoding: as for `as_utf8`.
         by_line: whether what is no text becomes bytes that are no UTF-8, and spoils its own line.
-        marks: whether a mark at the start tells the encoding; else that of UTF-8 is passed over.
+        marks: whether a mark at the start tells the encoding; else it is a sign of the first line.
 
     Raises:
         FileFormatError: as `as_utf8`, here or while it is read; or `by_line` of an encoding in
@@ -184,7 +184,7 @@ def utf8_stream(
     rest = iter(lambda: stream.read(_PIECE), b"")
     data = stream.read(_PIECE)
     if not marks:
-        data, encoding = data.removeprefix(codecs.BOM_UTF8), encoding or "utf-8"
+        encoding = encoding or "utf-8"
     pieces = _utf8_pieces(data, rest, encoding, by_line=by_line, marks=marks)
     first = next(pieces, b"")
     return stream_of(chain([first], pieces))
@@ -211,6 +211,11 @@ def _utf8_pieces(
         encoding = own if encoding.lower().startswith("utf") else encoding
     pieces: Iterator[bytes] = chain([data], rest)
     if codecs.lookup(encoding).name != "utf-8":
+        if not marks and codecs.lookup(encoding).name in ("utf-16", "utf-32"):
+            raise FileFormatError(
+                "on_bad='skip' without a header needs an encoding with an order of bytes, such as "
+                "encoding='utf-16-le': a mark would stand in the first row"
+            )
         if by_line and not _has_lines(encoding):
             raise FileFormatError(
                 "on_bad='skip' needs an encoding in which no line depends on others; save the file "

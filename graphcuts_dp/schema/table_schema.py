@@ -104,24 +104,32 @@ def table_schema(
         if stored is None:
             zone = options.time_zone if role == "period" else None
             columns.append(TableColumn(role, position, time_zone=zone))
-        elif role == "period":
-            zone = _time_zone(
-                stored, options, named_periods=named_periods, session_zone=session_zone
-            )
-            columns.append(TableColumn(role, position, _period_kind(stored), True, zone))
         else:
-            kind = _weight_kind(stored) if role == "weight" else _identifier_kind(stored, role)
-            columns.append(TableColumn(role, position, kind, True))
+            kind, zone = stored_kind(stored, role), None
+            if role == "period":
+                zone = _time_zone(
+                    stored, options, named_periods=named_periods, session_zone=session_zone
+                )
+            columns.append(TableColumn(role, position, kind, True, zone))
     return TableSchema(tuple(columns))
+
+
+def stored_kind(stored: "pa.DataType", role: Role) -> Kind:
+    """Return what the values of a column of a stored type are, for a role.
+
+    Raises:
+        FileFormatError: the type makes the column unusable for it.
+    """
+    if role == "period":
+        return _period_kind(stored)
+    return _weight_kind(stored) if role == "weight" else _identifier_kind(stored, role)
 
 
 def _value_type(stored: "pa.DataType") -> "pa.DataType":
     """Return the type of the values, of a column that holds them by number as of others."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(stored) or pa.types.is_run_end_encoded(stored):
-        return _value_type(stored.value_type)
-    return stored
+    return _value_type(stored.value_type) if pa.types.is_dictionary(stored) else stored
 
 
 def _is_text(stored: "pa.DataType") -> bool:

@@ -6,11 +6,11 @@ depends on its name, on what the caller says, on comments above the first row an
 header, on that: never on a row.
 """
 
-import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import BinaryIO, Literal, final
 
 from graphcuts_dp.errors import FileFormatError
@@ -79,11 +79,14 @@ class RowReader:
             files where comments stand only above the header; or refused, in .csv and .tsv files
             without a header.
         konect: whether blanks and tabs may be mixed, and comments tell of weights.
+        marks: whether byte-order marks at the start of a line are passed over, on every line alike,
+            as in files without a header of which bad rows are left out; else they are refused.
     """
 
     delimiter: str | None
     comments: Comments = "skip"
     konect: bool = False
+    marks: bool = False
 
     def rows(self, block: bytes, line: int, bad: BadRows) -> Iterator[Row]:
         """Rows of some whole lines, each with its number, of which `line` is the first.
@@ -113,6 +116,9 @@ class RowReader:
             ValueError: it is not in the format.
         """
         start = content.lstrip()[:1]
+        while self.marks and start == BYTE_ORDER_MARK:
+            content = content.lstrip()[1:]
+            start = content.lstrip()[:1]
         if start == BYTE_ORDER_MARK:
             raise ValueError("a byte-order mark stands within the file; take it out")
         if not content.isascii() and _SPOILT.search(content):
@@ -147,11 +153,34 @@ class RowReader:
         delimiter = str(self.delimiter)
         if '"' not in content:
             return [field.strip() for field in content.split(delimiter)]
-        reader = csv.reader([content], delimiter=delimiter, strict=True, skipinitialspace=True)
-        try:
-            return next(reader)
-        except csv.Error:
-            raise ValueError("malformed row: check its quotes, which end on their line") from None
+        return _quoted_cells(content.rstrip("\n"), delimiter)
+
+
+def _quoted_cells(content: str, delimiter: str) -> list[str]:
+    """Return the cells of a row with quotes; blanks count within quotes, and nowhere else.
+
+    Raises:
+        ValueError: a quote that does not end, or text beside a quoted cell.
+    """
+    cells: list[str] = []
+    cell, start = _cell_pattern(delimiter), 0
+    while True:
+        found = cell.match(content, start)
+        if found is None or (found[1] is None and found[2].lstrip().startswith('"')):
+            raise ValueError("malformed row: check its quotes, which end on their line")
+        quoted = found[1]
+        cells.append(found[2].strip() if quoted is None else quoted.replace('""', '"'))
+        start = found.end()
+        if not found[3]:
+            return cells
+
+
+@cache
+def _cell_pattern(delimiter: str) -> re.Pattern[str]:
+    """Return the pattern of one cell and of what ends it: group 1 if quoted, else group 2."""
+    mark = re.escape(delimiter)
+    blanks = rf"[^\S{mark}]*"
+    return re.compile(rf'(?:{blanks}"((?:[^"]|"")*)"{blanks}|([^{mark}]*))({mark}|\Z)')
 
 
 def declares(comment: str, *, konect: bool) -> bool:
@@ -291,7 +320,7 @@ def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> T
     delimiter, line = columns.delimiter, 1
     if headless:
         split = _split(delimiter or form.delimiter, columns)
-        reader = RowReader(split, comments, form.konect)
+        reader = RowReader(split, comments, form.konect, marks=True)
         return TextTable(None, [], named, [], reader, stream, b"", line)
     while row := stream.readline():
         text = decoded(row)

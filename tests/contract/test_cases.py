@@ -15,10 +15,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from command_runs import run_line
-from pyarrow import parquet
+from pyarrow import compute, parquet
 
 import graphcuts_dp as gc
-from graphcuts_dp.errors import BudgetError, GraphCutsError, GraphError
+from graphcuts_dp.errors import BudgetError, GraphCutsError, GraphError, LedgerError
 from graphcuts_dp.estimate.measurement import STEPS
 
 _connect = duckdb.connect
@@ -332,3 +332,133 @@ def test_decimals_that_no_text_could_hold_are_refused_by_their_type() -> None:
         table = pa.table({"o": wide, "d": ["b"] * rows})
         with pytest.raises(GraphCutsError, match="neither integers nor text"):
             gc.Graph.of(table, columns=gc.Columns(source="o", target="d", on_bad="skip"))
+
+
+# What one row once decided about others; each was found by an attack on the readers.
+
+SKIPPING = gc.Columns(source="s", target="t", owner="u", on_bad="skip")
+ONE_EACH = gc.Protect.owner(at_most=1)
+
+
+def kept(table: Any, name: str | None = None) -> dict[Any, float]:
+    """The cells of one row of each user."""
+    rows = gc.Rows.of(table, columns=SKIPPING, vertices=["a", "b"], kind="directed", data=name)
+    return cells_of(rows, ONE_EACH, whole=True)
+
+
+@pytest.mark.parametrize("name", [None, "trips"])
+def test_a_batch_of_bad_rows_alone_is_left_out(name: str | None) -> None:
+    table = pa.table({"s": ["a", "z"], "t": ["b", "b"], "u": ["x", None]})
+    assert kept(table, name) == {(0, 0, 1): 1}
+    assert kept(table.slice(1), name) == {}
+
+
+@pytest.mark.parametrize("encoding", [None, "utf-8-sig"])
+def test_a_byte_order_mark_counts_alike_on_every_line(encoding: str | None) -> None:
+    columns = gc.Columns(
+        source=0, target=1, owner=2, header=False, on_bad="skip", encoding=encoding
+    )
+    lines = [b"\xef\xbb\xbfa,b,u1\n", b"\xef\xbb\xbfb,a,u2\n", b"a,b,u3\n"]
+    found = []
+    for some in (lines, lines[1:]):
+        stream = io.BytesIO(b"".join(some))
+        rows = gc.Rows.read(stream, columns=columns, vertices=["a", "b"], kind="directed")
+        found.append(cells_of(rows, ONE_EACH))
+    assert found == [{(0, 0, 1): 2, (0, 1, 0): 1}, {(0, 0, 1): 1, (0, 1, 0): 1}]
+
+
+def test_a_mark_that_tells_the_order_of_bytes_is_no_first_row() -> None:
+    columns = gc.Columns(source=0, target=1, header=False, on_bad="skip", encoding="utf-16")
+    with pytest.raises(GraphCutsError, match="utf-16-le"):
+        gc.Rows.read(io.BytesIO("a,b\n".encode("utf-16")), columns=columns, vertices=["a", "b"])
+
+
+def test_blanks_beside_cells_do_not_count_in_a_row_with_quotes() -> None:
+    for row in ("a,b,x ", '"a",b,x ', '"a" , b ,x', 'a,"b",\tx'):
+        stream = io.BytesIO(f"s,t,u\n{row}\na,b,x\n".encode())
+        rows = gc.Rows.read(stream, columns=SKIPPING, vertices=["a", "b"], kind="directed")
+        assert cells_of(rows, ONE_EACH) == {(0, 0, 1): 1}, row
+
+
+@pytest.mark.parametrize("second", [27, 28, 100])
+def test_dictionaries_of_several_parts_are_read_however_many_values_they_have(second: int) -> None:
+    parts = [
+        pa.DictionaryArray.from_arrays(
+            pa.array(range(count), pa.int8()), pa.array([f"{name}{i}" for i in range(count)])
+        )
+        for name, count in (("x", 100), ("y", second))
+    ]
+    users = pd.Series(pa.chunked_array(parts), dtype=pd.ArrowDtype(parts[0].type))
+    frame = pd.DataFrame({"s": "a", "t": "b", "u": users})
+    assert kept(frame) == {(0, 0, 1): 100 + second}
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_run_ends_are_refused_by_their_type(count: int) -> None:
+    users = compute.run_end_encode(pa.array(["x", "x", "y"]))[:count]
+    table = pa.table({"s": ["a"] * count, "t": ["b"] * count, "u": users})
+    with pytest.raises(GraphCutsError, match="the user holds neither integers nor text"):
+        kept(table)
+
+
+class _Odd(str):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+def test_a_value_of_a_class_of_its_own_stops_nothing() -> None:
+    users = pd.Series(["x", _Odd("x"), object()], dtype=object)
+    assert kept(pd.DataFrame({"s": "a", "t": "b", "u": users})) == {(0, 0, 1): 1}
+
+
+def test_negative_scales_are_one_key_in_any_encoding() -> None:
+    plain = pa.array([Decimal(12300)], pa.decimal128(5, -2))
+    for users in (plain, plain.dictionary_encode()):
+        table = pa.table({"s": users, "t": ["b"], "u": ["x"]})
+        rows = gc.Rows.of(table, columns=SKIPPING, vertices=["12300", "b"], kind="directed")
+        assert cells_of(rows, ONE_EACH) == {(0, 0, 1): 1}
+
+
+def test_tables_that_cannot_be_opened_are_refused_in_a_line() -> None:
+    connection = duckdb.connect()
+    connection.execute("create table trips as select 'a' as s, 'b' as t, 'x' as u")
+    gone = connection.table("trips")
+    connection.execute("drop table trips")
+    wide = pl.DataFrame(
+        {"s": ["a"], "t": ["b"], "u": ["x"], "w": [1]}, schema_overrides={"w": pl.Int128}
+    )
+    assert kept(wide) == kept(wide.lazy()) == {(0, 0, 1): 1}
+    for source in (gone, pl.LazyFrame({"s": ["a"]}).select("t"), pl.Series([1])):
+        with pytest.raises(GraphCutsError) as caught:
+            kept(source)
+        assert "\n" not in str(caught.value)
+
+
+def test_named_rows_have_one_meaning_of_pairs_and_periods(tmp_path: Path) -> None:
+    """Else one store would add up costs of two kinds of neighbours, or share a row's months."""
+    trips = pd.DataFrame({"s": ["a"], "t": ["b"], "s2": ["b"], "t2": ["a"]})
+
+    def release(source: str, target: str) -> None:
+        columns = gc.Columns(source=source, target=target)
+        rows = gc.Rows.of(
+            trips,
+            columns=columns,
+            vertices=["a", "b"],
+            data="trips",
+            counting="edges",
+        )
+        groups = gc.Groups(rows.space, {"side": ["x", "y"]})
+        store = gc.Store(tmp_path / "trips.db", budget=4.0)
+        workload = gc.FlowWorkload(expected_cell=0)
+        gc.release_flows(rows, groups, epsilon=2.0, store=store, workload=workload)
+
+    release("s", "t")
+    with pytest.raises(LedgerError, match="with endpoints from other columns"):
+        release("s2", "t2")
+    told = []
+    for column, zone in (("p", "Europe/Berlin"), ("p in Europe/Berlin", None)):
+        frame = pd.DataFrame({"s": ["a"], "t": ["b"], column: ["2026-01-01T00:00Z"]})
+        columns = gc.Columns(source="s", target="t", period=column, time_zone=zone)
+        rows = gc.Rows.of(frame, columns=columns, vertices=["a", "b"], periods="2026", data="trips")
+        told.append(rows.period_column)
+    assert told[0] != told[1]

@@ -430,7 +430,7 @@ def test_rows_of_one_name_have_the_same_users_and_one_time_zone(tmp_path):
         )
 
     release("2026-03", owner="who")  # in New York
-    with pytest.raises(LedgerError, match="with users from another column"):
+    with pytest.raises(LedgerError, match="with users from other columns"):
         release("2026-04", owner="car")
     with pytest.raises(LedgerError, match=r"'t in America/New_York', this one .* 't in UTC'"):
         release("2026-04", owner="who", time_zone="UTC")

@@ -1,6 +1,5 @@
 """Rows that cannot be used: told all at once, or left out, each by itself."""
 
-import codecs
 import csv
 import io
 from dataclasses import replace
@@ -296,8 +295,6 @@ def test_any_one_line_changes_the_rows_that_count_by_that_row_or_not_at_all(
     def one(line, place):
         own, above, below = counted([line]), counted(rows[:place]), counted(rows[place:])
         assert len(own) <= 1
-        if place and head == [] and line.startswith(codecs.BOM_UTF8):
-            own = []  # a mark is passed over at the start of a file alone
         assert counted([*rows[:place], line, *rows[place:]]) == above + own + below
         changed[bool(own)] += 1
 
