@@ -20,8 +20,8 @@ from graphcuts_dp.graph.row_store import Engine
 from graphcuts_dp.io.assemble import Options, RawEdges, numbered
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import numbered_endpoints
-from graphcuts_dp.io.convert import merged, row_place
-from graphcuts_dp.io.tables import BATCH_ROWS, ReadingPlan
+from graphcuts_dp.io.convert import ROWS, merged, row_place
+from graphcuts_dp.io.tables import ReadingPlan
 from graphcuts_dp.schema.bad_rows import BadRows
 
 Marks = npt.NDArray[np.uint64]
@@ -147,7 +147,7 @@ class StreamedRows(RowSource):
         schema, bad = pa.schema(fields), BadRows(skip=options.columns.skip)
 
         def batches() -> Iterator[Any]:
-            for batch in merged(plan.batches(options, bad), BATCH_ROWS):
+            for batch in merged(plan.batches(options, bad), ROWS):
                 if not len(batch):  # all of its rows are bad
                     continue
                 yield _coded(batch, plan, options, bad, schema, shape, unordered=unordered)

@@ -179,9 +179,9 @@ def _identifiers(values: Any) -> "tuple[pa.Array, BoolVector]":
         large = types.is_uint64(kind) and (values.fill_null(0).to_numpy() > _LARGEST).any()
         values = values.cast(pa.large_string() if large else pa.int64())
     else:
-        return _checked_text(values.cast(pa.large_string()).fill_null(""))
+        return _checked_text(_filled(values.cast(pa.large_string()), ""))
     sound = np.ones(len(values), dtype=np.bool_)
-    return values.fill_null("" if types.is_large_string(values.type) else 0), sound
+    return _filled(values, "" if types.is_large_string(values.type) else 0), sound
 
 
 def _checked_text(values: "pa.Array") -> "tuple[pa.Array, BoolVector]":
@@ -239,7 +239,7 @@ def _weights(values: Any, decimal: str) -> tuple[FloatArray, BoolVector]:
 
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    weights: FloatArray = values.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy()
+    weights: FloatArray = _filled(values.cast(pa.float64(), safe=False), np.nan).to_numpy()
     return weights, np.ones(len(values), dtype=np.bool_)
 
 
@@ -267,7 +267,7 @@ def _period_numbers(
         values = values.dictionary_decode() if temporal else _decoded(values)
     if column.kind in ("date", "timestamp"):
         return numbers_of_times(values, options, column.time_zone)
-    texts, whole = _checked_text(values.cast(pa.large_string()).fill_null(""))
+    texts, whole = _checked_text(_filled(values.cast(pa.large_string()), ""))
     numbers, sound = period_numbers_of_text(texts, options)
     return numbers, sound & whole
 
@@ -300,10 +300,22 @@ def joined(batches: Sequence[TableBatch]) -> TableBatch:
         identifiers[role] = pa.concat_arrays(parts)
     weights = [batch.weights for batch in batches if batch.weights is not None]
     periods = [batch.periods for batch in batches if batch.periods is not None]
-    numbers = [np.asarray(batch.row_numbers) for batch in batches]
+    numbers = [_as_array(batch.row_numbers) for batch in batches]
     return TableBatch(
         identifiers,
         np.concatenate(weights) if weights else None,
         np.concatenate(periods) if periods else None,
         np.concatenate(numbers),
     )
+
+
+def _as_array(numbers: Sequence[int] | IntVector) -> IntVector:
+    """Return row numbers as an array; of a range at once, which numpy would go through."""
+    if isinstance(numbers, range):
+        return np.arange(numbers.start, numbers.stop, numbers.step)
+    return np.asarray(numbers, dtype=np.int64)
+
+
+def _filled(values: "pa.Array", instead: Any) -> "pa.Array":
+    """Return a column without nulls, which costs nothing where there is none."""
+    return values.fill_null(instead) if values.null_count else values
