@@ -384,7 +384,7 @@ class _BlockReader:
                 ]
             for column, cell in zip(columns, cells, strict=True):
                 column.append(cell)
-            weights.append(weight or 0.0)
+            weights.append(0.0 if weight is None else weight)
             lines.append(number)
         return TableBatch(
             {
@@ -450,7 +450,7 @@ def numbers_of(texts: "pa.Array", decimal: str) -> tuple[FloatArray, BoolVector]
     others = texts.filter(pa.array(~is_plain)).to_pylist()
     for position, text in zip(np.flatnonzero(~is_plain).tolist(), others, strict=True):
         number = parse_number(text, decimal)
-        weights[position], good[position] = number or 0.0, number is not None
+        weights[position], good[position] = 0.0 if number is None else number, number is not None
     return weights, good
 
 
