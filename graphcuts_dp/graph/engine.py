@@ -163,8 +163,8 @@ class Shape:
         """
         if unordered:
             first, second = np.minimum(first, second), np.maximum(first, second)
-        place = first.astype(np.int64) if period is None else period * self.left + first
-        cell: IntVector = place * self.right + second
+        row = first.astype(np.int64) if period is None else period * self.left + first
+        cell: IntVector = row * self.right + second
         return cell
 
 
@@ -287,9 +287,9 @@ def contributions(table: Any, shape: Shape) -> IntVector:
             f"select sum(amount)::bigint as total from ({_parts(shape, MOST)}) "  # noqa: S608
             f"group by {', '.join(shape.bounded)}"
         )
-        found = np.sort(_collected(table, query)["total"].astype(np.int64))
-    found = found[found > 0]
-    return -(-found // STEPS) if shape.counting == "weight" else found
+        totals = np.sort(_collected(table, query)["total"].astype(np.int64))
+    totals = totals[totals > 0]
+    return -(-totals // STEPS) if shape.counting == "weight" else totals
 
 
 def check_at_most(at_most: Any) -> None:

@@ -20,7 +20,7 @@ from graphcuts_dp.graph.row_store import Engine
 from graphcuts_dp.io.assemble import Options, RawEdges, numbered
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import numbered_endpoints
-from graphcuts_dp.io.convert import ROWS, merged, row_place
+from graphcuts_dp.io.convert import ROWS, merge_batches, row_place
 from graphcuts_dp.io.tables import ReadingPlan
 from graphcuts_dp.schema.bad_rows import BadRows
 
@@ -147,7 +147,7 @@ class StreamedRows(RowSource):
         schema, bad = pa.schema(fields), BadRows(skip=options.columns.skip)
 
         def batches() -> Iterator[Any]:
-            for batch in merged(plan.batches(options, bad), ROWS):
+            for batch in merge_batches(plan.batches(options, bad), ROWS):
                 if not len(batch):  # all of its rows are bad
                     continue
                 yield _coded(batch, plan, options, bad, schema, shape, unordered=unordered)

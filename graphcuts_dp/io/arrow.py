@@ -16,7 +16,7 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.io.assemble import Options, RawEdges, dump_schema, token_table
 from graphcuts_dp.io.edge_store import EdgeStore
-from graphcuts_dp.io.tables import OpenedTable, columns_of, edges_of_table
+from graphcuts_dp.io.tables import OpenedTable, columns_at, edges_of_table
 from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.schema.file_bytes import size_of
 from graphcuts_dp.schema.text_rows import MARK
@@ -161,7 +161,7 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
         batches: Iterable[pa.RecordBatch] = (
             map(stored.get_batch, range(stored.num_record_batches)) if whole else stored
         )
-        return columns_of(batches, [included.index(position) for position in positions])
+        return columns_at(batches, [included.index(position) for position in positions])
 
     return OpenedTable(
         names=names, types=schema.types, parts=parts, facts=facts, packed=packed, damaged=damaged

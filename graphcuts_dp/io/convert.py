@@ -43,7 +43,7 @@ _LIMIT = 2**63  # integers of less digits stay integers
 _LARGEST = np.uint64(_LIMIT - 1)
 
 
-def converted_batches(
+def convert_batches(
     parts: Iterable[Mapping[str, Any]], schema: TableSchema, options: Options, bad: BadRows
 ) -> Iterator[TableBatch]:
     """Yield the rows of a table that are sound, converted, a batch at a time.
@@ -59,7 +59,7 @@ def converted_batches(
         count = len(next(iter(part.values())))
         for first in range(0, count, ROWS):
             piece = {role: values[first : first + ROWS] for role, values in part.items()}
-            yield _converted(piece, schema, options, bad, start + first)
+            yield _convert(piece, schema, options, bad, start + first)
         start += count
 
 
@@ -68,7 +68,7 @@ def row_place(number: int) -> str:
     return f"row {number} (counted from 0)"
 
 
-def _converted(
+def _convert(
     part: Mapping[str, Any], schema: TableSchema, options: Options, bad: BadRows, start: int
 ) -> TableBatch:
     count = len(next(iter(part.values())))
@@ -125,11 +125,13 @@ def _present(values: Any) -> BoolVector:
     import pyarrow as pa
 
     if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode() if _decodable(values.type) else _decoded(values)
+        entries = values.dictionary.is_valid().take(values.indices)  # null entries, null indices
+        present: BoolVector = entries.fill_null(False).to_numpy(zero_copy_only=False)
+        return present
     if not values.null_count:
         return np.ones(len(values), dtype=np.bool_)
-    present: BoolVector = values.is_valid().to_numpy(zero_copy_only=False)
-    return present
+    valid: BoolVector = values.is_valid().to_numpy(zero_copy_only=False)
+    return valid
 
 
 def _is_missing(value: Any) -> bool:
@@ -137,12 +139,6 @@ def _is_missing(value: Any) -> bool:
     if type(value).__name__ in ("NAType", "NaTType"):
         return True
     return type(value) in (float, np.float64, np.float32) and bool(np.isnan(value))
-
-
-def _decodable(stored: "pa.DataType") -> bool:
-    import pyarrow as pa
-
-    return not pa.types.is_string_view(stored.value_type)
 
 
 def _decoded(values: "pa.Array") -> "pa.Array":
@@ -179,12 +175,12 @@ def _identifiers(values: Any) -> "tuple[pa.Array, BoolVector]":
         large = types.is_uint64(kind) and (values.fill_null(0).to_numpy() > _LARGEST).any()
         values = values.cast(pa.large_string() if large else pa.int64())
     else:
-        return _checked_text(_filled(values.cast(pa.large_string()), ""))
+        return _check_text(_fill_nulls(values.cast(pa.large_string()), ""))
     sound = np.ones(len(values), dtype=np.bool_)
-    return _filled(values, "" if types.is_large_string(values.type) else 0), sound
+    return _fill_nulls(values, "" if types.is_large_string(values.type) else 0), sound
 
 
-def _checked_text(values: "pa.Array") -> "tuple[pa.Array, BoolVector]":
+def _check_text(values: "pa.Array") -> "tuple[pa.Array, BoolVector]":
     """Return text in which what is not Unicode is empty, and which values are Unicode."""
     import pyarrow as pa
 
@@ -199,6 +195,7 @@ def _checked_text(values: "pa.Array") -> "tuple[pa.Array, BoolVector]":
 
 
 def _unicode(data: bytes) -> str | None:
+    """Return UTF-8 as text; None if it is none."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -219,6 +216,7 @@ def _text_of(value: Any) -> str | None:
 
 
 def _is_unicode(text: str) -> bool:
+    """Return whether text can be written as UTF-8."""
     if text.isascii():
         return True
     try:
@@ -231,19 +229,20 @@ def _is_unicode(text: str) -> bool:
 def _weights(values: Any, decimal: str) -> tuple[FloatArray, BoolVector]:
     """Return weights as 64-bit floats, and which are numbers, as NaN is here."""
     if isinstance(values, list):
-        found = [_weight_of(value, decimal) for value in values]
-        sound = np.fromiter((number is not None for number in found), np.bool_, len(found))
-        numbers = (np.nan if number is None else number for number in found)
-        return np.fromiter(numbers, dtype=np.float64, count=len(found)), sound
+        numbers = [_weight_of(value, decimal) for value in values]
+        sound = np.fromiter((number is not None for number in numbers), np.bool_, len(numbers))
+        weights = np.array([np.nan if number is None else number for number in numbers])
+        return weights.astype(np.float64), sound
     import pyarrow as pa
 
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    weights: FloatArray = _filled(values.cast(pa.float64(), safe=False), np.nan).to_numpy()
-    return weights, np.ones(len(values), dtype=np.bool_)
+    stored: FloatArray = _fill_nulls(values.cast(pa.float64(), safe=False), np.nan).to_numpy()
+    return stored, np.ones(len(values), dtype=np.bool_)
 
 
 def _weight_of(value: Any, decimal: str) -> float | None:
+    """Return a weight as a float; None if the value is no number."""
     numbers = (int, float, Decimal, np.integer, np.floating)
     try:
         if isinstance(value, str):
@@ -267,12 +266,12 @@ def _period_numbers(
         values = values.dictionary_decode() if temporal else _decoded(values)
     if column.kind in ("date", "timestamp"):
         return numbers_of_times(values, options, column.time_zone)
-    texts, whole = _checked_text(_filled(values.cast(pa.large_string()), ""))
+    texts, whole = _check_text(_fill_nulls(values.cast(pa.large_string()), ""))
     numbers, sound = period_numbers_of_text(texts, options)
     return numbers, sound & whole
 
 
-def merged(batches: Iterable[TableBatch], rows: int) -> Iterator[TableBatch]:
+def merge_batches(batches: Iterable[TableBatch], rows: int) -> Iterator[TableBatch]:
     """Yield the same rows in batches of at least so many, but for the last one."""
     waiting: list[TableBatch] = []
     count = 0
@@ -280,13 +279,13 @@ def merged(batches: Iterable[TableBatch], rows: int) -> Iterator[TableBatch]:
         waiting.append(batch)
         count += len(batch.row_numbers)
         if count >= rows:
-            yield joined(waiting)
+            yield join_batches(waiting)
             waiting, count = [], 0
     if waiting:
-        yield joined(waiting)
+        yield join_batches(waiting)
 
 
-def joined(batches: Sequence[TableBatch]) -> TableBatch:
+def join_batches(batches: Sequence[TableBatch]) -> TableBatch:
     """Return the rows of several batches as one."""
     import pyarrow as pa
 
@@ -316,6 +315,6 @@ def _as_array(numbers: Sequence[int] | IntVector) -> IntVector:
     return np.asarray(numbers, dtype=np.int64)
 
 
-def _filled(values: "pa.Array", instead: Any) -> "pa.Array":
+def _fill_nulls(values: "pa.Array", instead: Any) -> "pa.Array":
     """Return a column without nulls, which costs nothing where there is none."""
     return values.fill_null(instead) if values.null_count else values

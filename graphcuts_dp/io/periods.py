@@ -49,15 +49,20 @@ def period_numbers_of_text(texts: "pa.Array", options: Options) -> tuple[IntVect
         days = compute.utf8_slice_codeunits(texts, 0, _DAY_LENGTH)
         texts = compute.if_else(timed, days, texts)
     coded = texts.dictionary_encode()
-    numbers = _numbers(coded.dictionary.to_pylist(), _reader_of_text(options))
-    found = numbers[coded.indices.to_numpy()]
-    return found, found > UNSOUND
+    of_each_text = _numbers(coded.dictionary.to_pylist(), _reader_of_text(options))
+    numbers = of_each_text[coded.indices.to_numpy()]
+    return numbers, numbers > UNSOUND
 
 
 def period_numbers_of_objects(
     values: Sequence[Any], options: Options
 ) -> tuple[IntVector, BoolVector]:
-    """Return the same of values of Python: texts, integers, dates and times; None is unsound."""
+    """Number the periods that values of Python name: texts, integers, dates and times.
+
+    Args:
+        values: None among them is unsound.
+        options: as for `period_numbers_of_text`, as is what is returned.
+    """
     read_text = _reader_of_text(options)
     periods, zone = options.periods, options.columns.time_zone
     assert periods is not None  # noqa: S101
@@ -78,14 +83,14 @@ def period_numbers_of_objects(
         except Exception:  # noqa: BLE001, RUF100  # thousands of digits, or a day before year 1
             return UNSOUND
 
-    found = np.fromiter(map(read_any, values), dtype=np.int64, count=len(values))
-    return found, found > UNSOUND
+    numbers = np.fromiter(map(read_any, values), dtype=np.int64, count=len(values))
+    return numbers, numbers > UNSOUND
 
 
 def period_numbers_of_times(
     times: "pa.Array", options: Options, zone: str | None
 ) -> tuple[IntVector, BoolVector]:
-    """Return the same of stored dates and timestamps, all of which are sound; nulls are not.
+    """Number the periods of stored dates and timestamps, all of which are sound but nulls.
 
     Args:
         times: of an Arrow date or timestamp type.
@@ -104,9 +109,9 @@ def period_numbers_of_times(
         seconds = times.cast(pa.int64()).fill_null(0).to_numpy() // unit
         days = seconds // _DAY if zone is None else local_days(seconds, zone)
     starts, ends = periods.days
-    places = np.searchsorted(starts, days, side="right") - 1
-    inside = (places >= 0) & (days <= ends[places])
-    return np.where(inside, places, UNDECLARED), sound
+    numbers = np.searchsorted(starts, days, side="right") - 1
+    inside = (numbers >= 0) & (days <= ends[numbers])
+    return np.where(inside, numbers, UNDECLARED), sound
 
 
 def _reader_of_text(options: Options) -> Callable[[str], int]:

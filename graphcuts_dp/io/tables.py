@@ -19,7 +19,7 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError
 from graphcuts_dp.io.assemble import Options, RawEdges, Schema, load_schema
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import Gathered
-from graphcuts_dp.io.convert import converted_batches, row_place
+from graphcuts_dp.io.convert import convert_batches, row_place
 from graphcuts_dp.pairs.periods import DATES
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import ColumnPlaces, find_columns
@@ -76,9 +76,11 @@ class OpenedTable:
             by_position = dict(zip(positions, values, strict=True))
             count += len(values[0])
             for column in schema:
-                found = by_position[column.position]
-                if column.stored and stored_kind(found.type, column.role) != column.kind:
-                    raise self.error(self.damaged)  # it was changed since it was opened
+                if not column.stored:
+                    continue
+                stored = by_position[column.position].type
+                if stored_kind(stored, column.role) != column.kind:  # changed since it was opened
+                    raise self.error(self.damaged)
             if self.packed is not None:
                 check_unpacked(count * _ROW_BYTES, self.packed)
             yield {column.role: by_position[column.position] for column in schema}
@@ -106,7 +108,15 @@ class OpenedTable:
 @final
 @dataclass(frozen=True)
 class ReadingPlan:
-    """How a table is read: a public fact, from options, names and stored types."""
+    """How a table is read: a public fact, from options, names and stored types.
+
+    Attributes:
+        table: the table, whose rows have not been read.
+        schema: its columns that are read, and their types.
+        columns: the positions of these columns.
+        declared: what one of our own files declares.
+        reading: a note that names what is read and ignored.
+    """
 
     table: OpenedTable
     schema: TableSchema
@@ -121,7 +131,7 @@ class ReadingPlan:
             GraphCutsError: the rows cannot be read; it quotes none of them.
         """
         with self.table.quoting_no_row():
-            yield from converted_batches(self.table.read(self.schema), self.schema, options, bad)
+            yield from convert_batches(self.table.read(self.schema), self.schema, options, bad)
 
 
 def plan_reading(table: OpenedTable, options: Options) -> ReadingPlan:
@@ -147,8 +157,8 @@ def plan_reading(table: OpenedTable, options: Options) -> ReadingPlan:
             places.weight is None or table.types[places.weight] is not None
         ):
             raise FileFormatError("decimal= is for weights that are text; leave it out")
-        read = [table.names[place] for place in places.used.values()]
-        if any(list(table.names).count(name) > 1 for name in read):
+        used_names = [table.names[position] for position in places.used.values()]
+        if any(list(table.names).count(name) > 1 for name in used_names):
             raise FileFormatError(_ONE_NAME)
         schema = table_schema(
             places,
@@ -189,13 +199,6 @@ def edges_of_table(table: OpenedTable, options: Options) -> RawEdges:
     )
 
 
-def opened_arrow(
-    schema: "pa.Schema", parts: Callable[[Sequence[int]], Iterable[Sequence[Any]]], **facts: Any
-) -> OpenedTable:
-    """Return an opened table of the names and types of an Arrow schema."""
-    return OpenedTable(names=schema.names, types=schema.types, parts=parts, **facts)
-
-
 def open_table(source: Any) -> OpenedTable | None:
     """Open a table of any library; None if it is none.
 
@@ -213,6 +216,7 @@ def open_table(source: Any) -> OpenedTable | None:
 
 
 def _open_table(source: Any) -> OpenedTable | None:
+    """Open a table by the library that it is of; None if it is none."""
     for known, opening in (("duckdb", _duckdb_table), ("pyspark", _spark_table)):
         if _library_of(source) == known:
             return opening(source)
@@ -228,7 +232,11 @@ def _open_table(source: Any) -> OpenedTable | None:
     import pyarrow as pa
 
     reader = pa.RecordBatchReader.from_stream(source)
-    return opened_arrow(reader.schema, lambda positions: columns_of(reader, positions))
+    return OpenedTable(
+        names=reader.schema.names,
+        types=reader.schema.types,
+        parts=lambda positions: columns_at(reader, positions),
+    )
 
 
 def _library_of(source: Any) -> str:
@@ -236,14 +244,20 @@ def _library_of(source: Any) -> str:
     return type(source).__module__.split(".")[0].lstrip("_")
 
 
-def columns_of(
+def columns_at(
     batches: "Iterable[pa.RecordBatch]", positions: Sequence[int]
 ) -> Iterator[Sequence[Any]]:
+    """Yield the columns at some positions of each batch."""
     for batch in batches:
         yield [batch.column(position) for position in positions]
 
 
 def _frame_of(source: Any) -> Any:
+    """Return a table as a frame of narwhals; None if it is none.
+
+    Raises:
+        GraphError: two columns have one name.
+    """
     import narwhals as nw
     from narwhals.exceptions import DuplicateError
 
@@ -274,7 +288,7 @@ def _open_frame(frame: Any) -> OpenedTable:
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         columns = [frame[names[position]] for position in positions]
         yield [
-            column.to_list() if objects[position] else _whole(column.to_arrow())
+            column.to_list() if objects[position] else _in_one_piece(column.to_arrow())
             for column, position in zip(columns, positions, strict=True)
         ]
 
@@ -304,7 +318,7 @@ def _open_lazy(frame: Any) -> OpenedTable:
         else:
             tables = iter([picked.collect("pyarrow").to_native()])
         for table in tables:
-            yield from columns_of(table.to_batches(), range(len(positions)))
+            yield from columns_at(table.to_batches(), range(len(positions)))
 
     return OpenedTable(names=names, types=types, parts=parts, lazy=True)
 
@@ -320,7 +334,7 @@ def _type_of(column: Any) -> "pa.DataType":
         return pa.binary()
 
 
-def _whole(values: Any) -> Any:
+def _in_one_piece(values: Any) -> Any:
     """Return a column of one piece."""
     import pyarrow as pa
 
@@ -347,7 +361,7 @@ def _duckdb_table(relation: Any) -> OpenedTable:
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         picked = ", ".join(_quoted(names[position], '"') for position in positions)
         reader = relation.project(picked).to_arrow_reader(BATCH_ROWS)
-        yield from columns_of(reader, range(len(positions)))
+        yield from columns_at(reader, range(len(positions)))
 
     return OpenedTable(names=names, types=types, parts=parts, session_zone=True, lazy=True)
 
@@ -360,7 +374,7 @@ def _spark_table(frame: Any) -> OpenedTable:
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         picked = (_quoted(names[position], "`") for position in positions)
         table = frame.select(*picked).toArrow()
-        yield from columns_of(table.to_batches(), range(len(positions)))
+        yield from columns_at(table.to_batches(), range(len(positions)))
 
     return OpenedTable(names=names, types=types, parts=parts, session_zone=True, lazy=True)
 
@@ -406,7 +420,7 @@ def _pandas_values(column: Any, stored: "pa.DataType | None") -> Any:
 
     if stored is None:
         return list(column.astype(object))
-    return _whole(pa.Array.from_pandas(column))
+    return _in_one_piece(pa.Array.from_pandas(column))
 
 
 def no_table() -> GraphError:

@@ -26,7 +26,7 @@ Role = Literal["source", "target", "user", "period", "weight"]
 Kind = Literal["text", "integer", "large integer", "number", "date", "timestamp"]
 IDENTIFIERS: tuple[Role, ...] = ("source", "target", "user")
 _MOST_DIGITS = 76  # of a decimal number of Arrow
-_KEPT_AS = {"source": "source=", "target": "target=", "user": "owner=", "period": "period="}
+_OPTIONS = {"source": "source=", "target": "target=", "user": "owner=", "period": "period="}
 
 
 @final
@@ -160,7 +160,7 @@ def _identifier_kind(stored: "pa.DataType", role: Role) -> Kind:
         return "integer"
     if _is_whole(values):
         return "large integer"
-    option = _KEPT_AS[role]
+    option = _OPTIONS[role]
     if pa.types.is_floating(values):
         raise FileFormatError(
             f"the column of the {role} holds floating-point numbers, which identify nothing: cast "
@@ -205,9 +205,9 @@ def _time_zone(
     stored: "pa.DataType", options: Columns, *, named_periods: bool, session_zone: bool
 ) -> str | None:
     """Return the public zone of a stored column of periods; None if its values have none."""
-    kind, given = _period_kind(stored), options.time_zone
+    kind, zone_option = _period_kind(stored), options.time_zone
     if kind in ("text", "integer"):
-        return given
+        return zone_option
     if named_periods:
         raise FileFormatError(
             "the column of the period holds dates or times, and the periods have names: pass "
@@ -215,17 +215,17 @@ def _time_zone(
         )
     if options.date_format is not None:
         raise FileFormatError("date_format= is for text; the column of the period holds dates")
-    own = getattr(_value_type(stored), "tz", None)
-    if own is None:
-        if given is not None:
+    stored_zone = getattr(_value_type(stored), "tz", None)
+    if stored_zone is None:
+        if zone_option is not None:
             raise FileFormatError(
                 "the column of the period holds dates or times without a zone; leave out time_zone="
             )
         return None
-    if given is None and session_zone:
+    if zone_option is None and session_zone:
         raise FileFormatError(
             "the column of the period has times with a zone, of which the program tells that of "
             "its session alone: pass time_zone= such as Europe/Berlin"
         )
-    zone_of(own)  # whose name the table has chosen
-    return given or own
+    zone_of(stored_zone)  # refuses a name that only the table knows
+    return zone_option or stored_zone
