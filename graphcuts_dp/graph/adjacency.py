@@ -182,8 +182,7 @@ class _Kind(EdgeStore):
             tell: as for `read`; of networkx and igraph a sentence about attributes of edges.
 
         Raises:
-            FileFormatError: a stream of Arrow without the package pyarrow; a file of vertices that
-                cannot be read.
+            FileFormatError: a file of vertices that cannot be read.
             GraphError: ends that are neither strings nor integers, or missing; no such columns; a
                 matrix that is not real, finite, non-negative or, but for two sides, square; an end
                 outside the vertex set; no vertices; weights that are negative or not finite.

@@ -32,30 +32,27 @@ _START = b"\xff\xff\xff\xff"  # of a message of a stream
 _KEY = MARK.rstrip(":").encode()
 
 
-def read_parquet(file: BinaryIO, options: Options) -> RawEdges:
-    """Read the edges of a Parquet file.
+Opening = Callable[[BinaryIO, int], OpenedTable]  # of an open file and its size in bytes
+
+
+def read_table_file(file: BinaryIO, options: Options, *, opening: Opening) -> RawEdges:
+    """Read the edges of a Parquet or Arrow file.
 
     Raises:
         FileFormatError: a damaged file, columns that cannot be used, or bad rows.
     """
-    return _edges_of_file(open_parquet, file, options)
+    return edges_of_table(open_table_file(file, opening), options)
 
 
-def read_arrow(file: BinaryIO, options: Options) -> RawEdges:
-    """Read the edges of an Arrow file.
+def open_table_file(file: BinaryIO, opening: Opening) -> OpenedTable:
+    """Open a Parquet or Arrow file, or a pipe that holds one.
 
     Raises:
-        FileFormatError: as `read_parquet`.
+        FileFormatError: not a whole file.
     """
-    return _edges_of_file(open_arrow, file, options)
-
-
-def _edges_of_file(
-    opening: Callable[[BinaryIO, int], OpenedTable], file: BinaryIO, options: Options
-) -> RawEdges:
     if not file.seekable():
         file = io.BytesIO(file.read())
-    return edges_of_table(opening(file, size_of(file)), options)
+    return opening(file, size_of(file))
 
 
 def open_parquet(file: BinaryIO, packed: int) -> OpenedTable:
@@ -175,11 +172,7 @@ def _facts(schema: "pa.Schema") -> str | None:
 
 
 def write_parquet(graph: EdgeStore, handle: BinaryIO) -> None:
-    """Write columns source, target and, if weighted, weight; the vertex set as metadata.
-
-    Raises:
-        GraphError: two labels look alike as text.
-    """
+    """Write columns source, target and, if weighted, weight; the vertex set as metadata."""
     schema, batches = tables_of(graph)
     from pyarrow import parquet
 
@@ -189,11 +182,7 @@ def write_parquet(graph: EdgeStore, handle: BinaryIO) -> None:
 
 
 def write_arrow(graph: EdgeStore, handle: BinaryIO) -> None:
-    """Write columns source, target and, if weighted, weight; the vertex set as metadata.
-
-    Raises:
-        GraphError: two labels look alike as text.
-    """
+    """Write columns source, target and, if weighted, weight; the vertex set as metadata."""
     schema, batches = tables_of(graph)
     from pyarrow import ipc
 
@@ -206,9 +195,6 @@ def tables_of(graph: EdgeStore) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]
     """Edges of a graph as batches of columns source, target and perhaps weight, and their schema.
 
     The vertex set, and the weight cap, are in the metadata of the schema under "graphcuts-dp".
-
-    Raises:
-        GraphError: two labels look alike as text.
     """
     import pyarrow as arrow
 

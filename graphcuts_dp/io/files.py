@@ -5,7 +5,7 @@ The ending of the file name tells the format:
     edge lists      .edges .edgelist .txt .csv .tsv; KONECT .konect and out.* (read only)
     matrices        .mtx (MatrixMarket) .npz (scipy.sparse)
     exchange        .graphml .gml .net (Pajek)
-    tables          .parquet .arrow .feather (with the package pyarrow)
+    tables          .parquet .arrow .feather
 
 each also with `.gz`. Messages never quote a row; they tell its line number. A new format is its
 reader and writer and a line of the table.
@@ -23,7 +23,14 @@ from typing import Any, BinaryIO, cast, final
 
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable
-from graphcuts_dp.io.arrow import read_arrow, read_parquet, write_arrow, write_parquet
+from graphcuts_dp.io.arrow import (
+    Opening,
+    open_arrow,
+    open_parquet,
+    read_table_file,
+    write_arrow,
+    write_parquet,
+)
 from graphcuts_dp.io.assemble import (
     GivenVertices,
     Options,
@@ -73,6 +80,7 @@ class FileFormat:
         read: makes raw edges from the open file and the options.
         write: writes a graph to a handle; None for a format that is only read.
         text: how a text edge list is split; None of other formats.
+        opening: opens a table with stored types; None of other formats.
         columns: whether it has columns that the caller may name, as edge lists and tables have.
         named_weight: whether edges have attributes, of which the caller may name the weight.
         encoded: whether the caller may say in which encoding it is.
@@ -84,12 +92,19 @@ class FileFormat:
     read: Callable[[BinaryIO, Options], RawEdges]
     write: Callable[..., None] | None
     text: TextFormat | None = None
+    opening: Opening | None = None
     columns: bool = False
     named_weight: bool = False
     encoded: bool = False
     attributes: bool = False
     described_apart: bool = False
     repeats: bool = True
+
+
+def _table(opening: Opening, write: Callable[..., None]) -> FileFormat:
+    return FileFormat(
+        read=partial(read_table_file, opening=opening), write=write, opening=opening, columns=True
+    )
 
 
 def _edge_list(form: TextFormat) -> FileFormat:
@@ -116,9 +131,9 @@ FORMATS: Mapping[str, FileFormat] = {
         read=read_graphml, write=write_graphml, named_weight=True, attributes=True
     ),
     ".gml": FileFormat(read=read_gml, write=write_gml, named_weight=True, encoded=True),
-    ".parquet": FileFormat(read=read_parquet, write=write_parquet, columns=True),
-    ".arrow": FileFormat(read=read_arrow, write=write_arrow, columns=True),
-    ".feather": FileFormat(read=read_arrow, write=write_arrow, columns=True),
+    ".parquet": _table(open_parquet, write_parquet),
+    ".arrow": _table(open_arrow, write_arrow),
+    ".feather": _table(open_arrow, write_arrow),
     ".net": FileFormat(read=read_pajek, write=write_pajek, encoded=True),
 }
 

@@ -5,7 +5,6 @@ The columns are found by the functions that find them when rows are read, on a t
 `count_bad_rows` is the one exception: it reads the rows, and its numbers are not private.
 """
 
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, final
 
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.io.arrow import open_arrow, open_folder, open_parquet
+from graphcuts_dp.io.arrow import open_folder, open_table_file
 from graphcuts_dp.io.assemble import UNDIRECTED, Options, RawEdges, Schema, load_schema, numbered
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import Gathered
@@ -40,18 +39,13 @@ from graphcuts_dp.schema.columns import (
     find_weight_attribute,
     has_header,
 )
-from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked, size_of
+from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked
 from graphcuts_dp.schema.table_schema import TableSchema
 from graphcuts_dp.schema.text_rows import TextTable, begin_without_rows, konect_weighted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TABLES: Mapping[str, Callable[[BinaryIO, int], OpenedTable]] = {
-    ".parquet": open_parquet,
-    ".arrow": open_arrow,
-    ".feather": open_arrow,
-}
 _FORMS = {
     ".parquet": "a Parquet file",
     ".arrow": "an Arrow file",
@@ -138,8 +132,8 @@ def read_head(path: PathLike, options: Options) -> FileHead:
         check_columns(ending, options.columns)
         if form.text is not None:
             head = _text_head(file, options, form.text)
-        elif ending in TABLES:
-            head = _table_head(_opened(file, TABLES[ending]), options, _FORMS[ending])
+        elif form.opening is not None:
+            head = _table_head(open_table_file(file, form.opening), options, _FORMS[ending])
         else:
             head = _graph_head(file, options, ending)
         if form.described_apart and head.declared == Schema():
@@ -165,12 +159,6 @@ def _kind_problem(head: FileHead, options: Options) -> GraphCutsError | None:
     except GraphCutsError as problem:
         return problem
     return None
-
-
-def _opened(file: BinaryIO, opening: Callable[[BinaryIO, int], OpenedTable]) -> OpenedTable:
-    if not file.seekable():
-        file = io.BytesIO(file.read())
-    return opening(file, size_of(file))
 
 
 def _or_without_weights(
@@ -411,9 +399,12 @@ def count_bad_rows(path: PathLike, options: Options) -> BadRowCounts:
     if Path(path).is_dir():
         return _count_in_table(open_folder(path), options, bad)
     ending = ending_of(path)
-    form = FORMATS[ending].text
+    form, opening = FORMATS[ending].text, FORMATS[ending].opening
     with naming_file(path):
-        if form is None and ending not in TABLES:
+        if opening is not None:
+            with opened_unpacked(path) as file:
+                return _count_in_table(open_table_file(file, opening), options, bad)
+        if form is None:
             raw = read_raw(
                 path, replace(options, columns=replace(options.columns, on_bad="refuse"))
             )
@@ -421,8 +412,6 @@ def count_bad_rows(path: PathLike, options: Options) -> BadRowCounts:
             numbered(raw, options)
             return BadRowCounts(rows=count, skipped=0, faults=bad.counts)
         with opened_unpacked(path) as file:
-            if form is None:
-                return _count_in_table(_opened(file, TABLES[ending]), options, bad)
             table = text_batches(file, options, form=form, bad=bad)
             declared = table.schema
             if FORMATS[ending].described_apart and declared == Schema():

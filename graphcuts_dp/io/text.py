@@ -502,7 +502,6 @@ def write_edge_list(graph: EdgeStore, handle: BinaryIO, *, form: TextFormat) -> 
 
     Raises:
         FileFormatError: a label cannot be written in this format.
-        GraphError: two labels look alike as text.
     """
     left, right = vertex_sets(graph.space)
     sources = edge_names(left, form)
@@ -522,7 +521,6 @@ def edge_names(vertices: VertexSet, form: TextFormat) -> list[str]:
 
     Raises:
         FileFormatError: a label cannot be written in this format.
-        GraphError: two labels look alike as text.
     """
     names = list(token_table(vertices))
     if vertices.is_default:

@@ -10,8 +10,8 @@ from helpers import make_flat, read_flat
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.io.arrow import read_parquet
 from graphcuts_dp.io.assemble import Options
+from graphcuts_dp.io.files import FORMATS
 from graphcuts_dp.io.tables import edges_of_table, open_table
 from graphcuts_dp.schema.file_bytes import most_unpacked
 
@@ -219,4 +219,4 @@ def test_a_pipe_can_be_parquet():
 
     packed = io.BytesIO()
     pq.write_table(pa.table({"source": [1], "target": [2]}), packed)
-    assert list(read_parquet(Pipe(packed.getvalue()), Options()).sources) == [1]
+    assert list(FORMATS[".parquet"].read(Pipe(packed.getvalue()), Options()).sources) == [1]
