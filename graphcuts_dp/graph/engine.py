@@ -16,7 +16,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import IntegerVector, IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import STEPS, Counting
-from graphcuts_dp.graph.row_store import in_a_line
+from graphcuts_dp.graph.row_store import hiding_rows_in_errors
 
 MOST = 2**20  # rows, pairs or units of one user
 _MOST_UNITS = 2**41  # of one row whose weight is not bounded: its steps are exact in 64-bit floats
@@ -34,38 +34,39 @@ with totals as materialized (
 ), above as materialized (
     select * from totals where total > {bound}
 ), merged as materialized (
-    select {apart}, {carried}cell, {sum} as amount
-    from {rows} as part left join above on {same}
-    group by {apart}, {carried}cell
+    select {group_columns}, {total_column}cell, {sum} as amount
+    from {rows} as part left join above on {join_on_user}
+    group by {group_columns}, {total_column}cell
 ), """
 _SCALED = """bounded as materialized (
-    select {who}, {heavy} as heavy, cell, amount as had, (case when {heavy}
-        then least(amount, {most}) * {steps} // total else amount * {unit} end)
-        // {whole} * {whole} as amount
+    select {who}, {above_bound} as above_bound, cell, amount as contributed,
+        (case when {above_bound} then least(amount, {most}) * {steps} // total
+            else amount * {unit} end) // {whole} * {whole} as amount
     from merged
 )"""
 _KEPT = """bounded as materialized (
-    select {who}, {heavy} as heavy, cell, amount as had,
+    select {who}, {above_bound} as above_bound, cell, amount as contributed,
         greatest(least(amount, {bound} - (reached - amount)), 0) * {unit} as amount
     from (
         select *, sum(amount) over (
-            partition by {who} order by hash(hash({named}, cell)), cell
+            partition by {who} order by hash(hash({hashed_key}, cell)), cell
             rows unbounded preceding
         )::bigint as reached
-        from merged where {heavy}
+        from merged where {above_bound}
     )
-    union all select {who}, {heavy} as heavy, cell, amount as had, amount * {unit} as amount
-    from merged where not {heavy}
+    union all select {who}, {above_bound} as above_bound, cell, amount as contributed,
+        amount * {unit} as amount
+    from merged where not {above_bound}
 )"""
 _SUMS = """
 select cell::bigint as cell, sum(amount)::bigint as amount from bounded group by cell
 union all select -1, coalesce(max(largest), 0) from (
-    select sum(amount)::bigint as largest from bounded where heavy group by {who}
-    union all select total * {unit} from totals as part anti join above on {same}
+    select sum(amount)::bigint as largest from bounded where above_bound group by {who}
+    union all select total * {unit} from totals as part anti join above on {join_on_user}
 )
 union all select -2,
     (select coalesce(sum(total), 0)::bigint from above)
-    - (select coalesce(sum(had), 0)::bigint from bounded where heavy)
+    - (select coalesce(sum(contributed), 0)::bigint from bounded where above_bound)
 """
 
 
@@ -76,7 +77,7 @@ class Cells:
 
     Attributes:
         first: numbers of the first endpoints; the smaller ones of unordered pairs.
-        second: likewise.
+        second: numbers of the second endpoints.
         period: numbers of the periods; 0 without.
         steps: > 0. Sorted by period, first and second, each once.
     """
@@ -104,11 +105,11 @@ class Shape:
     `user_key`, a `mark` and a `weight`.
 
     Attributes:
-        counting: what a cell tells of a pair in a period: "edges": whether there is a row;
+        counting: what a cell counts of a pair in a period: "edges": whether there is a row;
             "owners": how many users have one; "rows": how many there are; "weight": the sum of
             their weights in units.
         left: how many vertices first endpoints have.
-        right: likewise of second ones.
+        right: how many vertices second endpoints have.
         periods: how many there are; 1 without.
         one_set: whether both endpoints are of one set.
         loops: whether rows whose endpoints are equal count; of one vertex set only.
@@ -141,7 +142,7 @@ class Shape:
 
     @property
     def bounded(self) -> tuple[str, ...]:
-        """The columns that tell who is bounded."""
+        """The columns that identify whom the bound is for."""
         mark = ("mark",) if self.marked else ()
         return ("user_key", *mark, *(("period",) if self.per_period else ()))
 
@@ -157,7 +158,7 @@ class Shape:
 
         Args:
             first: row numbers of first endpoints.
-            second: likewise of second ones.
+            second: row numbers of second endpoints.
             period: numbers of periods, none of which is negative; None without.
             unordered: whether (a, b) and (b, a) are one pair.
         """
@@ -178,14 +179,16 @@ def cells(table: Any, shape: Shape) -> Cells:
     Raises:
         GraphError: sums that are too large for 64-bit integers.
     """
-    with in_a_line():
+    with hiding_rows_in_errors():
         if shape.counting == "weight":
-            rows = _rows(shape, _MOST_UNITS)
+            rows = _rows_sql(shape, _MOST_UNITS)
             total = f"select coalesce(sum(amount::double), 0) as total from ({rows})"  # noqa: S608
             if _collected(table, total)["total"][0] > _MOST_SUM:
                 raise GraphError("the weights are too large for this unit; pass a larger unit=")
             return _summed(table, shape, rows)
-        rows = _parts(shape, MOST) if shape.counting == "owners" else _rows(shape, MOST)
+        rows = (
+            _user_cells_sql(shape, MOST) if shape.counting == "owners" else _rows_sql(shape, MOST)
+        )
         counts = f"select cell, count(*) * {STEPS} as amount from ({rows}) group by cell"  # noqa: S608
         return _cells_of(_collected(table, counts), shape)
 
@@ -193,7 +196,7 @@ def cells(table: Any, shape: Shape) -> Cells:
 def scaled_cells(table: Any, shape: Shape, *, at_most: int, whole: bool = False) -> Cells:
     """Return what is in each cell, everybody's cells scaled down to a sum of at most C. Private.
 
-    Let c_i >= 0 be what an user has in cell i (a period and a pair): rows, 1 for
+    Let c_i >= 0 be what a user has in cell i (a period and a pair): rows, 1 for
     `counting="owners"`, or steps of weight, in which each row counts at most C units; T their sum,
     and B the bound: C rows or pairs, or 1024 C steps. An user with T <= B adds c_i to each cell,
     another one floor(1024 C c_i / T) steps; or whole rows and units, rounded down for each user.
@@ -203,9 +206,9 @@ def scaled_cells(table: Any, shape: Shape, *, at_most: int, whole: bool = False)
     and the cells are the sum of these vectors. So without one user the cells are less by exactly
     that user's vector, whose entries are >= 0. If T <= B its sum is T, which is at most 1024 C
     steps. If T > B it is the sum of floor(1024 C c_i / T) <= 1024 C (sum of c_i) / T = 1024 C.
-    Rounding an user's entries down to whole units makes their sum only less. With
+    Rounding a user's entries down to whole units makes their sum only less. With
     `shape.per_period` all this is said of the cells of each period.
-    Replacing an user changes at most twice that.
+    Replacing a user changes at most twice that.
     64-bit integers are exact: c_i is taken as at most 2^61 / (1024 C), which makes the sum only
     less; and T < 2^62 as long as there are less than 2^32 rows.
 
@@ -213,25 +216,25 @@ def scaled_cells(table: Any, shape: Shape, *, at_most: int, whole: bool = False)
         table: coded rows with users, a relation of DuckDB.
         shape: how rows become cells.
         at_most: C, in 1..2^20.
-        whole: whether what an user adds to a cell is rounded down to whole units.
+        whole: whether what a user adds to a cell is rounded down to whole units.
 
     Raises:
         ParameterError: another bound, no users, or `counting="edges"`, which cannot be scaled.
-        GraphError: the engine returned an user who is above the bound.
+        GraphError: the engine returned a user who is above the bound.
     """
     check_at_most(at_most)
     if shape.counting == "edges":
         raise ParameterError(
             "counting='edges' cannot be scaled: choose rows of each user, or count owners"
         )
-    with in_a_line():
+    with hiding_rows_in_errors():
         return _bounded(table, shape, at_most, _SCALED, whole=whole)
 
 
 def kept_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
     """Return what is in each cell, of which at most k whole rows of each user count. Private.
 
-    Of an user with more than k rows, or for "owners" and "edges" pairs in periods, k are kept:
+    Of a user with more than k rows, or for "owners" and "edges" pairs in periods, k are kept:
     the cells are put in the order of a hash of the user and the cell, and filled in it until k
     rows are taken. Others keep all. Windows are made over users above k only.
 
@@ -252,7 +255,7 @@ def kept_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
     check_at_most(at_most)
     if shape.counting == "weight":
         raise ParameterError("weights are bounded by scaling, since rows of weight are no unit")
-    with in_a_line():
+    with hiding_rows_in_errors():
         return _bounded(table, shape, at_most, _KEPT)
 
 
@@ -269,8 +272,8 @@ def clipped_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
     check_at_most(at_most)
     if shape.counting != "weight":
         raise ParameterError("clipping is for counting='weight'; a row counts as one row")
-    with in_a_line():
-        return _summed(table, shape, _rows(shape, at_most))
+    with hiding_rows_in_errors():
+        return _summed(table, shape, _rows_sql(shape, at_most))
 
 
 def contributions(table: Any, shape: Shape) -> IntVector:
@@ -282,9 +285,9 @@ def contributions(table: Any, shape: Shape) -> IntVector:
     Raises:
         ParameterError: no users.
     """
-    with in_a_line():
+    with hiding_rows_in_errors():
         query = (
-            f"select sum(amount)::bigint as total from ({_parts(shape, MOST)}) "  # noqa: S608
+            f"select sum(amount)::bigint as total from ({_user_cells_sql(shape, MOST)}) "  # noqa: S608
             f"group by {', '.join(shape.bounded)}"
         )
         totals = np.sort(_collected(table, query)["total"].astype(np.int64))
@@ -303,7 +306,7 @@ def check_at_most(at_most: Any) -> None:
         raise ParameterError(f"at_most must be a whole number from 1 to {MOST:,}")
 
 
-def _rows(shape: Shape, most_units: int) -> str:
+def _rows_sql(shape: Shape, most_units: int) -> str:
     """Return the statement of rows that count: who is bounded, the cell, and the amount."""
     pairs = shape.left * shape.right
     columns = {"user_key": "user_key", "mark": "mark", "period": f"cell // {pairs}"}
@@ -318,11 +321,11 @@ def _rows(shape: Shape, most_units: int) -> str:
     return f"select {', '.join([*picked, 'cell', f'{amount} as amount'])} from {_TABLE}{count}"  # noqa: S608
 
 
-def _parts(shape: Shape, most_units: int) -> str:
+def _user_cells_sql(shape: Shape, most_units: int) -> str:
     """Return the statement of users, cells and amounts: rows, pairs, or steps of weight."""
     if not shape.owned:
         raise ParameterError("bounding users needs the column of users; name it by owner=")
-    rows = _rows(shape, most_units)
+    rows = _rows_sql(shape, most_units)
     return f"select distinct * from ({rows})" if shape.counting in ("edges", "owners") else rows  # noqa: S608
 
 
@@ -331,24 +334,26 @@ def _summed(table: Any, shape: Shape, rows: str) -> Cells:
     return _cells_of(_collected(table, query), shape)
 
 
-def _bounded(table: Any, shape: Shape, at_most: int, way: str, *, whole: bool = False) -> Cells:
+def _bounded(
+    table: Any, shape: Shape, at_most: int, bounding_sql: str, *, whole: bool = False
+) -> Cells:
     """Return the cells of users bounded one way.
 
     Users within the bound are merged at once, unless what each of them adds is rounded to whole
-    units: only the parts of others are kept apart. Two rows more tell what `_check_engine` wants to
-    know: the largest contribution of a user, of those within the bound as it was counted, of others
-    after the bounding; and how much of what the others have was not seen as theirs, which must be
-    nothing.
+    units: only the parts of others stay apart. The query appends two rows for `_check_engine`: cell
+    -1 holds the largest contribution of a user, of those within the bound as it was counted, of
+    others after the bounding; cell -2 how much of users above the bound the join missed, which must
+    be 0.
     """
     who, weights = shape.bounded, shape.counting == "weight"
-    query = (_MERGED + way + _SUMS).format(
+    query = (_MERGED + bounding_sql + _SUMS).format(
         rows="part_rows",
         who=", ".join(who),
-        apart=", ".join(f"{'part' if whole else 'above'}.{name}" for name in who),
-        same=" and ".join(f"part.{name} = above.{name}" for name in who),
-        carried="" if way is _KEPT else "total, ",
-        heavy="user_key is not null" if way is _KEPT else "total is not null",
-        named="mark" if shape.marked else "user_key::varchar",
+        group_columns=", ".join(f"{'part' if whole else 'above'}.{name}" for name in who),
+        join_on_user=" and ".join(f"part.{name} = above.{name}" for name in who),
+        total_column="" if bounding_sql is _KEPT else "total, ",
+        above_bound="user_key is not null" if bounding_sql is _KEPT else "total is not null",
+        hashed_key="mark" if shape.marked else "user_key::varchar",
         sum="sum(amount)::bigint" if weights else "count(*)",
         bound=at_most * STEPS if weights else at_most,
         unit=1 if weights else STEPS,
@@ -356,9 +361,9 @@ def _bounded(table: Any, shape: Shape, at_most: int, way: str, *, whole: bool = 
         steps=at_most * STEPS,
         most=_MOST_TOP // (at_most * STEPS),
     )
-    parts = f"part_rows as ({_parts(shape, at_most)}), "
+    parts = f"part_rows as ({_user_cells_sql(shape, at_most)}), "
     columns = _collected(table, query.replace("with ", f"with {parts}", 1))
-    largest, unseen = (columns["amount"][columns["cell"] == mark] for mark in (-1, -2))
+    largest, unseen = (columns["amount"][columns["cell"] == code] for code in (-1, -2))
     _check_engine(bool(largest <= at_most * STEPS and unseen == 0))
     columns["amount"][columns["cell"] < 0] = 0  # of no cell
     return _cells_of(columns, shape)

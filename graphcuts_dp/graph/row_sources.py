@@ -16,11 +16,11 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatArray, IntegerVector
 from graphcuts_dp.errors import GraphCutsError
 from graphcuts_dp.graph.engine import Shape
-from graphcuts_dp.graph.row_store import Engine
+from graphcuts_dp.graph.row_store import RowStore
 from graphcuts_dp.io.assemble import Options, RawEdges, numbered
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import numbered_endpoints
-from graphcuts_dp.io.convert import ROWS, merge_batches, row_place
+from graphcuts_dp.io.convert import CONVERTED_ROWS, merge_batches, row_label
 from graphcuts_dp.io.tables import ReadingPlan
 from graphcuts_dp.schema.bad_rows import BadRows
 
@@ -54,20 +54,20 @@ class RowSource(ABC):
     """Rows that become a table of coded rows when they are first asked for, once. Private."""
 
     def __init__(self) -> None:
-        self._engine: Engine | None = None
+        self._store: RowStore | None = None
         self._failure: GraphCutsError | None = None
         self._lock = threading.Lock()
 
     @abstractmethod
-    def code(self, shape: Shape, *, unordered: bool) -> Engine:
+    def build_store(self, shape: Shape, *, unordered: bool) -> RowStore:
         """Return the coded rows."""
 
     def table(self, shape: Shape, *, unordered: bool) -> Any:
         """Return the coded rows as a relation of DuckDB.
 
         Args:
-            shape: how they become cells; of one source always with the same numbers of vertices
-                and periods, and the same counting.
+            shape: how they become cells. The first call reads the rows; later ones return the same
+                relation, so their arguments must be equal but for loops and periods.
             unordered: whether (a, b) and (b, a) are one pair.
 
         Raises:
@@ -76,13 +76,13 @@ class RowSource(ABC):
         with self._lock:
             if self._failure is not None:  # a stream cannot be read again
                 raise self._failure
-            if self._engine is None:
+            if self._store is None:
                 try:
-                    self._engine = self.code(shape, unordered=unordered)
+                    self._store = self.build_store(shape, unordered=unordered)
                 except GraphCutsError as problem:
                     self._failure = problem
                     raise
-            return self._engine.table
+            return self._store.table
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(private)"
@@ -100,7 +100,7 @@ class HeldRows(RowSource):
         super().__init__()
         self._held = held
 
-    def code(self, shape: Shape, *, unordered: bool) -> Engine:
+    def build_store(self, shape: Shape, *, unordered: bool) -> RowStore:
         """Return the coded rows."""
         import pyarrow as pa
 
@@ -116,7 +116,7 @@ class HeldRows(RowSource):
             columns["mark"] = held.marks.view(np.int64)[columns["user_key"]]
         if shape.counting == "weight" and held.weights is not None:
             columns["weight"] = np.asarray(held.weights)[counted]
-        return Engine(pa.table(columns))
+        return RowStore(pa.table(columns))
 
 
 @final
@@ -132,7 +132,7 @@ class StreamedRows(RowSource):
         super().__init__()
         self._plan, self._options = plan, options
 
-    def code(self, shape: Shape, *, unordered: bool) -> Engine:
+    def build_store(self, shape: Shape, *, unordered: bool) -> RowStore:
         """Return the coded rows, read in one pass."""
         import pyarrow as pa
 
@@ -140,20 +140,20 @@ class StreamedRows(RowSource):
         column = plan.schema.find("user")
         fields = [("cell", pa.int32() if shape.cells < 2**31 else pa.int64())]
         if shape.owned:
-            whole = column is None or column.kind == "integer"
-            fields.append(("user_key", pa.int64() if whole else pa.large_string()))
+            has_integer_keys = column is None or column.kind == "integer"
+            fields.append(("user_key", pa.int64() if has_integer_keys else pa.large_string()))
         if shape.counting == "weight":
             fields.append(("weight", pa.float64()))
         schema, bad = pa.schema(fields), BadRows(skip=options.columns.skip)
 
         def batches() -> Iterator[Any]:
-            for batch in merge_batches(plan.batches(options, bad), ROWS):
+            for batch in merge_batches(plan.batches(options, bad), CONVERTED_ROWS):
                 if not len(batch):  # all of its rows are bad
                     continue
                 yield _coded(batch, plan, options, bad, schema, shape, unordered=unordered)
             bad.check(plan.table.error)
 
-        return Engine(batches(), schema=schema)
+        return RowStore(batches(), schema=schema)
 
 
 def _coded(
@@ -169,16 +169,16 @@ def _coded(
     """Return the coded rows of a batch, as those in memory would be. Private."""
     import pyarrow as pa
 
-    user = batch.columns.pop("user", None)
+    user = batch.columns.get("user")
     sources, targets = numbered_endpoints(batch)
     raw = RawEdges(
         sources=sources,
         targets=targets,
         weights=batch.weights,
         periods=batch.periods,
-        users=np.arange(len(batch)),  # which rows are left
+        users=np.arange(len(batch)),  # positions: those of the rows that are left
         bad=bad,
-        where=lambda position: row_place(int(batch.row_numbers[position])),
+        where=lambda position: row_label(int(batch.row_numbers[position])),
         error=plan.table.error,
     )
     _, parts, _ = numbered(raw, options, complete=False)

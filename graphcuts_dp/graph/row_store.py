@@ -36,10 +36,10 @@ def _spill_folder(folder: PathLike | None) -> tuple[str, int]:
     for old in Path(folder or tempfile.gettempdir()).glob(f"{_SPILL}*/{_LOCK}"):
         with suppress(OSError):  # gone, or somebody else's
             if time.time() - old.lstat().st_mtime > _YOUNG:
-                held = open_secret(old)
-                free = lock_descriptor(held, blocking=False)
-                os.close(held)
-                if free:
+                descriptor = open_secret(old)
+                is_abandoned = lock_descriptor(descriptor, blocking=False)
+                os.close(descriptor)
+                if is_abandoned:
                     shutil.rmtree(old.parent, ignore_errors=True)
     spill = tempfile.mkdtemp(prefix=_SPILL, dir=folder)  # of mode 700
     lock = open_secret(Path(spill, _LOCK), new=True)
@@ -53,7 +53,7 @@ def _remove_spill(spill: str, lock: int) -> None:
 
 
 @final
-class Engine:
+class RowStore:
     """A table of coded rows in a database of its own. Private.
 
     Its folder is removed when the engine is closed, or forgotten, or Python ends. A process that is
@@ -63,7 +63,8 @@ class Engine:
         rows: an Arrow table, which stays where it is; or batches of rows, which are read once and
             kept.
         schema: of the batches.
-        memory: bytes that DuckDB may use; None: three quarters of what this process may have.
+        memory: bytes that DuckDB may use; None: three quarters of the memory limit of this
+            process, or what DuckDB takes if that is unknown.
         threads: of DuckDB; None: one on each processor.
         folder: where the private folder is made; None: where the system keeps such files.
 
@@ -101,15 +102,17 @@ class Engine:
             config["memory_limit"] = f"{memory}B"
         if threads is not None:
             config["threads"] = threads
-        self._end = weakref.finalize(self, _remove_spill, spill, lock)
+        self._remove_folder = weakref.finalize(self, _remove_spill, spill, lock)
         self._connection = duckdb.connect(":memory:", config=config)
         with suppress(duckdb.InvalidInputException):  # a notebook that can show none
             self._connection.execute("set enable_progress_bar = false")
         self.table: Any = (
-            self._connection.from_arrow(rows) if schema is None else self._kept(rows, schema)
+            self._connection.from_arrow(rows)
+            if schema is None
+            else self._copy_batches(rows, schema)
         )
 
-    def _kept(self, batches: "Iterable[pa.RecordBatch]", schema: "pa.Schema") -> Any:
+    def _copy_batches(self, batches: "Iterable[pa.RecordBatch]", schema: "pa.Schema") -> Any:
         """Return a table of batches, each of which is read once."""
         import pyarrow as pa
 
@@ -122,7 +125,7 @@ class Engine:
                 failures.append(problem)
 
         reader = pa.RecordBatchReader.from_batches(schema, read())
-        with in_a_line():
+        with hiding_rows_in_errors():
             self._connection.register(_INCOMING, reader)
             self._connection.execute(f"create temp table {_ROWS} as from {_INCOMING}")
             self._connection.unregister(_INCOMING)
@@ -133,7 +136,7 @@ class Engine:
     def close(self) -> None:
         """End the connection and remove what it left on the disk."""
         self._connection.close()
-        self._end()
+        self._remove_folder()
 
     def __enter__(self) -> Self:
         return self
@@ -142,11 +145,11 @@ class Engine:
         self.close()
 
     def __repr__(self) -> str:
-        return "Engine(private)"
+        return "RowStore(private)"
 
 
 @contextmanager
-def in_a_line() -> Iterator[None]:
+def hiding_rows_in_errors() -> Iterator[None]:
     """Errors of engines quote rows: they become one line that does not."""
     try:
         yield

@@ -39,7 +39,7 @@ from graphcuts_dp.io.files import (
 from graphcuts_dp.io.tables import (
     ReadingPlan,
     edges_of_table,
-    no_table,
+    not_a_table_error,
     open_table,
     plan_reading,
 )
@@ -182,7 +182,7 @@ class Rows:
         options = _options(columns, vertices, counting, unit, periods, kind)
         opened = open_table(table)
         if opened is None:
-            raise no_table()
+            raise not_a_table_error()
         if data is not None or opened.lazy:
             return cls._staying(plan_reading(opened, options), options, data)
         return cls._holding(edges_of_table(opened, options), options)

@@ -7,6 +7,7 @@ on weights, of our own files are in the metadata of their schema.
 import io
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -83,7 +84,13 @@ def open_parquet(file: BinaryIO, packed: int) -> OpenedTable:
             yield [batch.column(name) for name in chosen]
 
     return OpenedTable(
-        names=names, types=schema.types, parts=parts, facts=facts, packed=packed, damaged=damaged
+        names=names,
+        types=schema.types,
+        parts=parts,
+        facts=facts,
+        packed=packed,
+        damaged=damaged,
+        error=FileFormatError,
     )
 
 
@@ -93,8 +100,8 @@ def open_folder(path: PathLike) -> OpenedTable:
     Raises:
         FileFormatError: no such file, not Parquet, or files with different columns.
     """
-    place = Path(path)
-    files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
+    root = Path(path)
+    files = sorted(root.rglob("*.parquet")) if root.is_dir() else [root]
     if not files or not files[0].is_file():
         raise FileFormatError(f"{path!s}: there is no Parquet file; name one, or a folder")
 
@@ -121,7 +128,7 @@ def open_folder(path: PathLike) -> OpenedTable:
             with file.open("rb") as stream:
                 yield from open_parquet(stream, sys.maxsize).parts(positions)
 
-    return OpenedTable(names=first.names, types=first.types, parts=parts, damaged=first.damaged)
+    return replace(first, parts=parts, packed=None)
 
 
 def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
@@ -132,8 +139,8 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
     """
     damaged = "not a whole Arrow file, or damaged"
     head = file.read(len(_START) + 4)
-    whole = head.startswith(_MAGIC)
-    if not whole:  # its first message tells its length, for which memory would be taken
+    is_file_form = head.startswith(_MAGIC)
+    if not is_file_form:  # its first message tells its length, for which memory would be taken
         length = int.from_bytes(head[len(_START) :], "little")
         if not head.startswith(_START) or length > packed:
             raise FileFormatError(damaged)
@@ -142,7 +149,7 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
         from pyarrow import ipc
 
         some = ipc.IpcReadOptions(included_fields=included, use_threads=False)
-        opening = ipc.open_file if whole else ipc.open_stream
+        opening = ipc.open_file if is_file_form else ipc.open_stream
         file.seek(0)
         return opening(file, options=some)
 
@@ -156,12 +163,18 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
         included = sorted(positions)
         stored = reader(included)
         batches: Iterable[pa.RecordBatch] = (
-            map(stored.get_batch, range(stored.num_record_batches)) if whole else stored
+            map(stored.get_batch, range(stored.num_record_batches)) if is_file_form else stored
         )
         return columns_at(batches, [included.index(position) for position in positions])
 
     return OpenedTable(
-        names=names, types=schema.types, parts=parts, facts=facts, packed=packed, damaged=damaged
+        names=names,
+        types=schema.types,
+        parts=parts,
+        facts=facts,
+        packed=packed,
+        damaged=damaged,
+        error=FileFormatError,
     )
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ENDS = ("source", "target")
 _WAITING = 1 << 26  # bytes of text that wait at least: few calls, and little beside the arrays
-_PARTS = 64  # of names: their tables fit in 1 MB up to a million names
+_PARTITIONS = 64  # of names: their tables fit in 1 MB up to a million names
 _MOST_INT32 = 2**31 - 1
 _MOST_DIGITS = 18  # of an integer that fits in 64 bits
 # The smallest number by its count of digits, but for 0: a smaller one has leading zeros.
@@ -75,7 +75,7 @@ def _text_bytes(texts: "pa.Array") -> tuple[IntVector, npt.NDArray[np.uint8]]:
     return ends, np.frombuffer(data, np.uint8)
 
 
-def _parts_of(texts: "pa.Array") -> npt.NDArray[np.uint8]:
+def _partition_of(texts: "pa.Array") -> npt.NDArray[np.uint8]:
     """Return the part that each text belongs to; its length and its last bytes tell."""
     ends, data = _text_bytes(texts)
     lengths = np.diff(ends)
@@ -85,7 +85,7 @@ def _parts_of(texts: "pa.Array") -> npt.NDArray[np.uint8]:
             places = np.maximum(ends[1:] - 1 - back, ends[:-1])
             parts += data[np.minimum(places, len(data) - 1)] * np.uint8(10**back)
         parts[lengths == 0] = 0
-    return parts % np.uint8(_PARTS)
+    return parts % np.uint8(_PARTITIONS)
 
 
 @final
@@ -175,7 +175,7 @@ class Identifiers:
         import pyarrow as pa
 
         nothing = pa.array([], type=pa.large_string())
-        self._parts = [(nothing, np.zeros(0, dtype=np.int32))] * _PARTS
+        self._parts = [(nothing, np.zeros(0, dtype=np.int32))] * _PARTITIONS
         integers = [column.take() for column in self._columns]
         self._columns = [Growing(np.int32) for _ in integers]
         for position, values in enumerate(integers):
@@ -200,12 +200,12 @@ class Identifiers:
 
         sorted_texts, orders, bounds = [], [], []
         for _, texts in self._waiting:
-            parts = _parts_of(texts)
+            parts = _partition_of(texts)
             orders.append(np.argsort(parts, kind="stable"))
             sorted_texts.append(texts.take(pa.array(orders[-1])))
-            bounds.append(np.cumsum([0, *np.bincount(parts, minlength=_PARTS)]).tolist())
+            bounds.append(np.cumsum([0, *np.bincount(parts, minlength=_PARTITIONS)]).tolist())
         codes = [np.empty(len(order), dtype=np.int32) for order in orders]
-        for part in range(_PARTS):
+        for part in range(_PARTITIONS):
             spans = [(i, *bound[part : part + 2]) for i, bound in enumerate(bounds)]
             spans = [(i, start, end) for i, start, end in spans if start < end]
             found = self._numbers(part, [sorted_texts[i][start:end] for i, start, end in spans])

@@ -14,16 +14,24 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntVector
 from graphcuts_dp.io.assemble import Options
 from graphcuts_dp.io.batches import TableBatch
-from graphcuts_dp.io.periods import period_numbers_of_objects, period_numbers_of_text
-from graphcuts_dp.io.periods import period_numbers_of_times as numbers_of_times
+from graphcuts_dp.io.periods import (
+    period_numbers_of_objects,
+    period_numbers_of_text,
+    period_numbers_of_times,
+)
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import parse_number
-from graphcuts_dp.schema.table_schema import IDENTIFIERS, TableColumn, TableSchema
+from graphcuts_dp.schema.table_schema import (
+    IDENTIFIERS,
+    MAX_DECIMAL_DIGITS,
+    TableColumn,
+    TableSchema,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS = 1 << 17  # converted at a time: their arrays stay in the processor's cache
+CONVERTED_ROWS = 1 << 17  # converted at a time: their arrays stay in the processor's cache
 _NO_ENDPOINT = "an endpoint is missing, as in exports of databases that hold vertices among edges"
 MISSING = {
     "source": _NO_ENDPOINT,
@@ -32,14 +40,14 @@ MISSING = {
     "weight": "the weight is missing",
     "period": "the period is missing",
 }
-_ENDPOINT_KIND = "an endpoint is neither text nor an integer"
-_KINDS = {
-    "source": _ENDPOINT_KIND,
-    "target": _ENDPOINT_KIND,
+_WRONG_ENDPOINT = "an endpoint is neither text nor an integer"
+_WRONG_TYPE = {
+    "source": _WRONG_ENDPOINT,
+    "target": _WRONG_ENDPOINT,
     "user": "the user is neither text nor an integer",
 }
 _NO_NUMBER = "the weight is not a number; weighted=False reads none"
-_LIMIT = 2**63  # integers of less digits stay integers
+_LIMIT = 2**63  # integers of smaller absolute value stay 64-bit integers
 _LARGEST = np.uint64(_LIMIT - 1)
 
 
@@ -57,13 +65,13 @@ def convert_batches(
     start = 0
     for part in parts:
         count = len(next(iter(part.values())))
-        for first in range(0, count, ROWS):
-            piece = {role: values[first : first + ROWS] for role, values in part.items()}
+        for first in range(0, count, CONVERTED_ROWS):
+            piece = {role: values[first : first + CONVERTED_ROWS] for role, values in part.items()}
             yield _convert(piece, schema, options, bad, start + first)
         start += count
 
 
-def row_place(number: int) -> str:
+def row_label(number: int) -> str:
     """Return the place of a row of a table, for a message."""
     return f"row {number} (counted from 0)"
 
@@ -77,11 +85,11 @@ def _convert(
     weights: FloatArray | None = None
     periods: IntVector | None = None
 
-    def check(sound: BoolVector, kind: str) -> None:
+    def check(sound: BoolVector, fault: str) -> None:
         nonlocal good
         if not sound.all():
-            place = row_place(start + int(np.argmin(sound)))
-            bad.add(kind, place, int(np.count_nonzero(~sound)))
+            place = row_label(start + int(np.argmin(sound)))
+            bad.add(fault, place, int(np.count_nonzero(~sound)))
             good = good & sound
 
     for column in schema:
@@ -90,7 +98,7 @@ def _convert(
         check(present, MISSING[column.role])
         if column.role in IDENTIFIERS:
             identifiers[column.role], sound = _identifiers(values)
-            check(sound | ~present, _KINDS[column.role])
+            check(sound | ~present, _WRONG_TYPE[column.role])
         elif column.role == "weight":
             weights, sound = _weights(values, options.columns.decimal)
             check(sound | ~present, _NO_NUMBER)
@@ -106,7 +114,7 @@ def period_fault(options: Options) -> str:
     assert options.periods is not None  # noqa: S101
     columns, by = options.columns, options.periods.by
     if columns.date_format is not None:
-        return "the period is not a date as date_format= tells"
+        return "the period is not a date in the form of date_format="
     if columns.time_zone is not None:
         return "the period is not a time with an offset, as time_zone= needs"
     if by == "period":
@@ -142,12 +150,12 @@ def _is_missing(value: Any) -> bool:
 
 
 def _decoded(values: "pa.Array") -> "pa.Array":
-    """Return the values of a column that holds them by number, integers or text."""
+    """Decode a dictionary-encoded column of integers or text."""
     import pyarrow as pa
 
     known = values.dictionary
     if pa.types.is_decimal(known.type):
-        known = known.cast(pa.decimal256(76, 0)).cast(pa.large_string())
+        known = known.cast(pa.decimal256(MAX_DECIMAL_DIGITS, 0)).cast(pa.large_string())
     elif not pa.types.is_integer(known.type):
         known = known.cast(pa.large_string())  # views of strings cannot be taken from
     return known.take(values.indices)
@@ -168,11 +176,11 @@ def _identifiers(values: Any) -> "tuple[pa.Array, BoolVector]":
         return pa.array(["" if text is None else text for text in texts], pa.large_string()), sound
     if pa.types.is_dictionary(values.type):
         values = _decoded(values)
-    types, kind = pa.types, values.type
-    if types.is_decimal(kind):
-        values = values.cast(pa.decimal256(76, 0)).cast(pa.large_string())
-    elif types.is_integer(kind):
-        large = types.is_uint64(kind) and (values.fill_null(0).to_numpy() > _LARGEST).any()
+    types, stored = pa.types, values.type
+    if types.is_decimal(stored):
+        values = values.cast(pa.decimal256(MAX_DECIMAL_DIGITS, 0)).cast(pa.large_string())
+    elif types.is_integer(stored):
+        large = types.is_uint64(stored) and (values.fill_null(0).to_numpy() > _LARGEST).any()
         values = values.cast(pa.large_string() if large else pa.int64())
     else:
         return _check_text(_fill_nulls(values.cast(pa.large_string()), ""))
@@ -265,10 +273,10 @@ def _period_numbers(
         temporal = pa.types.is_temporal(values.type.value_type)
         values = values.dictionary_decode() if temporal else _decoded(values)
     if column.kind in ("date", "timestamp"):
-        return numbers_of_times(values, options, column.time_zone)
-    texts, whole = _check_text(_fill_nulls(values.cast(pa.large_string()), ""))
+        return period_numbers_of_times(values, options, column.time_zone)
+    texts, is_unicode = _check_text(_fill_nulls(values.cast(pa.large_string()), ""))
     numbers, sound = period_numbers_of_text(texts, options)
-    return numbers, sound & whole
+    return numbers, sound & is_unicode
 
 
 def merge_batches(batches: Iterable[TableBatch], rows: int) -> Iterator[TableBatch]:

@@ -50,7 +50,7 @@ from graphcuts_dp.pairs.queries import one_set
 from graphcuts_dp.pairs.vertices import Arcs, sets_in
 from graphcuts_dp.schema.columns import is_integer_literal, parse_number
 from graphcuts_dp.schema.file_bytes import whole_file
-from graphcuts_dp.schema.text_rows import BYTE_ORDER_MARK, MARK, decoded
+from graphcuts_dp.schema.text_rows import BYTE_ORDER_MARK, MARK, decode_utf8
 
 # What XML cannot hold, or what character references do not bring back.
 _CONTROL = re.compile(
@@ -259,7 +259,7 @@ def read_gml(file: BinaryIO, options: Options) -> RawEdges:
 
 def _text(file: BinaryIO, options: Options) -> str:
     """A file as text without its mark."""
-    return decoded(whole_file(file, options.columns.encoding)).removeprefix(BYTE_ORDER_MARK)
+    return decode_utf8(whole_file(file, options.columns.encoding)).removeprefix(BYTE_ORDER_MARK)
 
 
 def _records(text: str) -> Iterator[tuple[str, dict[str, str], int]]:

@@ -41,7 +41,7 @@ from graphcuts_dp.schema.columns import (
 )
 from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked
 from graphcuts_dp.schema.table_schema import TableSchema
-from graphcuts_dp.schema.text_rows import TextTable, begin_without_rows, konect_weighted
+from graphcuts_dp.schema.text_rows import TextTable, konect_weighted, open_text_head
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,7 +92,8 @@ class FileHead:
         schema: what the columns that are read are; None for text and without `places`.
         declared: facts that the file declares.
         lists_vertices: whether the file lists its vertices, beside its edges.
-        has_weights: whether weights are read; None if edges alone tell it.
+        has_weights: whether weights are read; None if only the edges show it. False without
+            `places`.
         is_directed: whether the file declares edges to have a direction; None if it does not say.
         without_weights: whether columns could be found only if no weights are read.
         problems: what the caller must say or change.
@@ -161,7 +162,7 @@ def _kind_problem(head: FileHead, options: Options) -> GraphCutsError | None:
     return None
 
 
-def _or_without_weights(
+def _try_without_weights(
     find: Callable[[Options], Any], options: Options
 ) -> tuple[Any, bool, list[GraphCutsError]]:
     """Return what is found, whether only without weights, and what the caller must say."""
@@ -182,8 +183,8 @@ def _text_head(file: BinaryIO, options: Options, form: TextFormat) -> FileHead:
         has_header(given.header, given.named, form)
     except FileFormatError as problem:
         return FileHead(form="text", problems=[problem])
-    table = begin_without_rows(file, form, given)
-    found, without_weights, problems = _or_without_weights(
+    table = open_text_head(file, form, given)
+    found, without_weights, problems = _try_without_weights(
         lambda options: batches_of(table, options, BadRows(skip=given.skip)), options
     )
     if len(table.first) == 1:
@@ -269,7 +270,7 @@ def _role(place: int, places: ColumnPlaces | None) -> str:
 
 def _table_head(table: OpenedTable, options: Options, form: str) -> FileHead:
     plan: ReadingPlan | None
-    plan, without_weights, problems = _or_without_weights(
+    plan, without_weights, problems = _try_without_weights(
         lambda options: plan_reading(table, options), options
     )
     names = list(table.names)

@@ -13,8 +13,8 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.io.assemble import Options
 from graphcuts_dp.pairs.periods import DATES, Periods
-from graphcuts_dp.schema.dates import dated_text, day_of
-from graphcuts_dp.schema.time_zones import local_days
+from graphcuts_dp.schema.dates import date_of_text, local_date
+from graphcuts_dp.schema.time_zones import DAY_SECONDS, local_days
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 UNDECLARED = -1  # of a well-formed period that nobody declared, whose rows do not count
 UNSOUND = -2  # of a value that names no period
 _DAY_LENGTH = 10  # of a text such as 2026-01-31
-_SECONDS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # parts of one second
-_DAY = 86_400  # seconds
-# A day with a time that names no offset; what stands behind the day has no say.
+_UNITS_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # parts of one second
+# A day with a time that names no offset; the time is ignored.
 _DAY_AND_TIME = (
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]+)?)?$"
 )
@@ -38,7 +37,8 @@ def period_numbers_of_text(texts: "pa.Array", options: Options) -> tuple[IntVect
         options: with the declared periods, and perhaps a time zone and how dates are written.
 
     Returns:
-        Numbers of the periods, `UNDECLARED` for another one, and whether each text is sound.
+        Numbers of the periods, `UNDECLARED` for another one and `UNSOUND` for a text that names
+        none; and whether each text names one.
     """
     from pyarrow import compute
 
@@ -49,7 +49,9 @@ def period_numbers_of_text(texts: "pa.Array", options: Options) -> tuple[IntVect
         days = compute.utf8_slice_codeunits(texts, 0, _DAY_LENGTH)
         texts = compute.if_else(timed, days, texts)
     coded = texts.dictionary_encode()
-    of_each_text = _numbers(coded.dictionary.to_pylist(), _reader_of_text(options))
+    texts_once = coded.dictionary.to_pylist()
+    read = _period_parser(options)
+    of_each_text = np.fromiter(map(read, texts_once), dtype=np.int64, count=len(texts_once))
     numbers = of_each_text[coded.indices.to_numpy()]
     return numbers, numbers > UNSOUND
 
@@ -63,7 +65,7 @@ def period_numbers_of_objects(
         values: None among them is unsound.
         options: as for `period_numbers_of_text`, as is what is returned.
     """
-    read_text = _reader_of_text(options)
+    read_text = _period_parser(options)
     periods, zone = options.periods, options.columns.time_zone
     assert periods is not None  # noqa: S101
 
@@ -73,7 +75,7 @@ def period_numbers_of_objects(
         if isinstance(value, int | np.integer) and not isinstance(value, bool):
             return read_text(str(int(value)))
         if isinstance(value, date) and value == value and periods.by in DATES:
-            day = day_of(value, zone)
+            day = local_date(value, zone)
             return UNSOUND if day is None else periods.number(day)
         return UNSOUND
 
@@ -90,7 +92,7 @@ def period_numbers_of_objects(
 def period_numbers_of_times(
     times: "pa.Array", options: Options, zone: str | None
 ) -> tuple[IntVector, BoolVector]:
-    """Number the periods of stored dates and timestamps, all of which are sound but nulls.
+    """Number the periods of stored dates and timestamps, all of which are sound except nulls.
 
     Args:
         times: of an Arrow date or timestamp type.
@@ -105,29 +107,25 @@ def period_numbers_of_times(
     if pa.types.is_date32(times.type):
         days = times.cast(pa.int32()).fill_null(0).to_numpy().astype(np.int64)
     else:
-        unit = 1000 if pa.types.is_date64(times.type) else _SECONDS[times.type.unit]
+        unit = 1000 if pa.types.is_date64(times.type) else _UNITS_PER_SECOND[times.type.unit]
         seconds = times.cast(pa.int64()).fill_null(0).to_numpy() // unit
-        days = seconds // _DAY if zone is None else local_days(seconds, zone)
+        days = seconds // DAY_SECONDS if zone is None else local_days(seconds, zone)
     starts, ends = periods.days
     numbers = np.searchsorted(starts, days, side="right") - 1
     inside = (numbers >= 0) & (days <= ends[numbers])
     return np.where(inside, numbers, UNDECLARED), sound
 
 
-def _reader_of_text(options: Options) -> Callable[[str], int]:
+def _period_parser(options: Options) -> Callable[[str], int]:
     """Return the function that numbers the period that a text names."""
     periods, columns = options.periods, options.columns
     assert isinstance(periods, Periods)  # noqa: S101
     dated = periods.by in DATES
 
     def read(text: str) -> int:
-        named = dated_text(text, columns.date_format, columns.time_zone) if dated else text
+        named = date_of_text(text, columns.date_format, columns.time_zone) if dated else text
         if named is None or not periods.is_one(named):
             return UNSOUND
         return periods.number(named)
 
     return read
-
-
-def _numbers(texts: Sequence[str], read: Callable[[str], int]) -> IntVector:
-    return np.fromiter(map(read, texts), dtype=np.int64, count=len(texts))

@@ -19,7 +19,7 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError
 from graphcuts_dp.io.assemble import Options, RawEdges, Schema, load_schema
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import Gathered
-from graphcuts_dp.io.convert import convert_batches, row_place
+from graphcuts_dp.io.convert import convert_batches, row_label
 from graphcuts_dp.pairs.periods import DATES
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import ColumnPlaces, find_columns
@@ -29,9 +29,9 @@ from graphcuts_dp.schema.table_schema import TableSchema, stored_kind, table_sch
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BATCH_ROWS = 1 << 20  # asked of an engine at a time
+ENGINE_BATCH_ROWS = 1 << 20  # asked of an engine at a time
 _ROW_BYTES = 24  # what a row becomes
-_NO_TABLE = (
+_NOT_A_TABLE = (
     "this is no table: hand over one of pandas, Polars, Arrow, DuckDB or PySpark, or the path of a "
     "Parquet file"
 )
@@ -49,10 +49,11 @@ class OpenedTable:
         types: stored type of each column; None of a column of Python values.
         parts: gives the columns at some positions, a batch of rows at a time, once.
         facts: what one of our own files declares, as JSON; None of others.
-        packed: bytes of the file, which must not unpack to far too much; None of tables in memory.
+        packed: bytes of the file, which bound how far its rows may unpack; None without a bound.
+        error: class of the errors about this table.
         session_zone: whether stored time zones are those of a session, not of the data.
-        lazy: whether it is not computed yet.
-        damaged: what to say where its rows cannot be read; that may depend on any of them.
+        lazy: whether reading its rows starts a computation.
+        damaged: message if its rows cannot be read; it names none of them.
     """
 
     names: Sequence[str]
@@ -63,6 +64,7 @@ class OpenedTable:
     session_zone: bool = False
     lazy: bool = False
     damaged: str = _FAILED
+    error: type[GraphCutsError] = GraphError
 
     def read(self, schema: TableSchema) -> Iterator[Mapping[str, Any]]:
         """Yield the columns of a schema by role, a batch of rows at a time.
@@ -98,11 +100,6 @@ class OpenedTable:
                     "the table does not fit into memory: hand it over as Parquet files"
                 ) from None
             raise self.error(self.damaged) from None
-
-    @property
-    def error(self) -> type[GraphCutsError]:
-        """The class of errors about this table."""
-        return GraphError if self.packed is None else FileFormatError
 
 
 @final
@@ -194,7 +191,7 @@ def edges_of_table(table: OpenedTable, options: Options) -> RawEdges:
         time_zone=plan.schema.time_zone,
         literal_integers=table.facts is not None,
         bad=bad,
-        where=lambda position: row_place(gathered.place(position)),
+        where=lambda position: row_label(gathered.place(position)),
         error=table.error,
     )
 
@@ -217,7 +214,7 @@ def open_table(source: Any) -> OpenedTable | None:
 
 def _open_table(source: Any) -> OpenedTable | None:
     """Open a table by the library that it is of; None if it is none."""
-    for known, opening in (("duckdb", _duckdb_table), ("pyspark", _spark_table)):
+    for known, opening in (("duckdb", _open_duckdb), ("pyspark", _open_spark)):
         if _library_of(source) == known:
             return opening(source)
     pandas = sys.modules.get("pandas")
@@ -313,7 +310,7 @@ def _open_lazy(frame: Any) -> OpenedTable:
         lazy = picked.to_native()
         if frame.implementation.is_polars() and hasattr(lazy, "collect_batches"):
             tables: Iterator[Any] = (
-                piece.to_arrow() for piece in lazy.collect_batches(chunk_size=BATCH_ROWS)
+                piece.to_arrow() for piece in lazy.collect_batches(chunk_size=ENGINE_BATCH_ROWS)
             )
         else:
             tables = iter([picked.collect("pyarrow").to_native()])
@@ -348,7 +345,7 @@ def _in_one_piece(values: Any) -> Any:
     return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], kind)
 
 
-def _duckdb_table(relation: Any) -> OpenedTable:
+def _open_duckdb(relation: Any) -> OpenedTable:
     """Open a relation of DuckDB, which is evaluated once, in a stream."""
     import pyarrow as pa
 
@@ -360,13 +357,13 @@ def _duckdb_table(relation: Any) -> OpenedTable:
 
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         picked = ", ".join(_quoted(names[position], '"') for position in positions)
-        reader = relation.project(picked).to_arrow_reader(BATCH_ROWS)
+        reader = relation.project(picked).to_arrow_reader(ENGINE_BATCH_ROWS)
         yield from columns_at(reader, range(len(positions)))
 
     return OpenedTable(names=names, types=types, parts=parts, session_zone=True, lazy=True)
 
 
-def _spark_table(frame: Any) -> OpenedTable:
+def _open_spark(frame: Any) -> OpenedTable:
     """Open a frame of Spark, of which the columns that are read come to this process, once."""
     names = list(frame.columns)
     types = frame.limit(0).toArrow().schema.types
@@ -423,6 +420,6 @@ def _pandas_values(column: Any, stored: "pa.DataType | None") -> Any:
     return _in_one_piece(pa.Array.from_pandas(column))
 
 
-def no_table() -> GraphError:
+def not_a_table_error() -> GraphError:
     """Return the error of something that is no table."""
-    return GraphError(_NO_TABLE)
+    return GraphError(_NOT_A_TABLE)

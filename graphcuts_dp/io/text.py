@@ -25,7 +25,7 @@ from graphcuts_dp.io.assemble import (
 )
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import ENDS, Gathered, integers_of
-from graphcuts_dp.io.convert import MISSING, period_fault
+from graphcuts_dp.io.convert import MISSING, join_batches, period_fault
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
 from graphcuts_dp.io.periods import period_numbers_of_text
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
@@ -208,7 +208,7 @@ class _BlockReader:
         self.places = {("user" if role == "owner" else role): place for role, place in used}
         self._reader, self._columns, self._bad = table.reader, columns, bad
         self._options, self._decimal = options, options.columns.decimal
-        # Whether a row may have no cells beyond those of the columns.
+        # Whether each row must have as many cells as there are columns, and no more.
         self._exact = table.named or not options.columns.skip
         self._text: set[str] = set()  # roles of which some identifier was no integer
 
@@ -216,16 +216,16 @@ class _BlockReader:
         """Return the rows of some whole lines, of which `line` is the number of the first."""
         if not block.endswith(b"\n"):
             block += b"\n"
-        ends = 1 + np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
-        separator = self._separator(block[: ends[0]])
-        plain = np.zeros(len(ends), dtype=np.bool_)
+        line_ends = 1 + np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+        separator = self._separator(block[: line_ends[0]])
+        plain = np.zeros(len(line_ends), dtype=np.bool_)
         rows = None
         if separator and len(block) < _MOST_BYTES:
-            plain = self._plain_lines(block, ends, separator)
-            rows = self._rows_by_arrow(block, ends, plain, line, separator)
+            plain = self._plain_lines(block, line_ends, separator)
+            rows = self._rows_by_arrow(block, line_ends, plain, line, separator)
         if rows is None or not plain.all():
-            others = self._rows_by_fields(block, ends, ~plain, line)
-            rows = others if rows is None else _merged(rows, others)
+            others = self._rows_by_fields(block, line_ends, ~plain, line)
+            rows = others if rows is None else _in_order(rows, others)
         return self._converted(rows)
 
     def _separator(self, first: bytes) -> bytes:
@@ -243,7 +243,7 @@ class _BlockReader:
         usual = delimiter.isascii() and (delimiter.isprintable() or delimiter == "\t")
         return delimiter.encode() if usual else b""
 
-    def _plain_lines(self, block: bytes, ends: IntVector, separator: bytes) -> BoolVector:
+    def _plain_lines(self, block: bytes, line_ends: IntVector, separator: bytes) -> BoolVector:
         """Which lines Arrow splits as `fields` does, if they have as many cells as columns."""
         delimiter = self._reader.delimiter
         marks = _CONTROLS
@@ -255,26 +255,26 @@ class _BlockReader:
             blanks = b"" if separator == b" " and self._reader.konect else b"\t "
             marks += bytes({*b",", *blanks} - {*separator})
         present = [mark for mark in marks if mark in block]
-        plain = np.ones(len(ends), dtype=np.bool_)
+        plain = np.ones(len(line_ends), dtype=np.bool_)
         if present:
             is_mark = np.zeros(256, dtype=np.bool_)
             is_mark[present] = True
-            _clear(plain, ends, np.flatnonzero(is_mark[np.frombuffer(block, np.uint8)]))
+            _clear(plain, line_ends, np.flatnonzero(is_mark[np.frombuffer(block, np.uint8)]))
         if not block.isascii():
-            _clear(plain, ends, [found.start() for found in _UNUSUAL.finditer(block)])
+            _clear(plain, line_ends, [found.start() for found in _UNUSUAL.finditer(block)])
             if not _is_utf8(block):
                 plain &= np.array([*map(_is_utf8, block.split(b"\n")[:-1])])
         return plain
 
     def _rows_by_arrow(
-        self, block: bytes, ends: IntVector, plain: BoolVector, line: int, separator: bytes
+        self, block: bytes, line_ends: IntVector, plain: BoolVector, line: int, separator: bytes
     ) -> TableBatch | None:
         """Read plain lines. Those that cannot be kept are taken out of `plain`."""
         from pyarrow import compute
 
         content = block
         if not plain.all():
-            sizes = np.diff(ends, prepend=0)
+            sizes = np.diff(line_ends, prepend=0)
             content = np.frombuffer(block, np.uint8)[np.repeat(plain, sizes)].tobytes()
         if self._reader.delimiter in (None, " ") and separator != b",":
             content = _single_blanks(content, separator)
@@ -292,7 +292,7 @@ class _BlockReader:
             good &= compute.binary_length(text).to_numpy() > 0
         plain[lines[~good]] = False
         # A range takes no memory, and nearly all blocks have nothing else.
-        whole = range(line, line + len(ends)) if len(lines) == len(ends) else None
+        whole = range(line, line + len(line_ends)) if len(lines) == len(line_ends) else None
         rows = TableBatch(cells, weights, None, whole or line + lines)
         return rows if good.all() else rows.take(np.flatnonzero(good))
 
@@ -346,7 +346,7 @@ class _BlockReader:
         return dict(zip(self.places, columns, strict=True)), miscounted
 
     def _rows_by_fields(
-        self, block: bytes, ends: IntVector, chosen: BoolVector, line: int
+        self, block: bytes, line_ends: IntVector, chosen: BoolVector, line: int
     ) -> TableBatch:
         """Read the chosen lines, each by itself, and note bad rows.
 
@@ -359,7 +359,7 @@ class _BlockReader:
         columns: list[list[str]] = [[] for _ in places]
         weights: list[float] = []
         lines: list[int] = []
-        for number, fields in self._split(block, ends, chosen, line):
+        for number, fields in self._split(block, line_ends, chosen, line):
             if len(fields) < width or (self._exact and len(fields) > width):
                 bad.add(f"expected {width} columns, as in the first row", f"line {number}")
                 continue
@@ -396,11 +396,13 @@ class _BlockReader:
             np.array(lines, dtype=np.int64),
         )
 
-    def _split(self, block: bytes, ends: IntVector, chosen: BoolVector, line: int) -> Iterator[Row]:
+    def _split(
+        self, block: bytes, line_ends: IntVector, chosen: BoolVector, line: int
+    ) -> Iterator[Row]:
         """Yield the rows of the chosen lines; adjacent ones are handed over together."""
-        starts = np.concatenate([[0], ends])
-        edges = np.flatnonzero(np.diff(chosen, prepend=False, append=False))
-        for first, stop in edges.reshape(-1, 2).tolist():
+        starts = np.concatenate([[0], line_ends])
+        run_bounds = np.flatnonzero(np.diff(chosen, prepend=False, append=False))
+        for first, stop in run_bounds.reshape(-1, 2).tolist():
             yield from self._reader.rows(
                 block[starts[first] : starts[stop]], line + first, self._bad
             )
@@ -412,7 +414,7 @@ class _BlockReader:
         texts, periods = rows.columns.pop("period", None), self._options.periods
         if texts is not None and periods is not None:
             rows.periods, sound = period_numbers_of_text(texts, self._options)
-            if not sound.all():  # no text at all stands where a row without one is refused
+            if not sound.all():  # an empty period was noted as missing already
                 sound |= compute.equal(texts, "").to_numpy(zero_copy_only=False)
             if not sound.all():
                 first = rows.row_numbers[int(np.argmin(sound))]
@@ -454,24 +456,15 @@ def numbers_of(texts: "pa.Array", decimal: str) -> tuple[FloatArray, BoolVector]
     return weights, good
 
 
-def _merged(first: TableBatch, second: TableBatch) -> TableBatch:
+def _in_order(first: TableBatch, second: TableBatch) -> TableBatch:
     """Join two batches in the order of their row numbers."""
-    import pyarrow as pa
-
-    columns = {
-        role: pa.concat_arrays([entries, second.columns[role]])
-        for role, entries in first.columns.items()
-    }
-    weights = None
-    if first.weights is not None and second.weights is not None:
-        weights = np.concatenate([first.weights, second.weights])
-    numbers = np.concatenate([first.row_numbers, second.row_numbers])
-    return TableBatch(columns, weights, None, numbers).take(np.argsort(numbers))
+    rows = join_batches([first, second])
+    return rows.take(np.argsort(rows.row_numbers))
 
 
-def _clear(plain: BoolVector, ends: IntVector, positions: IntVector | list[int]) -> None:
+def _clear(plain: BoolVector, line_ends: IntVector, positions: IntVector | list[int]) -> None:
     """Take lines out of `plain` by positions of bytes in them."""
-    plain[np.searchsorted(ends, positions, side="right")] = False
+    plain[np.searchsorted(line_ends, positions, side="right")] = False
 
 
 def _is_utf8(content: bytes) -> bool:

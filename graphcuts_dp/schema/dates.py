@@ -10,64 +10,66 @@ from datetime import UTC, date, datetime
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.schema.time_zones import zone_of
 
-_SIGNS = "dmYyHMSfz%"  # the others depend on the language or the zone of the machine
+_DIRECTIVES = "dmYyHMSfz%"  # the others depend on the language or the zone of the machine
 _OFFSET = r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)"
 _ISO_INSTANT = re.compile(
     rf"\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?{_OFFSET}", re.ASCII
 )
 
 
-def check_date_format(form: str, *, zoned: bool) -> None:
+def check_date_format(date_format: str, *, zoned: bool) -> None:
     """Check how dates are written, such as "%d.%m.%Y %H:%M".
 
     Args:
-        form: likewise.
+        date_format: likewise.
         zoned: whether a time zone was given, for text that names an offset from UTC (%z).
 
     Raises:
-        ParameterError: a sign that depends on the machine, no day, or an offset without a zone.
+        ParameterError: a directive that depends on the machine, no day, or a zone without an
+            offset.
     """
-    signs = re.findall("%(.?)", form.replace("%%", ""))
-    if any(sign not in _SIGNS or not sign for sign in signs):
-        raise ParameterError("date_format= has the signs %d %m %Y %y %H %M %S %f %z alone")
-    if sorted(set(signs) & {"d", "m", "Y", "y"}) not in (["Y", "d", "m"], ["d", "m", "y"]):
+    directives = re.findall("%(.?)", date_format.replace("%%", ""))
+    if any(directive not in _DIRECTIVES or not directive for directive in directives):
+        raise ParameterError("date_format= may have %d %m %Y %y %H %M %S %f %z only")
+    if sorted(set(directives) & {"d", "m", "Y", "y"}) not in (["Y", "d", "m"], ["d", "m", "y"]):
         raise ParameterError("date_format= needs a day, a month and a year, such as %d.%m.%Y")
-    if ("z" in signs) is not zoned:
+    if ("z" in directives) is not zoned:
         raise ParameterError(
             "date_format= with an offset (%z) and time_zone= belong together: pass both or neither"
         )
 
 
-def dated_text(text: str, form: str | None, zone: str | None) -> str | None:
-    """Return the date that a text names, such as "2026-01-31", or None if it names none.
+def date_of_text(text: str, date_format: str | None, zone: str | None) -> str | None:
+    """Return the date that a text names as YYYY-MM-DD, or None if it names none.
 
-    The result depends on this text and public options alone.
+    Without `date_format` and `zone` the text comes back as it is: `Periods` reads it. The result
+    depends on this text and public options alone.
 
     Args:
         text: of one value.
-        form: how dates are written; None for ISO 8601.
+        date_format: how dates are written; None for ISO 8601.
         zone: the time zone in which an instant has its date; None where text names no instants.
     """
-    if form is None and zone is None:
+    if date_format is None and zone is None:
         return text  # which `Periods` reads
     try:
-        if form is not None:
-            moment = datetime.strptime(text, form)  # noqa: DTZ007, RUF100  # zones are checked
+        if date_format is not None:
+            moment = datetime.strptime(text, date_format)  # noqa: DTZ007, RUF100  # zones are checked
         elif _ISO_INSTANT.fullmatch(text):
             moment = datetime.fromisoformat(text.upper().replace(",", "."))
         else:
             return None
-        return day_of(moment, zone)
+        return local_date(moment, zone)
     except (ValueError, OverflowError):
         return None
 
 
-def day_of(moment: date, zone: str | None) -> str | None:
-    """Return the date of a date or time of Python, or None if it is of the other kind.
+def local_date(moment: date, zone: str | None) -> str | None:
+    """Return the local date as YYYY-MM-DD; None if just one of offset and zone is there.
 
     Args:
-        moment: a `date`, or a `datetime` with an offset if and only if there is a zone.
-        zone: as for `dated_text`.
+        moment: a `date`, or a `datetime`.
+        zone: as for `date_of_text`.
     """
     if not isinstance(moment, datetime):
         return None if zone is not None else moment.isoformat()

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 
 Side = Literal["source", "target", "either"]
 _SIDES: tuple[Literal["source", "target"], ...] = ("source", "target")
-SURE, TIME, PAIRED = range(3)  # how sure a word names an endpoint; a pair is as sure as its words
+CLEAR, TIME, PAIRED = range(3)  # how sure a word names an endpoint; a pair is as sure as its words
 _MOST_PAIRS = 3  # that a message offers
 _MOST_OF_A_WORD = 2  # columns of one name that are looked at: two leave open which one is meant
 
@@ -102,7 +102,7 @@ class EndpointWord(NamedTuple):
     Attributes:
         side: the endpoint that it names beside a word of the other side.
         family: the words that it belongs with, and their suffix or prefix.
-        doubt: SURE, TIME if it may name a time, PAIRED if alone it names no side.
+        ambiguity: CLEAR, TIME if it may name a time, PAIRED if alone it names no side.
         label: whether it may be the label of a vertex, and a line that holds it no header.
         affixes: what it may stand with.
         whole: whether it may stand without any of them.
@@ -110,13 +110,13 @@ class EndpointWord(NamedTuple):
 
     side: Literal["source", "target"]
     family: str
-    doubt: int
+    ambiguity: int
     label: bool
     affixes: Affixes = _NONE
     whole: bool = True
 
 
-Known = tuple[int, list[EndpointWord]]  # a column and what its name means
+NamedColumn = tuple[int, list[EndpointWord]]  # a column and what its name means
 
 
 def _spellings(word: str) -> set[str]:
@@ -133,9 +133,9 @@ def _stems() -> dict[str, list[EndpointWord]]:
         for side, words in zip(_SIDES, family.split("|"), strict=True):
             for marked in words.split():
                 stem, mark = marked.rstrip("*?~+"), marked[-1]
-                doubt = TIME if mark == "*" else PAIRED if mark == "?" else SURE
+                ambiguity = TIME if mark == "*" else PAIRED if mark == "?" else CLEAR
                 own = _NONE if mark == "?" else affixes
-                member = EndpointWord(side, family, doubt, mark in "?~", own, mark != "+")
+                member = EndpointWord(side, family, ambiguity, mark in "?~", own, mark != "+")
                 for spelling in _spellings(stem):
                     stems.setdefault(spelling, []).append(member)
     return stems
@@ -157,7 +157,9 @@ def meanings_of(word: str) -> list[EndpointWord]:
             for affix in affixes:
                 stem = word.removeprefix(affix) if number else word.removesuffix(affix)
                 meanings += [
-                    EndpointWord(member.side, f"{member.family} {number}{affix}", SURE, label=False)
+                    EndpointWord(
+                        member.side, f"{member.family} {number}{affix}", CLEAR, label=False
+                    )
                     for member in _STEMS.get(stem, ())
                     if len(stem) < len(word) and affix in member.affixes[number]
                 ]
@@ -172,7 +174,7 @@ def is_header_word(word: str) -> bool:
 def side_of(word: str) -> Side | None:
     """Return which endpoint a word names: "either" if only its partner tells, None if unknown."""
     members = meanings_of(word)
-    sides = {member.side for member in members if member.doubt != PAIRED}
+    sides = {member.side for member in members if member.ambiguity != PAIRED}
     if len(sides) == 1:
         return sides.pop()
     return "either" if members else None
@@ -193,7 +195,7 @@ def endpoint_pairs(words: Sequence[str], places: Iterable[int]) -> list[tuple[in
         Places of source and target, at most `_MOST_PAIRS` pairs; several if the header leaves open
         which one is meant.
     """
-    known: list[Known] = []
+    known: list[NamedColumn] = []
     counts: Counter[str] = Counter()
     for place in places:
         word = words[place]
@@ -203,7 +205,7 @@ def endpoint_pairs(words: Sequence[str], places: Iterable[int]) -> list[tuple[in
             if members:
                 known.append((place, members))
     for pairs in (
-        _family_pairs(known, SURE),
+        _family_pairs(known, CLEAR),
         _mixed_pair(known),
         _family_pairs(known, TIME),
         _family_pairs(known, PAIRED),
@@ -214,31 +216,31 @@ def endpoint_pairs(words: Sequence[str], places: Iterable[int]) -> list[tuple[in
     return []
 
 
-def _mixed_pair(known: Sequence[Known]) -> Iterator[tuple[int, int]]:
+def _mixed_pair(known: Sequence[NamedColumn]) -> Iterator[tuple[int, int]]:
     """Generate the pair of the only sure source and the only sure target, if there is one."""
     sure = [
         (members[0].side, place)
         for place, members in known
-        if all(member.doubt == SURE for member in members)
+        if all(member.ambiguity == CLEAR for member in members)
     ]
     if sorted(side for side, _ in sure) == ["source", "target"]:
         places = dict(sure)
         yield places["source"], places["target"]
 
 
-def _family_pairs(known: Sequence[Known], doubt: int) -> Iterator[tuple[int, int]]:
-    """Generate each pair of one family whose less sure word has this doubt."""
+def _family_pairs(known: Sequence[NamedColumn], ambiguity: int) -> Iterator[tuple[int, int]]:
+    """Generate each pair of one family whose less sure word has this ambiguity."""
     targets: dict[str, list[tuple[int, int]]] = {}
     for place, members in known:
         for member in members:
             if member.side == "target":
-                targets.setdefault(member.family, []).append((place, member.doubt))
+                targets.setdefault(member.family, []).append((place, member.ambiguity))
     pairs = {
         (place, target): None
         for place, members in known
         for member in members
         if member.side == "source"
         for target, other in targets.get(member.family, ())
-        if max(member.doubt, other) == doubt
+        if max(member.ambiguity, other) == ambiguity
     }
     yield from pairs

@@ -25,7 +25,7 @@ Role = Literal["source", "target", "user", "period", "weight"]
 # A large integer may need more than 64 bits with a sign: it is kept as text.
 Kind = Literal["text", "integer", "large integer", "number", "date", "timestamp"]
 IDENTIFIERS: tuple[Role, ...] = ("source", "target", "user")
-_MOST_DIGITS = 76  # of a decimal number of Arrow
+MAX_DECIMAL_DIGITS = 76  # of a decimal number of Arrow
 _OPTIONS = {"source": "source=", "target": "target=", "user": "owner=", "period": "period="}
 
 
@@ -84,18 +84,19 @@ def table_schema(
     named_periods: bool = False,
     session_zone: bool = False,
 ) -> TableSchema:
-    """Return the schema of a table whose columns have been found.
+    """Return the schema of a table from the positions and the stored types of its columns.
 
     Args:
         places: which column has which role.
         types: of all columns; None of a column without a stored type.
-        options: what the caller says.
+        options: how the caller describes the columns.
         named_periods: whether the declared periods have names, and no days.
         session_zone: whether stored zones are those of a program's session, as those of DuckDB and
             Spark are, and not of the data.
 
     Raises:
         FileFormatError: a column whose stored type makes it unusable, whatever its rows hold.
+        ParameterError: the stored time zone is unknown.
     """
     columns = []
     for name, position in places.used.items():
@@ -115,7 +116,7 @@ def table_schema(
 
 
 def stored_kind(stored: "pa.DataType", role: Role) -> Kind:
-    """Return what the values of a column of a stored type are, for a role.
+    """Return the kind of a column's values from their stored type and their role.
 
     Raises:
         FileFormatError: the type makes the column unusable for it.
@@ -126,7 +127,7 @@ def stored_kind(stored: "pa.DataType", role: Role) -> Kind:
 
 
 def _value_type(stored: "pa.DataType") -> "pa.DataType":
-    """Return the type of the values, of a column that holds them by number as of others."""
+    """Return the type of the values; of a dictionary-encoded column, that of its dictionary."""
     import pyarrow as pa
 
     return _value_type(stored.value_type) if pa.types.is_dictionary(stored) else stored
@@ -141,13 +142,13 @@ def _is_text(stored: "pa.DataType") -> bool:
     )
 
 
-def _is_whole(stored: "pa.DataType") -> bool:
+def _is_integral(stored: "pa.DataType") -> bool:
     """Return whether values are integers that can be written in decimal, whatever they are."""
     import pyarrow as pa
 
     if not pa.types.is_decimal(stored):
         return bool(pa.types.is_integer(stored))
-    return bool(stored.scale <= 0 and stored.precision - stored.scale <= _MOST_DIGITS)
+    return bool(stored.scale <= 0 and stored.precision - stored.scale <= MAX_DECIMAL_DIGITS)
 
 
 def _identifier_kind(stored: "pa.DataType", role: Role) -> Kind:
@@ -158,12 +159,12 @@ def _identifier_kind(stored: "pa.DataType", role: Role) -> Kind:
         return "text"
     if pa.types.is_integer(values) and not pa.types.is_uint64(values):
         return "integer"
-    if _is_whole(values):
+    if _is_integral(values):
         return "large integer"
     option = _OPTIONS[role]
     if pa.types.is_floating(values):
         raise FileFormatError(
-            f"the column of the {role} holds floating-point numbers, which identify nothing: cast "
+            f"the column of the {role} holds floating-point numbers, which are no exact keys: cast "
             f'it to integers (of pandas .astype("Int64")), read it as text (dtype=str), let us '
             f"read the file, or name another column by {option}"
         )
@@ -224,8 +225,8 @@ def _time_zone(
         return None
     if zone_option is None and session_zone:
         raise FileFormatError(
-            "the column of the period has times with a zone, of which the program tells that of "
-            "its session alone: pass time_zone= such as Europe/Berlin"
+            "the column of the period has times with a zone, and the program reports only that of "
+            "its session: pass time_zone= such as Europe/Berlin"
         )
-    zone_of(stored_zone)  # refuses a name that only the table knows
+    zone_of(stored_zone)  # raises if it is unknown
     return zone_option or stored_zone

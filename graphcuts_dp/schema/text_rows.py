@@ -49,7 +49,7 @@ BYTE_ORDER_MARK = "\ufeff"
 _SPOILT = re.compile("[\ud800-\udfff]")  # what stands for bytes that are no text
 
 
-def decoded(data: bytes, *, lenient: bool = False) -> str:
+def decode_utf8(data: bytes, *, lenient: bool = False) -> str:
     """UTF-8 as text.
 
     Args:
@@ -99,7 +99,7 @@ class RowReader:
         Raises:
             FileFormatError: no UTF-8, unless bad rows are left out.
         """
-        text = decoded(block, lenient=bad.skip)
+        text = decode_utf8(block, lenient=bad.skip)
         for number, content in enumerate(io.StringIO(text, newline="\n"), line):
             try:
                 fields = self.fields(content)
@@ -273,7 +273,7 @@ class TextTable:
             block = b""
 
 
-def begin_without_rows(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
+def open_text_head(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
     """Read the head of a file as `begin` does, and no row: the table that is returned has none.
 
     Raises:
@@ -323,7 +323,7 @@ def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> T
         reader = RowReader(split, comments, form.konect, marks=True)
         return TextTable(None, [], named, [], reader, stream, b"", line)
     while row := stream.readline():
-        text = decoded(row)
+        text = decode_utf8(row)
         separator = None if line > 1 or form.konect else declared_separator(text)
         text = text.strip()
         if separator is not None and columns.delimiter != "=":  # which such a line would hold
@@ -338,7 +338,7 @@ def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> T
             split = delimiter or (header_separator(text, form) if named else form.delimiter)
             reader = RowReader(_split(split, columns), comments, form.konect)
             try:
-                first = [name.strip() for name in reader.fields(decoded(row))]
+                first = [name.strip() for name in reader.fields(decode_utf8(row))]
             except ValueError as problem:
                 if named:
                     raise FileFormatError(f"line {line}: {problem}") from None

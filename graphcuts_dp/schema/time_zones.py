@@ -16,10 +16,12 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
 
 _QUARTER = 900  # seconds: offsets from UTC change at multiples of this, but for old exceptions
-_DAY = 86_400  # seconds
+DAY_SECONDS = 86_400  # seconds
 _FIXED = re.compile(r"([+-])(\d\d):?(\d\d)", re.ASCII)
-_FIRST = -62_135_596_800 + 2 * _DAY  # seconds since 1970 of what Python can put into any zone
-_LAST = 253_402_300_799 - 2 * _DAY
+_FIRST = (
+    -62_135_596_800 + 2 * DAY_SECONDS
+)  # seconds since 1970 of what Python can put into any zone
+_LAST = 253_402_300_799 - 2 * DAY_SECONDS
 
 
 @cache
@@ -59,7 +61,7 @@ def local_days(seconds: IntVector, zone: str) -> IntVector:
     changing = (before != after)[places]
     if changing.any():
         offsets[changing] = _offsets(seconds[changing], known)
-    days: IntVector = (seconds + offsets) // _DAY
+    days: IntVector = (seconds + offsets) // DAY_SECONDS
     return days
 
 

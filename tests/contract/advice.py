@@ -722,7 +722,7 @@ ADVICE = (
         ),
     ),
     Advice(
-        "holds floating-point numbers, which identify nothing: cast it to integers",
+        "holds floating-point numbers, which are no exact keys: cast it to integers",
         made(frame(source=[1.0, None], target=[2, 3]), on_bad="skip"),
         (
             (

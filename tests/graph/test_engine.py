@@ -27,7 +27,7 @@ from graphcuts_dp.graph.engine import (
     kept_cells,
     scaled_cells,
 )
-from graphcuts_dp.graph.row_store import Engine
+from graphcuts_dp.graph.row_store import RowStore
 
 ZONES = ("b", "a", "d", "c")
 MONTHS = ("2026-01", "2026-02", "2026-03")
@@ -384,8 +384,8 @@ FAULTS = {  # as of an engine whose windows or joins are wrong
     "no owner is above": ("_MERGED", "> {bound}", "> {bound} + 1000"),
     "a join misses rows": (
         "_MERGED",
-        "left join above on {same}",
-        "left join above on {same} and cell > 3",
+        "left join above on {join_on_user}",
+        "left join above on {join_on_user} and cell > 3",
     ),
     "a window starts anew": ("_KEPT", "unbounded preceding", "2 preceding"),
     "a total is too small": ("_SCALED", "// total", "// (total - 1)"),
@@ -500,7 +500,7 @@ def test_batches_give_the_same_cells_however_they_are_split(sizes):
     rows = random_rows(np.random.default_rng(2), 500)
     case = Case(periods=MONTHS)
     batches, schema = batches_of(case, rows, *sizes)
-    with Engine(batches, schema=schema, memory=2**28, threads=2) as engine:
+    with RowStore(batches, schema=schema, memory=2**28, threads=2) as engine:
         for _ in range(2):  # they are kept
             found = as_dict(scaled_cells(engine.table, case.shape, at_most=20))
             assert found == plain_scaled(rows, case, 20)
@@ -512,19 +512,19 @@ def test_what_batches_raise_comes_out_as_it_is():
         raise GraphError("a row is bad")
 
     with pytest.raises(GraphError, match="a row is bad"):
-        Engine(batches(), schema=pa.schema([("cell", pa.int64())]))
+        RowStore(batches(), schema=pa.schema([("cell", pa.int64())]))
 
 
 COLUMN = pa.table({"cell": np.arange(3)})
 
 
 def test_what_is_spilled_lies_in_a_private_folder_and_is_removed(tmp_path):
-    engine = Engine(COLUMN, folder=tmp_path)
+    engine = RowStore(COLUMN, folder=tmp_path)
     (folder,) = tmp_path.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700
     engine.close()
     assert not folder.exists()
-    engine = Engine(COLUMN, folder=tmp_path)
+    engine = RowStore(COLUMN, folder=tmp_path)
     del engine
     assert list(tmp_path.iterdir()) == []
 
@@ -532,12 +532,12 @@ def test_what_is_spilled_lies_in_a_private_folder_and_is_removed(tmp_path):
 def test_without_duckdb_a_line_names_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(FileFormatError, match=r"pip install 'graphcuts-dp\[tables\]'"):
-        Engine(COLUMN)
+        RowStore(COLUMN)
 
 
 def test_what_does_not_fit_into_memory_and_disk_is_refused_in_a_line():
     users = pa.table({"user_key": np.arange(10**6)})
-    with Engine(users, memory=2**24, threads=1) as engine:
+    with RowStore(users, memory=2**24, threads=1) as engine:
         crossed = engine.table.query(
             "rows", "select array_agg(user_key)::varchar as user_key, 0 as cell from rows"
         )
@@ -549,8 +549,8 @@ def test_what_does_not_fit_into_memory_and_disk_is_refused_in_a_line():
 ENDED = """
 import os, signal, sys
 import pyarrow as pa
-from graphcuts_dp.graph.row_store import Engine
-engine = Engine(pa.table({"cell": [1]}), folder=sys.argv[1])
+from graphcuts_dp.graph.row_store import RowStore
+engine = RowStore(pa.table({"cell": [1]}), folder=sys.argv[1])
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -558,14 +558,14 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_the_folder_of_a_killed_process_goes_and_that_of_a_living_one_stays(tmp_path):
     other = tmp_path / "graphcuts-dp-young"  # no lock yet
     other.mkdir()
-    with Engine(COLUMN, folder=tmp_path):
+    with RowStore(COLUMN, folder=tmp_path):
         living = {path.name for path in tmp_path.iterdir()}
         subprocess.run([sys.executable, "-c", ENDED, str(tmp_path)], check=False)
         killed = {path.name for path in tmp_path.iterdir()} - living
         assert len(killed) == 1
         for lock in tmp_path.glob("*/in-use"):
             os.utime(lock, (0, 0))  # old, all of them
-        with Engine(COLUMN, folder=tmp_path):
+        with RowStore(COLUMN, folder=tmp_path):
             now = {path.name for path in tmp_path.iterdir()}
             assert living < now
             assert not killed & now

@@ -188,7 +188,7 @@ def test_tables_in_memory():
 
 
 def test_rows_are_gathered_a_piece_at_a_time(monkeypatch):
-    monkeypatch.setattr("graphcuts_dp.io.convert.ROWS", 2)
+    monkeypatch.setattr("graphcuts_dp.io.convert.CONVERTED_ROWS", 2)
     table = pa.table({"source": ["a", "b", "a", "c", "d"], "target": ["b", "c", "d", "d", None]})
     with pytest.raises(GraphCutsError, match="row 4 "):
         gc.Graph.of(table)
