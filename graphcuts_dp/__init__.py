@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from graphcuts_dp.release.contributions import choose_bound as choose_bound
     from graphcuts_dp.release.contributions import choose_degree_bound as choose_degree_bound
     from graphcuts_dp.release.contributions import release_contributions as release_contributions
-    from graphcuts_dp.release.releases import release_flows as release_flows
-    from graphcuts_dp.release.releases import release_graph as release_graph
-    from graphcuts_dp.release.shares import Response as Response
+    from graphcuts_dp.release.flow_tables import release_flows as release_flows
+    from graphcuts_dp.release.graphs import release_graph as release_graph
+    from graphcuts_dp.release.mechanisms import Response as Response
     from graphcuts_dp.results.bundle import load as load
     from graphcuts_dp.results.flows import FlowAnswer as FlowAnswer
     from graphcuts_dp.results.flows import Flows as Flows
@@ -103,8 +103,9 @@ _HOMES = {
     "pairs.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee", "Protect"),
-    "release.shares": ("Response",),
-    "release.releases": ("release_flows", "release_graph"),
+    "release.flow_tables": ("release_flows",),
+    "release.graphs": ("release_graph",),
+    "release.mechanisms": ("Response",),
     "results.bundle": ("load",),
     "results.flows": ("Flows",),
     "results.release": ("Release",),

@@ -3,14 +3,13 @@
 import itertools
 
 import numpy as np
+from release_cases import measured
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.distributions import TwoSidedGeometric
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.measuring import measure
-from graphcuts_dp.release.shares import group_plan
 from graphcuts_dp.results.release import Release
 
 
@@ -48,15 +47,9 @@ def two_sided(cap=None):
 def drawn(graph, groups, how, *, noise="binary", epsilon=2.0, source=None):
     """A release without a synthetic graph; without groups, degrees get a share that they feel."""
     share = 0.4 if groups is None and how != "response" else None
-    measured = measure(
-        graph,
-        epsilon=epsilon,
-        noise=noise,
-        source=source or SeededEntropy(1),
-        groups=None if groups is None else group_plan(graph, groups),
-        response=gc.Response(how, degree_share=share),
-    )
-    return Release(measurements=measured)
+    source = source or SeededEntropy(1)
+    options = {"epsilon": epsilon, "noise": noise, "share": share, "groups": groups}
+    return Release(measurements=measured(graph, how, source=source, **options))
 
 
 def observations(release):

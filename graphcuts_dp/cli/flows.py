@@ -28,7 +28,7 @@ from graphcuts_dp.options import check, input_option, option, output_option
 from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.release.contributions import choose_bound, release_contributions
-from graphcuts_dp.release.releases import flows_job, whom_of
+from graphcuts_dp.release.flow_tables import flows_job, whom_of
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.od_tables import GroupLocations, od_files

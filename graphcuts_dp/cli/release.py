@@ -37,14 +37,10 @@ from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.release.graphs import communities_note, graph_job, may_be_sparse
 from graphcuts_dp.release.job import Job, execute
-from graphcuts_dp.release.releases import (
-    check_size,
-    communities_note,
-    graph_job,
-    may_be_sparse,
-)
-from graphcuts_dp.release.shares import RESPONSES, SPARSE, Response
+from graphcuts_dp.release.mechanisms import RESPONSES, SPARSE, Response
+from graphcuts_dp.release.sizes import check_size
 from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.synth.methods import FITTINGS, Fitting

@@ -7,9 +7,10 @@ by itself. `least_cut` has the proof.
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import partial
+from typing import Any, final
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,14 +19,15 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.cuts.network import MOST_TOTAL, least_side
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
 from graphcuts_dp.io.edge_store import LARGEST_OPEN
 from graphcuts_dp.learn.bounds import least_cut_excess
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.pairs.vertices import Label, VertexSet
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace, wide_context
 from graphcuts_dp.release.job import Job, execute
@@ -135,8 +137,8 @@ def cut_job(
     *terminals: Terminal,
     epsilon: float = 1.0,
     protect: str | Protect = "edges",
-) -> Job[Partition]:
-    """What `least_cut` does with these options, told beforehand. Reads the schema alone.
+) -> "CutJob":
+    """Return what `least_cut` does with these options. Reads the schema of the data alone.
 
     Raises:
         ParameterError, QueryError: as `least_cut`.
@@ -153,49 +155,118 @@ def cut_job(
     if len(ends) > 2 and isinstance(graph, DirectedGraph):
         raise ParameterError("a directed graph is cut between two terminals: name two")
     halvings = math.ceil(math.log2(len(ends)))
-    each = whom.per_step(epsilon)
-    grid = grid_of_cuts(graph, each / halvings)
-    rate = rate_of_cuts(each, grid.sensitivity, halvings)
+    step = whom.per_step(epsilon)
+    grid = grid_of_cuts(graph, step / halvings)
+    rate = rate_of_cuts(step, grid.sensitivity, halvings)
     spent = loss_of_cuts(rate, grid.sensitivity, halvings)
-    cost = whom.cost(Cost.of_pure(spent), epsilon=epsilon)
-    excess = halvings * least_cut_excess(graph.n, rate, unit=grid.unit, beta=_FAILURE / halvings)
-    told = f"With probability 95 % the cut weighs at most {excess:,.4g} more than the least one"
-    told += ", added up over all halvings" if halvings > 1 else ""
-    told += "; on graphs that have a clear cut far less."
-    largest = largest_weight(graph, grid)
-    if graph.weighted and largest < (graph.weight_cap or LARGEST_OPEN):
-        heavy = f" It holds if the least cut weighs less than {max(0.0, largest - excess):,.4g}:"
-        heavy += f" weights above {largest:,.4g} count as that."
-    else:
-        heavy = ""
-    told += heavy
-    named = [[graph.labels[row] for row in rows.tolist()] for rows in ends]
+    plan = BudgetPlan.of_one("least cut", "discrete Laplace", Cost.of_pure(spent))
+    plan = replace(plan, group_size=whom.steps)
+    return CutJob(
+        public=empty,
+        epsilon=epsilon,
+        budget_plan=plan,
+        guarantee=promise(graph, stated_cost(plan.cost, epsilon=epsilon), whom),
+        graph=graph,
+        whom=whom,
+        ends=tuple(ends),
+        rate=rate,
+        grid=grid,
+    )
 
-    def finish(codes: IntVector, promised: PrivacyGuarantee, *_: object) -> Partition:
-        return Partition(
-            kind="least-cut",
-            space=graph.space,
-            names=tuple(terminal[0] for terminal in named),
-            codes=codes,
-            guarantee=promised,
-            shortfall=excess,
-            confidence=1 - _FAILURE,
-            notes=_ends_alone(named, np.bincount(codes, minlength=len(named)))
-            + ((told,) if heavy else ()),
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class CutJob(Job[Partition]):
+    """A least cut between terminals.
+
+    Attributes:
+        graph: of the schema, without any edge.
+        whom: the promise is for.
+        ends: row numbers of each terminal.
+        rate: of the noise, in steps of the grid.
+        grid: in which weights count.
+    """
+
+    kind: str = KIND
+    graph: Graph | DirectedGraph
+    whom: Protect
+    ends: tuple[IntVector, ...]
+    rate: Fraction
+    grid: Grid
+
+    def bound(self, data: PrivateData) -> AnyGraph:
+        """See `Job.bound`."""
+        return bounded_graph(data, self.whom)
+
+    def measure(
+        self, bounded: AnyGraph, source: EntropySource, progress: Progress = silent
+    ) -> IntVector:
+        """See `Job.measure`."""
+        return measure_cut(
+            bounded, source, progress, ends=self.ends, rate=self.rate, grid=self.grid
         )
 
-    return Job(
-        kind=KIND,
-        public=empty,
-        bound=partial(bounded_graph, protection=whom),
-        parameters={"terminals": len(ends), "ends": sum(map(len, ends))},
-        cost=cost,
-        guarantee=promise(graph, cost, whom),
-        measure=partial(measure_cut, ends=ends, rate=rate, grid=grid),
-        finish=finish,
-        told=lambda: [told],
-        errors=lambda: [("what the cut weighs above the least one", excess)],
-    )
+    def finish(
+        self,
+        measured: IntVector,
+        guarantee: PrivacyGuarantee,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> Partition:
+        """See `Job.finish`."""
+        del source, progress
+        labels = self.graph.labels
+        named = [[labels[row] for row in rows.tolist()] for rows in self.ends]
+        heavy = self._heavy
+        return Partition(
+            kind="least-cut",
+            space=self.graph.space,
+            names=tuple(terminal[0] for terminal in named),
+            codes=measured,
+            guarantee=guarantee,
+            shortfall=self._excess,
+            confidence=1 - _FAILURE,
+            notes=_ends_alone(named, np.bincount(measured, minlength=len(named)))
+            + (self.notes if heavy else ()),
+        )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """See `Job.parameters`."""
+        return {"terminals": len(self.ends), "ends": sum(map(len, self.ends))}
+
+    @property
+    def _halvings(self) -> int:
+        return math.ceil(math.log2(len(self.ends)))
+
+    @property
+    def _excess(self) -> float:
+        """How much more the cut may weigh than the least one, over all halvings."""
+        n, beta = self.graph.shape[0], _FAILURE / self._halvings
+        return self._halvings * least_cut_excess(n, self.rate, unit=self.grid.unit, beta=beta)
+
+    @property
+    def _heavy(self) -> str:
+        """What to tell of weights above the largest that counts; empty if there can be none."""
+        graph, largest = self.graph, largest_weight(self.graph, self.grid)
+        if not graph.weighted or largest >= (graph.weight_cap or LARGEST_OPEN):
+            return ""
+        below = max(0.0, largest - self._excess)
+        return (
+            f" It holds if the least cut weighs less than {below:,.4g}: weights above"
+            f" {largest:,.4g} count as that."
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """See `Job.notes`."""
+        note = f"With probability 95 % the cut weighs at most {self._excess:,.4g} more than the "
+        note += "least one" + (", added up over all halvings" if self._halvings > 1 else "")
+        return (f"{note}; on graphs that have a clear cut far less.{self._heavy}",)
+
+    def errors(self) -> Iterable[tuple[str, float]]:
+        """See `Job.errors`."""
+        return (("what the cut weighs above the least one", self._excess),)
 
 
 def _ends_alone(terminals: Sequence[Sequence[Label]], sizes: IntVector) -> tuple[str, ...]:

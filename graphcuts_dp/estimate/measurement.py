@@ -9,7 +9,7 @@ Last, by how much the cells of a table can change between neighbours, for whom a
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
@@ -359,22 +359,6 @@ class Measurements:
 
     values: tuple[Bought, ...]
     guarantee: PrivacyGuarantee
-
-    def protected(self, protection: Protect, *, epsilon: float | Fraction) -> Self:
-        """The same values, with the guarantee for whom they shall protect.
-
-        Args:
-            protection: whom; a step of it is what the measurements' own costs are for.
-            epsilon: that was asked for, for all steps together.
-
-        Raises:
-            BudgetError: they cost more.
-        """
-        if protection == EDGE:
-            return self
-        spent = Cost.of_pure(sum((value.epsilon for value in self.values), Fraction(0)))
-        cost = protection.cost(spent, epsilon=epsilon)
-        return replace(self, guarantee=protection.promise(self.guarantee, cost))
 
     def find(self, kind: type[K]) -> Measurement[K] | None:
         """The last measurement with a map of a kind, or None if none was bought."""

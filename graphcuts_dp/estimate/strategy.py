@@ -22,6 +22,7 @@ from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.options import check, option
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.privacy.budget_plan import BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.composition import as_stored, zcdp_rho
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, exact_epsilon
 from graphcuts_dp.privacy.level_noise import Change, DistributionPair, LevelNoise
@@ -110,6 +111,29 @@ class FlowStrategy:
     noise: LevelNoise
     deviations: tuple[float, ...]
 
+    def budget_plan(
+        self, cells: CellTree, *, epsilon: float | Fraction, delta: float = 0.0
+    ) -> BudgetPlan:
+        """Return the budget plan of the measured places: a step each, with the shares of these.
+
+        Args:
+            cells: the public cells.
+            epsilon: that the strategy was chosen for.
+            delta: likewise.
+        """
+        kind, names = self.noise.distribution, ("total", *cells.levels)
+        steps, left = [], Fraction(1)
+        for place, share in zip(self.places, self.shares, strict=True):
+            noise = f"discrete {kind.capitalize()}"
+            steps.append(BudgetStep(statistic=names[place], share=share / left, noise=noise))
+            left -= share
+        return BudgetPlan(
+            steps=tuple(steps),
+            amount=_budget_of(kind, epsilon, delta),
+            currency="epsilon" if kind == "laplace" else "rho",
+            delta=0.0 if kind == "laplace" else delta,
+        )
+
 
 def choose_strategy(
     cells: CellTree,
@@ -163,9 +187,7 @@ def choose_strategy(
     first = 1 if times > 1 or cells.apart else 0
     found = []
     for kind in _kinds(noise, delta):
-        budget = exact
-        if kind == "gaussian":
-            budget = Fraction(zcdp_rho(epsilon=as_stored(exact), delta=delta))
+        budget = _budget_of(kind, exact, delta)
 
         @cache
         def value(
@@ -187,6 +209,14 @@ def choose_strategy(
         noise=chosen_noise,
         deviations=tuple(math.sqrt(mean) for mean in (means[0] * times, *means[1:])),
     )
+
+
+def _budget_of(kind: DistributionPair, epsilon: float | Fraction, delta: float) -> Fraction:
+    """Return what levels share: epsilon, or rho for Gaussian noise."""
+    exact = exact_epsilon(epsilon)
+    if kind == "laplace":
+        return exact
+    return Fraction(zcdp_rho(epsilon=as_stored(exact), delta=delta))
 
 
 def _kinds(noise: str, delta: float) -> tuple[DistributionPair, ...]:

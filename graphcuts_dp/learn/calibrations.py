@@ -7,7 +7,7 @@ is promised is a function of `learn.bounds`, which each calibration names as its
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -31,8 +31,8 @@ from graphcuts_dp.learn.bounds import (
 )
 from graphcuts_dp.learn.learners import MOST_PAIRS
 from graphcuts_dp.learn.norms import AUTO, MOST_VERTICES, norm_updates
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.composition import (
-    TOTAL_SHARE,
     Cost,
     SparseVectorScales,
     at_most,
@@ -46,6 +46,9 @@ from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
+# Of what is left of a construction's budget and beta, for each statistic that it measures at its
+# start, such as the total weight.
+START_SHARE = Fraction(1, 40)
 _LARGEST_SCALE = 2**55  # of noise, in steps: 64-bit integers hold every sample
 
 
@@ -87,6 +90,20 @@ class Tuning:
         if self.value_noise is not None and self.updates:
             parts.append(self.value_noise.cost(sensitivity, delta=delta).times(self.updates))
         return compose(parts, delta=delta)
+
+
+def start_plan(cost: Cost, measured: Iterable[str], rest: str) -> BudgetPlan:
+    """Return the plan of a construction that measures some statistics at its start.
+
+    Args:
+        cost: of everything together.
+        measured: the statistics, in order; each takes `START_SHARE` of what is left.
+        rest: what the rest is spent on.
+    """
+    noise = "discrete Laplace" if cost.rho is None or cost.pure is not None else "discrete Gaussian"
+    steps = [BudgetStep(statistic=name, share=START_SHARE, noise=noise) for name in measured]
+    steps.append(BudgetStep(statistic=rest, share=ALL_LEFT, noise="as calibrated"))
+    return BudgetPlan.of_cost(cost, steps)
 
 
 class Calibration(ABC):
@@ -155,8 +172,8 @@ class ZcdpBudget:
 
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
         """See `Calibration.with_total`. A discrete Gaussian of s^2/(2 v)-zCDP."""
-        rho, share = Fraction(self._rho), float(TOTAL_SHARE)
-        spent = rho * TOTAL_SHARE
+        rho, share = Fraction(self._rho), float(START_SHARE)
+        spent = rho * START_SHARE
         noise = ValueNoise("gaussian", sensitivity**2 / (2 * spent))
         left = float(rho - spent) * (1 - 1e-15)
         rest = replace(self, rho=left, beta=self.beta * (1 - share))
@@ -188,8 +205,8 @@ class PaperBudget:
 
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
         """See `Calibration.with_total`. Discrete Laplace noise: a part of epsilon, pure."""
-        total, share = Fraction(self.epsilon), float(TOTAL_SHARE)
-        spent = total * TOTAL_SHARE
+        total, share = Fraction(self.epsilon), float(START_SHARE)
+        spent = total * START_SHARE
         noise = ValueNoise("laplace", spent / sensitivity)
         left = math.nextafter(float(total - spent), 0)
         cost = noise.cost(sensitivity, delta=self.delta)

@@ -251,9 +251,10 @@ def refinable_degrees(
     epsilon: Fraction,
     source: EntropySource,
     name: str = "degrees",
+    without_cap: bool = False,
 ) -> Refinable[Degrees]:
     """As `measure_degrees`, with the same noise and guarantee; a finer copy can be bought."""
-    grid = check_sums(distribution)
+    grid = check_sums(distribution, without_cap=without_cap)
     counts, changes = _degrees(graph, grid)
     return Refinable.draw(
         name, Degrees(), counts, changes, unit=grid.unit, epsilon=epsilon, source=source

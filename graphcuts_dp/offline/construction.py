@@ -58,6 +58,7 @@ from graphcuts_dp.offline.tuning import (
 from graphcuts_dp.options import Checked, option
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, check_paid, compose, rounded_up
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -127,9 +128,9 @@ class RoundsMechanism:
         return {"total weight": self.grid.sensitivity}
 
     @property
-    def parts(self) -> tuple[tuple[str, float], ...]:
-        """What epsilon is spent on."""
-        return self.calibration.parts(tuple(self.bought))
+    def budget_plan(self) -> BudgetPlan:
+        """How the budget is spent: on norms that are measured first, and on the rounds."""
+        return self.calibration.budget_plan(tuple(self.bought))
 
     def check_paid(self, outcome: Outcome) -> None:
         """Refuse to release what cost more than is stated, by the scales of the noise drawn.
@@ -637,12 +638,6 @@ class PlayerGame(RoundsMechanism):
         """The list, unless it is hidden."""
         return self.queries if self.game.hide_queries is None else None
 
-    @property
-    def parts(self) -> tuple[tuple[str, float], ...]:
-        """What epsilon is spent on."""
-        _, _, bought, _ = self.calibration.with_total(self.grid.sensitivity)
-        return ("total weight", bought.epsilon), ("rounds", self.cost.epsilon - bought.epsilon)
-
     def run(
         self, graph: AnyGraph, source: EntropySource, *, progress: Progress = silent
     ) -> Outcome:
@@ -837,9 +832,8 @@ def job_of(
     return task.job(
         kind="release-iteratively",
         parameters=parameters,
-        step=mechanism.cost,
+        plan=mechanism.budget_plan,
         public=", ".join(known),
-        parts=mechanism.parts,
         measure=measure,
         release=partial(finished, task, mechanism, calibration=calibration),
     )

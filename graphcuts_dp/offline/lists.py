@@ -43,6 +43,7 @@ from graphcuts_dp.options import Checked, option
 from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery, understood
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -143,7 +144,11 @@ class Net(Checked):
         return task.job(
             kind="net",
             parameters={},
-            step=Cost.of_pure(2 * net.sensitivity * rate),
+            plan=BudgetPlan.of_one(
+                "member of the net",
+                "exponential mechanism",
+                Cost.of_pure(2 * net.sensitivity * rate),
+            ),
             public="the queries and the family of possible graphs",
             measure=lambda graph, source, _: noisy_maximum(net.scores(graph), rate, source),
             release=release,
@@ -283,7 +288,7 @@ class Answers:
         return task.job(
             kind="answers",
             parameters={"queries": len(listed), "noise": name},
-            step=law.noise.cost(law.grid.sensitivity),
+            plan=BudgetPlan.of_one("counts", name, law.noise.cost(law.grid.sensitivity)),
             public="the queries",
             measure=lambda graph, source, _: law.measure(listed, graph, source),
             release=lambda values, guarantee: IterativeRelease(
@@ -637,7 +642,7 @@ class Sensing(Checked):
         return task.job(
             kind="sensing",
             parameters={"rounds": plan.rounds},
-            step=plan.cost(task.delta),
+            plan=BudgetPlan.of_one("rounds", "discrete Gaussian", plan.cost(task.delta)),
             public="the queries" + (", the cap" if ratings.weighted else ""),
             measure=measure,
             release=release,

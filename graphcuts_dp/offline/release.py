@@ -6,9 +6,9 @@ It is long because one class of results serves every construction: to answer, to
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
@@ -35,12 +35,13 @@ from graphcuts_dp.pairs.queries import (
 )
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space, VertexSet
-from graphcuts_dp.privacy.composition import Cost, as_stored
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, hidden_change, promise_text
 from graphcuts_dp.privacy.level_noise import KNormNoise
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, shortfall
 from graphcuts_dp.release.job import Job
-from graphcuts_dp.resources import Progress
+from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results import bundle
 
 if TYPE_CHECKING:
@@ -705,26 +706,26 @@ class Task:
         *,
         kind: str,
         parameters: dict[str, Any],
-        step: Cost,
+        plan: BudgetPlan,
         public: str,
         measure: Callable[[Any, EntropySource, Progress], Any],
         release: Callable[[Any, PrivacyGuarantee], IterativeRelease],
-        parts: tuple[tuple[str, float], ...] = (),
         warning: str | None = None,
-    ) -> Job[IterativeRelease]:
-        """The job that measures and releases, with its cost and its promise.
+    ) -> "IterativeJob":
+        """Return the job that measures and releases, with its cost and its promise.
 
         Args:
             kind: for the ledger.
             parameters: likewise.
-            step: what is drawn costs for one step of the protection, from the scales of its noise.
+            plan: how the budget is spent, for one step of the protection; its cost is that of the
+                scales of the noise.
             public: what is public besides the vertices and their pairs.
             measure: draws all noise: (bounded graph, noise, progress) -> what was drawn.
             release: makes the result of what was drawn.
-            parts: what epsilon of a step is spent on.
             warning: why the result will be worthless, or None.
         """
         epsilon, graph = as_stored(self.epsilon), self.graph
+        step = plan.cost
         cost = self.protect.cost(step, epsilon=epsilon, delta=self.delta)
         promised = PrivacyGuarantee(
             epsilon=step.epsilon,
@@ -735,17 +736,67 @@ class Task:
                 directed=self.universe.directed,
             ),
             public=", ".join(filter(None, (self.universe.public, public))),
-            parts=parts,
+            budget_plan=plan.executed,
         )
-        guarantee = self.protect.promise(promised, cost)
-        return Job(
+        return IterativeJob(
             kind=kind,
             public=self.data,
-            bound=partial(bounded_graph, protection=self.protect),
-            parameters=parameters,
-            cost=cost,
-            guarantee=guarantee,
-            measure=measure,
-            finish=lambda drawn, promised, *_: release(drawn, promised),
-            warning=warning,
+            epsilon=epsilon,
+            delta=self.delta,
+            budget_plan=replace(plan, group_size=self.protect.steps),
+            guarantee=self.protect.promise(promised, cost),
+            whom=self.protect,
+            told=parameters,
+            why_worthless=warning,
+            measuring=measure,
+            releasing=release,
         )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class IterativeJob(Job[IterativeRelease]):
+    """An iterative release.
+
+    Attributes:
+        whom: the promise is for.
+        told: see `Job.parameters`.
+        why_worthless: see `Job.warning`.
+        measuring: draws all noise: (bounded graph, noise, progress) -> what was drawn.
+        releasing: makes the result of what was drawn.
+    """
+
+    whom: Protect
+    told: dict[str, Any]
+    why_worthless: str | None
+    measuring: Callable[[Any, EntropySource, Progress], Any]
+    releasing: Callable[[Any, PrivacyGuarantee], IterativeRelease]
+
+    def bound(self, data: PrivateData) -> AnyGraph:
+        """See `Job.bound`."""
+        return bounded_graph(data, self.whom)
+
+    def measure(self, bounded: Any, source: EntropySource, progress: Progress = silent) -> Any:
+        """See `Job.measure`."""
+        return self.measuring(bounded, source, progress)
+
+    def finish(
+        self,
+        measured: Any,
+        guarantee: PrivacyGuarantee,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> IterativeRelease:
+        """See `Job.finish`."""
+        del source, progress
+        return self.releasing(measured, guarantee)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """See `Job.parameters`."""
+        return self.told
+
+    @property
+    def warning(self) -> str | None:
+        """See `Job.warning`."""
+        return self.why_worthless

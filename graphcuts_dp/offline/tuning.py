@@ -22,12 +22,13 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import UpdateBound
-from graphcuts_dp.learn.calibrations import PaperBudget, ZcdpBudget
+from graphcuts_dp.learn.calibrations import PaperBudget, ZcdpBudget, start_plan
 from graphcuts_dp.offline.distinguisher import Distinguisher
 from graphcuts_dp.offline.rank_one import usual_cut_norm
 from graphcuts_dp.options import check_probability
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import Cost, compose, parts_in_turn
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
+from graphcuts_dp.privacy.composition import Cost, compose
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
@@ -99,9 +100,9 @@ class OfflineCalibration(ABC):
             )
         check_probability("beta", self.beta)
 
-    def parts(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
-        """What epsilon is spent on, where norms of these names are bought."""
-        return parts_in_turn(float(self.epsilon), names, "rounds")
+    def budget_plan(self, names: Sequence[str]) -> BudgetPlan:
+        """Return how the budget is spent, where norms of these names are measured first."""
+        return start_plan(self.cost, names, "rounds")
 
     @property
     @abstractmethod
@@ -335,15 +336,15 @@ class PureOffline(OfflineCalibration):
         answers = math.sqrt(_LAPLACE * self.rounds)
         return _fraction(total / (matrix + total + answers)), _fraction(matrix / (matrix + answers))
 
-    def parts(self, names: Sequence[str]) -> tuple[tuple[str, float], ...]:
-        """See `OfflineCalibration.parts`."""
+    def budget_plan(self, names: Sequence[str]) -> BudgetPlan:
+        """See `OfflineCalibration.budget_plan`."""
         total, matrix = self._shares
-        spent, left = [], Fraction(self.epsilon)
-        for name in names:
-            spent.append((name, float(left * total)))
-            left -= left * total
-        rest = left * matrix
-        return (("noisy matrix", float(rest)), *spent, ("answers", float(left - rest)))
+        shares = dict.fromkeys(names, total) | {"noisy matrix": matrix, "answers": ALL_LEFT}
+        steps = [
+            BudgetStep(statistic=name, share=share, noise="discrete Laplace")
+            for name, share in shares.items()
+        ]
+        return BudgetPlan.of_cost(self.cost, steps)
 
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "PureOffline"]:
         """See `OfflineCalibration.with_total`. Discrete Laplace noise."""

@@ -474,19 +474,7 @@ def exact(cost: Cost) -> Fraction:
     return Fraction(cost.epsilon) if cost.pure is None else cost.pure
 
 
-TOTAL_SHARE = Fraction(1, 40)  # of a construction's budget and beta, for a noisy total weight
-
-
 _OF_THRESHOLDS, _OF_TESTS = 2, 4  # half of beta is for each, and tests have two sides
-
-
-def parts_in_turn(epsilon: float, names: Iterable[str], rest: str) -> tuple[tuple[str, float], ...]:
-    """What epsilon is spent on where each of these takes `TOTAL_SHARE` of what is left of it."""
-    parts, left = [], epsilon
-    for name in names:
-        parts.append((name, left * float(TOTAL_SHARE)))
-        left -= parts[-1][1]
-    return (*parts, (rest, left))
 
 
 @final

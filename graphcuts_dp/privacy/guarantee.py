@@ -31,6 +31,7 @@ import numpy as np
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
 from graphcuts_dp.options import PRIVACY, Option, check_probability, chosen
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import (
     Cost,
     as_stored,
@@ -309,9 +310,8 @@ class PrivacyGuarantee(Displayed):
         protects: whom it protects, in few words: "1 edge", "10 edges", "1 owner", "1 vertex",
             "1 person"; "1 row", "1 owner in one month" where neighbours differ in one period only,
             see `differs_within`.
-        parts: what epsilon was spent on, as (name, epsilon) pairs that add up to it; empty when it
-            went into one mechanism.
         rho: of zero-concentrated privacy, if a bound better than that of pure epsilon is proven.
+        budget_plan: how epsilon was spent; None where no plan was executed.
     """
 
     epsilon: float
@@ -320,13 +320,21 @@ class PrivacyGuarantee(Displayed):
     public: str = "the vertex set"
     seed: int | None = None
     protects: str = "1 edge"
-    parts: tuple[tuple[str, float], ...] = ()
     rho: float | None = None
+    budget_plan: BudgetPlan | None = None
 
     @property
     def is_private(self) -> bool:
         """Whether the promise holds: false for a seeded run."""
         return self.seed is None
+
+    @property
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """What epsilon was spent on, as (name, epsilon) pairs that add up to it.
+
+        Empty when it went into one measurement.
+        """
+        return () if self.budget_plan is None else self.budget_plan.parts(self.epsilon)
 
     @property
     def counted(self) -> str:
@@ -411,6 +419,7 @@ class PrivacyGuarantee(Displayed):
             "entropy": "operating system" if self.is_private else SEEDED_WARNING,
             "seed": self.seed,
             "parts": dict(self.parts),
+            "budget_plan": None if self.budget_plan is None else self.budget_plan.to_dict(),
             "rho": self.rho,
             "dp_event": self.dp_event,
         }
@@ -424,7 +433,10 @@ class PrivacyGuarantee(Displayed):
         """
         names = ("epsilon", "delta", "protects", "neighbours", "public", "seed", "rho")
         plain = {key: stored[key] for key in names}
-        return cls(**plain, parts=tuple(stored["parts"].items()))
+        parts, plan = tuple(stored["parts"].items()), stored.get("budget_plan")
+        if plan is not None:
+            return cls(**plain, budget_plan=BudgetPlan.from_dict(plan))
+        return cls(**plain, budget_plan=BudgetPlan.of_parts(parts) if parts else None)
 
 
 def hidden_change(*, weighted: bool, weight_cap: float | None, directed: bool) -> str:
@@ -765,17 +777,14 @@ class Protect:
             step: as the mechanism states it.
             cost: of all steps.
         """
-        share = cost.epsilon / step.epsilon if step.epsilon else 1.0
-        parts = step.parts
-        if self.steps > 1:
-            parts = tuple((name, epsilon * share) for name, epsilon in parts)
+        plan = step.budget_plan
         return replace(
             step,
             epsilon=cost.epsilon,
             delta=cost.delta,
             neighbours=self._neighbours(step.neighbours),
             protects=str(self),
-            parts=parts,
+            budget_plan=None if plan is None else replace(plan, group_size=self.steps),
             rho=None if cost.pure is not None else cost.rho,
         )
 

@@ -6,8 +6,9 @@ A bound on degrees for what protects vertices, likewise chosen privately.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
+from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.files import PathLike
@@ -26,10 +27,14 @@ from graphcuts_dp.measure.statistics import (
 )
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import public_vertices
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.guarantee import NO_PERIODS, PrivacyGuarantee, Protect, exact_epsilon
+from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.job import Job, execute
+from graphcuts_dp.resources import Progress, silent
 
+EXPONENTIAL = "exponential mechanism"
 _LARGEST_NOISE = 1e9
 _FINEST_SHARE = 1000  # shares are fractions with no larger denominator
 
@@ -79,22 +84,15 @@ def release_contributions(
     Guarantee: epsilon-DP for all rows of one owner, or with `per_period` for those in one period,
     however many, see `measure_contributions`.
     """
-    found = check_bounds(bounds)
-    rate = exact_epsilon(epsilon)
-    cost = stated_cost(Cost.of_pure(rate), epsilon=epsilon)
-    job = Job(
-        kind="contributions",
+    job = ContributionsJob(
         public=without_rows(rows),
-        parameters={"bounds": len(found)},
-        cost=cost,
-        guarantee=_promise(rows, cost, per_period=per_period),
-        periods=None if rows.periods is None else rows.periods.labels,
-        measure=lambda private, source, _: measure_contributions(
-            private, found, rate=rate, source=source, per_period=per_period
+        epsilon=epsilon,
+        budget_plan=BudgetPlan.of_one(
+            "users by bound", "discrete Laplace", Cost.of_pure(exact_epsilon(epsilon))
         ),
-        finish=lambda counts, promised, *_: Contributions(
-            bounds=found, counts=counts, rate=rate, what=rows.what, guarantee=promised
-        ),
+        guarantee=_promise(rows, epsilon, per_period=per_period),
+        bounds=check_bounds(bounds),
+        per_period=per_period,
     )
     return execute(job, rows, store=store, seed=seed)
 
@@ -132,23 +130,19 @@ def choose_bound(
     Guarantee: epsilon-DP for all rows of one owner, or with `per_period` for those in one period,
     however many, see `choose_by_share`.
     """
-    found = check_bounds(bounds)
     share = _share(share_above)
     rate = rate_of_choice(share, exact_epsilon(epsilon))
-    cost = stated_cost(Cost.of_pure(2 * share_sensitivity(share) * rate), epsilon=epsilon)
-    job = Job(
-        kind="bound",
+    job = BoundJob(
         public=without_rows(rows),
-        parameters={"share_above": float(share), "bounds": len(found)},
-        cost=cost,
-        guarantee=_promise(rows, cost, per_period=per_period),
-        periods=None if rows.periods is None else rows.periods.labels,
-        measure=lambda private, source, _: choose_by_share(
-            private, found, share=share, rate=rate, source=source, per_period=per_period
+        epsilon=epsilon,
+        budget_plan=BudgetPlan.of_one(
+            "bound on users", EXPONENTIAL, Cost.of_pure(2 * share_sensitivity(share) * rate)
         ),
-        finish=lambda at_most, promised, *_: ChosenBound(
-            at_most=at_most, share_above=float(share), guarantee=promised
-        ),
+        guarantee=_promise(rows, epsilon, per_period=per_period),
+        bounds=check_bounds(bounds),
+        share=share,
+        rate=rate,
+        per_period=per_period,
     )
     return execute(job, rows, store=store, seed=seed)
 
@@ -162,7 +156,7 @@ def _share(share: float) -> Fraction:
     raise ParameterError("share_above must be a number from 0.001 to 0.999, for example 0.05")
 
 
-def _promise(rows: Rows, cost: Cost, *, per_period: bool) -> PrivacyGuarantee:
+def _promise(rows: Rows, epsilon: float, *, per_period: bool) -> PrivacyGuarantee:
     if not isinstance(rows, Rows):
         raise ParameterError("owners are those of rows: read the file with Rows.read")
     where, several, public = "", "", "the candidates for a bound"
@@ -174,7 +168,7 @@ def _promise(rows: Rows, cost: Cost, *, per_period: bool) -> PrivacyGuarantee:
         where = " in any one period"
         several = "; of an owner with rows in k periods the promise holds with k epsilon"
     return PrivacyGuarantee(
-        epsilon=cost.epsilon,
+        epsilon=float(epsilon),
         neighbours=(
             f"all rows of any one owner{where}, however many (added or removed; replacing them is"
             f" two such changes){several}"
@@ -239,24 +233,181 @@ def choose_degree_bound(
     if whole != found:
         raise ParameterError("candidates are whole numbers, for example candidates=[10, 20, 40]")
     rate = score_rate(exact)
-    cost = stated_cost(choice_cost(rate), epsilon=epsilon)
+    plan = BudgetPlan.of_one("bound on degrees", EXPONENTIAL, choice_cost(rate))
     guarantee = PrivacyGuarantee(
-        epsilon=cost.epsilon,
+        epsilon=stated_cost(plan.cost, epsilon=epsilon).epsilon,
         neighbours="all edges of any one vertex, however many",
         public=f"{Universe.of(graph).public} and the candidates",
         protects="1 vertex",
     )
-    job = Job(
-        kind="degree bound",
+    job = DegreeBoundJob(
         public=without_rows(graph),
-        parameters={"candidates": list(whole), "noise": float(noise)},
-        cost=cost,
+        epsilon=epsilon,
+        budget_plan=plan,
         guarantee=guarantee,
-        measure=lambda private, source, _: pick_bound(
-            private, found, rate=rate, noise=float(noise), source=source
-        ),
-        finish=lambda index, promised, *_: DegreeBound(
-            degree_bound=whole[index], candidates=whole, guarantee=promised
-        ),
+        candidates=whole,
+        noise=float(noise),
+        rate=rate,
     )
     return execute(job, graph, store=store, seed=seed)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ContributionsJob(Job[Contributions]):
+    """Counts of users by how much they have.
+
+    Attributes:
+        bounds: public candidates, ascending.
+        per_period: whether a user counts in each period as one of its own.
+    """
+
+    kind: str = "contributions"
+    bounds: tuple[int, ...]
+    per_period: bool
+
+    def measure(
+        self, bounded: Rows, source: EntropySource, progress: Progress = silent
+    ) -> IntVector:
+        """See `Job.measure`."""
+        del progress
+        return measure_contributions(
+            bounded,
+            self.bounds,
+            rate=self.budget_plan.amount,
+            source=source,
+            per_period=self.per_period,
+        )
+
+    def finish(
+        self,
+        measured: IntVector,
+        guarantee: PrivacyGuarantee,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> Contributions:
+        """See `Job.finish`."""
+        del source, progress
+        return Contributions(
+            bounds=self.bounds,
+            counts=measured,
+            rate=self.budget_plan.amount,
+            what=_rows_of(self).what,
+            guarantee=guarantee,
+        )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """See `Job.parameters`."""
+        return {"bounds": len(self.bounds)}
+
+    @property
+    def periods(self) -> tuple[str, ...] | None:
+        """See `Job.periods`."""
+        return _declared_periods(self)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BoundJob(Job[ChosenBound]):
+    """The choice of a bound that about a given share of the users exceeds.
+
+    Attributes:
+        bounds: public candidates, ascending.
+        share: of the users that are to be above.
+        rate: of the choice.
+        per_period: whether a user counts in each period as one of its own.
+    """
+
+    kind: str = "bound"
+    bounds: tuple[int, ...]
+    share: Fraction
+    rate: Fraction
+    per_period: bool
+
+    def measure(self, bounded: Rows, source: EntropySource, progress: Progress = silent) -> int:
+        """See `Job.measure`."""
+        del progress
+        return choose_by_share(
+            bounded,
+            self.bounds,
+            share=self.share,
+            rate=self.rate,
+            source=source,
+            per_period=self.per_period,
+        )
+
+    def finish(
+        self,
+        measured: int,
+        guarantee: PrivacyGuarantee,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> ChosenBound:
+        """See `Job.finish`."""
+        del source, progress
+        return ChosenBound(at_most=measured, share_above=float(self.share), guarantee=guarantee)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """See `Job.parameters`."""
+        return {"share_above": float(self.share), "bounds": len(self.bounds)}
+
+    @property
+    def periods(self) -> tuple[str, ...] | None:
+        """See `Job.periods`."""
+        return _declared_periods(self)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DegreeBoundJob(Job[DegreeBound]):
+    """The choice of a bound on degrees.
+
+    Attributes:
+        candidates: whole numbers, ascending.
+        noise: error of an answer that a bound of 1 would cost, in weight.
+        rate: of the choice.
+    """
+
+    kind: str = "degree bound"
+    candidates: tuple[int, ...]
+    noise: float
+    rate: Fraction
+
+    def measure(self, bounded: AnyGraph, source: EntropySource, progress: Progress = silent) -> int:
+        """See `Job.measure`."""
+        del progress
+        return pick_bound(bounded, self.candidates, rate=self.rate, noise=self.noise, source=source)
+
+    def finish(
+        self,
+        measured: int,
+        guarantee: PrivacyGuarantee,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> DegreeBound:
+        """See `Job.finish`."""
+        del source, progress
+        return DegreeBound(
+            degree_bound=self.candidates[measured],
+            candidates=self.candidates,
+            guarantee=guarantee,
+        )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """See `Job.parameters`."""
+        return {"candidates": list(self.candidates), "noise": self.noise}
+
+
+def _rows_of(job: ContributionsJob | BoundJob) -> Rows:
+    rows = job.public
+    if not isinstance(rows, Rows):
+        raise TypeError("a job of rows was made for a graph")
+    return rows
+
+
+def _declared_periods(job: ContributionsJob | BoundJob) -> tuple[str, ...] | None:
+    periods = _rows_of(job).periods
+    return None if periods is None else periods.labels

@@ -2,20 +2,23 @@
 
 A job is made from the options and from public facts alone: it holds the private data emptied of all
 rows (`without_rows`), so that nothing it says can tell of them. `execute` is the only place of this
-room that charges a store.
+subpackage that charges a store.
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar, final
+from fractions import Fraction
+from typing import Any, Generic, TypeVar
 
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import EntropySource, entropy_source
 from graphcuts_dp.resources import Progress, seen, silent
@@ -54,8 +57,9 @@ def execute(
     """
     source = entropy_source(seed)
     bounded = job.bounded(data)
-    if job.warning is not None:
-        warnings.warn(job.warning, AccuracyWarning, stacklevel=3)
+    warning = job.warning
+    if warning is not None:
+        warnings.warn(warning, AccuracyWarning, stacklevel=3)
     with charged(
         store,
         data,
@@ -68,57 +72,107 @@ def execute(
         return job.run(bounded, source, seen(progress))
 
 
-@final
 @dataclass(frozen=True, kw_only=True)
-class Job(Generic[R]):
+class Job(ABC, Generic[R]):
     """One prepared use of the budget. All of it may be shown; it holds no private row.
+
+    A kind of job is a subclass that says how private data are bounded and measured, and what is
+    made of the measurements.
 
     Attributes:
         kind: what the ledger calls it: "release", "flows", ...
         public: data of the schema that it is for, without any row.
-        bound: bounds private data before they are measured; None where `measure` does it.
-        parameters: for the ledger, plain values.
-        cost: of all that is drawn.
-        guarantee: of the same, without a seed.
-        measure: draws all noise: (bounded data, noise, progress) -> what was drawn. The only part
-            that reads private data.
-        finish: makes the result: (drawn, promise with its seed, noise, progress) -> result.
-        warning: why the result will be worthless, or None.
-        told: makes the notes.
-        errors: tells what may be off by how much, with probability 95 %, in the order of interest.
-        periods: labels of the declared periods that `measure` reads, see `charged`; None for all.
+        epsilon: that was asked for.
+        delta: likewise, in [0, 1).
+        budget_plan: how it is spent.
+        guarantee: for all that is measured together, without a seed.
     """
 
     kind: str
     public: PrivateData
-    bound: Callable[[Any], Any] | None = None
-    parameters: dict[str, Any]
-    cost: Cost
+    epsilon: float | Fraction
+    delta: float = 0.0
+    budget_plan: BudgetPlan
     guarantee: PrivacyGuarantee
-    measure: Callable[[Any, EntropySource, Progress], Any]
-    finish: Callable[[Any, PrivacyGuarantee, EntropySource, Progress], R]
-    warning: str | None = None
-    told: Callable[[], Iterable[str | None]] = tuple
-    errors: Callable[[], Iterable[tuple[str, float]]] = tuple
-    periods: tuple[str, ...] | None = None
+
+    @abstractmethod
+    def measure(self, bounded: Any, source: EntropySource, progress: Progress = silent) -> Any:
+        """Draw all noise. The only step that reads private data.
+
+        Args:
+            bounded: private, see `bounded`.
+            source: where the noise comes from.
+            progress: called with the fraction done and a message.
+
+        Guarantee: what `cost` says.
+        """
+
+    @abstractmethod
+    def finish(
+        self,
+        measured: Any,
+        guarantee: PrivacyGuarantee,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> R:
+        """Return the result, made from what was measured alone.
+
+        Args:
+            measured: what `measure` returned.
+            guarantee: of the run.
+            source: of ordinary random numbers, for what is drawn from a model.
+            progress: called with the fraction done and a message.
+        """
+
+    def bound(self, data: Any) -> Any:
+        """Return private data in which nobody has more than the job pays for. Private."""
+        return data
+
+    @property
+    def cost(self) -> Cost:
+        """What the whole plan costs, as it is charged.
+
+        Raises:
+            BudgetError: the plan costs more than was asked for.
+        """
+        return stated_cost(self.budget_plan.cost, epsilon=self.epsilon, delta=self.delta)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Plain values for the ledger."""
+        return {}
+
+    @property
+    def periods(self) -> tuple[str, ...] | None:
+        """Labels of the declared periods that `measure` reads, see `charged`; None for all."""
+        return None
+
+    @property
+    def warning(self) -> str | None:
+        """Why the result will be worthless, or None."""
+        return None
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What to tell a user before anything is spent, a sentence each."""
-        return tuple(filter(None, self.told()))
+        return ()
+
+    def errors(self) -> Iterable[tuple[str, float]]:
+        """Return what may be off by how much, at the default confidence, most important first."""
+        return ()
 
     def bounded(self, data: PrivateData) -> Any:
-        """The data as they are measured: nobody has more than the job pays for. Private.
+        """Return the data as they are measured: nobody has more than the job pays for. Private.
 
         Raises:
             ParameterError: they are not of the schema that the job was made for.
         """
         if not self._fits(data):
             raise ParameterError("this job is for other data: make one for the schema of these")
-        return data if self.bound is None else self.bound(data)
+        return self.bound(data)
 
     def _fits(self, data: PrivateData) -> bool:
-        """Whether data are of the schema that the job was made for."""
+        """Return whether data are of the schema that the job was made for."""
         return type(data) is type(self.public) and all(
             getattr(data, fact, None) == getattr(self.public, fact, None) for fact in _FACTS
         )
@@ -131,16 +185,17 @@ class Job(Generic[R]):
             source: where the noise comes from.
             progress: called with the fraction done and a message.
         """
-        drawn = self.measure(bounded, source, progress)
-        # From here on nothing reads the private graph.
-        return self.finish(drawn, self.promise(source), source, progress)
+        measured = self.measure(bounded, source, progress)
+        # The privacy boundary: from here on nothing reads the private graph.
+        return self.finish(measured, self.promise(source), source, progress)
 
     def to_opendp(self) -> Any:
-        """The same as a measurement of OpenDP, which its combinators take. It charges no store.
+        """Return the same as a measurement of OpenDP, which its combinators take.
 
-        Its domain is the data of the schema that the job was made for. The distance of two data is
-        the least number of neighbours on a path between them, as `guarantee` calls neighbours. Its
-        measure is max divergence where the cost is pure, else zero-concentrated divergence.
+        It charges no store. Its domain is the data of the schema that the job was made for. The
+        distance of two data is the least number of neighbours on a path between them, as
+        `guarantee` calls neighbours. Its measure is max divergence where the cost is pure, else
+        zero-concentrated divergence.
 
         Raises:
             ParameterError: OpenDP is not installed, or neither of the two is proven.
@@ -151,7 +206,8 @@ class Job(Generic[R]):
             import opendp.prelude as dp
         except ImportError:
             raise ParameterError("OpenDP is not installed: pip install opendp") from None
-        pure, rho = self.cost.pure is not None, self.cost.rho
+        cost = self.cost
+        pure, rho = cost.pure is not None, cost.rho
         if not pure and rho is None:
             raise ParameterError("this cost is neither pure nor concentrated: no measure fits it")
         dp.enable_features("contrib", "honest-but-curious")
@@ -159,8 +215,8 @@ class Job(Generic[R]):
         def spent(steps: int) -> float:
             if steps < 1:
                 return 0.0
-            cost = self.cost.for_group(steps)
-            return cost.epsilon if pure or cost.rho is None else cost.rho
+            group = cost.for_group(steps)
+            return group.epsilon if pure or group.rho is None else group.rho
 
         return dp.m.make_user_measurement(
             dp.user_domain(f"{self.kind} of {self.public!r}", self._fits),
@@ -171,5 +227,5 @@ class Job(Generic[R]):
         )
 
     def promise(self, source: EntropySource) -> PrivacyGuarantee:
-        """The guarantee of a run: a seed voids it."""
+        """Return the guarantee of a run: a seed voids it."""
         return replace(self.guarantee, seed=source.seed)

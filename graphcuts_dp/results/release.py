@@ -50,6 +50,7 @@ from graphcuts_dp.pairs.queries import (
 )
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Space, VertexSet, sets_in
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
@@ -101,6 +102,11 @@ class Release(Displayed):
     def guarantee(self) -> PrivacyGuarantee:
         """The promise of differential privacy, for all parts together."""
         return self.measurements.guarantee
+
+    @property
+    def budget_plan(self) -> BudgetPlan | None:
+        """How epsilon was spent, and under which conditions; None if that is not known."""
+        return self.guarantee.budget_plan
 
     @cached_property
     def estimator(self) -> MatrixEstimator | SparseEstimator:

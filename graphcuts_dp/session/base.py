@@ -22,6 +22,7 @@ from graphcuts_dp.ledger.ledger import plain
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 from graphcuts_dp.privacy.noise import EntropySource
@@ -243,9 +244,9 @@ class CutMechanism(Mechanism[Question, S]):
     needs_truth = True
 
     @property
-    def parts(self) -> tuple[tuple[str, float], ...]:
-        """What epsilon is spent on, see `PrivacyGuarantee`."""
-        return ()
+    def budget_plan(self) -> BudgetPlan:
+        """How the cost is spent: on the answers, and on what is measured before them."""
+        return BudgetPlan.of_one("answers", self.name, self.cost)
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
         """What its whole life promises: all that it ever outputs, taken together.
@@ -264,7 +265,7 @@ class CutMechanism(Mechanism[Question, S]):
             ),
             public=universe.public + capped + bounded,
             seed=seed,
-            parts=self.parts,
+            budget_plan=self.budget_plan.executed,
         )
 
     @abstractmethod

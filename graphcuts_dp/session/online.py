@@ -19,7 +19,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
 from graphcuts_dp.learn.blocks import GAIN_STEPS, BlockStart, start_from_sums
 from graphcuts_dp.learn.bounds import UpdateBound
-from graphcuts_dp.learn.calibrations import Calibration, Tuning
+from graphcuts_dp.learn.calibrations import Calibration, Tuning, start_plan
 from graphcuts_dp.learn.learners import (
     MOST_DENSE_VERTICES,
     GroupLearner,
@@ -48,7 +48,8 @@ from graphcuts_dp.pairs.graph_queries import (
 )
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import Cost, parts_in_turn
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.privacy.sparse_vector import Secret
 from graphcuts_dp.session.base import (
@@ -364,11 +365,9 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         return learnt * self._unit
 
     @property
-    def parts(self) -> tuple[tuple[str, float], ...]:
-        """See `CutMechanism.parts`: shares of the budget."""
-        if self.total_weight is not None:
-            return ()
-        return parts_in_turn(self.cost.epsilon, self._purchases, "answers")
+    def budget_plan(self) -> BudgetPlan:
+        """See `CutMechanism.budget_plan`: what the start measures, and the answers."""
+        return start_plan(self.cost, self._purchases, "answers")
 
     def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
         """See `Mechanism.start`: buys the total weight if it is not public, and what begins."""

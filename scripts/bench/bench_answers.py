@@ -31,7 +31,7 @@ import scipy.sparse as sp
 import graphcuts_dp as gc
 from graphcuts_dp.pairs.queries import answer_on_matrix, pairs_of_cut
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.measuring import measure
+from graphcuts_dp.release.graphs import graph_job
 from scripts.bench.baseline_graphs import Entry, planted, similarity, two_sides
 from scripts.bench.bench_baselines import (
     COMPARED,
@@ -176,7 +176,7 @@ def cut_of(shape: tuple[int, int, int], rows: int, columns: int, plain: bool, rn
 def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int) -> list[float]:
     """A row of the last table."""
     rng = np.random.default_rng(2)
-    terms = {"epsilon": epsilon, "noise": noise, "response": gc.Response(mechanism)}
+    job = graph_job(graph, epsilon=epsilon, noise=noise, mechanism=mechanism, fitted=False)
     source = SeededEntropy(3)
     plain = isinstance(graph, gc.Graph)
     sizes = (*graph.shape, plain)
@@ -187,7 +187,7 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
         cuts = [cut_of(shapes[(draw + i) % SHAPES], *sizes, rng) for i in range(CUTS_A_DRAW)]
         queries = [gc.CutQuery(*cut) for cut in cuts]
         truth = gc.answer_all(queries, graph)
-        release = gc.Release(measurements=measure(graph, source=source, **terms))
+        release = gc.Release(measurements=job.measure(graph, source))
         for answer, (S, T), true in zip(release.answer_all(queries), cuts, truth, strict=True):
             old = old_radius(release.noisy.distribution, pairs_of_cut(S, T, graph.space))
             held += answer.interval[0] <= true <= answer.interval[1]

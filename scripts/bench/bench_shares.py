@@ -16,7 +16,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import Degrees, Total
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.measuring import measure
+from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.maximum_entropy import maximum_entropy
 from scripts.bench.baseline_graphs import MADE
@@ -36,13 +36,10 @@ SEED = 0
 
 def fitted(graph: Any, epsilon: float, response: gc.Response) -> float:
     """Worst cut error of a fit, as far as one is found."""
-    bought = measure(
-        graph,
-        epsilon=epsilon,
-        noise=noise_of(graph),
-        response=response,
-        source=SeededEntropy(SEED),
+    job = graph_job(
+        graph, epsilon=epsilon, noise=noise_of(graph), mechanism=response, fitted=False
     )
+    bought = job.measure(graph, SeededEntropy(SEED))
     blocks = gc.Release(measurements=bought).noisy.blocks
     problem = FitProblem(blocks, graph.weight_cap or 1.0, bought.find(Degrees), bought.find(Total))
     return largest_cut(maximum_entropy(problem).matrix.astype(np.float64), graph.dense())

@@ -29,7 +29,7 @@ from graphcuts_dp.pairs.queries import CutQuery, answer_all
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.releases import release_graph
+from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.terms import SessionTerms
 from graphcuts_dp.synth.methods import Fitting

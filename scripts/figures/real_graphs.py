@@ -21,7 +21,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.offline.methods import release_iteratively
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import PAGE, house_style
-from graphcuts_dp.release.releases import release_graph
+from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.resources import Progress
 from scripts.benchmark.baselines import noisy_degrees_chung_lu
 from scripts.figures.base import Finding, Table, at_most, exponent, finding

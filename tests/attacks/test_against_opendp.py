@@ -19,7 +19,7 @@ from graphcuts_dp.privacy.noise import (
     sample_discrete_laplace,
     sample_flips,
 )
-from graphcuts_dp.release.releases import flows_job
+from graphcuts_dp.release.flow_tables import flows_job
 
 dp = pytest.importorskip("opendp.prelude", reason="OpenDP is not installed: pip install '.[bench]'")
 

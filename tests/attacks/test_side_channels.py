@@ -17,6 +17,7 @@ import logging
 import secrets
 import shutil
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import matplotlib.font_manager  # noqa: F401  # it logs when it is first imported
@@ -36,11 +37,11 @@ from graphcuts_dp.ledger import opening, uses
 from graphcuts_dp.measure import cells, entries, statistics
 from graphcuts_dp.offline import distinguisher, lists, rank_one
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.measuring import measure_sparse
-from graphcuts_dp.release.releases import sparse_release
-from graphcuts_dp.release.shares import SparseShares
+from graphcuts_dp.release.budget_plans import COUNTS_SHARE, DEGREES, KEPT_EDGES, WEIGHTS
+from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from tests.audits.public_names import public_names
@@ -215,22 +216,17 @@ def released(release=gc.release_graph, **options):
 
 
 def all_parts_of_sparse(watch, graph):
-    """A sparse release that buys kept edges, whatever the counts say."""
-    shares = SparseShares(Fraction(3, 4), Fraction(0), Fraction(1, 4))
+    """A sparse release that keeps edges, whatever the counts say."""
+    job = graph_job(graph, epsilon=2.0, noise="laplace", mechanism="sparse")
+    shares = {WEIGHTS: COUNTS_SHARE, KEPT_EDGES: Fraction(3, 4), DEGREES: ALL_LEFT}
+    steps = (
+        BudgetStep(statistic=statistic, share=share, noise="laplace")
+        for statistic, share in shares.items()
+    )
+    job = replace(job, budget_plan=replace(job.budget_plan, steps=tuple(steps)))
     source = SeededEntropy(3)
-    bought = measure_sparse(
-        graph, epsilon=2.0, noise="laplace", source=source, shares=shares, progress=watch.progress
-    )
-    made = sparse_release(
-        bought,
-        graph.space,
-        weight_cap=graph.weight_cap,
-        weighted=graph.weighted,
-        whole=False,
-        with_graph=True,
-        source=source,
-        progress=watch.progress,
-    )
+    bought = job.measure(graph, source, watch.progress)
+    made = job.finish(bought, bought.guarantee, source, watch.progress)
     made.save(watch.folder / "x.graphml.gz")
     kept = bought.kept
     return {"repr": repr(made), "kept": repr(kept), "steps": kept.steps.tolist()}

@@ -22,10 +22,20 @@ from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total, refinable_degrees
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
-from graphcuts_dp.release.measuring import measure
-from graphcuts_dp.release.shares import Prospect
+from graphcuts_dp.release.decisions import Decisions, MatrixDecisions
+from graphcuts_dp.release.graphs import MatrixJob, SparseJob
 from tests.audits.base import Twins, audited_runs
-from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, Side, capped, one_more, sides
+from tests.audits.graphs import (
+    BIPARTITE,
+    DIRECTED,
+    HUB,
+    LAST_PAIR,
+    Side,
+    capped,
+    job_of,
+    one_more,
+    sides,
+)
 from tests.audits.losses import laplace_gain
 
 PAIRS = tuple(map(sides, (LAST_PAIR, HUB, BIPARTITE[0])))
@@ -213,8 +223,8 @@ def _degrees_refined(
 # All parts of a release without groups.
 
 
-class _AlwaysLooks(Prospect):
-    """Buys early degrees of every graph, and then what they say of the largest one."""
+class _AlwaysLooks(MatrixDecisions):
+    """Measures early degrees of every graph, and then what they say of the largest one."""
 
     def share_from_total(self, total: float, epsilon: Fraction) -> Fraction | None:
         del total, epsilon
@@ -225,13 +235,22 @@ class _AlwaysLooks(Prospect):
     ) -> Fraction | None:
         del total, epsilon
         largest = early.values[0].max()
-        if not last and largest > 4 * self.cap:
+        if not last and largest > 4 * self.shares.cap:
             return None
-        return self.hidden if largest > 2 * self.cap else Fraction(0)
+        return self.shares.hidden if largest > 2 * self.shares.cap else Fraction(0)
 
-    def share_of_held(self, noisy: Measurement[Degrees], share: Fraction) -> Fraction:
+    def degrees_are_uncertain(self, noisy: Measurement[Degrees]) -> bool:
         """Degrees are refined once more where the largest one is larger still."""
-        return self.unsure if share and noisy.values[0].max() > 3 * self.cap else share
+        return bool(noisy.values[0].max() > 3 * self.shares.cap)
+
+
+def _as_planned(job: MatrixJob | SparseJob) -> Decisions:
+    return job.decisions()
+
+
+def _always_looking(job: MatrixJob | SparseJob) -> Decisions:
+    assert isinstance(job, MatrixJob)
+    return _AlwaysLooks(job.shares, job.budget_plan.amount)
 
 
 def _degrees_not_charged(*terms: Any, factor: int = 1, early: bool = True) -> list[float]:
@@ -301,12 +320,11 @@ def _all(
     side: Side,
     source: EntropySource,
     factor: int = 1,
-    choice: type[Prospect] = Prospect,
+    decided: Callable[[MatrixJob | SparseJob], Decisions] = _as_planned,
 ) -> list[float]:
-    response = gc.Response(mechanism)
-    options: Any = {"noise": noise, "choice": choice, "response": response, "source": source}
-    bought = measure(side.graph, epsilon=factor * epsilon, **options)
-    return seen_of_all(gc.Release(measurements=bought), side)
+    job = job_of(side, mechanism, noise, factor * epsilon)
+    measured = job.measure(side.graph, source, decisions=decided(job))
+    return seen_of_all(gc.Release(measurements=measured), side)
 
 
 audited_runs(
@@ -320,7 +338,7 @@ audited_runs(
     twin_pairs=_TWINS,
     slow=True,
     unseen=SHARED,
-)(partial(_all, "auto", choice=_AlwaysLooks))
+)(partial(_all, "auto", decided=_always_looking))
 
 
 # With public groups: the sums, refined or not, and all other parts.
@@ -354,21 +372,18 @@ def _seen(bought: Measurements, side: Side) -> list[float]:
 
 
 def _bought(noise: str, epsilon: float, side: Side, source: EntropySource) -> Measurements:
-    return measure(
-        side.graph,
-        epsilon=epsilon,
-        noise=noise,
-        source=source,
-        groups=side.plan,
-        response=gc.Response("auto"),
-    )
+    return job_of(side, "auto", noise, epsilon, with_groups=True).measure(side.graph, source)
+
+
+def _both_sides(side: Side) -> tuple[gc.Groups, gc.Groups]:
+    return side.groups if isinstance(side.groups, tuple) else (side.groups, side.groups)
 
 
 def _sums_not_charged(noise: str, epsilon: float, side: Side, source: EntropySource) -> list[float]:
     """The sums cost epsilon, and come on top of entries that have all of epsilon, too."""
     look = refinable_groups(
         side.graph,
-        side.plan.sides,  # type: ignore[union-attr]
+        _both_sides(side),
         epsilon=Fraction(epsilon),
         whole=noise == "discrete-laplace",
         name="groups",

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.release.shares import GroupPlan, group_plan
+from graphcuts_dp.release.graphs import MatrixJob, SparseJob, graph_job
 
 T = TypeVar("T")
 EMPTY = gc.Graph([], [], vertices=4)
@@ -124,11 +124,11 @@ class Side:
         return self.matrices[1].sum(axis=1), self.matrices[1].sum(axis=0)
 
     @cached_property
-    def plan(self) -> GroupPlan | None:
-        """What is bought of public groups of the vertices; of bipartite graphs, of both sides."""
+    def groups(self) -> gc.Groups | tuple[gc.Groups, gc.Groups]:
+        """Public groups of the vertices; of bipartite graphs, of both sides."""
         sets = [self.graph.left, self.graph.right] if self.bipartite else [self.graph.vertices]
         groups = [gc.Groups(each, {"half": _LABELS[len(each)]}) for each in sets]
-        return group_plan(self.graph, (groups[0], groups[1]) if self.bipartite else groups[0])
+        return (groups[0], groups[1]) if self.bipartite else groups[0]
 
     @property
     def bipartite(self) -> bool:
@@ -156,3 +156,18 @@ def quietly(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
         warnings.simplefilter("ignore", AccuracyWarning)
         warnings.simplefilter("ignore", PrivacyWarning)
         return function(*arguments, **options)
+
+
+@lru_cache(maxsize=256)  # a run is repeated thousands of times
+def job_of(
+    side: Side, mechanism: str, noise: str, epsilon: float, *, with_groups: bool = False
+) -> MatrixJob | SparseJob:
+    """The job of a release by a mechanism, from the schema of a graph."""
+    return graph_job(
+        side.graph,
+        epsilon=epsilon,
+        noise=noise,
+        mechanism=gc.Response(mechanism),
+        groups=side.groups if with_groups else None,
+        fitted=False,
+    )

@@ -19,8 +19,8 @@ from graphcuts_dp.graph.row_sources import Held
 from graphcuts_dp.graph.rows import PairCounts, counted_rows
 from graphcuts_dp.measure.cells import cell_tree, grid_of_rows, sums_of_cells
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
+from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.job import Job
-from graphcuts_dp.release.releases import flows_job
 from graphcuts_dp.resources import silent
 from tests.audits.base import audited_runs
 from tests.audits.owners import Owned, Table, once

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -15,17 +14,42 @@ from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_weight_counts
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.release.measuring import measure_sparse, sparse_distribution
-from graphcuts_dp.release.shares import COUNTS_SHARE, SparseShares
+from graphcuts_dp.release.budget_plans import (
+    COUNTS_SHARE,
+    DEGREES,
+    GROUPS,
+    KEPT_EDGES,
+    WEIGHTS,
+)
+from graphcuts_dp.release.measuring import sparse_distribution
 from tests.audits.base import audited_runs
 from tests.audits.budgets import SHARED, seen_of_degrees, seen_of_sums
-from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, UNCAPPED, Side, one_more, sides
+from tests.audits.graphs import (
+    BIPARTITE,
+    DIRECTED,
+    HUB,
+    LAST_PAIR,
+    UNCAPPED,
+    Side,
+    job_of,
+    one_more,
+    sides,
+)
 from tests.audits.losses import laplace_gain
 
 NOISES = ("discrete-laplace", "laplace")
-# On four vertices no filter would be bought: all parts are, here.
-_SHARES = SparseShares(Fraction(4, 5), Fraction(1, 20), Fraction(3, 20))
+# On four vertices no edges would be kept: here all parts are measured, whatever the counts say.
+_STEPS = tuple(
+    BudgetStep(statistic=statistic, share=share, noise="as released")
+    for statistic, share in (
+        (WEIGHTS, COUNTS_SHARE),
+        (KEPT_EDGES, Fraction(4, 5)),
+        (GROUPS, Fraction(1, 4)),
+        (DEGREES, ALL_LEFT),
+    )
+)
 _FEW_FALSE = 0.1
 _ONE_LIGHTER = Neighbours(
     "a light weight by 1",
@@ -205,5 +229,6 @@ def _law_pairs(noise: str, _epsilon: float) -> tuple[Neighbours, ...]:
 def _honest(
     noise: str, epsilon: float, side: Side, source: EntropySource, factor: int = 1
 ) -> list[float]:
-    options: Any = {"noise": noise, "source": source, "groups": side.plan, "shares": _SHARES}
-    return _seen(measure_sparse(side.graph, epsilon=factor * epsilon, **options), side)
+    job = job_of(side, "sparse", noise, factor * epsilon, with_groups=True)
+    job = replace(job, budget_plan=replace(job.budget_plan, steps=_STEPS))
+    return _seen(job.measure(side.graph, source), side)

@@ -17,7 +17,7 @@ from graphcuts_dp.estimate.measurement import Classes, Degrees
 from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Neighbours, audit
 from graphcuts_dp.privacy.noise import SeededEntropy, entropy_source
-from graphcuts_dp.release.measuring import measure, measure_sparse
+from graphcuts_dp.release.graphs import graph_job
 from tests.audits import registry, releases
 from tests.audits.base import HALF, Entry, Enumerated, Sampled
 from tests.audits.graphs import LAST_PAIR, quietly
@@ -189,11 +189,8 @@ def test_a_release_measures_what_is_audited(mechanism, noise):
     fit = "none" if mechanism in ("response", "sparse") else gc.Fitting(time_limit=1e-9)
     options = {"epsilon": 1.0, "mechanism": mechanism, "noise": noise, "fit": fit}
     released = quietly(gc.release_graph, GRAPH, **options, seed=5)
-    terms = {"epsilon": 1.0, "noise": noise, "source": entropy_source(5)}
-    if mechanism == "sparse":
-        audited = measure_sparse(GRAPH, **terms)
-    else:
-        audited = measure(GRAPH, **terms, response=gc.Response(mechanism))
+    job = graph_job(GRAPH, epsilon=1.0, noise=noise, mechanism=mechanism, fitted=False)
+    audited = job.measure(GRAPH, entropy_source(5))
     assert len(released.measurements.values) == len(audited.values) > 0
     for one, other in zip(released.measurements.values, audited.values, strict=True):
         assert one.epsilon == other.epsilon

@@ -29,7 +29,7 @@ from graphcuts_dp.learn.learners import MirrorDescentLearner
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.release.measuring import measure, measure_sparse
+from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Enumerated, Sampled, audited
@@ -133,13 +133,14 @@ def _released(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
 def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
     """Degrees and entries, which a release buys for the fit that uses both."""
-    each, response = (
-        gc.Protect(steps=at_most).per_step(epsilon),
-        gc.Response("degrees+response", 0.5),
-    )
+    options: Any = {
+        "epsilon": gc.Protect(steps=at_most).per_step(epsilon),
+        "mechanism": gc.Response("degrees+response", 0.5),
+    }
+    job = graph_job(plain(EMPTY), fitted=False, **options)
 
     def run(data: PrivateData) -> FloatVector:
-        made = measure(plain(data), epsilon=each, noise="binary", source=source, response=response)
+        made = job.measure(plain(data), source)
         bits = 0 if made.matrix is None else made.matrix.steps[_ENDS].sum()
         return _with_evidence(_clipped_degrees(made) / 2, float(bits))
 
@@ -151,7 +152,8 @@ def measured_sparse(
 ) -> Measurements:
     """What `release_graph` measures with mechanism "sparse"; its fit reads that alone."""
     each = gc.Protect(steps=at_most).per_step(epsilon)
-    return measure_sparse(plain(data), epsilon=each, noise="discrete-laplace", source=source)
+    options: Any = {"epsilon": each, "noise": "discrete-laplace", "mechanism": "sparse"}
+    return graph_job(plain(data), **options).measure(plain(data), source)
 
 
 def _sparse(at_most: int, epsilon: float, source: EntropySource) -> Run:

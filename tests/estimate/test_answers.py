@@ -22,7 +22,7 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.releases import release_graph
+from graphcuts_dp.release.graphs import release_graph
 
 MECHANISMS = ["response", "degrees+response", "auto"]
 NOISES = ["binary", "laplace", "discrete-laplace"]

@@ -15,7 +15,7 @@ from graphcuts_dp.estimate.measurement import Degrees
 from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.privacy.distributions import FlippedBit, NoiseSum, NoiseTerm, TwoSidedGeometric
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.releases import release_graph
+from graphcuts_dp.release.graphs import release_graph
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 SHAPES = {"plain": 14, "bipartite": (8, 12), "directed": 13}

@@ -13,7 +13,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.plotting.answer_lists import session_answers_figure
 from graphcuts_dp.plotting.flow_tables import FlowPicture, flow_map_figure, heat_map_figure
-from graphcuts_dp.release.releases import release_flows
+from graphcuts_dp.release.flow_tables import release_flows
 
 PICTURE = FlowPicture(
     values=np.array([[9.0, 0.0, 4.0], [0.0, 0.0, 1.0], [4.0, 1.0, 1234.0]]),

@@ -21,6 +21,7 @@ from graphcuts_dp.errors import ParameterError, PrivacyWarning
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger.opening import Store, create_ledger
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, as_stored, zcdp_epsilon
 from graphcuts_dp.privacy.guarantee import (
     PrivacyGuarantee,
@@ -73,8 +74,9 @@ def test_epsilon_is_kept_exactly(epsilon):
 @pytest.mark.parametrize("seed", [None, 0])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_a_promise_says_everything_and_a_seed_voids_it(seed, delta):
-    parts = (("degrees", 0.25), ("entries", 0.75))
-    promise = PrivacyGuarantee(epsilon=0.5, delta=delta, neighbours="x", seed=seed, parts=parts)
+    plan = BudgetPlan.of_parts([("degrees", 0.125), ("entries", 0.375)])
+    terms = {"epsilon": 0.5, "delta": delta, "neighbours": "x", "seed": seed}
+    promise = PrivacyGuarantee(**terms, budget_plan=plan)
     for told in ("epsilon = 0.5", "hidden: x", "public: the vertex set"):
         assert told in str(promise)
     assert ("delta = 1e-06" in str(promise)) == bool(delta)

@@ -15,6 +15,7 @@ from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
 from graphcuts_dp.estimate.measurement import cell_changes, largest_squares
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.session.session import session_of
@@ -147,9 +148,8 @@ def test_the_budget_of_a_step_keeps_that_of_all(steps, epsilon, delta, zcdp):
 
 
 def test_a_guarantee_says_who_is_hidden():
-    step = PrivacyGuarantee(
-        epsilon=0.1, neighbours="one pair", parts=(("degrees", 0.04), ("entries", 0.06))
-    )
+    plan = BudgetPlan.of_parts([("degrees", 0.04), ("entries", 0.06)])
+    step = PrivacyGuarantee(epsilon=0.1, neighbours="one pair", budget_plan=plan)
     whole = Protect(steps=10).promise(step, Cost.of_pure(Fraction(1)))
     assert (whole.protects, whole.parts) == ("10 edges", (("degrees", 0.4), ("entries", 0.6)))
     assert whole.neighbours == "any 10 changes together, each: one pair"

@@ -22,7 +22,7 @@ from graphcuts_dp.distances import counts, learner
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn import bounds, calibrations
-from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, Tight
+from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, START_SHARE, Tight
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS, ROOT_STEPS, buy_root_degrees
@@ -34,7 +34,6 @@ from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffl
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import (
-    TOTAL_SHARE,
     Cost,
     check_paid,
     stated_cost,
@@ -45,7 +44,7 @@ from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import NORMS, LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release import contributions, measuring, releases
+from graphcuts_dp.release import contributions, flow_tables, measuring
 from graphcuts_dp.session import plain
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.terms import METHODS, SessionTerms
@@ -163,12 +162,12 @@ COORDINATES = of_result(
 )
 LEVELS = of_result(counts, "split_budget", dearer_levels)
 TABLES = of_result(
-    releases, "choose_strategy", lambda made: replace(made, noise=dearer_levels(made.noise))
+    flow_tables, "choose_strategy", lambda made: replace(made, noise=dearer_levels(made.noise))
 )
 ANSWERS = of_noise(bounds, HUNDREDTH)
 OFFLINE = {"answers": of_noise(tuning)}
 STEP = {"rate": of_result(Protect, "per_step", twice)}
-ENTRIES, DEGREES = of_part("noise_distribution"), of_part("measure_degrees")
+ENTRIES, DEGREES = of_part("noise_distribution"), of_part("refinable_degrees")
 
 # product: {name: (how it is made, {what is broken: how})}
 CASES = {
@@ -436,7 +435,7 @@ def test_one_edge_costs_no_more_of_root_degrees_than_their_part_of_the_budget(pr
     monkeypatch.setitem(PRIVATE_NORMS, "root degrees", (ROOT_STEPS, spy))
     ROOTS[product]()
     ((noise, radius),) = bought
-    share = float(TOTAL_SHARE)
+    share = float(START_SHARE)
     allowed = zcdp_rho(**BUDGET) * (1 - share) * share
     spent = noise.cost(ROOT_STEPS, delta=BUDGET["delta"]).rho
     assert 0.9 * allowed < spent <= allowed * (1 + 1e-9)

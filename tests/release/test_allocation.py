@@ -11,6 +11,7 @@ from helpers import random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from noisy_numbers import degrees_of, total_of
+from release_cases import job_of, measured
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import Degrees, Measurements
@@ -21,19 +22,19 @@ from graphcuts_dp.privacy import level_noise
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import measuring as mechanism
-from graphcuts_dp.release.measuring import measure
-from graphcuts_dp.release.releases import release_graph
-from graphcuts_dp.release.shares import (
+from graphcuts_dp.release.budget_plans import (
     EARLY_SHARE,
     HIDDEN_SHARE,
-    SURER_SHARE,
+    SECOND_LOOK_SHARE,
     TOTAL_SHARE,
-    UNSURE_SHARE,
-    Prospect,
-    Response,
+    UNCERTAIN_SHARE,
+    MatrixShares,
     degree_share,
-    spread,
+    matrix_plan,
 )
+from graphcuts_dp.release.decisions import MatrixDecisions, spread
+from graphcuts_dp.release.graphs import release_graph
+from graphcuts_dp.release.mechanisms import Response
 from graphcuts_dp.results.release import Release
 
 SHAPES = [30, (5, 9)]  # a graph of 30 vertices, or a bipartite one
@@ -44,10 +45,8 @@ def graph_of(shape=30, **options):
 
 
 def drawn(graph, how, *, epsilon=1.0, noise="binary", share=None, seed=0):
-    source, response = SeededEntropy(seed), Response(how, degree_share=share)
-    return Release(
-        measurements=measure(graph, epsilon=epsilon, noise=noise, source=source, response=response)
-    )
+    options = {"epsilon": epsilon, "noise": noise, "share": share}
+    return Release(measurements=measured(graph, how, source=SeededEntropy(seed), **options))
 
 
 @pytest.fixture
@@ -67,7 +66,6 @@ def spent(monkeypatch):
         monkeypatch.setattr(mechanism, name, watched)
 
     watch("measure_total", lambda *_, epsilon, **__: epsilon)
-    watch("measure_degrees", lambda *_, epsilon, **__: epsilon)
     watch("refinable_degrees", lambda *_, epsilon, **__: epsilon)
     plain = Refinable.refined
 
@@ -214,10 +212,11 @@ def test_the_choice_depends_on_the_noisy_total_alone(share):
     graph = graph_of((200, 300), density=0.01)
     totals = map(float, range(-1000, 60_000, 1000))
     exact = None if share is None else Fraction(str(share))
-    prospect = Prospect.of(Untouchable(graph), "binary", Response(degree_share=share))
-    chosen = {prospect.share_from_total(total, Fraction(1)) for total in totals}
-    assert {None, prospect.beside} < chosen or chosen == {None, exact}
-    assert prospect.beside == (degree_share(300) if share is None else exact)
+    shares = MatrixShares.of(Untouchable(graph), "binary", Response(degree_share=share))
+    decisions = MatrixDecisions(shares, Fraction(1))
+    chosen = {decisions.share_from_total(total, Fraction(1)) for total in totals}
+    assert {None, shares.beside_entries} < chosen or chosen == {None, exact}
+    assert shares.beside_entries == (degree_share(300) if share is None else exact)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -258,7 +257,7 @@ def test_nothing_is_drawn_before_all_parts_are_accepted(monkeypatch):
     def never(*_, **__):
         raise AssertionError("noise was drawn")
 
-    for part in ("measure_total", "refinable_degrees", "measure_degrees", "randomized_response"):
+    for part in ("measure_total", "refinable_degrees", "randomized_response"):
         monkeypatch.setattr(mechanism, part, never)
     with pytest.raises(ParameterError, match="too large for this epsilon"):
         release_graph(graph, epsilon=epsilon, noise="discrete-laplace")
@@ -272,8 +271,8 @@ def test_the_share_of_degrees():
     for n in (16, 1000, 10**4, 10**6):
         share = degree_share(n)
         assert float(share / (1 - share)) == pytest.approx(2 * n**-0.25, rel=0.01)
-    prospect = Prospect((400, 400), 1.0, "binary", Fraction(1, 3))
-    assert prospect.hidden == prospect.beside == Fraction(1, 3)  # what users set
+    shares = MatrixShares((400, 400), 1.0, "binary", Fraction(1, 3))
+    assert shares.hidden == shares.beside_entries == Fraction(1, 3)  # what users set
 
 
 @pytest.mark.parametrize(
@@ -311,8 +310,7 @@ def test_budgets_too_small_to_split(epsilon, share, spent):
 @pytest.mark.parametrize("how", ["auto", "degrees+response", "response"])
 def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bought(how, spent):
     share = None if how == "response" else 0.25
-    asked = Response(how, degree_share=share)
-    told = mechanism.least_distribution(graph_of(), "binary", 1.0, asked).epsilon
+    told = job_of(graph_of(), how, share=share).least_distribution.epsilon
     whole = 1 - TOTAL_SHARE if how == "auto" else 1
     assert told == whole * (1 if share is None else Fraction(3, 4))
     drawn(graph_of(), how, share=share)
@@ -331,8 +329,12 @@ def test_no_part_is_below_the_least_epsilon(spent):
 def test_weights_without_a_cap_have_no_degrees():
     graph = Graph([0], [1], [3.0], vertices=4, hide_change=1)
     assert drawn(graph, "auto", noise="laplace").guarantee.parts == ()
-    with pytest.raises(ParameterError, match="public weight cap"):
+    with pytest.raises(ParameterError, match="'maximum-entropy' only"):
         drawn(graph, "degrees+response", noise="laplace")
+    distribution = distribution_for(graph, "laplace", 1.0)
+    shares = MatrixShares.of(graph, "laplace", Response("degrees+response"))
+    with pytest.raises(ParameterError, match="public weight cap"):
+        matrix_plan(shares, "degrees+response", distribution, epsilon=Fraction(1))
 
 
 def test_caps_that_sums_of_weights_could_overflow():
@@ -378,47 +380,48 @@ def test_a_few_large_degrees_are_a_spread_and_equal_ones_none():
 def test_early_degrees_of_few_equal_vertices_are_not_taken_for_uneven():
     """The estimated spread passes the noise of the entries' row sums in some of 60 draws, but two
     standard errors of what noise alone gives in at most 3."""
-    prospect = Prospect((100, 100), 1.0, "binary")
+    decisions = MatrixDecisions(MatrixShares((100, 100), 1.0, "binary"), Fraction(1))
     total = 100 * 30.0
-    noise = prospect.deviation(Fraction(1)) * 10
+    noise = decisions.shares.deviation(Fraction(1)) * 10
     draws = [noisy_normal(0.01, n=100, seed=seed, scale=25.0) for seed in range(60)]
     draws = [degrees_of(each.steps[0], Fraction(1, 25)) for each in draws]
-    assert prospect._signal(total) > 1.9 * prospect.edge(Fraction(1))
+    assert decisions._signal(total) > 1.9 * decisions.shares.edge(Fraction(1))
     assert sum(spread(each.steps[0], each) > noise for each in draws) > 6
-    chosen = [prospect.share_from_degrees(each, total, Fraction(1)) for each in draws]
+    chosen = [decisions.share_from_degrees(each, total, Fraction(1)) for each in draws]
     assert sum(share not in (0, None) for share in chosen) <= 3
     assert chosen.count(None) > 6
-    last = [prospect.share_from_degrees(each, total, Fraction(1), last=True) for each in draws]
+    last = [decisions.share_from_degrees(each, total, Fraction(1), last=True) for each in draws]
     assert last == [share or Fraction(0) for share in chosen]
 
 
 def test_degrees_get_most_where_entries_can_show_nothing():
     """Signals of 0 to 4.7 times the noise's edge: blocks may show from 1.6 on."""
-    prospect, whole = Prospect((400, 400), 1.0, "binary"), Fraction(1)
+    shares, whole = MatrixShares((400, 400), 1.0, "binary"), Fraction(1)
+    decisions = MatrixDecisions(shares, whole)
     # Nearly full graphs, as full as these are empty, but for what missing neighbours count.
     for degree in (-9, 0, 5, 15, 28, 370):
-        assert prospect.share_from_total(400.0 * degree, whole) == HIDDEN_SHARE
-    assert prospect.share_from_total(400 * 45.0, whole) is None
-    assert prospect.share_from_total(400 * 90.0, whole) == degree_share(400) < HIDDEN_SHARE
+        assert decisions.share_from_total(400.0 * degree, whole) == HIDDEN_SHARE
+    assert decisions.share_from_total(400 * 45.0, whole) is None
+    assert decisions.share_from_total(400 * 90.0, whole) == degree_share(400) < HIDDEN_SHARE
 
 
 def test_even_degrees_leave_all_to_the_entries_and_uneven_ones_do_not():
-    prospect = Prospect((400, 400), 1.0, "binary")
+    decisions = MatrixDecisions(MatrixShares((400, 400), 1.0, "binary"), Fraction(1))
     for degree, uneven in ((45.0, HIDDEN_SHARE), (60.0, degree_share(400))):
         for spread_of, share in ((3.0, 0), (60.0, uneven)):
             early = noisy_normal(spread_of)
-            assert prospect.share_from_degrees(early, 400 * degree, Fraction(1)) == share
+            assert decisions.share_from_degrees(early, 400 * degree, Fraction(1)) == share
 
 
 def test_early_degrees_that_err_by_more_than_the_mean_are_not_bought():
     """At .5 they err by 71: in a graph of 242 vertices a mean degree of 65 would pass for even."""
-    prospect = Prospect((242, 242), 1.0, "binary")
-    assert prospect._signal(242 * 65.0) > 1.6 * prospect.edge(Fraction(1, 2))
-    assert prospect.share_from_total(242 * 65.0, Fraction(1, 2)) == HIDDEN_SHARE
-    assert prospect.share_from_total(242 * 80.0, Fraction(1, 2)) is None
+    decisions = MatrixDecisions(MatrixShares((242, 242), 1.0, "binary"), Fraction(1))
+    assert decisions._signal(242 * 65.0) > 1.6 * decisions.shares.edge(Fraction(1, 2))
+    assert decisions.share_from_total(242 * 65.0, Fraction(1, 2)) == HIDDEN_SHARE
+    assert decisions.share_from_total(242 * 80.0, Fraction(1, 2)) is None
 
 
-@pytest.mark.parametrize(("uneven", "share"), [(False, HIDDEN_SHARE), (True, UNSURE_SHARE)])
+@pytest.mark.parametrize(("uneven", "share"), [(False, HIDDEN_SHARE), (True, UNCERTAIN_SHARE)])
 def test_where_the_total_shows_nothing_uneven_degrees_are_refined(uneven, share, spent):
     """Noise of deviation 9.6 on 400 degrees: all about 30, or 40 of 200 and 360 of 20.
 
@@ -435,7 +438,7 @@ def test_where_the_total_shows_nothing_uneven_degrees_are_refined(uneven, share,
     assert sum(spent.values()) == Fraction(1, 2)
     parts = {value.name: value.epsilon for value in data.measurements.values}
     assert parts["degrees"] == share * (1 - TOTAL_SHARE) / 2
-    told = mechanism.least_distribution(graph, "binary", 0.5, Response()).epsilon
+    told = job_of(graph, epsilon=0.5).least_distribution.epsilon
     assert told <= parts["entries"]
 
 
@@ -464,7 +467,7 @@ def test_doubtful_early_degrees_are_refined_before_they_choose(spent):
         data = drawn(graph, "auto", seed=seed)
         found.add((data.guarantee.parts[1][0], data.degrees.epsilon / left))
         assert sum(spent.values()) == 1
-    assert found <= {("early degrees", SURER_SHARE), ("degrees", degree_share(300))}
+    assert found <= {("early degrees", SECOND_LOOK_SHARE), ("degrees", degree_share(300))}
     assert ("degrees", degree_share(300)) in found
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from group_cases import cliques, drawn, two_sided
+from release_cases import job_of
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
@@ -13,14 +14,13 @@ from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.statistics import Refinable
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release import shares
-from graphcuts_dp.release.measuring import least_distribution
-from graphcuts_dp.release.shares import (
+from graphcuts_dp.release import budget_plans
+from graphcuts_dp.release.budget_plans import (
+    MeasuredGroups,
     degree_share_beside_groups,
-    group_plan,
     group_share,
-    telling,
 )
+from graphcuts_dp.release.decisions import informative_groups
 
 
 def test_shares_follow_their_formulas():
@@ -48,15 +48,15 @@ def test_all_parts_add_up_to_epsilon(how, epsilon):
             each.name for each in made.measurements.values
         ]
         assert sum(part for _, part in made.guarantee.parts) == pytest.approx(epsilon)
-        plan = group_plan(graph, groups)
+        plan = MeasuredGroups.of(graph, groups)
         assert [name for name, _ in made.guarantee.parts].count("groups") == 1
         assert made.measurements.find(CellSums).epsilon in {
-            Fraction(epsilon) * part for part in (plan.first, plan.first + plan.second)
+            Fraction(epsilon) * share for share in (plan.first, plan.whole)
         }
 
 
 def looks_that_tell(graph, labels, epsilon, runs=40):
-    plan = group_plan(graph, Groups(graph.vertices, {"g": np.asarray(labels).tolist()}))
+    plan = MeasuredGroups.of(graph, Groups(graph.vertices, {"g": np.asarray(labels).tolist()}))
     found = 0
     for seed in range(runs):
         measured = refinable_groups(
@@ -67,7 +67,7 @@ def looks_that_tell(graph, labels, epsilon, runs=40):
             name="groups",
             source=SeededEntropy(seed),
         ).measurement
-        found += telling(measured, 1.0)
+        found += informative_groups(measured, 1.0)
     return found / runs
 
 
@@ -94,7 +94,7 @@ def test_without_a_second_look_the_mechanism_is_that_of_no_groups():
     plain = drawn(graph, None, "auto", epsilon=1.0)
     without = [each.name for each in plain.measurements.values]
     assert kinds[0] == "groups"
-    assert made.measurements.values[0].epsilon == group_plan(graph, groups).first
+    assert made.measurements.values[0].epsilon == MeasuredGroups.of(graph, groups).first
     assert [name for name in kinds if name in ("degrees", "entries")] == [
         name for name in without if name in ("degrees", "entries")
     ]
@@ -117,7 +117,7 @@ def test_what_cannot_be_bought_is_refused_before_anything_is_drawn(monkeypatch):
             gc.release_graph(graph, epsilon=1.0, groups=given)
     with pytest.raises(ParameterError, match="leave the groups out"):
         gc.release_graph(graph, epsilon=1e-6, groups=groups)
-    monkeypatch.setattr(shares, "MOST_GROUPS", 2)
+    monkeypatch.setattr(budget_plans, "MOST_GROUPS", 2)
     with pytest.raises(GraphError, match="at most 2 groups"):
         gc.release_graph(graph, epsilon=1.0, groups=groups)
 
@@ -125,15 +125,14 @@ def test_what_cannot_be_bought_is_refused_before_anything_is_drawn(monkeypatch):
 def test_degrees_have_their_part_of_what_telling_groups_leave():
     """Two full halves of 200 vertices, far above the noise on the sums: any draw tells that."""
     graph, groups = cliques((100, 100))
-    plan, data = group_plan(graph, groups), drawn(graph, groups, "auto", epsilon=1.0)
+    plan, data = MeasuredGroups.of(graph, groups), drawn(graph, groups, "auto", epsilon=1.0)
     parts = {value.name: value.epsilon for value in data.measurements.values}
     assert set(parts) == {"groups", "degrees", "entries"}
-    assert parts["groups"] == plan.first + plan.second
+    assert parts["groups"] == plan.whole
     assert sum(parts.values()) == 1
-    left = 1 - plan.first - plan.second
+    left = 1 - plan.whole
     assert parts["degrees"] == left * plan.degrees
-    told = least_distribution(graph, "binary", 1.0, gc.Response(), plan).epsilon
-    assert told <= parts["entries"]
+    assert job_of(graph, groups=groups).least_distribution.epsilon <= parts["entries"]
 
 
 def test_finer_sums_that_cost_more_than_their_part_are_refused(monkeypatch):
@@ -162,6 +161,6 @@ def test_a_total_is_bought_beside_groups_only_where_it_could_change_the_choice(d
     values = drawn(graph, groups, "auto", epsilon=1.0).measurements.values
     names = [value.name for value in values]
     assert names[0] == "groups"
-    assert values[0].epsilon == group_plan(graph, groups).first
+    assert values[0].epsilon == MeasuredGroups.of(graph, groups).first
     assert ("total" in names) is bought
     assert sum(value.epsilon for value in values) == 1

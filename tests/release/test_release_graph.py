@@ -15,10 +15,10 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
+from graphcuts_dp.release import graphs
 from graphcuts_dp.release import measuring as mechanism
-from graphcuts_dp.release import releases
-from graphcuts_dp.release.releases import release_graph
-from graphcuts_dp.release.shares import Response
+from graphcuts_dp.release.graphs import release_graph
+from graphcuts_dp.release.mechanisms import Response
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import Fit, FitMethod
 from graphcuts_dp.synth.cutting_plane import QueryGame
@@ -215,7 +215,7 @@ def forbidden(*_, **__):
 
 
 def forbid_noise(monkeypatch):
-    for part in ("randomized_response", "measure_total", "measure_degrees"):
+    for part in ("randomized_response", "measure_total", "refinable_degrees"):
         monkeypatch.setattr(mechanism, part, forbidden)
 
 
@@ -283,7 +283,7 @@ def test_progress_is_told_and_a_time_limit_kept():
 def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkeypatch):
     """With the one reading step replaced by a constant, nothing of the graph may shine through."""
     data = drawn(random_graph(12), None, "degrees+response", epsilon=3.0).measurements
-    monkeypatch.setattr(releases, "measure", lambda *_, **__: data)
+    monkeypatch.setattr(graphs, "measure", lambda *_, **__: data)
     first, second = (
         release_graph(graph, epsilon=3.0, seed=1, fit=fit)
         for graph in (Graph([], [], vertices=12), random_graph(12, density=1.0))

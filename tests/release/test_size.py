@@ -9,8 +9,9 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.privacy.noise import SystemEntropy
-from graphcuts_dp.release import releases
-from graphcuts_dp.release.releases import check_size, needed_memory, release_graph, size_note
+from graphcuts_dp.release import graphs, sizes
+from graphcuts_dp.release.graphs import release_graph
+from graphcuts_dp.release.sizes import check_size, needed_memory, size_note
 from graphcuts_dp.resources import memory_limit
 
 EVERY_PAIR = [(i, j) for i in range(30) for j in range(i)]
@@ -20,7 +21,8 @@ def test_a_release_beyond_the_memory_is_refused_before_noise_in_words_without_ed
     def forbidden(*_):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr(releases, "memory_limit", lambda: 1000)
+    for module in (graphs, sizes):
+        monkeypatch.setattr(module, "memory_limit", lambda: 1000)
     monkeypatch.setattr(SystemEntropy, "bytes", forbidden)
     texts = []
     for pairs in ([], EVERY_PAIR):
@@ -36,12 +38,12 @@ def test_a_release_beyond_the_memory_is_refused_before_noise_in_words_without_ed
 
 
 def test_only_what_would_do_is_offered_and_an_unknown_memory_refuses_nothing(monkeypatch):
-    monkeypatch.setattr(releases, "memory_limit", lambda: 1000)
+    monkeypatch.setattr(sizes, "memory_limit", lambda: 1000)
     for shape, noise, fit in (((1000, 1000), "binary", True), ((10, 2000), "laplace", False)):
         with pytest.raises(GraphError, match="000 vertices") as caught:
             check_size(shape, noise=noise, fit=fit)
         assert "fit 'none'" not in str(caught.value)
-    monkeypatch.setattr(releases, "memory_limit", lambda: None)
+    monkeypatch.setattr(sizes, "memory_limit", lambda: None)
     check_size((10**9, 10**9), noise="binary", fit=True)
 
 

@@ -18,9 +18,9 @@ from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release import releases
-from graphcuts_dp.release.releases import takes_sparse
-from graphcuts_dp.release.shares import sparse_shares
+from graphcuts_dp.release import graphs
+from graphcuts_dp.release.budget_plans import COUNTS_SHARE
+from graphcuts_dp.release.graphs import takes_sparse
 
 N = 900
 
@@ -295,7 +295,7 @@ def test_auto_takes_it_where_the_matrix_does_not_fit(monkeypatch):
 
     assert not taken(500, 1.0)
     assert taken(3000, None)
-    monkeypatch.setattr(releases, "memory_limit", lambda: 10**7)
+    monkeypatch.setattr(graphs, "memory_limit", lambda: 10**7)
     assert taken(N, 1.0)
     assert not taken(N, 1.0, fit="first-order")
     assert not taken(N, 1.0, mechanism="response")
@@ -311,17 +311,22 @@ def test_a_store_is_charged(tmp_path):
 
 
 def test_shares_follow_the_weights():
-    def shares_of(mean, degree=24, groups="given"):
-        graph, _ = made(mean=mean, degree=degree)
-        noise = LaplaceNoise(Fraction(98, 100), graph.weight_cap)
-        counts = measure_weight_counts(graph, noise, epsilon=Fraction(1), source=SeededEntropy(2))
-        return sparse_shares(counts, noise, pairs=N * (N - 1) // 2, groups=groups)
+    def shares_of(mean, degree=24):
+        graph, codes = made(mean=mean, degree=degree)
+        release = released(graph, groups=teams(graph, codes), mechanism="sparse", fit="none")
+        plan = release.budget_plan
+        amounts = {name: amount / plan.amount for name, amount in plan.amounts.items()}
+        assert amounts["weights"] == COUNTS_SHARE
+        assert sum(amounts.values()) == 1
+        return amounts
 
     light, middle, heavy = (shares_of(mean) for mean in (0, 25, 200))
-    assert light.kept == 0
-    assert all(Fraction(3, 5) <= each.kept <= Fraction(4, 5) for each in (middle, heavy))
-    assert all(each.kept + each.groups + each.degrees == 1 for each in (light, middle, heavy))
-    assert shares_of(25, groups="none").groups == 0
+    assert "kept edges" not in light
+    assert light["groups"] == (1 - COUNTS_SHARE) / 20
+    for shares in (middle, heavy):
+        left = 1 - COUNTS_SHARE
+        assert Fraction(3, 5) <= shares["kept edges"] / left <= Fraction(4, 5)
+        assert shares["groups"] == (left - shares["kept edges"]) / 3
 
 
 @pytest.mark.parametrize(("share", "mean"), [(0.01, 60), (0.4, 60), (0.95, 60), (0.4, 0)])

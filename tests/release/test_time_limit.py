@@ -12,7 +12,7 @@ from noisy_cases import planted, problem, spectral_structure
 
 from graphcuts_dp.cutnorm import low_rank
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.release.releases import release_graph
+from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.resources import Deadline
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.synth import cutting_plane, finishing, first_order, maximum_entropy, structure

@@ -14,7 +14,7 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.release.releases import release_flows
+from graphcuts_dp.release.flow_tables import release_flows
 
 RELEASES, FEW = 2000, 300
 

@@ -8,8 +8,8 @@ import pytest
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn import bounds
 from graphcuts_dp.learn.bounds import multiplicative_weights_updates
-from graphcuts_dp.learn.calibrations import DR14, GRU12, JT12, Tight
-from graphcuts_dp.privacy.composition import TOTAL_SHARE, zcdp_rho
+from graphcuts_dp.learn.calibrations import DR14, GRU12, JT12, START_SHARE, Tight
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
@@ -110,11 +110,11 @@ def test_intervals_are_what_the_tails_give(sensitivity):
 def test_a_noisy_total_is_paid_out_of_the_same_budget(calibration):
     whole = calibration(**PROMISE)
     noise, radius, cost, rest = whole.with_total(1)
-    assert rest.beta + PROMISE["beta"] * TOTAL_SHARE == pytest.approx(PROMISE["beta"])
-    assert noise.radius(PROMISE["beta"] * float(TOTAL_SHARE)) == radius
+    assert rest.beta + PROMISE["beta"] * START_SHARE == pytest.approx(PROMISE["beta"])
+    assert noise.radius(PROMISE["beta"] * float(START_SHARE)) == radius
     if calibration is Tight:
         assert Fraction(cost.rho) + Fraction(rest.cost.rho) <= Fraction(whole.cost.rho)
-        assert 1 / (2 * noise.parameter) <= Fraction(whole.cost.rho) * TOTAL_SHARE
+        assert 1 / (2 * noise.parameter) <= Fraction(whole.cost.rho) * START_SHARE
     else:
         assert cost.pure + Fraction(rest.epsilon) <= Fraction(whole.epsilon)
         assert noise == ValueNoise("laplace", cost.pure)

@@ -10,9 +10,10 @@ from session_workers import kept_groups, private_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.learn.calibrations import START_SHARE
 from graphcuts_dp.measure.cells import weighted_sensitivity
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import TOTAL_SHARE, zcdp_rho
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session import online
 from graphcuts_dp.session.online import STARTS, TOTAL
@@ -100,7 +101,7 @@ def test_the_noise_that_is_drawn_costs_no_more_than_its_part(monkeypatch):
     spy("buy_weighted_sum")
     made = mechanism()
     state = made.start(GRAPH, SeededEntropy(1))
-    rho, share = zcdp_rho(epsilon=8.0, delta=1e-6), float(TOTAL_SHARE)
+    rho, share = zcdp_rho(epsilon=8.0, delta=1e-6), float(START_SHARE)
     all_of_it = state.tuning.cost(1, delta=1e-6).rho + rho * share
     for left, name in ((1 - share, "buy_group_sums"), ((1 - share) ** 2, "buy_weighted_sum")):
         noise, sensitivity = seen[name]

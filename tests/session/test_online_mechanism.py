@@ -11,12 +11,11 @@ from online_cases import EDGE, Fixed, StubbornLearner, from_store, toy, toy_grap
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.calibrations import Tight
+from graphcuts_dp.learn.calibrations import START_SHARE, Tight
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy import sparse_vector
-from graphcuts_dp.privacy.composition import TOTAL_SHARE
 from graphcuts_dp.privacy.distributions import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.online import OnlineMechanism
@@ -200,7 +199,7 @@ def test_a_private_total_is_paid_for_and_shown():
     guarantee = mechanism.guarantee(seed=3)
     assert [name for name, _ in guarantee.parts] == ["total weight", "answers"]
     assert sum(share for _, share in guarantee.parts) == pytest.approx(guarantee.epsilon)
-    assert dict(guarantee.parts)["total weight"] == pytest.approx(30 * float(TOTAL_SHARE))
+    assert dict(guarantee.parts)["total weight"] == pytest.approx(30 * float(START_SHARE))
     assert (guarantee.epsilon, guarantee.delta, guarantee.is_private) == (30.0, 1e-6, False)
     assert state.total_error > 0
 

@@ -11,6 +11,7 @@ from graphcuts_dp.arrays import FloatVector, IntegerVector
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource, entropy_source
@@ -65,7 +66,7 @@ class Run:
             delta=stated.delta,
             neighbours=hidden(self.graph),
             seed=self.seed,
-            parts=named if named[1:] else (),
+            budget_plan=BudgetPlan.of_parts(named) if named[1:] else None,
         )
 
     def generator(self) -> np.random.Generator:

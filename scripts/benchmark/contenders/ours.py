@@ -13,7 +13,8 @@ from graphcuts_dp.measure.cells import cell_tree, sides_of_groups
 from graphcuts_dp.offline.methods import Learning, release_iteratively
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.release.releases import release_flows, release_graph
+from graphcuts_dp.release.flow_tables import release_flows
+from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.results.release import Release
 from scripts.benchmark.base import Contender, Kind, Submission
 from scripts.benchmark.contenders.blocks import spread_evenly

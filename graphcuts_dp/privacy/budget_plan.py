@@ -1,0 +1,467 @@
+"""Plans of a privacy budget, as data: which statistic gets which share of it, and when.
+
+A `BudgetPlan` is written down before any private row is read. A mechanism executes it step by step
+with a `Spending`, and what it states of its cost is computed from the plan: forecasts from the runs
+that are possible (`BudgetPlan.possible_runs`), receipts and costs from the steps that ran.
+"""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal, Self, cast, final
+
+from graphcuts_dp.display import Card, Tabled
+from graphcuts_dp.errors import BudgetError
+from graphcuts_dp.privacy.composition import Cost, rounded_up
+
+Currency = Literal["epsilon", "rho"]
+ALL_LEFT = Fraction(1)  # the share of a step that takes all that earlier steps have left
+# Fractions in files: exponents would let a short text name a number that fills the memory.
+_FRACTION = re.compile(r"[0-9]{1,2000}(/[0-9]{1,2000})?")
+
+
+@final
+@dataclass(frozen=True)
+class Condition:
+    """What earlier public results must show for a step to run.
+
+    Attributes:
+        name: a statement about them, such as "the groups are informative".
+        holds: whether the statement must be true; False if it must be false.
+    """
+
+    name: str
+    holds: bool = True
+
+    def __str__(self) -> str:
+        return f"if {self.name}" if self.holds else f"unless {self.name}"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class BudgetStep:
+    """One measurement, or the refinement of one, and the share of the budget that it gets.
+
+    A step for a statistic that was measured before refines its measurement: both together get the
+    share of the later step. A share that is not above the one that the statistic already has buys
+    nothing, and the step does not run.
+
+    Attributes:
+        statistic: what is measured, such as "degrees".
+        share: in (0, 1], of what the statistics measured before it have left of the budget; or
+            several shares, of which earlier public results choose one.
+        noise: name of the distribution of the noise.
+        conditions: all of which must be met; each is about results of earlier steps.
+        name: of the measurement in receipts; the statistic if empty.
+    """
+
+    statistic: str
+    share: Fraction | tuple[Fraction, ...]
+    noise: str
+    conditions: tuple[Condition, ...] = ()
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.shares or not all(0 < share <= 1 for share in self.shares):
+            raise ValueError(f"shares of {self.statistic} lie in (0, 1]")
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """All shares that it can get."""
+        return self.share if isinstance(self.share, tuple) else (self.share,)
+
+    @property
+    def label(self) -> str:
+        """The name of its measurement."""
+        return self.name or self.statistic
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; a share is a list of fractions, as text."""
+        return {
+            "statistic": self.statistic,
+            "name": self.label,
+            "share": [str(share) for share in self.shares],
+            "noise": self.noise,
+            "if": [condition.name for condition in self.conditions if condition.holds],
+            "unless": [condition.name for condition in self.conditions if not condition.holds],
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            LookupError, TypeError, ValueError, ZeroDivisionError: it is something else.
+        """
+        shares = tuple(map(_fraction, stored["share"]))
+        conditions = [Condition(name) for name in stored["if"]]
+        conditions += [Condition(name, holds=False) for name in stored["unless"]]
+        name = str(stored["name"])
+        return cls(
+            statistic=str(stored["statistic"]),
+            share=shares if shares[1:] else shares[0],
+            noise=str(stored["noise"]),
+            conditions=tuple(conditions),
+            name="" if name == stored["statistic"] else name,
+        )
+
+
+@final
+@dataclass(frozen=True)
+class StepRun:
+    """A step that ran.
+
+    Attributes:
+        step: its place in the plan, from 0.
+        share: that it got, one of the shares of the step.
+    """
+
+    step: int
+    share: Fraction
+
+
+@final
+@dataclass(frozen=True, kw_only=True, repr=False)
+class BudgetPlan(Tabled):
+    """How a mechanism spends its budget: steps in order, and after a release the steps that ran.
+
+    Attributes:
+        steps: in the order in which they are considered.
+        amount: the whole budget for neighbours one step of the privacy unit apart: an exact
+            epsilon, or an exact rho of zero-concentrated privacy.
+        currency: which of the two.
+        delta: in [0, 1): of (epsilon, delta)-privacy, or for which a cost in rho is stated.
+        group_size: how many steps of the privacy unit lie between neighbours.
+        ran: the steps that ran, in order; None before a release.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> release = gc.release_graph(club, epsilon=1.0, mechanism="response")
+        >>> print(release.budget_plan)
+        Budget plan: epsilon = 1
+        statistic      share  of epsilon  noise   when    ran
+        entries            1           1  binary  always  yes
+    """
+
+    steps: tuple[BudgetStep, ...]
+    amount: Fraction
+    currency: Currency = "epsilon"
+    delta: float = 0.0
+    group_size: int = 1
+    ran: tuple[StepRun, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.amount <= 0 or not self.steps:
+            raise ValueError("a plan has a positive amount and at least one step")
+
+    @classmethod
+    def of_cost(cls, cost: Cost, steps: Sequence[BudgetStep]) -> Self:
+        """Return the plan whose steps share a cost, in the currency in which it is proven.
+
+        Args:
+            cost: for neighbours one step of the privacy unit apart.
+            steps: in order.
+        """
+        amount, currency = Fraction(cost.epsilon), "epsilon"
+        if cost.pure is not None:
+            amount = cost.pure
+        elif cost.rho is not None:
+            amount, currency = Fraction(cost.rho), "rho"
+        return cls(
+            steps=tuple(steps),
+            amount=amount,
+            currency=cast(Currency, currency),
+            delta=0.0 if cost.pure is not None else cost.delta,
+        )
+
+    @classmethod
+    def of_one(cls, statistic: str, noise: str, cost: Cost) -> Self:
+        """Return the plan that spends a whole cost on one statistic."""
+        return cls.of_cost(cost, [BudgetStep(statistic=statistic, share=ALL_LEFT, noise=noise)])
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[tuple[str, float]]) -> Self:
+        """Return the plan of what older receipts state: names and the epsilon of each."""
+        left = amount = sum((Fraction(epsilon) for _, epsilon in parts), Fraction(0))
+        steps = []
+        for name, epsilon in parts:
+            steps.append(BudgetStep(statistic=name, share=Fraction(epsilon) / left, noise=""))
+            left -= Fraction(epsilon)
+        runs = tuple(StepRun(place, step.shares[0]) for place, step in enumerate(steps))
+        return cls(steps=tuple(steps), amount=amount, ran=runs)
+
+    @property
+    def statistics(self) -> tuple[str, ...]:
+        """The statistics that it can measure, in order."""
+        return tuple(dict.fromkeys(step.statistic for step in self.steps))
+
+    @cached_property
+    def possible_runs(self) -> tuple["BudgetPlan", ...]:
+        """The plan with every list of steps that earlier results can lead to.
+
+        Each condition is met or not, independently of the others, so there may be runs that no
+        data can cause; there is none that is missing. Of several shares of a step the least and
+        the largest stand for all.
+        """
+        names = list(dict.fromkeys(c.name for step in self.steps for c in step.conditions))
+        chosen = [place for place, step in enumerate(self.steps) if step.shares[1:]]
+        found: dict[tuple[StepRun, ...], BudgetPlan] = {}
+        for truths in itertools.product((False, True), repeat=len(names)):
+            for extremes in itertools.product((min, max), repeat=len(chosen)):
+                spending = Spending(self)
+                met = dict(zip(names, truths, strict=True))
+                pick = dict(zip(chosen, extremes, strict=True))
+                for place, step in enumerate(self.steps):
+                    if all(met[each.name] is each.holds for each in step.conditions):
+                        spending.take(step, pick.get(place, max)(step.shares))
+                run = spending.plan
+                found[run.ran or ()] = run
+        return tuple(found.values())
+
+    @cached_property
+    def amounts(self) -> dict[str, Fraction]:
+        """What each measured statistic got in all, exactly, in the order of measuring.
+
+        Raises:
+            ValueError: a plan that did not run.
+        """
+        if self.ran is None:
+            raise ValueError("only a plan that ran has amounts; see possible_runs")
+        spending = Spending(replace(self, ran=None))
+        for run in self.ran:
+            if spending.take(self.steps[run.step], run.share) is None:
+                raise ValueError("a step that bought nothing did not run")
+        return spending.amounts
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The name of the measurement of each measured statistic; that of its last step."""
+        return {
+            self.steps[run.step].statistic: self.steps[run.step].label for run in self.ran or ()
+        }
+
+    @property
+    def spent(self) -> Fraction:
+        """What the steps that ran cost together, exactly; of a plan the most that any run costs."""
+        if self.ran is None:
+            return max(run.spent for run in self.possible_runs)
+        return sum(self.amounts.values(), Fraction(0))
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of `spent`, for neighbours `group_size` steps apart, by group privacy."""
+        if self.currency == "rho":
+            cost = Cost.of_rho(rounded_up(self.spent), delta=self.delta)
+        elif self.delta:
+            cost = Cost(epsilon=rounded_up(self.spent), delta=self.delta)
+        else:
+            cost = Cost.of_pure(self.spent)
+        return cost.for_group(self.group_size)
+
+    def least(self, statistic: str) -> Fraction:
+        """Return the least that a statistic gets in any run that measures it.
+
+        Raises:
+            ValueError: no run measures it.
+        """
+        return min(run.amounts[statistic] for run in self.possible_runs if statistic in run.amounts)
+
+    @cached_property
+    def smallest(self) -> Fraction:
+        """The smallest amount that any step of any run has for a statistic, refined or not."""
+        return min(amount for run in self.possible_runs for amount in run._every_amount())
+
+    def _every_amount(self) -> Iterator[Fraction]:
+        spending = Spending(replace(self, ran=None))
+        for run in self.ran or ():
+            spending.take(self.steps[run.step], run.share)
+            yield spending.amounts[self.steps[run.step].statistic]
+
+    def parts(self, epsilon: float) -> tuple[tuple[str, float], ...]:
+        """Return the names of measurements with what each got of a stated epsilon.
+
+        Of a budget in rho, epsilon in proportion to the shares. Empty for a single measurement, and
+        before a release.
+
+        Args:
+            epsilon: stated for the whole privacy unit.
+        """
+        if self.ran is None or len(self.amounts) < 2:
+            return ()
+        scale = Fraction(self.group_size)
+        if self.currency == "rho":
+            scale = Fraction(epsilon) / self.spent
+        return tuple(
+            (self.names[statistic], float(amount * scale))
+            for statistic, amount in self.amounts.items()
+        )
+
+    @property
+    def executed(self) -> Self:
+        """The plan after all its steps, of which none has a condition or a choice of shares.
+
+        Raises:
+            BudgetError: a step with several shares.
+        """
+        spending = Spending(self)
+        for step in self.steps:
+            spending.take(step)
+        return replace(self, ran=spending.plan.ran)
+
+    def replayed(self, ran: Sequence[StepRun]) -> Self:
+        """Return the plan after these steps, which must be steps of the plan with their shares.
+
+        Raises:
+            BudgetError: a share that the plan does not offer.
+            IndexError: no such step.
+        """
+        for run in ran:
+            if run.share not in self.steps[run.step].shares:
+                raise BudgetError("a step got a share that its plan does not offer")
+        return replace(self, ran=tuple(ran))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; fractions as text, such as "2/25"."""
+        ran = self.ran and [{"step": run.step, "share": str(run.share)} for run in self.ran]
+        return {
+            "amount": str(self.amount),
+            "currency": self.currency,
+            "delta": self.delta,
+            "group_size": self.group_size,
+            "steps": [step.to_dict() for step in self.steps],
+            "ran": ran,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            BudgetError, LookupError, TypeError, ValueError, ZeroDivisionError: it is something
+                else.
+        """
+        currency = stored["currency"]
+        if currency not in ("epsilon", "rho"):
+            raise ValueError("a budget is an epsilon or a rho")
+        plan = cls(
+            steps=tuple(BudgetStep.from_dict(step) for step in stored["steps"]),
+            amount=_fraction(stored["amount"]),
+            currency=currency,
+            delta=float(stored["delta"]),
+            group_size=int(stored["group_size"]),
+        )
+        if stored["ran"] is None:
+            return plan
+        runs = [StepRun(int(run["step"]), _fraction(run["share"])) for run in stored["ran"]]
+        replayed = plan.replayed(runs)
+        if not replayed.spent <= replayed.amount:
+            raise ValueError("more was spent than there was")
+        return replayed
+
+    def _card(self) -> Card:
+        ran = {run.step: run for run in self.ran or ()}
+        rows = []
+        for place, step in enumerate(self.steps):
+            run = ran.get(place)
+            shares = (run.share,) if run else step.shares
+            share = f"{min(shares)} to {max(shares)}" if shares[1:] else str(shares[0])
+            when = " and ".join(map(str, step.conditions)) or "always"
+            state = () if self.ran is None else ("yes" if run else "no",)
+            rows.append((step.label, share, step.noise, when, *state))
+        columns = ("statistic", "share", "noise", "when", *(() if self.ran is None else ("ran",)))
+        facts = [(name, f"{float(amount):.4g}") for name, amount in self._shown_amounts()]
+        note = "A share is of what the statistics before it have left; a later step for the same "
+        note += "statistic refines it, and both together get its share."
+        return Card(
+            title=f"Budget plan: {self.currency} = {float(self.amount):.4g}",
+            facts=[("spent on", ", ".join(f"{name} {text}" for name, text in facts))] * bool(facts),
+            columns=columns,
+            rows=rows,
+            notes=(note,),
+        )
+
+    def _shown_amounts(self) -> list[tuple[str, Fraction]]:
+        if self.ran is None:
+            return []
+        return [(self.names[statistic], amount) for statistic, amount in self.amounts.items()]
+
+    def __repr__(self) -> str:
+        state = "planned" if self.ran is None else f"{len(self.ran)} ran"
+        return (
+            f"BudgetPlan({self.currency}={float(self.amount):g}, {len(self.steps)} steps, {state})"
+        )
+
+
+@final
+class Spending:
+    """The execution of a plan: how much each statistic has, and what is left.
+
+    Args:
+        plan: that did not run yet.
+
+    Attributes:
+        left: of the amount of the plan, exactly.
+        amounts: what each measured statistic has in all, in the order of measuring.
+    """
+
+    def __init__(self, plan: BudgetPlan) -> None:
+        self._plan = plan
+        self._available: dict[str, Fraction] = {}  # when a statistic was first measured
+        self._ran: list[StepRun] = []
+        self.left = plan.amount
+        self.amounts: dict[str, Fraction] = {}
+
+    def take(self, step: BudgetStep, share: Fraction | None = None) -> Fraction | None:
+        """Spend on a step.
+
+        Args:
+            step: of the plan.
+            share: one of its shares, where there are several; None for the only one.
+
+        Returns:
+            What its statistic has in all, this step included; None if that would be no more than
+            it has, so that nothing is to be measured.
+
+        Raises:
+            BudgetError: another share than one of the step, or a statistic that is refined after
+                another one was measured, so that its share would be of what is spent already.
+        """
+        share = step.shares[0] if share is None and not step.shares[1:] else share
+        if share is None or share not in step.shares:
+            raise BudgetError(f"the plan offers no such share for {step.statistic}")
+        available = self.available(step.statistic)
+        held = self.amounts.get(step.statistic, Fraction(0))
+        amount = available * share
+        if amount <= held:
+            return None
+        if held and next(reversed(self.amounts)) != step.statistic:
+            raise BudgetError(f"{step.statistic} cannot be refined after other measurements")
+        self._available[step.statistic] = available
+        self.amounts[step.statistic] = amount
+        self.left = available - amount
+        self._ran.append(StepRun(self._plan.steps.index(step), share))
+        return amount
+
+    def available(self, statistic: str) -> Fraction:
+        """Return what was left when a statistic was first measured, of which it gets its share."""
+        return self._available.get(statistic, self.left)
+
+    @property
+    def plan(self) -> BudgetPlan:
+        """The plan with the steps that ran so far."""
+        return replace(self._plan, ran=tuple(self._ran))
+
+
+def _fraction(stored: Any) -> Fraction:
+    """Read a fraction as `to_dict` writes it.
+
+    Raises:
+        ValueError: it is something else.
+        ZeroDivisionError: its denominator is 0.
+    """
+    if not isinstance(stored, str) or not _FRACTION.fullmatch(stored):
+        raise ValueError("no fraction")
+    return Fraction(stored)

@@ -1,0 +1,567 @@
+"""What earlier results of a release decide about its later steps: public numbers in, answers out.
+
+A budget plan (`release.budget_plans`) states its conditions by name. `MatrixDecisions` and
+`SparseDecisions` answer them, each once, from what was measured so far; nothing here reads private
+data. An answer may depend on any earlier result: sequential composition holds for adaptive choices.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any, final
+
+import numpy as np
+import scipy
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.estimate.measurement import (
+    Bought,
+    CellSums,
+    Classes,
+    Degrees,
+    Measurement,
+    Total,
+)
+from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
+from graphcuts_dp.measure.cells import Sides
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.vertices import Space, vertex_sets
+from graphcuts_dp.privacy.budget_plan import BudgetPlan, BudgetStep
+from graphcuts_dp.privacy.distributions import LaplaceNoise
+from graphcuts_dp.release import budget_plans
+from graphcuts_dp.release.budget_plans import (
+    DEGREES,
+    EARLY_SHARE,
+    GROUPS,
+    GROUPS_BESIDE_DEGREES,
+    GROUPS_BESIDE_EDGES,
+    KEPT_EDGES,
+    SECOND_LOOK_SHARE,
+    TOTAL,
+    TOTAL_SHARE,
+    WEIGHTS,
+    MatrixShares,
+)
+from graphcuts_dp.synth.block_model import found_groups
+from graphcuts_dp.synth.sparse_fit import WeightPrior
+from graphcuts_dp.synth.targets import CellEstimates
+
+# Thresholds tuned on the graphs called "tuning" in scripts/bench/baseline_graphs.py at epsilon
+# .5, 1 and 2; the others only decided whether they stay (bench_baselines.py).
+_SHOWN_BY_ALL = 1.6  # signal over the noise's edge, above which entries may show communities
+_SHOWN_WELL = 1.9  # likewise, above which they do unless the communities are many
+_SHOWN_BY_REST = 2.2  # likewise with the entries' part of a split budget: they are likely to
+_SHOWN_BESIDE = 1.75  # likewise, where degrees are so uneven that they are worth a part
+# Spread of degrees over the noise of entries' row sums, below which it does not matter: where the
+# signal is above _SHOWN_WELL, and below it.
+_EVEN, _EVEN_BELOW = 0.75, 0.5
+_DENSE = 2.0  # missing neighbours count for so much less than neighbours
+_ALIKE = Fraction(1, 20)  # shares that differ by no more are one choice
+_SPREADS = np.geomspace(0.02, 50.0, 80)  # that are tried, over the noise's scale
+_UNCERTAIN = 1.1  # posterior deviation of a degree, over the root of the mean degree
+_CLOSE = 0.1  # of the noise's edge: how well the mean degree must be known for the choice
+
+_INFORMATIVE = 0.1  # of the weight, that groups must place otherwise than degrees do
+_DOUBT = 0.01  # chance of no structure at which it is believed
+_PART = 0.4  # E|g|/2, g normal: what is missing in one cell is too much in another
+_SMALLEST, _LARGEST, _SCALES = 1e-2, 1e2, 40  # of b
+_FAR = 20.0
+_ROUNDS = 20
+
+# Whose errors count, by their logarithms: halves, small sets and the worst cut for kept edges,
+# degrees for degrees, and half a column for sums between groups, which err little anyway.
+_OF_KEPT, _OF_DEGREES, _OF_GROUPS = 3.0, 1.0, 0.5
+_WORTH = 0.8  # of the variance of cuts: kept edges that leave more are not measured
+FALSE_SHARE = 0.1  # false edges for each edge
+
+
+class Decisions(ABC):
+    """What was measured so far, and the answers to the conditions of a plan. All of it is public.
+
+    Args:
+        groups: the public groups whose sums are measured, or None.
+
+    Attributes:
+        measured: the latest measurement of each statistic, in the order of measuring.
+    """
+
+    def __init__(self, groups: Sides | None) -> None:
+        self.measured: dict[str, Bought] = {}
+        self._groups = groups
+        self._answers: dict[str, bool] = {}
+
+    @property
+    def sides(self) -> Sides | None:
+        """The groups whose sums are measured, or None."""
+        return self._groups
+
+    def threshold(self, distribution: LaplaceNoise) -> int:
+        """Return the threshold of kept edges, in steps of the distribution of their noise.
+
+        Raises:
+            LookupError: the release keeps no edges.
+        """
+        raise LookupError(f"no edges are kept with noise {distribution.name}")
+
+    def are_met(self, step: BudgetStep) -> bool:
+        """Return whether all conditions of a step are met; each is asked once."""
+        return all(self._holds(each.name) is each.holds for each in step.conditions)
+
+    def may_be_met(self, step: BudgetStep) -> bool:
+        """Return whether no answer so far excludes a step."""
+        return all(
+            self._answers.get(each.name, each.holds) is each.holds for each in step.conditions
+        )
+
+    def share(self, step: BudgetStep) -> Fraction:
+        """Return the share that a step gets."""
+        (only,) = step.shares
+        return only
+
+    def _holds(self, condition: str) -> bool:
+        if condition not in self._answers:
+            self._answers[condition] = self._answer(condition)
+        return self._answers[condition]
+
+    @abstractmethod
+    def _answer(self, condition: str) -> bool:
+        """Return whether earlier results show what a condition names."""
+
+
+class MatrixDecisions(Decisions):
+    """The decisions of a release with a noisy matrix.
+
+    Not final: an audit has one that always looks at degrees.
+
+    Args:
+        shares: of degrees.
+        epsilon: privacy parameter of everything together.
+        groups: the public groups whose sums are measured, or None.
+    """
+
+    def __init__(
+        self, shares: MatrixShares, epsilon: Fraction, groups: Sides | None = None
+    ) -> None:
+        super().__init__(groups)
+        self.shares = shares
+        # Chosen as if there were no groups, so that groups that tell nothing change nothing.
+        self._left = epsilon * (1 - TOTAL_SHARE)
+
+    def _answer(self, condition: str) -> bool:
+        match condition:
+            case budget_plans.GROUPS_INFORMATIVE:
+                return informative_groups(self._of(GROUPS, CellSums), self.shares.cap)
+            case budget_plans.TOTAL_UNKNOWN:
+                return self._total_of_groups is None
+            case budget_plans.UNDECIDED_BY_TOTAL:
+                return self._share_from_total is None
+            case budget_plans.UNDECIDED_BY_LOOK:
+                return self._share_from_first_look is None
+            case budget_plans.BESIDE_ENTRIES:
+                return self._final_share == self.shares.beside_entries
+            case budget_plans.ENTRIES_SHOW_NOTHING:
+                return self._final_share == self.shares.hidden
+            case budget_plans.DEGREES_UNCERTAIN:
+                return self.degrees_are_uncertain(self._of(DEGREES, Degrees))
+        raise LookupError(f"no decision is called {condition!r}")
+
+    def _of(self, statistic: str, kind: type[Any]) -> Any:
+        found = self.measured[statistic]
+        if not isinstance(found, Measurement) or not isinstance(found.map, kind):
+            raise TypeError(f"{statistic} were measured as something else")
+        return found
+
+    @cached_property
+    def _total_of_groups(self) -> float | None:
+        if GROUPS not in self.measured:
+            return None
+        return self.total_of_groups(self._of(GROUPS, CellSums), self._left)
+
+    @property
+    def _total(self) -> float:
+        known = self._total_of_groups
+        if known is not None:
+            return known
+        total: float = self._of(TOTAL, Total).total
+        return total
+
+    @cached_property
+    def _share_from_total(self) -> Fraction | None:
+        return self.share_from_total(self._total, self._left)
+
+    @cached_property
+    def _share_from_first_look(self) -> Fraction | None:
+        left = self._left * (1 - EARLY_SHARE)
+        return self.share_from_degrees(self._of(DEGREES, Degrees), self._total, left)
+
+    @cached_property
+    def _final_share(self) -> Fraction:
+        """The share of the degrees, after the total and the looks at degrees that were taken."""
+        if not self._holds(budget_plans.UNDECIDED_BY_TOTAL):
+            share = self._share_from_total
+        elif not self._holds(budget_plans.UNDECIDED_BY_LOOK):
+            share = self._share_from_first_look
+        else:
+            left = self._left * (1 - SECOND_LOOK_SHARE)
+            looks = self._of(DEGREES, Degrees)
+            share = self.share_from_degrees(looks, self._total, left, last=True)
+        return share or Fraction(0)
+
+    def share_from_total(self, total: float, epsilon: Fraction) -> Fraction | None:
+        """Return the share of degrees, or None if it depends on how uneven they are.
+
+        In a graph of average degree d, communities show as eigenvalues of up to about d, and of up
+        to (n - d)/(k - 1) when k communities are nearly full; noise of deviation s hides those
+        below s sqrt(n). Early degrees that would err by more than the mean degree tell nothing, and
+        are not asked for.
+
+        Args:
+            total: noisy sum of the matrix.
+            epsilon: that is left.
+        """
+        shares = self.shares
+        if shares.entries_are_fine(epsilon):
+            return Fraction(0)
+        signal = self._signal(total)
+        if signal >= _SHOWN_BY_REST * self._edge_beside(epsilon):
+            return shares.beside_entries
+        above_noise = total / math.sqrt(math.prod(shares.shape)) >= self._early_error(epsilon)
+        if above_noise and signal >= _SHOWN_BY_ALL * shares.edge(epsilon):
+            return None
+        return shares.hidden
+
+    def share_from_degrees(
+        self, early: Measurement[Degrees], total: float, epsilon: Fraction, *, last: bool = False
+    ) -> Fraction | None:
+        """Return the share of all degrees, from early ones; None where finer ones would tell.
+
+        Where degrees are even, entries need all of epsilon and lose nothing by it: the row sums of
+        entries err by less than the degrees differ. Uneven degrees need a part themselves, and more
+        where entries beside them are not likely to show communities.
+
+        Args:
+            early: noisy.
+            total: noisy sum of the matrix.
+            epsilon: that is left.
+            last: whether no finer ones can be had: doubtful ones are then taken for even.
+        """
+        shares = self.shares
+        rows, columns = shares.shape
+        noise = shares.deviation(epsilon)
+        sides = ((early.steps[0], columns), (early.steps[-1], rows))
+        well = self._signal(total) >= _SHOWN_WELL * shares.edge(epsilon)
+        most = (_EVEN if well else _EVEN_BELOW) * noise
+        # Early degrees of few vertices must not hide communities by their noise: one standard error
+        # of the variance that they would have by themselves, and two where they are likely to show.
+        doubt = math.sqrt((2 if well else 1) * early.law.variance)
+        excess = [
+            (spread(side, early), most * math.sqrt(n), doubt * (5 / len(side)) ** 0.25)
+            for side, n in sides
+        ]
+        if all(uneven < limit for uneven, limit, _ in excess):
+            return Fraction(0)
+        if all(uneven < max(limit, unsure) for uneven, limit, unsure in excess):
+            return Fraction(0) if last else None
+        shown = self._signal(total) >= _SHOWN_BESIDE * self._edge_beside(epsilon)
+        return shares.beside_entries if shown else shares.hidden
+
+    def degrees_are_uncertain(self, noisy: Measurement[Degrees]) -> bool:
+        """Return whether degrees deserve a larger share than they have, where entries show nothing.
+
+        Even degrees are known far better than their noise, since each is like the others; of uneven
+        ones nothing but epsilon tells more. Where entries show nothing, the worst cut is that of a
+        graph with these degrees, whose own edges scatter a degree of d by sqrt(d): an error below
+        that hardly shows, one above it is the worst cut.
+
+        Args:
+            noisy: the degrees.
+        """
+        deviation, cap = math.sqrt(noisy.law.variance), self.shares.cap
+        for sums, values in zip(noisy.steps, noisy.values, strict=True):
+            uneven = spread(sums, noisy)
+            posterior = uneven * deviation / math.hypot(uneven, deviation)
+            if posterior > _UNCERTAIN * math.sqrt(cap * max(float(values.mean()), cap)):
+                return True
+        return False
+
+    def total_of_groups(self, sums: Measurement[CellSums], epsilon: Fraction) -> float | None:
+        """Return the sum of the matrix from sums between groups, if these tell it well enough.
+
+        That is, so well that three standard deviations more or less make the same choice; and where
+        that choice is left to early degrees, which look at the total again, the mean degree up to a
+        tenth of what the thresholds are multiples of.
+
+        Args:
+            sums: noisy.
+            epsilon: that would be left if there were no groups.
+        """
+        twice = 2 if sums.map.tree.symmetric else 1
+        deviation = twice * math.sqrt(len(sums.values[0]) * sums.law.variance)
+        total = twice * sums.total
+        choices = [self.share_from_total(total + far * deviation, epsilon) for far in range(-3, 4)]
+        shares = [share for share in choices if share is not None]
+        if not shares:
+            full = math.sqrt(math.prod(self.shares.shape))
+            close = deviation <= _CLOSE * self.shares.edge(epsilon) * full
+            return total if close else None
+        alike = len(shares) == len(choices) and max(shares) - min(shares) <= _ALIKE
+        return total if alike else None
+
+    def _signal(self, total: float) -> float:
+        full = math.sqrt(math.prod(self.shares.shape))
+        degree = total / full
+        return min(degree, (self.shares.cap * full - degree) / _DENSE)
+
+    def _early_error(self, epsilon: Fraction) -> float:
+        """Deviation of an early degree: graphs of fewer neighbours all look even."""
+        return 2 * math.sqrt(2) * self.shares.cap / float(epsilon * EARLY_SHARE)
+
+    def _edge_beside(self, epsilon: Fraction) -> float:
+        return self.shares.edge(epsilon * (1 - self.shares.beside_entries))
+
+
+@final
+class SparseDecisions(Decisions):
+    """The decisions of a sparse release.
+
+    With a share f of the kept edges the filter leaves of the variance of a cut V(f) = sum over
+    edges of w^2 where an edge is missed, and of the lesser of w^2 and the noise's variance where it
+    is kept, over the sum of w^2: missed edges fall anywhere, as far as the model knows. That shows
+    in cuts between halves, small sets, and in the worst cut, whose errors go with sqrt(V). Errors
+    of degrees go with 1/d, those of sums between groups with 1/g. The sum of the logarithms of all
+    these, with weights 3, 1 and a half, is least at d : g = 2 : 1, and f is tried in steps of a
+    fortieth. For weights far above the noise V goes with f^-2, so that f : d : g = 6 : 2 : 1.
+    Where the filter leaves more than .8 of the variance, no edges are kept.
+
+    Args:
+        plan: of the release.
+        distribution: of the noise of a pair with all that the counts of weights leave of epsilon.
+        pairs: how many pairs there are.
+        space: the public vertex set, or both.
+        groups: the public groups, or None.
+    """
+
+    def __init__(
+        self,
+        plan: BudgetPlan,
+        distribution: LaplaceNoise,
+        *,
+        pairs: int,
+        space: Space,
+        groups: Sides | None,
+    ) -> None:
+        super().__init__(groups)
+        self._distribution, self._pairs, self._space = distribution, pairs, space
+        self._offered = next((s.shares for s in plan.steps if s.statistic == KEPT_EDGES), ())
+
+    def _answer(self, condition: str) -> bool:
+        match condition:
+            case budget_plans.EDGES_WORTH_KEEPING:
+                return self._kept_share is not None
+            case budget_plans.COMMUNITIES_FOUND:
+                return self.sides is not None
+        raise LookupError(f"no decision is called {condition!r}")
+
+    def share(self, step: BudgetStep) -> Fraction:
+        """See `Decisions.share`: the best share of the kept edges."""
+        if step.statistic == KEPT_EDGES and self._kept_share is not None:
+            return self._kept_share
+        return super().share(step)
+
+    def threshold(self, distribution: LaplaceNoise) -> int:
+        """See `Decisions.threshold`."""
+        edges = self._counts.total
+        return threshold_for(distribution, pairs=self._pairs, edges=edges, false_share=FALSE_SHARE)
+
+    @cached_property
+    def sides(self) -> Sides | None:
+        """The groups whose sums are measured: public ones, or those that kept edges show."""
+        if self._groups is not None:
+            return self._groups
+        kept = self.measured[KEPT_EDGES]
+        if not isinstance(kept, KeptEdges):
+            raise TypeError("kept edges were measured as something else")
+        scale = kept.unit / float(kept.distribution.rate)
+        chances = self._prior.posterior(kept.weights, scale).chance
+        vertices = vertex_sets(self._space)[0]
+        codes = found_groups(kept.rows, kept.columns, chances, len(vertices))
+        if codes is None:
+            return None
+        groups = Groups(vertices, {"found": np.asarray(codes).tolist()})
+        return groups, groups
+
+    @property
+    def _counts(self) -> Measurement[Classes]:
+        counts: Any = self.measured[WEIGHTS]
+        return counts  # type: ignore[no-any-return]
+
+    @cached_property
+    def _prior(self) -> WeightPrior:
+        noise = self._distribution
+        return WeightPrior.of(
+            self._counts, pairs=float(self._pairs), cap=noise.weight_cap, whole=noise.unit == 1
+        )
+
+    @cached_property
+    def _kept_share(self) -> Fraction | None:
+        """The share with the least predicted errors; None if it is best to keep no edges."""
+        groups = self._groups is not None
+        if len(self._offered) == 1:  # a user has set the share of the degrees
+            (share,) = self._offered
+            return share if self._variance(share) <= _WORTH else None
+        # What is to be beaten: degrees with all but a twentieth for groups.
+        best, least = None, predicted_error(1.0, Fraction(0), groups=groups)
+        for share in self._offered:
+            variance = self._variance(share)
+            if variance > _WORTH:
+                continue
+            error = predicted_error(variance, share, groups=groups)
+            if error < least:
+                best, least = share, error
+        return best
+
+    def _variance(self, share: Fraction) -> float:
+        return left_variance(self._prior, self._distribution, float(share), pairs=self._pairs)
+
+
+def predicted_error(variance: float, kept: Fraction, *, groups: bool) -> float:
+    """Return the sum of the logarithms of predicted errors, up to a constant.
+
+    Args:
+        variance: which part of the variance of cuts the filter leaves.
+        kept: share of the kept edges; 0 for none.
+        groups: whether sums between public groups are measured.
+    """
+    of_groups = Fraction(0)
+    if groups:
+        of_groups = GROUPS_BESIDE_EDGES * (1 - kept) if kept else GROUPS_BESIDE_DEGREES
+    error = _OF_KEPT / 2 * math.log(variance) - _OF_DEGREES * math.log(1 - kept - of_groups)
+    return error - (_OF_GROUPS * math.log(of_groups) if groups else 0.0)
+
+
+def spread(sums: IntVector, noisy: Measurement[Degrees]) -> float:
+    """Return the likeliest standard deviation of the true sums if they are Gaussian.
+
+    Half the error of what the variance has above that of the noise, whose tails are heavy. Where
+    few sums stand far out, the latter is larger, and counts less two standard errors, each
+    sqrt(5/n) of the variance of the noise of n sums.
+
+    For the sum of a Gaussian of variance v and Laplace noise of scale b the density at x is
+    e^(v/2b^2)/2b (e^(-x/b) Phi(x/s - s/b) + e^(x/b) Phi(-x/s - s/b)), s^2 = v.
+
+    Args:
+        sums: of rows or columns, in steps.
+        noisy: where they come from.
+    """
+    values = sums * noisy.unit
+    values = values - np.median(values)
+    scale = math.sqrt(noisy.law.variance / 2)
+    deviations = scale * _SPREADS
+    s = deviations[:, None]
+    up, down = (
+        sign * values / scale + scipy.special.log_ndtr(-sign * values / s - s / scale)
+        for sign in (1, -1)
+    )
+    likelihood = (np.logaddexp(up, down) + s**2 / (2 * scale**2)).sum(axis=1)
+    likeliest = float(deviations[int(np.argmax(likelihood))])
+    above = float(np.var(values)) - noisy.law.variance * (1 + 2 * math.sqrt(5 / len(values)))
+    return max(likeliest, math.sqrt(max(above, 0.0)))
+
+
+def informative_groups(measured: Measurement[CellSums], cap: float) -> bool:
+    """Return whether groups tell more of a graph than degrees do: from noisy sums alone.
+
+    The sums are compared with those of a graph with the same volumes of groups and no other
+    structure. A cell holds (1 + g b) times as much, g normal; b is common to all cells between
+    groups, another to all within: 0 with a prior chance of a half, else anything. Where the chance
+    of 0 is below a hundredth after the sums were seen, the part .4 E[b] of their weight lies
+    elsewhere; if that is so for one of the two kinds only, the other kind has too little, by what
+    that one has too much. Groups tell something if all this is a tenth of all weight: less stays
+    below the error of a release anyway. Groups made by chance seldom pass.
+    """
+    cells = CellEstimates.of(measured)
+    found = cells.matrix(cells.values)
+    volumes = np.maximum(found.sum(axis=1), cap), np.maximum(found.sum(axis=0), cap)
+    alone = cells.cells(_independent(cells.matrix(measured.map.pairs.astype(np.float64)), volumes))
+    rate = float(measured.rate) / measured.unit
+    moved, missed = [], 0.0
+    for kind in cells.kinds:
+        expected = np.maximum(alone[kind], cap / 4)
+        difference = cells.values[kind] - expected
+        size, nothing = _sizes(difference, expected, rate)
+        if nothing < _DOUBT:
+            moved.append(_PART * size * expected.sum())
+            spread = math.sqrt(len(difference) * measured.law.variance)
+            missed = max(0.0, abs(difference.sum()) - 2 * spread) / 2
+    if len(moved) == 1:  # what one kind has too much, the other lacks, if it is there
+        moved.append(missed if len(cells.kinds) > 1 else 0.0)
+    return bool(sum(moved) >= _INFORMATIVE * max(alone.sum(), cap))
+
+
+def _sizes(difference: FloatVector, expected: FloatVector, rate: float) -> tuple[float, float]:
+    """Posterior mean of b, and the chance that it is 0, under Laplace noise of a rate."""
+    scales = np.geomspace(_SMALLEST, _LARGEST, _SCALES)
+    none = float((math.log(rate / 2) - rate * np.abs(difference)).sum())
+    some = _log_likelihoods(difference, np.multiply.outer(scales, expected), rate)
+    logs = np.array([none, *(some - math.log(_SCALES))])
+    chances = np.exp(logs - logs.max())
+    chances /= chances.sum()
+    return float(chances[1:] @ scales), float(chances[0])
+
+
+def _log_likelihoods(x: FloatVector, deviations: FloatMatrix, rate: float) -> FloatVector:
+    """Of sums of a normal number and Laplace noise with density r e^(-r|x|)/2, shape (scales,).
+
+    With s the deviation the density is (r/4) e^(-x^2/(2 s^2)) (w((r s - x/s)/sqrt(2)) + w((r s +
+    x/s)/sqrt(2))), w(y) = e^(y^2) erfc(y).
+
+    Args:
+        x: what was seen, shape (cells,).
+        deviations: of the normal numbers, shape (scales, cells), each above 0.
+        rate: r.
+    """
+    s, x = np.maximum(deviations, 1e-6 / rate), np.abs(x)
+    low, high = (rate * s - x / s) / math.sqrt(2), (rate * s + x / s) / math.sqrt(2)
+    # w overflows for y far below 0, where erfc is 2: there its logarithm is y^2 + ln 2.
+    wide = np.where(low < -_FAR, low**2 + math.log(2), 0.0)
+    logs = np.where(low < -_FAR, wide, np.log(scipy.special.erfcx(np.maximum(low, -_FAR))))
+    logs = np.logaddexp(logs, np.log(scipy.special.erfcx(high)))
+    return np.asarray((math.log(rate / 4) - x**2 / (2 * s**2) + logs).sum(axis=1))
+
+
+def _independent(pairs: FloatMatrix, volumes: tuple[FloatVector, FloatVector]) -> FloatMatrix:
+    """The matrix r_g c_h pairs_gh with given row and column sums, nearly."""
+    rows, columns = np.ones(len(pairs)), np.ones(pairs.shape[1])
+    goal = volumes[0], volumes[1] * (volumes[0].sum() / volumes[1].sum())
+    for _ in range(_ROUNDS):
+        rows = goal[0] / np.maximum(pairs @ columns, 1e-12)
+        columns = goal[1] / np.maximum(rows @ pairs, 1e-12)
+    return np.asarray(pairs * np.outer(rows, columns))
+
+
+@lru_cache(maxsize=256)  # a choice tries forty
+def _part_of(distribution: LaplaceNoise, part: float) -> LaplaceNoise:
+    epsilon = distribution.epsilon * Fraction(part).limit_denominator(1000)
+    return LaplaceNoise(epsilon, distribution.weight_cap, distribution.log2_step)
+
+
+def left_variance(
+    prior: WeightPrior, distribution: LaplaceNoise, part: float, *, pairs: int
+) -> float:
+    """Return which part of the variance of cuts a filter leaves, at most 1.
+
+    Args:
+        prior: of the weights.
+        distribution: of the noise of a pair with all that is left of epsilon.
+        part: of that, spent on the filter.
+        pairs: how many pairs there are.
+    """
+    noise = _part_of(distribution, part)
+    scale = noise.unit / float(noise.rate)
+    threshold = threshold_for(noise, pairs=pairs, edges=prior.edges, false_share=FALSE_SHARE)
+    missed = prior.missed(threshold * noise.unit, scale)
+    squares = prior.points**2
+    left = missed * squares + (1 - missed) * np.minimum(squares, 2 * scale**2)
+    whole = max(float(prior.masses @ squares), 1e-300)
+    return min(float(prior.masses @ left) / whole, 1.0)

@@ -1,0 +1,359 @@
+"""`release_flows`: what passes between public groups, for all cells of all levels and periods.
+
+Read `release_flows`, `flows_job`, and the methods `measure` and `finish` of `FlowsJob`, in this
+order. The shares of the levels are chosen in `estimate.strategy`, from public sizes.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any, final
+
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.measurement import (
+    CellSums,
+    Measurement,
+    Reach,
+    counted_by,
+    counts_in_parts,
+)
+from graphcuts_dp.estimate.strategy import (
+    ALL_LEVELS,
+    FlowStrategy,
+    FlowWorkload,
+    LevelErrors,
+    choose_strategy,
+    least_cell_note,
+    level_errors,
+    noise_warning,
+)
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.rows import (
+    PairCounts,
+    PrivateData,
+    Rows,
+    bounded_graph,
+    counted_rows,
+    reach_of,
+    without_rows,
+)
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.measure.cells import (
+    Sides,
+    cell_tree,
+    changes_on,
+    grid_of_cells,
+    grid_of_rows,
+    measure_cells,
+    sides_of_groups,
+)
+from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.privacy.composition import check_paid, stated_cost
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect, exact_epsilon
+from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.release.job import Job, execute
+from graphcuts_dp.release.measuring import promise
+from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.results.flows import Flows
+
+
+def release_flows(
+    graph: PrivateData,
+    groups: Groups | tuple[Groups, Groups],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    by: str | Sequence[str] | None = None,
+    workload: str | FlowWorkload = ALL_LEVELS,
+    protect: str | Protect | None = None,
+    store: PathLike | Store | None = None,
+    seed: int | None = None,
+) -> Flows:
+    """Release what passes between public groups, for all cells of all levels and periods.
+
+    Args:
+        graph: the private graph, or rows, of which those whose ends are equal count, too.
+        groups: the public groups of its vertices; of a bipartite graph a pair, left and right,
+            with the same number of levels. They come out with the table, so they must be public,
+            and not made from the edges.
+        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
+        delta: in [0, 1); 0 for pure privacy. Above 0 the noise may be Gaussian, where many levels
+            pay for it.
+        by: of rows with periods: a table for each "day", "month", "quarter" or "year"; or several
+            of these, from the coarsest to the finest, over which the budget is divided. None for
+            the periods that were declared.
+        workload: what should be accurate: "all levels" (every level counts alike), "all cells"
+            (every cell of every level counts alike, so that the finest level counts most), "totals"
+            (the grand total), or the name of a level; or a `FlowWorkload`, which also says how
+            cells are counted, and what you expect in one.
+        protect: whom the promise is for: "edges", "rows", or a `Protect`; None for the edges of a
+            graph, or for rows as they count ("edges" of `counting="edges"`); rows with weights
+            need `Protect.rows(at_most)`, whose bound cuts each. Of an owner so many pairs,
+            rows or units count, see `Rows.cells`: in all periods together, or, if `per_period`, in
+            each. Of a vertex with degree bound D, each cell of the finest level is the largest
+            weight that its edges can keep if no vertex keeps more than D of it in this cell (see
+            `graph.bounded_sums`): the true one if no vertex has more than D there, never above it;
+            other levels are sums of these. Intervals are for this bounded table. The noise of a
+            cell grows with D and with the number of groups.
+        store: path of the store, or a `Store`, that remembers what was spent on this graph: the
+            flows are charged to it, and refused if its budget does not allow them. None for a
+            graph of which nothing else is ever released.
+        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+
+    Raises:
+        ParameterError: an option out of range; weights whose bound nobody has given (of a vertex
+            they need none); noise that would hide the cells of the finest level, see
+            `FlowWorkload.expected_cell`. Nothing was spent.
+        GraphError: groups of other vertices, or that can hold no pair.
+        BudgetError: the budget of the store does not allow it. Nothing was spent.
+        LedgerError: the store cannot be used.
+
+    Guarantee: epsilon-DP, or (epsilon, delta)-DP, at edge level: `measure_cells` draws all noise,
+    at a cost that is added up from its scales before any is drawn; which levels and shares there
+    are is chosen from public sizes; the rest is computed from the noisy sums. Neighbours: graphs on
+    the same public vertices that differ in one pair, or in `Protect.edges(k)` of them, or in all
+    edges of one vertex (proof in `bounded_changes`). With `whole` or a fine grid the sums are
+    those of weights rounded down, and intervals of the fine grid allow for it. Of rows neighbours
+    differ in one row, or in all rows of one owner, and each row lies in one period: so every
+    period has all of epsilon, and all tables together have epsilon. With a bound for each period
+    neighbours differ in the rows of one owner in one period.
+
+    Examples:
+        >>> flows = gc.release_flows(
+        ...     gc.datasets.load("karate"), gc.datasets.load_groups("karate"), epsilon=1.0
+        ... )
+        >>> low, high = flows.between("Mr. Hi", "Officer").interval
+    """
+    job = flows_job(
+        graph,
+        groups,
+        epsilon=epsilon,
+        delta=delta,
+        by=by,
+        workload=workload,
+        protect=protect,
+    )
+    return execute(job, graph, store=store, seed=seed)
+
+
+def whom_of(data: PrivateData, protect: str | Protect | None) -> Protect:
+    """Whom a table of flows protects: as asked for, or what suits the data. Reads the schema.
+
+    Raises:
+        ParameterError: no such protection, or weights of rows whose bound nobody has given.
+    """
+    if protect is None and isinstance(data, Rows) and data.counting == "weight" and not data.owned:
+        raise ParameterError(
+            "say how many units of the weight of a row count, since what is above is left out: "
+            "pass protect='rows:at-most=50'"
+        )
+    if protect is None:
+        rows = isinstance(data, Rows) and data.counting != "edges"
+        return Protect.rows() if rows else EDGE
+    return Protect.of(protect)
+
+
+def flows_job(
+    data: PrivateData,
+    groups: Groups | tuple[Groups, Groups],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    by: str | Sequence[str] | None = None,
+    workload: str | FlowWorkload = ALL_LEVELS,
+    protect: str | Protect | None = None,
+) -> "FlowsJob":
+    """Return what `release_flows` does with these options. Reads the schema of the data alone.
+
+    Raises:
+        ParameterError, GraphError: as `release_flows`.
+    """
+    empty, exact = without_rows(data), exact_epsilon(epsilon)
+    del data  # nothing below can reach it
+    protect, reach = whom_of(empty, protect), reach_of(empty)
+    work = FlowWorkload.of(workload)
+    sides = sides_of_groups(empty, groups)
+    cells = cell_tree(empty, sides, by)
+    protect.per_step(exact)  # refuses what would leave too little
+    grid, whole = _grid_of(empty, cells, protect, epsilon=exact, whole=work.whole)
+    bounded_data(empty, protect, whole=whole, by=by)  # refuses what cannot be promised
+    changes = changes_on(grid, cells, protect, reach)
+    choose = partial(
+        choose_strategy,
+        cells,
+        delta=delta,
+        changes=changes,
+        workload=work.accurate,
+        noise=work.noise,
+    )
+    strategy = choose(epsilon=exact)
+    plan = strategy.budget_plan(cells, epsilon=exact, delta=delta)
+    measured = [changes[place] for place in strategy.places]
+    check_paid(strategy.noise.cost(delta=delta, changes=measured), plan.cost)
+    cost = stated_cost(plan.cost, epsilon=epsilon, delta=delta)
+    return FlowsJob(
+        public=empty,
+        epsilon=epsilon,
+        delta=delta,
+        budget_plan=plan,
+        guarantee=promise(empty, cost, protect, groups=True),
+        sides=sides,
+        cells=cells,
+        grid=grid,
+        whole=whole,
+        by=by,
+        whom=protect,
+        reach=reach,
+        work=work,
+        strategy=strategy,
+        choose=choose,
+    )
+
+
+def _grid_of(
+    empty: PrivateData, cells: CellTree, protect: Protect, *, epsilon: Fraction, whole: bool
+) -> tuple[Grid, bool]:
+    """Return the steps that weights or rows are counted in, and whether these are whole numbers."""
+    if isinstance(empty, Rows):
+        # Rows that are not scaled down lose nothing by whole steps.
+        whole = whole or not counts_in_parts(empty.counting, protect)
+        return grid_of_rows(whole=whole, unit=empty.unit), whole
+    grid = grid_of_cells(
+        empty,
+        epsilon=float(epsilon),
+        whole=whole,
+        protection=protect,
+        groups=sum(cells.shape(cells.depth - 1)),
+    )
+    return grid, whole
+
+
+def bounded_data(
+    data: PrivateData, protect: Protect, *, whole: bool, by: str | Sequence[str] | None
+) -> AnyGraph | PairCounts:
+    """Return private data in which nobody has more than the promise allows. Private.
+
+    Raises:
+        ParameterError: data that cannot be bounded so.
+    """
+    if isinstance(data, Rows):
+        return counted_rows(data, protect, whole=whole, by=by)
+    return bounded_graph(data, protect)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class FlowsJob(Job[Flows]):
+    """A release of a table of flows.
+
+    Attributes:
+        sides: public groups of the rows and the columns.
+        cells: the public cells.
+        grid: the steps that weights or rows are counted in.
+        whole: whether these are whole numbers.
+        by: levels of the periods, as users type them.
+        whom: the promise is for.
+        reach: which cells one user's rows can change; None for a graph.
+        work: what should be accurate.
+        strategy: how the levels are measured.
+        choose: the same for another epsilon, for advice.
+    """
+
+    kind: str = "flows"
+    sides: Sides
+    cells: CellTree
+    grid: Grid
+    whole: bool
+    by: str | Sequence[str] | None
+    whom: Protect
+    reach: Reach | None
+    work: FlowWorkload
+    strategy: FlowStrategy
+    choose: Callable[..., FlowStrategy]
+
+    def bound(self, data: PrivateData) -> AnyGraph | PairCounts:
+        """See `Job.bound`."""
+        return bounded_data(data, self.whom, whole=self.whole, by=self.by)
+
+    def measure(
+        self, bounded: AnyGraph | PairCounts, source: EntropySource, progress: Progress = silent
+    ) -> Measurement[CellSums]:
+        """See `Job.measure`: the sums of the cells of all levels of the plan."""
+        del progress
+        return measure_cells(
+            bounded,
+            self.sides,
+            self.cells,
+            places=self.strategy.places,
+            noise=self.strategy.noise,
+            grid=self.grid,
+            whole=self.whole,
+            protection=self.whom,
+            reach=self.reach,
+            source=source,
+        )
+
+    def finish(
+        self,
+        measured: Measurement[CellSums],
+        guarantee: PrivacyGuarantee,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> Flows:
+        """See `Job.finish`."""
+        del source, progress
+        guarantee = replace(guarantee, budget_plan=self.budget_plan.executed)
+        return Flows(noisy=measured, strategy=self.strategy, guarantee=guarantee)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """See `Job.parameters`."""
+        bound = self.whom.degree_bound
+        return {
+            "workload": self.work.accurate,
+            "levels": [step.statistic for step in self.budget_plan.steps],
+            **({} if bound is None else {"degree_bound": bound}),
+        }
+
+    @property
+    def periods(self) -> tuple[str, ...] | None:
+        """See `Job.periods`."""
+        rows = self.public
+        return rows.periods.labels if isinstance(rows, Rows) and rows.periods else None
+
+    @cached_property
+    def _level_errors(self) -> tuple[LevelErrors, ...]:
+        return tuple(level_errors(self.cells, self.strategy, unit=self.grid.unit))
+
+    @property
+    def warning(self) -> str | None:
+        """See `Job.warning`."""
+        return noise_warning(
+            self.cells,
+            self.choose,
+            self.strategy,
+            epsilon=exact_epsilon(self.epsilon),
+            unit=self.grid.unit,
+            weighted=self.public.weighted,
+            expected=self.work.expected_cell,
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """See `Job.notes`."""
+        notes = [level.note for level in self._level_errors]
+        rows = self.public
+        if isinstance(rows, Rows) and rows.weighted and self.work.expected_cell is None:
+            counted = counted_by(rows.counting)
+            note = least_cell_note(self.cells, self.strategy, unit=self.grid.unit, counted=counted)
+            notes.append(note)
+        return tuple(filter(None, notes))
+
+    def errors(self) -> Iterable[tuple[str, float]]:
+        """See `Job.errors`."""
+        levels = self._level_errors[::-1]
+        return tuple((f"a cell of level {level.level!r}", level.within) for level in levels)

@@ -1,0 +1,645 @@
+"""`release_graph`: options become a job with a budget plan, which is measured once and then fitted.
+
+A release of a graph is one of a noisy matrix (`MatrixJob`), or a sparse one (`SparseJob`), which
+costs the edges of a graph and not its pairs. Read `release_graph`, `graph_job`, and the methods
+`measure` and `finish` of the two jobs, in this order.
+"""
+
+import math
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+
+from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, Total
+from graphcuts_dp.estimate.noisy_matrix import (
+    NoisyMatrix,
+    accuracy_warning,
+    expected_error_note,
+    noise_distribution,
+)
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_parts_on, from_rows_on
+from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
+from graphcuts_dp.io.edge_store import EdgeParts
+from graphcuts_dp.learn.bounds import degrees_needed, epsilon_needed, root_and_side, size_of
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.measure.entries import distribution_for
+from graphcuts_dp.options import chosen
+from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.pairs.vertices import vertex_sets
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.composition import stated_cost
+from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
+from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.release.budget_plans import (
+    COUNTS_SHARE,
+    ENTRIES,
+    MatrixShares,
+    MeasuredGroups,
+    matrix_plan,
+    sparse_plan,
+)
+from graphcuts_dp.release.decisions import Decisions, MatrixDecisions, SparseDecisions
+from graphcuts_dp.release.job import Job, execute
+from graphcuts_dp.release.measuring import LEAST_EPSILON, measure, promise, sparse_distribution
+from graphcuts_dp.release.mechanisms import AUTO, RESPONSE, RESPONSES, SPARSE, SPLIT, Response
+from graphcuts_dp.release.sizes import check_size, needed_memory, size_note
+from graphcuts_dp.resources import Progress, memory_limit, silent
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary, what_could_show
+from graphcuts_dp.synth.finishing import finished_fit, row_parts, weights_of, whole_weights
+from graphcuts_dp.synth.methods import Fitting
+from graphcuts_dp.synth.sampling import sample_edges
+from graphcuts_dp.synth.sparse_fit import fit_sparse
+
+_MANY_VERTICES = 2000  # of weights without a cap, from which "auto" is a sparse release
+_SPARSE_FIT = FitSummary(
+    method=SPARSE, objective="posterior of kept edges and residual degrees", rounds=0
+)
+
+
+def release_graph(
+    graph: PrivateData,
+    *,
+    epsilon: float,
+    noise: str | None = None,
+    mechanism: str | Response = "auto",
+    groups: Groups | tuple[Groups, Groups] | None = None,
+    fit: str | FitMethod | Fitting = "auto",
+    protect: str | Protect = "edges",
+    store: PathLike | Store | None = None,
+    seed: int | None = None,
+    progress: Progress = silent,
+) -> Release:
+    """Release a synthetic graph whose cuts are near those of a private one.
+
+    Args:
+        graph: the private graph, or rows with owners, at least two vertices (one on each side if
+            bipartite).
+        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
+        noise: "binary" (flipped bits, least error; the default, for graphs without weights),
+            "laplace" (the default of graphs with weights) or "discrete-laplace" (weights are
+            rounded down to whole numbers).
+        mechanism: how epsilon is spent: "auto", "response", "degrees+response" or "sparse", perhaps
+            with options, as in "sparse:degree-share=.3", or a `Response`, which holds them.
+        groups: public groups of the vertices (of a bipartite graph a pair, left and right), which
+            come out with the release. A twentieth to a quarter of epsilon buys noisy sums between
+            them, by `group_share`; a sixth of that first, and the rest, which makes the same sums
+            finer, only where it shows that the groups tell more of the graph than its degrees do.
+            The fit "maximum-entropy" holds
+            the graph to these sums, and answers use them. Of nested levels the finest with at most
+            256 groups counts. Beyond epsilon of about 6 entries alone tell sums as well.
+        fit: how the synthetic graph is fitted: "auto", "maximum-entropy", "first-order",
+            "cutting-plane", "game", "spectral" or "none", perhaps with options, as in
+            "first-order:time-limit=60"; an object that satisfies `FitMethod`, or a `Fitting`, which
+            holds such options.
+        protect: whom the promise is for: "edges", or a `Protect`. Where k edges may change
+            together, each has a k-th of epsilon; of an owner so many pairs, rows or units count,
+            see `Rows.bounded`.
+        store: path of the store, or a `Store`, that remembers what was spent on this graph: the
+            release is charged to it, and refused if its budget does not allow it. None for a graph
+            of which nothing else is ever released.
+        seed: makes the run repeatable and voids the promise; None for the system's entropy. All
+            noise is the same on every machine; the last digits of the fit depend on the processor.
+        progress: called with the fraction done and a message.
+
+    Returns:
+        A `Release`. Its synthetic graph has weights in [0, cap], rounded to four decimals, if the
+        private one has weights, and none if not; `Release.expected` has those of the fit.
+
+    Raises:
+        ParameterError: an option out of range, or options that do not fit together.
+        GraphError: fewer than two vertices, or more than the memory here is enough for; groups of
+            other vertices, or more than 256 on every level.
+        BudgetError: the budget of the store does not allow the release. Nothing was spent.
+        LedgerError: the store cannot be used.
+
+    Warns:
+        AccuracyWarning: before anything is spent, when no graph of this size can hold cuts above
+            the expected error; afterwards, when the noisy matrix shows communities so near to its
+            noise that the synthetic graph may have merged some, or none (`FitSummary.warning`).
+
+    Guarantee: epsilon-DP at edge level: see `measure`, which draws all noise; the rest is computed
+    from what it returns. Neighbours: graphs on the same public vertices that differ in one pair, or
+    in `Protect.edges(k)` of them, by group privacy.
+    Accuracy: with probability 95 %, ||x - A||_C (matrix form) is at most `worst_cut_error_bound` of
+    the release, and at most 2.01 times `noise_cut_bound` with the maximum-entropy fit: where
+    ||x - z||_C is not proven to be within that bound, x is mixed with the first-order fit until it
+    is, as far as that itself and the time limit allow. See each fit for its own statement.
+
+    Examples:
+        >>> club = gc.datasets.load("karate")
+        >>> release = gc.release_graph(club, epsilon=4.0)
+        >>> release.graph  # synthetic, and may be published
+        Graph(n=34)
+        >>> low, high = release.answer([0, 1, 2]).interval  # holds the true cut with 95%
+
+    Source: GRU12 section 6, Lemma 6.2.
+    """
+    job = graph_job(
+        graph,
+        epsilon=epsilon,
+        noise=noise,
+        mechanism=mechanism,
+        groups=groups,
+        fit=fit,
+        protect=protect,
+    )
+    return execute(job, graph, store=store, seed=seed, progress=progress)
+
+
+def graph_job(
+    data: PrivateData,
+    *,
+    epsilon: float,
+    noise: str | None = None,
+    mechanism: str | Response = "auto",
+    groups: Groups | tuple[Groups, Groups] | None = None,
+    fit: str | FitMethod | Fitting = "auto",
+    protect: str | Protect = "edges",
+    fitted: bool = True,
+) -> "MatrixJob | SparseJob":
+    """Return what `release_graph` does with these options. Reads the schema of the data alone.
+
+    With `fitted` False the result has no synthetic graph.
+
+    Raises:
+        ParameterError, GraphError: as `release_graph`.
+    """
+    empty = without_rows(data)
+    del data  # nothing below can reach it
+    response = chosen(mechanism, RESPONSES, "mechanism")
+    if not isinstance(response, Response):
+        raise ParameterError(f"mechanism is a name or a Response, not {mechanism!r:.60}")
+    fitting = fit if isinstance(fit, Fitting) else Fitting.of(fit)
+    graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
+    if not isinstance(graph, BipartiteGraph) and graph.n < 2:
+        raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
+    if noise is None:
+        noise = "laplace" if graph.weighted else "binary"
+    request = _Request(empty, graph, epsilon, whom, noise, MeasuredGroups.of(graph, groups))
+    if takes_sparse(graph.shape, response, fitting, noise=noise, weight_cap=graph.weight_cap):
+        return request.sparse_job(response, fitting, with_graph=fitted and fitting.fit != "none")
+    return request.matrix_job(response, fitting, fitted=fitted)
+
+
+@final
+@dataclass(frozen=True)
+class _Request:
+    """What jobs of both kinds are made of; no private row.
+
+    Attributes:
+        empty: private data without any row.
+        graph: the graph of these.
+        epsilon: that was asked for.
+        whom: the promise is for.
+        noise: name of the distribution of the entries.
+        groups: public groups whose sums are measured, or None.
+    """
+
+    empty: PrivateData
+    graph: AnyGraph
+    epsilon: float
+    whom: Protect
+    noise: str
+    groups: MeasuredGroups | None
+
+    def matrix_job(self, response: Response, fitting: Fitting, *, fitted: bool) -> "MatrixJob":
+        """Return the job of a release with a noisy matrix."""
+        graph = self.graph
+        method = fitting.method(graph.weight_cap)
+        check_size(graph.shape, noise=self.noise, fit=method is not None)
+        step = self.whom.per_step(self.epsilon)
+        distribution = distribution_for(graph, self.noise, step)
+        response = _suited(response, method)
+        shares = MatrixShares.of(graph, self.noise, response)
+        plan = matrix_plan(
+            shares, response.mechanism, distribution, epsilon=step, groups=self.groups
+        )
+        least = noise_distribution(
+            self.noise, epsilon=plan.least(ENTRIES), weight_cap=graph.weight_cap
+        )
+        return MatrixJob(
+            **self._common(distribution, plan),
+            least_distribution=least,
+            mechanism=response.mechanism,
+            shares=shares,
+            method=method,
+            fitted=fitted,
+            time_limit=fitting.time_limit,
+        )
+
+    def sparse_job(self, response: Response, fitting: Fitting, *, with_graph: bool) -> "SparseJob":
+        """Return the job of a sparse release."""
+        step = self.whom.per_step(self.epsilon)
+        _check_sparse(fitting, step)
+        distribution = sparse_distribution(self.graph, self.noise, step)
+        plan = sparse_plan(
+            self.graph,
+            epsilon=step,
+            noise=distribution.name,
+            groups=self.groups is not None,
+            degrees=response.share,
+        )
+        return SparseJob(
+            **self._common(distribution, plan),
+            with_graph=with_graph,
+            asked=response.mechanism == SPARSE,
+        )
+
+    def _common(self, distribution: NoiseDistribution, plan: BudgetPlan) -> dict[str, Any]:
+        plan = replace(plan, group_size=self.whom.steps)
+        cost = stated_cost(plan.cost, epsilon=self.epsilon)
+        guarantee = promise(self.graph, cost, self.whom, groups=self.groups is not None)
+        return {
+            "public": self.empty,
+            "graph": self.graph,
+            "epsilon": self.epsilon,
+            "whom": self.whom,
+            "noise": self.noise,
+            "distribution": distribution,
+            "groups": self.groups,
+            "budget_plan": plan,
+            "guarantee": guarantee,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphJob(Job[Release]):
+    """A release of a graph.
+
+    Attributes:
+        graph: of the schema, without any edge.
+        whom: the promise is for.
+        noise: name of the distribution of the entries, or of kept edges.
+        distribution: of the noise of a pair with all of epsilon.
+        groups: public groups whose sums are measured, or None.
+    """
+
+    kind: str = "release"
+    graph: AnyGraph
+    whom: Protect
+    noise: str
+    distribution: NoiseDistribution
+    groups: MeasuredGroups | None
+
+    def bound(self, data: PrivateData) -> AnyGraph:
+        """See `Job.bound`."""
+        return bounded_graph(data, self.whom)
+
+    def measure(
+        self,
+        bounded: AnyGraph,
+        source: EntropySource,
+        progress: Progress = silent,
+        *,
+        decisions: Decisions | None = None,
+    ) -> Measurements:
+        """See `Job.measure`.
+
+        Args:
+            bounded: private.
+            source: where the noise comes from.
+            progress: called with the fraction done and a message.
+            decisions: in place of those of the job, for audits.
+        """
+        return measure(
+            bounded,
+            self.budget_plan,
+            decisions or self.decisions(),
+            noise=self.noise,
+            distribution=self.distribution,
+            guarantee=self.promise(source),
+            source=source,
+            progress=progress,
+        )
+
+    def decisions(self) -> Decisions:
+        """Return what answers the conditions of the plan, before anything is measured."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixJob(GraphJob):
+    """A release with a noisy value for every pair.
+
+    Attributes:
+        least_distribution: of the noise of the entries if as much of epsilon as possible goes to
+            other statistics.
+        mechanism: "auto", "response" or "degrees+response".
+        shares: of degrees.
+        method: fits the synthetic graph; None for none.
+        fitted: whether it is fitted.
+        time_limit: of the fit, in seconds, or None.
+    """
+
+    least_distribution: NoiseDistribution
+    mechanism: str
+    shares: MatrixShares
+    method: FitMethod | None
+    fitted: bool
+    time_limit: float | None
+
+    def decisions(self) -> Decisions:
+        """See `GraphJob.decisions`."""
+        sides = None if self.groups is None else self.groups.sides
+        return MatrixDecisions(self.shares, self.budget_plan.amount, sides)
+
+    def finish(
+        self,
+        measured: Measurements,
+        guarantee: PrivacyGuarantee,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> Release:
+        """See `Job.finish`: fit a synthetic graph, round it, certify it."""
+        del guarantee  # that of the measurements also says which steps ran
+        noisy = Release(measurements=measured).noisy
+        home = replace(noisy, blocks=noisy.blocks.copy())
+        values = (home if value is noisy else value for value in measured.values)
+        kept = replace(measured, values=tuple(values))
+        if self.method is None or not self.fitted:
+            return Release(measurements=kept)
+        weighted, cap = self.graph.weighted, noisy.distribution.weight_cap
+        problem = FitProblem(
+            noisy.blocks,
+            math.inf if cap is None else cap,
+            measured.find(Degrees),
+            measured.find(Total),
+            measured.find(CellSums),
+        )
+        model, certificate, summary = finished_fit(
+            self.method,
+            problem,
+            home,
+            time_limit=self.time_limit,
+            weighted=weighted,
+            source=source,
+            progress=progress,
+        )
+        if summary.directions == 0:
+            degree = float(model.expected.sum()) / math.sqrt(math.prod(noisy.shape))
+            summary = replace(summary, shown_from=_shown_from(measured, noisy, degree))
+        if summary.warning is not None:
+            # Where warnings are errors, what was paid for must not be lost.
+            with suppress(AccuracyWarning):
+                warnings.warn(summary.warning, AccuracyWarning, stacklevel=6)
+        graph = from_rows_on(
+            noisy.space,
+            (weights_of(rows, problem.cap) for rows in row_parts(model.matrix)),
+            weighted=weighted,
+            weight_cap=cap if weighted else None,
+            note=measured.guarantee.warning,
+        )
+        return Release(
+            measurements=kept,
+            fit=summary,
+            certificate=certificate,
+            _graph=graph,
+            _weights=None if weighted else whole_weights(model.expected),
+        )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """See `Job.parameters`."""
+        return {"noise": self.noise, "mechanism": self.mechanism}
+
+    @property
+    def warning(self) -> str | None:
+        """See `Job.warning`."""
+        return accuracy_warning(
+            self.distribution, *vertex_sets(self.graph.space), steps=self.whom.steps
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """See `Job.notes`."""
+        graph, fits = self.graph, self.method is not None
+        notes: list[str | None] = []
+        if self.noise == "discrete-laplace" and graph.weighted:
+            notes.append("Weights are rounded down to whole numbers.")
+        notes.append(expected_error_note(self.least_distribution, graph.shape))
+        if fits and not graph.weighted:
+            step = float(self.budget_plan.amount)
+            notes.append(communities_note(graph, step, noise=self.noise))
+        notes.append(size_note(graph.shape, noise=self.noise, fit=fits))
+        return tuple(filter(None, notes))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SparseJob(GraphJob):
+    """A release of edges whose noisy weight is large, degrees, and sums between groups.
+
+    Attributes:
+        with_graph: whether a synthetic graph is wanted.
+        asked: whether the user chose the mechanism.
+    """
+
+    with_graph: bool
+    asked: bool
+
+    def decisions(self) -> Decisions:
+        """See `GraphJob.decisions`."""
+        left = self.budget_plan.amount * (1 - COUNTS_SHARE)
+        return SparseDecisions(
+            self.budget_plan,
+            sparse_distribution(self.graph, self.noise, left),
+            pairs=Universe.of(self.graph).size,
+            space=self.graph.space,
+            groups=None if self.groups is None else self.groups.sides,
+        )
+
+    def finish(
+        self,
+        measured: Measurements,
+        guarantee: PrivacyGuarantee,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> Release:
+        """See `Job.finish`: make the model, and draw a synthetic graph from it."""
+        del guarantee  # that of the measurements also says which steps ran
+        progress(0.6, "fitting")
+        model = fit_sparse(
+            measured,
+            self.graph.space,
+            weight_cap=self.graph.weight_cap,
+            whole=self.distribution.unit == 1,
+        )
+        if not self.with_graph:
+            return Release(measurements=measured, _model=model)
+        progress(0.8, "drawing the synthetic graph")
+        weighted = self.graph.weighted
+        seed = int.from_bytes(source.bytes(8).tobytes(), "little")
+        generator = np.random.default_rng(seed)
+        (rows, columns), weights = sample_edges(model, generator, weighted=weighted)
+        parts = EdgeParts(rows, columns, weights if weighted else None, owned=True)
+        del rows, columns, weights
+        graph = from_parts_on(
+            model.space,
+            parts,
+            merge="max",  # each pair is there once
+            weight_cap=model.weight_cap if weighted else None,
+            note=measured.guarantee.warning,
+        )
+        progress(1.0, "done")
+        return Release(measurements=measured, fit=_SPARSE_FIT, _graph=graph, _model=model)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """See `Job.parameters`."""
+        return {"noise": self.distribution.name, "mechanism": SPARSE}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """See `Job.notes`."""
+        return sparse_notes(self.graph.shape, asked=self.asked)
+
+
+def _suited(response: Response, method: FitMethod | None) -> Response:
+    """Return what a fit can use: "response" for "auto" with fits that know no degrees.
+
+    Raises:
+        ParameterError: degrees for a fit that does not use them.
+    """
+    if method is not None and method.uses_degrees:
+        return response
+    if response.mechanism == SPLIT or response.degree_share is not None:
+        raise ParameterError("noisy degrees are used by fit='maximum-entropy' only")
+    return replace(response, mechanism=RESPONSE)
+
+
+def communities_note(
+    graph: AnyGraph, epsilon: float, *, noise: str, guess: float | None = None, steps: int = 1
+) -> str | None:
+    """Whether a synthetic graph can show communities, and single edges.
+
+    From the vertex sets, epsilon and a public guess of the number of edges: m itself is private.
+
+    Args:
+        graph: of the schema, without weights.
+        epsilon: privacy of one edge.
+        noise: of the entries.
+        guess: of the number of edges; without it the degrees that it takes are told.
+        steps: how many edges share the epsilon that a user names.
+    """
+    size, flips = size_of(Universe.of(graph)), noise == "binary"
+    if guess is not None:
+        _, side = root_and_side(size)
+        needed = epsilon_needed(size, guess * side, flips=flips)
+        if epsilon >= needed:
+            return None
+        return (
+            "A synthetic graph of so many edges will have no communities: "
+            f"{what_could_show(steps * needed)} them."
+        )
+    if not flips:  # that of flipped bits with the same deviation
+        epsilon = 2 * math.asinh(epsilon / (2 * math.sqrt(2)))
+    communities, edges = degrees_needed(size, epsilon=epsilon)
+    if communities > math.sqrt(math.prod(graph.shape)):
+        return (
+            "No graph of so few vertices has communities that show in the synthetic graph at this "
+            "epsilon: raise it, or give public groups."
+        )
+    return (
+        "Communities show in the synthetic graph from an average degree of about "
+        f"{communities:,.3g} on, single edges from {edges:,.3g} on; graphcuts-dp plan tells more."
+    )
+
+
+def _shown_from(measurements: Measurements, noisy: NoisyMatrix, degree: float) -> float | None:
+    """The epsilon of a user at which all of it on the entries could show communities.
+
+    Post-processing: a direction is at most as strong as the average degree, which the synthetic
+    graph has from noisy data. None where what was spent would do: there were none to see, it seems,
+    or they are weaker.
+    """
+    spent = float(sum(part.epsilon for part in measurements.values))
+    needed = epsilon_needed(
+        noisy.shape,
+        degree / (noisy.distribution.weight_cap or 1.0),
+        flips=noisy.distribution.name == "binary",
+    )
+    if not spent < needed < math.inf:
+        return None
+    return needed * measurements.guarantee.epsilon / spent
+
+
+def takes_sparse(
+    shape: tuple[int, int],
+    response: Response,
+    fitting: Fitting,
+    *,
+    noise: str,
+    weight_cap: float | None,
+) -> bool:
+    """Whether a release is a sparse one: asked for, or "auto" where the dense one is no way.
+
+    From public numbers alone, so that it can be told before anything is spent: "auto" takes it
+    where the noisy matrix and its fit need more memory than there is here, and where weights have
+    no cap on 2000 vertices or more, where the noise of n^2/2 pairs hides every cut but those
+    between heavy pairs, which kept edges hold as well.
+
+    Args:
+        shape: rows and columns.
+        response: how epsilon is spent.
+        fitting: a fit that is asked for is one of a noisy matrix.
+        noise: of the entries.
+        weight_cap: of the graph.
+    """
+    if response.mechanism == SPARSE or not may_be_sparse(response, fitting):
+        return response.mechanism == SPARSE
+    if weight_cap is None and max(shape) >= _MANY_VERTICES:
+        return True
+    limit = memory_limit()
+    return limit is not None and needed_memory(shape, noise=noise, fit=True) > limit
+
+
+def may_be_sparse(response: Response, fitting: Fitting) -> bool:
+    """Whether a graph that is too large for a noisy matrix can be released all the same."""
+    return response.mechanism == SPARSE or (response.mechanism, fitting.fit) == (AUTO, "auto")
+
+
+def sparse_notes(shape: tuple[int, int], *, asked: bool) -> tuple[str, ...]:
+    """What a user is told before a sparse release: from public numbers alone.
+
+    Args:
+        shape: rows and columns.
+        asked: whether the user chose the mechanism.
+    """
+    size = " x ".join(f"{side:,}" for side in sorted(set(shape)))
+    chosen = (
+        f"{size} vertices are released sparsely (--mechanism sparse): the noisy matrix of all "
+        "pairs would not fit here, or would hide all but the heaviest edges."
+    )
+    what = (
+        "Released are edges whose noisy weight is large, degrees and sums between groups; without "
+        "large weights, degrees and groups alone."
+    )
+    return (what,) if asked else (chosen, what)
+
+
+def _check_sparse(fitting: Fitting, epsilon: float | Fraction) -> None:
+    """Refuse what a sparse release has no use for, and an epsilon that cannot be divided.
+
+    Raises:
+        ParameterError: one of these.
+    """
+    given = {
+        "fit": fitting.fit not in ("auto", "none"),
+        "oracle": fitting.oracle != Fitting().oracle,
+    }
+    for name, is_given in given.items():
+        if is_given:
+            raise ParameterError(f"{name} is not for mechanism='sparse': leave it out")
+    if exact_epsilon(epsilon) < LEAST_EPSILON:
+        raise ParameterError(
+            f"mechanism='sparse' divides epsilon, which must be {LEAST_EPSILON:g} at least"
+        )
