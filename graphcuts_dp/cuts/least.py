@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_FAILURE, DEFAULT_PERCENT
 from graphcuts_dp.cuts.network import MOST_TOTAL, least_side
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.files import PathLike
@@ -35,7 +36,6 @@ from graphcuts_dp.results.partition import Partition
 
 Terminal = Label | Iterable[Label]
 KIND = "cut"  # of a use
-_FAILURE = 0.05
 _FINEST, _COARSEST = 12, 3  # binary digits of a weight below what is hidden
 _DIGITS = 60  # of rates and losses, of which these binary ones are kept:
 _RATE_BITS, _LOSS_BITS = 80, 100
@@ -108,12 +108,12 @@ def least_cut(
 
     Accuracy: let P* be a least cut of w. P costs at most D(P) - D(P*) more, which is at most the
     sum of max(0, D) over free vertices outside P* and of max(0, -D) over those in it: on average
-    (n - 2)/(2 sinh L) steps, which is below n c/epsilon; `Partition.shortfall` holds with 95 %. On
-    graphs with a clear cut it is far less (docs/measured). Rounding adds a step for each pair
-    across at most. All this holds if a least cut and the shortfall are below M together: P then
-    weighs less than M with weights cut to M, so that it parts no pair that was cut. M is above
-    every weight that has a cap; without one, see `notes` of the partition. No private cut is off by
-    less than order n/epsilon on every graph (source).
+    (n - 2)/(2 sinh L) steps, which is below n c/epsilon; `Partition.shortfall` holds with the
+    default confidence. On graphs with a clear cut it is far less (docs/measured). Rounding adds a
+    step for each pair across at most. All this holds if a least cut and the shortfall are below M
+    together: P then weighs less than M with weights cut to M, so that it parts no pair that was
+    cut. M is above every weight that has a cap; without one, see `notes` of the partition. No
+    private cut is off by less than order n/epsilon on every graph (source).
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -158,8 +158,11 @@ def cut_job(
     rate = rate_of_cuts(each, grid.sensitivity, halvings)
     spent = loss_of_cuts(rate, grid.sensitivity, halvings)
     cost = whom.cost(Cost.of_pure(spent), epsilon=epsilon)
-    excess = halvings * least_cut_excess(graph.n, rate, unit=grid.unit, beta=_FAILURE / halvings)
-    told = f"With probability 95 % the cut weighs at most {excess:,.4g} more than the least one"
+    excess = halvings * least_cut_excess(
+        graph.n, rate, unit=grid.unit, beta=DEFAULT_FAILURE / halvings
+    )
+    told = f"With probability {DEFAULT_PERCENT} the cut weighs at most "
+    told += f"{excess:,.4g} more than the least one"
     told += ", added up over all halvings" if halvings > 1 else ""
     told += "; on graphs that have a clear cut far less."
     largest = largest_weight(graph, grid)
@@ -179,7 +182,7 @@ def cut_job(
             codes=codes,
             guarantee=promised,
             shortfall=excess,
-            confidence=1 - _FAILURE,
+            confidence=DEFAULT_CONFIDENCE,
             notes=_ends_alone(named, np.bincount(codes, minlength=len(named)))
             + ((told,) if heavy else ()),
         )

@@ -85,7 +85,8 @@ class Job(Generic[R]):
         finish: makes the result: (drawn, promise with its seed, noise, progress) -> result.
         warning: why the result will be worthless, or None.
         told: makes the notes.
-        errors: tells what may be off by how much, with probability 95 %, in the order of interest.
+        errors: tells what may be off by how much, with the default confidence, in the order of
+            interest.
         periods: labels of the declared periods that `measure` reads, see `charged`; None for all.
     """
 

@@ -40,7 +40,6 @@ from graphcuts_dp.release.shares import (
     AUTO,
     COUNTS_SHARE,
     EARLY_SHARE,
-    FALSE_SHARE,
     RESPONSE,
     SPLIT,
     SURER_SHARE,
@@ -380,7 +379,7 @@ def measure_sparse(
     if shares.kept:
         progress(0.05, "keeping edges")
         noisy = of_pairs(rest * shares.kept)
-        threshold = threshold_for(noisy, pairs=pairs, edges=counts.total, false_share=FALSE_SHARE)
+        threshold = threshold_for(noisy, pairs=pairs, edges=counts.total)
         kept = measure_kept_edges(graph, noisy, threshold=threshold, source=source)
         bought.append(kept)
         if asked == "found" and shares.groups:

@@ -570,7 +570,6 @@ def _fitting(groups: Groups) -> Groups:
 
 COUNTS_SHARE = Fraction(1, 50)  # of epsilon, for how many edges weigh how much
 FOUND_SHARE = Fraction(1, 5)  # of what kept edges leave, for groups that are found on them
-FALSE_SHARE = 0.1  # false edges for each edge
 _GROUPS_ALONE = Fraction(1, 20)  # of the rest beside degrees alone
 # Whose errors count, by their logarithms: halves, small sets and the worst cut for kept edges,
 # degrees for degrees, and half a column for sums between groups, which err little anyway.
@@ -687,7 +686,7 @@ def left_variance(
     """Which part of the variance of cuts a filter with a part of epsilon leaves; at most 1."""
     noise = _part_of(distribution, part)
     scale = noise.unit / float(noise.rate)
-    threshold = threshold_for(noise, pairs=pairs, edges=prior.edges, false_share=FALSE_SHARE)
+    threshold = threshold_for(noise, pairs=pairs, edges=prior.edges)
     missed = prior.missed(threshold * noise.unit, scale)
     squares = prior.points**2
     left = missed * squares + (1 - missed) * np.minimum(squares, 2 * scale**2)

@@ -18,7 +18,7 @@ from p_values import chi_square
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
+from graphcuts_dp.estimate.sparse_model import FALSE_SHARE, KeptEdges, threshold_for
 from graphcuts_dp.measure.entries import measure_kept_edges, row_parts
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import LaplaceNoise
@@ -188,9 +188,9 @@ def test_false_edges_are_the_promised_share():
             distribution = noise_distribution(name, epsilon=0.65)
             threshold = threshold_for(distribution, pairs=pairs, edges=edges)
             kept = replace(none, threshold=threshold, distribution=distribution)
-            assert pairs * kept.false_chance <= 0.05 * edges
+            assert pairs * kept.false_chance <= FALSE_SHARE * edges
             step = math.exp(max(float(distribution.rate), 1 / 8))
-            assert pairs * kept.false_chance * step > 0.05 * edges * (1 - 1e-9)
+            assert pairs * kept.false_chance * step > FALSE_SHARE * edges * (1 - 1e-9)
 
 
 def test_what_does_not_suit_the_graph_is_refused():
