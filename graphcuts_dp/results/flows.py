@@ -491,7 +491,10 @@ class Flows(FlowStatistics, Displayed):
             warning=self.guarantee.warning,
             notes=(
                 f"Largest of {len(order):,} cells of level {self.levels[-1]!r}.",
-                f"All intervals hold at once, {DEFAULT_PERCENT}; values are the nearest possible.",
+                (
+                    f"Intervals of all cells hold at once, {DEFAULT_PERCENT}; values are the "
+                    "nearest possible ones."
+                ),
             ),
         )
 

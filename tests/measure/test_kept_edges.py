@@ -146,10 +146,10 @@ def test_large_weights_are_kept_with_their_noise(kind, noise):
     assert (np.abs(kept.weights - true)[true > 0] < 20).all()
     heavy = (dense > kept.threshold * kept.unit + 20).sum() // (2 if kind == "plain" else 1)
     assert (true > kept.threshold * kept.unit + 20).sum() == heavy > 100
-    # False ones: binomial, at most 5 % of 3000 expected.
+    # False ones: binomial, at most a tenth of 3000 expected.
     expected = (pairs - len(graph.rows)) * kept.false_chance
     assert abs((true == 0).sum() - expected) < 6.2 * math.sqrt(expected)
-    assert expected <= 150
+    assert expected <= FALSE_SHARE * 3000
 
 
 def test_it_is_repeatable_and_reads_back():
