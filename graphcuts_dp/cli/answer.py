@@ -18,6 +18,7 @@ from graphcuts_dp.cli.queries import (
     read_sets,
 )
 from graphcuts_dp.cli.reading import GroupFile
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.answers import NO_GUARANTEE, CutAnswer
@@ -41,7 +42,7 @@ class Intervals(Checked):
     """Which intervals stand beside answers; as `Release.answer_all` takes them."""
 
     confidence: float = output_option(
-        0.95, help="Probability that the interval contains the true value."
+        DEFAULT_CONFIDENCE, help="Probability that the interval contains the true value."
     )
     simultaneous: bool = output_option(
         False,

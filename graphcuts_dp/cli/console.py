@@ -19,6 +19,7 @@ from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBar
 from rich.table import Table as RichTable
 
+from graphcuts_dp.confidence import DEFAULT_DEVIATIONS, DEFAULT_PERCENT
 from graphcuts_dp.display import Card, Displayed, cell_text, printable, short
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.files import atomic_write
@@ -103,9 +104,9 @@ def foretold(
         "protected": sentences["Protected"],
         "errors": [{"of": of, "at_most": error} for of, error in rows],
         "notes": told,
-        "picture": picture,
+        "picture": picture and {**picture, "deviation": picture["error"] / DEFAULT_DEVIATIONS},
     }
-    columns = ("what is told", "off by at most (95%)")
+    columns = ("what is told", f"off by at most ({DEFAULT_PERCENT})")
     card = Card(title="To expect", columns=columns, rows=[(of, short(e)) for of, e in rows])
     done = "A dry run: no graph was read, nothing was spent, and nothing was written."
     return Report(data, [{"guarantee": data["guarantee"]}, card], [*told, done])

@@ -13,6 +13,7 @@ from graphcuts_dp.cli.options import naming
 from graphcuts_dp.cli.queries import split_words
 from graphcuts_dp.cli.reading import Run, Spending, kept_source, still_there, store_named
 from graphcuts_dp.cli.release import released
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.distances.answers import MECHANISMS, NOISES, answer_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, read_map
@@ -89,7 +90,8 @@ class DistanceTerms(Checked):
     )
     queries: int | None = option(None, help="Begin a session that promises so many answers.")
     confidence: float | None = output_option(
-        None, help="Probability that all intervals hold at once; 0.95 if omitted."
+        None,
+        help=f"Probability that all intervals hold at once; {DEFAULT_CONFIDENCE:g} if omitted.",
     )
 
     @property

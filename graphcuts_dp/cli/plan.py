@@ -11,6 +11,7 @@ from typing import cast, final, get_args
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.reading import PROTECT
+from graphcuts_dp.confidence import DEFAULT_DEVIATIONS, DEFAULT_FAILURE, DEFAULT_PERCENT
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.estimate.measurement import Counting
@@ -25,7 +26,6 @@ from graphcuts_dp.privacy.distributions import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PROTECTIONS, Protect
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
-_FAILURE = 0.05
 _LARGE = 3.0  # an epsilon from which a promise is weak
 _QUERIES = 50  # that analysts ask
 # Of each protection: what bounds it, the question, and the default.
@@ -253,7 +253,7 @@ def _proposal(
         data: path of the private graph, which is not read.
         groups: path of the public groups, or None.
         protection: whom to protect.
-        error: in edges, that an answer may be off by with probability 95%.
+        error: in edges, that an answer keeps with the default confidence.
         who: one of `WHO`.
         vertices: public number of vertices; 0 where nobody was asked.
 
@@ -270,7 +270,7 @@ def _proposal(
         return (
             ["flows", data, groups, "flows.csv"],
             _epsilon_of_sums(error, change),
-            "a sum between two groups of one level, each with probability 95%",
+            f"a sum between two groups of one level, each with probability {DEFAULT_PERCENT}",
             "If the table of groups has several columns, add --groups-columns levels=NAME.",
         )
     if who == EVERYBODY:
@@ -284,7 +284,7 @@ def _proposal(
         return (
             ["release", data, "synthetic.graphml"],
             _epsilon_of_graph(error, vertices, change),
-            "a cut between halves of all vertices, about, each with probability 95%",
+            f"a cut between halves of all vertices, about, each with probability {DEFAULT_PERCENT}",
             "Before you spend: add --dry-run EDGES for a forecast in full.",
         )
     if who == TEAM and protection.kind == "owner":
@@ -295,7 +295,7 @@ def _proposal(
     return (
         words,
         _epsilon_of_sums(error, change, _QUERIES),
-        f"each of {_QUERIES} answers, all at once with probability 95%",
+        f"each of {_QUERIES} answers, all at once with probability {DEFAULT_PERCENT}",
         "Other numbers of queries cost otherwise: graphcuts-dp plan compares methods.",
     )
 
@@ -304,7 +304,9 @@ def _epsilon_of_sums(error: float, change: int, count: int = 1) -> float:
     """At which so many sums with Laplace noise are off by no more, all at once."""
 
     def enough(epsilon: float) -> bool:
-        radius = discrete_laplace_radius(epsilon / (change * count), failure=_FAILURE / count)
+        radius = discrete_laplace_radius(
+            epsilon / (change * count), failure=DEFAULT_FAILURE / count
+        )
         return radius <= error
 
     return _rounded(least_epsilon(enough))
@@ -318,7 +320,7 @@ def _epsilon_of_graph(error: float, n: int, change: int) -> float:
 
     def enough(epsilon: float) -> bool:
         noise = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
-        between_halves = 1.96 * noise.standard_deviation * n / 2
+        between_halves = DEFAULT_DEVIATIONS * noise.standard_deviation * n / 2
         holds = largest_cut((n, n), symmetric=True, cap=1.0)
         return between_halves <= error and expected_worst_cut(noise, (n, n)) <= holds
 

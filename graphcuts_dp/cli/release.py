@@ -20,6 +20,7 @@ from graphcuts_dp.cli.reading import (
     Run,
     Spending,
 )
+from graphcuts_dp.confidence import DEFAULT_FAILURE, percent
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.files import check_writable_set
@@ -232,7 +233,10 @@ def iteratively(
         group=METHOD,
     ),
     beta: float = output_option(
-        0.05, help="Probability that an answer is farther off than stated.", above=0, below=1
+        DEFAULT_FAILURE,
+        help="Probability that an answer is farther off than stated.",
+        above=0,
+        below=1,
     ),
     run: Run,
 ) -> Report:
@@ -318,5 +322,5 @@ def _facts(made: IterativeRelease) -> dict[str, object]:
     if accuracy.graph_error is not None:
         facts["error_of_the_graph_at_most"] = accuracy.graph_error
     return facts | {
-        "which_holds": f"for {what} at once, with probability {accuracy.confidence:.0%}",
+        "which_holds": f"for {what} at once, with probability {percent(accuracy.confidence)}",
     }

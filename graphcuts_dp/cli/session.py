@@ -26,6 +26,7 @@ from graphcuts_dp.cli.reading import (
     still_there,
     store_named,
 )
+from graphcuts_dp.confidence import percent
 from graphcuts_dp.display import Card, printable
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
@@ -191,7 +192,7 @@ def start(
         "method": str(agreed["method"]) + (f", norm {norm}" if norm else ""),
         **({"start": STARTS[GROUPS]} if agreed.get("start") == GROUPS else {}),
         "queries": f"{agreed['queries']:,}",
-        "error": f"up to {error:,.1f} ({1 - agreed['beta']:.0%}, all queries at once)",
+        "error": f"up to {error:,.1f} ({percent(1 - agreed['beta'])}, all queries at once)",
     }
     return Report(
         {"store": place.store, "error_bound": error, **chosen, **status.to_dict()}, [facts]

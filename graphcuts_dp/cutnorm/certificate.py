@@ -271,7 +271,9 @@ def sigma_bound(
     if operand.kind != "operator" and shorter <= cholesky_limit and longer <= 4 * cholesky_limit:
         proof = "deterministic: Cholesky factorisation of t I - M^T M"
         return cholesky_norm_bound(scaled), proof, 0.0
-    proof = "randomised, failure probability <= 1e-12: Chebyshev polynomial of M^T M"
+    proof = (
+        f"randomised, failure probability <= {FAILURE_PROBABILITY:g}: Chebyshev polynomial of M^T M"
+    )
     if operand.kind == "operator":
         proof += ", if the operator's products are accurate to 2^-40 of its norm"
     degree = 64 if shorter * longer <= 1 << 25 or operand.kind == "sparse" else 40

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_FAILURE, DEFAULT_PERCENT
 from graphcuts_dp.cuts.network import MOST_TOTAL, least_side
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.files import PathLike
@@ -37,7 +38,6 @@ from graphcuts_dp.results.partition import Partition
 
 Terminal = Label | Iterable[Label]
 KIND = "cut"  # of a use
-_FAILURE = 0.05
 _FINEST, _COARSEST = 12, 3  # binary digits of a weight below what is hidden
 _DIGITS = 60  # of rates and losses, of which these binary ones are kept:
 _RATE_BITS, _LOSS_BITS = 80, 100
@@ -110,12 +110,12 @@ def least_cut(
 
     Accuracy: let P* be a least cut of w. P costs at most D(P) - D(P*) more, which is at most the
     sum of max(0, D) over free vertices outside P* and of max(0, -D) over those in it: on average
-    (n - 2)/(2 sinh L) steps, which is below n c/epsilon; `Partition.shortfall` holds with 95 %. On
-    graphs with a clear cut it is far less (docs/measured). Rounding adds a step for each pair
-    across at most. All this holds if a least cut and the shortfall are below M together: P then
-    weighs less than M with weights cut to M, so that it parts no pair that was cut. M is above
-    every weight that has a cap; without one, see `notes` of the partition. No private cut is off by
-    less than order n/epsilon on every graph (source).
+    (n - 2)/(2 sinh L) steps, which is below n c/epsilon; `Partition.shortfall` holds with the
+    default confidence. On graphs with a clear cut it is far less (docs/measured). Rounding adds a
+    step for each pair across at most. All this holds if a least cut and the shortfall are below M
+    together: P then weighs less than M with weights cut to M, so that it parts no pair that was
+    cut. M is above every weight that has a cap; without one, see `notes` of the partition. No
+    private cut is off by less than order n/epsilon on every graph (source).
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -225,7 +225,7 @@ class CutJob(Job[Partition]):
             codes=measured,
             guarantee=guarantee,
             shortfall=self._excess,
-            confidence=1 - _FAILURE,
+            confidence=DEFAULT_CONFIDENCE,
             notes=_ends_alone(named, np.bincount(measured, minlength=len(named)))
             + (self.notes if heavy else ()),
         )
@@ -242,7 +242,7 @@ class CutJob(Job[Partition]):
     @property
     def _excess(self) -> float:
         """How much more the cut may weigh than the least one, over all halvings."""
-        n, beta = self.graph.shape[0], _FAILURE / self._halvings
+        n, beta = self.graph.shape[0], DEFAULT_FAILURE / self._halvings
         return self._halvings * least_cut_excess(n, self.rate, unit=self.grid.unit, beta=beta)
 
     @property
@@ -260,8 +260,8 @@ class CutJob(Job[Partition]):
     @property
     def notes(self) -> tuple[str, ...]:
         """See `Job.notes`."""
-        note = f"With probability 95 % the cut weighs at most {self._excess:,.4g} more than the "
-        note += "least one" + (", added up over all halvings" if self._halvings > 1 else "")
+        note = f"With probability {DEFAULT_PERCENT} the cut weighs at most {self._excess:,.4g} more"
+        note += " than the least one" + ", added up over all halvings" * (self._halvings > 1)
         return (f"{note}; on graphs that have a clear cut far less.{self._heavy}",)
 
     def errors(self) -> Iterable[tuple[str, float]]:

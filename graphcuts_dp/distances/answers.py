@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, Tabled
 from graphcuts_dp.distances.counts import NoisySums, histogram, per_query, tree_counts
 from graphcuts_dp.distances.embeddings import embeddings_of, learnt_cheaply
@@ -139,7 +140,7 @@ class DistancePlan(Tabled):
         rows.append((self.trivial, "half the diameter (no data)", "-"))
         return Card(
             title=self.title,
-            columns=("mechanism", f"guaranteed ({self.confidence:g})", "typical"),
+            columns=("mechanism", f"guaranteed ({percent(self.confidence)})", "typical"),
             rows=[(name, f"{error:.4g}", typical) for error, name, typical in sorted(rows)],
             notes=(f"Choice: {self.reason}",),
         )
@@ -167,7 +168,7 @@ def plan_distances(
     epsilon: float,
     delta: float = 0.0,
     at_most: int = 1,
-    confidence: float = 0.95,
+    confidence: float = DEFAULT_CONFIDENCE,
     mechanism: str = "auto",
     noise: str = "auto",
 ) -> DistancePlan:
@@ -327,7 +328,7 @@ class DistanceAnswer(Answer):
         if not self.guaranteed:
             return f"{self.vertex}: {self.value:.4g}, no guarantee: the session has run out{mark}"
         which = "vertices" if self.queries_left is None else "queries"
-        scope = f"{self.confidence:.0%}, all {which} at once"
+        scope = f"{percent(self.confidence)}, all {which} at once"
         return f"{self.vertex}: {self.value:.4g} in [{low:.4g}, {high:.4g}] ({scope}){mark}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -473,7 +474,7 @@ class DistanceAnswers(Displayed):
             possible=self.possible,
             label=f"{best.vertex}  {best.value:,.4g} \u00b1 {own:,.2g} {unit}".rstrip(),
             error=f"each answer \u00b1 {' to '.join(ends)} {unit}".rstrip()
-            + f", all at once, {self.confidence:.0%}",
+            + f", all at once, {percent(self.confidence)}",
             title="How far all people are, on average"
             f" (epsilon = {self.guarantee.epsilon:g}{seeded})",
             unit=unit,
@@ -500,7 +501,7 @@ class DistanceAnswers(Displayed):
             columns=("vertex", "distance", "low", "high"),
             rows=[self._rows[row] for row in nearest],
             warning=self.guarantee.warning,
-            notes=(f"Nearest first; all intervals hold at once, {self.confidence:.0%}.",),
+            notes=(f"Nearest first; all intervals hold at once, {percent(self.confidence)}.",),
         )
 
     def __repr__(self) -> str:
@@ -527,7 +528,7 @@ def answer_distances(
     store: PathLike | Store | None = None,
     mechanism: str = "auto",
     noise: str = "auto",
-    confidence: float = 0.95,
+    confidence: float = DEFAULT_CONFIDENCE,
     seed: int | None = None,
 ) -> DistanceAnswers:
     """Release the average distance of every vertex of a public map to all people, privately.

@@ -16,6 +16,7 @@ from typing import Any, final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.distances.coordinate import (
     CoordinateState,
     CoordinateTask,
@@ -70,7 +71,7 @@ class L1Learner:
     queries: int | None
     epsilon: float | Fraction
     delta: float = 0.0
-    beta: float = 0.05
+    beta: float = DEFAULT_FAILURE
 
     name = "learner"
     typical = None  # how far off the learner is depends on where people are

@@ -11,6 +11,7 @@ from typing import Any, final
 
 import numpy as np
 
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.distances.answers import (
     DistanceAnswer,
     check_terms,
@@ -298,7 +299,7 @@ def open_distance_session(
         delta: in [0, 1); 0, for pure privacy, if omitted.
         queries: how many answers are promised.
         at_most: how many people are protected together; 1 if omitted.
-        confidence: that all guaranteed intervals hold at once; 0.95 if omitted.
+        confidence: that all guaranteed intervals hold at once; `DEFAULT_CONFIDENCE` if omitted.
         seed: makes the noise repeatable. NOT PRIVATE: for tests only.
 
     Raises:
@@ -353,7 +354,7 @@ def session_on(
 
 def _fresh(placed: Locations, wanted: dict[str, Any], seed: int | None) -> Beginning:
     """A new session, before anything is spent."""
-    asked = {"delta": 0.0, "at_most": 1, "confidence": 0.95} | wanted
+    asked = {"delta": 0.0, "at_most": 1, "confidence": DEFAULT_CONFIDENCE} | wanted
     learner = _learner(placed, **asked)
     if learner.radius >= placed.metric.diameter / 2:
         warnings.warn(

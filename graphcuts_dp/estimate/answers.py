@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final, get_args
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.frames import made_frame
@@ -30,6 +31,8 @@ EstimateKind = Literal["unbiased", "shrunk", "model"]
 NO_GUARANTEE = "estimate, no guarantee"
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 ROUNDING = 1e-12  # of all that is added up: what floats may be off
+# Of a failure probability, where the total weight is needed beside what else can fail.
+FOR_TOTAL = 0.1
 _COLUMNS = ("value", "low", "high", "confidence", "simultaneous", "estimate")
 
 
@@ -74,7 +77,7 @@ class CutAnswer:
         note += "" if self.estimate == "unbiased" else f" ({NO_GUARANTEE})"
         return (
             f"{self.possible:.1f}{note} in [{low:.1f}, {high:.1f}] "
-            f"({self.confidence:.0%}, {scope}){mark}"
+            f"({percent(self.confidence)}, {scope}){mark}"
         )
 
     @property
@@ -153,7 +156,7 @@ def nearest_within(value: float, interval: tuple[float, float]) -> float:
 def check_confidence(confidence: float) -> None:
     """Raises QueryError unless it lies between 0 and 1."""
     if not (isinstance(confidence, float | int) and 0 < confidence < 1):
-        raise QueryError("confidence must lie between 0 and 1, for example 0.95")
+        raise QueryError(f"confidence must lie between 0 and 1, for example {DEFAULT_CONFIDENCE:g}")
 
 
 @final
@@ -168,7 +171,7 @@ class AnswerOptions:
         estimate: which value is wanted where there are several, one of `ESTIMATES`.
     """
 
-    confidence: float = 0.95
+    confidence: float = DEFAULT_CONFIDENCE
     simultaneous: bool = False
     joint: bool = False
     estimate: str = "unbiased"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import ErrorSpread
@@ -26,7 +27,6 @@ BOUNDS = tuple(
     sorted({step * 10**power for power in (0, 1, 2, 3) for step in _STEPS} - {0} | {100_000})
 )
 _MOST_BOUNDS = 1000
-CONFIDENCE = 0.95  # with which what is told of left-out rows holds, for all bounds at once
 
 
 @final
@@ -67,7 +67,7 @@ class Contributions(Displayed):
             raise ParameterError("a table of contributions has one count more than bounds")
         return cls(bounds=found, counts=np.array(counts, dtype=np.int64), what=what)
 
-    def owners_above(self, at_most: int, *, failure: float = 0.05) -> tuple[int, int]:
+    def owners_above(self, at_most: int, *, failure: float = DEFAULT_FAILURE) -> tuple[int, int]:
         """How many owners have more than a bound, and how far off that may be.
 
         Args:
@@ -91,7 +91,7 @@ class Contributions(Displayed):
     def left_out(self, at_most: int, *, most: int | None = None) -> tuple[float, float]:
         """What a bound leaves out of all rows: pairs, rows or units, from and to.
 
-        With probability `CONFIDENCE`, what is left out lies in this range, for all bounds at once:
+        With the default confidence, what is left out lies in this range, for all bounds at once:
         no class has more or fewer owners than its count says by more than `radius`. The upper end
         is infinite without `most`, unless the last class is empty beyond doubt. It cannot be
         otherwise: what is told with and without one owner has nearly the same distribution, however
@@ -115,7 +115,7 @@ class Contributions(Displayed):
     def left_out_by_seen(self, at_most: int, *, most: int | None = None) -> float:
         """What a bound leaves out of the rows of owners that the noise cannot hide, at most.
 
-        Only classes that have owners beyond doubt count. With probability `CONFIDENCE`, all bounds
+        Only classes that have owners beyond doubt count. With the default confidence, all bounds
         at once, their owners have no more rows beyond the bound than this. Of the class behind the
         last bound its least number counts, unless `most` is given.
 
@@ -147,10 +147,10 @@ class Contributions(Displayed):
 
     @property
     def radius(self) -> int:
-        """No count is farther from the truth than this, with probability `CONFIDENCE`."""
+        """No count is farther from the truth than this, with the default confidence."""
         if self.rate is None:
             return 0
-        each = (1 - CONFIDENCE) / len(self.counts)
+        each = DEFAULT_FAILURE / len(self.counts)
         return discrete_laplace_radius(float(self.rate), failure=each)
 
     def _place(self, at_most: int) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.pairs.queries import pairs_of_cut
@@ -286,7 +287,7 @@ def noise_cut_bound(
     shape: tuple[int, int],
     *,
     symmetric: bool,
-    confidence: float = 0.95,
+    confidence: float = DEFAULT_CONFIDENCE,
 ) -> float:
     """A number that ||z - A||_C (matrix form) does not pass, with a given probability.
 

@@ -23,6 +23,7 @@ _ARRAYS = (
 )
 
 
+FALSE_SHARE = 0.1  # false edges for each edge, in a filter
 _GRAINS = 8  # of a threshold within the scale of the noise
 
 
@@ -152,7 +153,7 @@ class KeptEdges:
 
 
 def threshold_for(
-    distribution: LaplaceNoise, *, pairs: int, edges: float, false_share: float = 0.05
+    distribution: LaplaceNoise, *, pairs: int, edges: float, false_share: float = FALSE_SHARE
 ) -> int:
     """The least threshold at which false edges are expected to be a share of the edges, at most.
 

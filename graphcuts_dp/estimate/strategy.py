@@ -15,6 +15,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
+from graphcuts_dp.confidence import DEFAULT_FAILURE, DEFAULT_PERCENT
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import place_variances
@@ -462,7 +463,7 @@ class LevelErrors(NamedTuple):
     Attributes:
         level: its name.
         cell: expected error: root of the mean variance of a cell.
-        within: half of the longest 95 % interval of a single cell.
+        within: half of the longest interval of a single cell, of the default confidence.
         all_within: half of the longest of the intervals that hold for all cells at once.
     """
 
@@ -475,9 +476,9 @@ class LevelErrors(NamedTuple):
     def note(self) -> str:
         """In a sentence."""
         return (
-            f"Expected error of a cell of level {self.level!r}: {_three(self.cell)}; 95 % "
-            f"intervals: +-{_three(self.within)}, and +-{_three(self.all_within)} for all cells "
-            "at once."
+            f"Expected error of a cell of level {self.level!r}: {_three(self.cell)}; "
+            f"{DEFAULT_PERCENT} intervals: +-{_three(self.within)}, and "
+            f"+-{_three(self.all_within)} for all cells at once."
         )
 
 
@@ -496,7 +497,7 @@ def level_errors(cells: CellTree, strategy: FlowStrategy, *, unit: float) -> lis
         spread = fit.spreads(place)
         within = (
             float(error_radii(strategy.noise, strategy.places, spread, failure=f).max()) * unit
-            for f in (0.05, 0.05 / cells.total_size)
+            for f in (DEFAULT_FAILURE, DEFAULT_FAILURE / cells.total_size)
         )
         found.append(LevelErrors(level, strategy.deviations[place] * unit, *within))
     return found

@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import printable
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable
 from graphcuts_dp.plotting.style import COLOURS, house_style
@@ -68,7 +69,7 @@ def _draw_points(axes: Axes, table: CutErrorTable) -> None:
             "o",
             markersize=4,
             color=COLOURS["noisy"],
-            label="noisy, 95 % interval",
+            label=f"noisy, {DEFAULT_PERCENT} interval",
         )
     synthetic = [(p.truth, p.synthetic) for p in table.points if p.synthetic is not None]
     axes.scatter(

@@ -29,6 +29,7 @@ from typing import Literal, final
 import numpy as np
 import scipy
 
+from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.options import (
@@ -529,7 +530,7 @@ class SessionWorkload(Checked):
 
     queries: int = option(usual=True, help="Number of answers that the session promises.", least=1)
     beta: float = option(
-        0.05,
+        DEFAULT_FAILURE,
         help="Probability that any of the intervals is wrong.",
         least=1e-100,
         below=1,

@@ -13,6 +13,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Self, final
 
+from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.bounds import (
@@ -156,7 +157,7 @@ class ZcdpBudget:
 
     epsilon: float
     delta: float
-    beta: float = 0.05
+    beta: float = DEFAULT_FAILURE
     rho: float | None = None
 
     @property
@@ -194,7 +195,7 @@ class PaperBudget:
 
     epsilon: float
     delta: float
-    beta: float = 0.05
+    beta: float = DEFAULT_FAILURE
 
     @property
     def cost(self) -> Cost:
@@ -237,7 +238,7 @@ class KnownCalibration(Calibration):
     epsilon: float
     delta: float
     queries: int
-    beta: float = 0.05
+    beta: float = DEFAULT_FAILURE
 
     def __post_init__(self) -> None:
         delta = self.delta or 0.5 if self.pure else self.delta

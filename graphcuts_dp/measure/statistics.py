@@ -29,6 +29,7 @@ from typing import Generic, Self, final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
+from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import (
     Classes,
@@ -639,7 +640,7 @@ def pick_bound(
     rate: Fraction,
     noise: float,
     source: EntropySource,
-    beta: float = 0.05,
+    beta: float = DEFAULT_FAILURE,
 ) -> int:
     """The number of a candidate that is nearly the best one.
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
+from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
@@ -611,7 +612,7 @@ class PlayerGame(RoundsMechanism):
 
     game: Game
     queries: CutList
-    beta: float = 0.05
+    beta: float = DEFAULT_FAILURE
 
     def __post_init__(self) -> None:
         self.scoring  # noqa: B018  # refuses weights that are too large

@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, cast, final
 
+from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.files import PathLike
@@ -69,7 +70,7 @@ def release_iteratively(
     epsilon: float,
     delta: float = 0.0,
     construction: "str | Learner | Learning | Game | Net | Sensing" = "multiplicative-weights",
-    beta: float = 0.05,
+    beta: float = DEFAULT_FAILURE,
     protect: str | Protect = "edges",
     store: PathLike | Store | None = None,
     seed: int | None = None,
@@ -124,7 +125,7 @@ def release_iteratively(
         >>> club = gc.datasets.load("karate")
         >>> cuts = [gc.CutQuery([0]), gc.CutQuery([33])]
         >>> made = gc.release_iteratively(club, cuts, epsilon=4.0, delta=1e-6)
-        >>> low, high = made.answer(cuts[0]).interval  # both intervals hold with 95%
+        >>> low, high = made.answer(cuts[0]).interval  # both hold with the default confidence
         >>> few = gc.release_iteratively(club, cuts, epsilon=1.0, construction="answers")
         >>> few.answer([33]).interval == few.answer(cuts[1]).interval
         True

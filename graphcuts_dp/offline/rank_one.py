@@ -76,6 +76,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackError, eigsh, svds
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector
+from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
@@ -361,7 +362,7 @@ class Released(PaidOnce):
     """
 
     queries: CutList
-    beta: float = 0.05
+    beta: float = DEFAULT_FAILURE
 
     name = "released"
 
@@ -623,7 +624,7 @@ class PowerRankOne:
     grid: Grid = field(default_factory=Grid)
     steps: int = 8
     certificate: float = 0.0
-    beta: float = 0.05
+    beta: float = DEFAULT_FAILURE
 
     def __post_init__(self) -> None:
         if self.steps < 1:

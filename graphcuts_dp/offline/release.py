@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, cast, final
 
 import numpy as np
 
+from graphcuts_dp.confidence import DEFAULT_FAILURE, percent
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
 from graphcuts_dp.estimate.answers import AnswerList, CutAnswer, check_confidence, whole_query
@@ -558,7 +559,7 @@ class IterativeRelease(Displayed):
         settings, accuracy, law = self.settings, self.accuracy, self.law
         error = "nothing is proven"
         if accuracy.error is not None:
-            error = f"{accuracy.error:,.5g}, with probability {accuracy.confidence:.0%}"
+            error = f"{accuracy.error:,.5g}, with probability {percent(accuracy.confidence)}"
         told = [each for each in self.transcript if not math.isnan(each.estimate)]
         facts = {
             "vertices": size_text(self.universe.shape),
@@ -633,7 +634,7 @@ class Task:
         *,
         epsilon: float,
         delta: float = 0.0,
-        beta: float = 0.05,
+        beta: float = DEFAULT_FAILURE,
         protect: str | Protect = "edges",
     ) -> None:
         check_probability("beta", beta)

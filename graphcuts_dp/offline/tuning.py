@@ -18,6 +18,7 @@ from fractions import Fraction
 from operator import itemgetter
 from typing import ClassVar, Self, final
 
+from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
@@ -89,7 +90,7 @@ class OfflineCalibration(ABC):
 
     epsilon: float | Fraction
     delta: float
-    beta: float = 0.05
+    beta: float = DEFAULT_FAILURE
     _pure: ClassVar[bool] = False  # whether delta may be 0
 
     def __post_init__(self) -> None:

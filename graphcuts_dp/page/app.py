@@ -24,6 +24,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.page import result
 from graphcuts_dp.page.form import PRODUCTS, head_of
@@ -123,8 +124,8 @@ class Page:
         ]
 
     def form(self, _: dict[str, Any]) -> dict[str, Any]:
-        """All products with their fields."""
-        return {
+        """All products with their fields, and the confidence with which stated errors hold."""
+        products = {
             name: {
                 "title": each.title,
                 "about": (each.function.__doc__ or "").partition("\n")[0],
@@ -133,6 +134,7 @@ class Page:
             }
             for name, each in PRODUCTS.items()
         }
+        return {"products": products, "confidence": DEFAULT_PERCENT}
 
     def head(self, asked: dict[str, Any]) -> dict[str, Any]:
         """The columns of a file."""

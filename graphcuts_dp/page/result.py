@@ -8,12 +8,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import Displayed, cell_text
 from graphcuts_dp.page.runs import PageRun
 from graphcuts_dp.results import bundle
 
 _MOST_ROWS = 400
 _ENDS = ("low", "high")
+_ERROR = f"off by at most ({DEFAULT_PERCENT})"
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}"
     "table{border-collapse:collapse;margin:1rem 0}th,td{text-align:left;padding:.2rem .8rem .2rem "
@@ -38,7 +40,7 @@ def fragment(run: PageRun) -> str:
         parts.append(made._repr_html_())
     good = run.report.get("good_for")
     if isinstance(good, dict):
-        heads = ("question", "measures about", "off by at most (95%)", "told")
+        heads = ("question", "measures about", _ERROR, "told")
         names = ("what", "measures_about", "off_by_at_most", "told")
         rows = [[each[name] for name in names] for each in good["questions"]]
         parts += [_table(heads, rows), f"<p>{escape(good['advice'])}</p>"]
@@ -58,7 +60,7 @@ def _rows(run: PageRun) -> str:
         rows.append([*(row[name] for name in names), f"{value:,.1f} ± {error:,.1f}"])
     more = len(found) - len(rows)
     rest = f"<p>and {more:,} more rows in the file</p>" if more else ""
-    return _table((*names, "value ± (95%)"), rows) + rest
+    return _table((*names, f"value ± ({DEFAULT_PERCENT})"), rows) + rest
 
 
 def _table(heads: Any, rows: Any) -> str:
@@ -81,7 +83,7 @@ def printable(run: PageRun) -> str:
         f"<h1>{title}</h1>",
         f"<p><b>Protected:</b> {escape(expected['protected'])}</p>",
         f"<p><b>Promise:</b> {escape(expected['guarantee'])}</p>",
-        _table(("how exact", "off by at most (95%)"), errors),
+        _table(("how exact", _ERROR), errors),
         fragment(run),
         f"<p>Made by <code>graphcuts-dp {escape(shlex.join(words))}</code></p>",
     ]

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_FAILURE, percent
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import cell_changes
-from graphcuts_dp.estimate.noisy_contributions import CONFIDENCE, Contributions
+from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.estimate.strategy import choose_strategy
 from graphcuts_dp.learn.bounds import DISTRIBUTIONS, SessionWorkload, Setting, noise_error
 from graphcuts_dp.pairs.cells import CellTree
@@ -80,7 +81,7 @@ class BoundPlan(Tabled):
     def _card(self) -> Card:
         return Card(
             title=f"Bounds on owners, and {self.what} left out, with confidence "
-            f"{self.confidence:.0%}; the best is {self.best.at_most:,}",
+            f"{percent(self.confidence)}; the best is {self.best.at_most:,}",
             columns=("at most", "noise", "owners above", "left out", "by owners that show", "to"),
             rows=[
                 (
@@ -145,7 +146,7 @@ def plan_bounds(
         rows=tuple(rows),
         best=min(rows, key=lambda row: row.error),
         what=contributions.what,
-        confidence=1.0 if contributions.rate is None else CONFIDENCE,
+        confidence=1.0 if contributions.rate is None else DEFAULT_CONFIDENCE,
         hidden=contributions.radius,
     )
 
@@ -203,7 +204,7 @@ def plan_degree_bounds(
     epsilon: float,
     delta: float = 0.0,
     queries: int = 1,
-    beta: float = 0.05,
+    beta: float = DEFAULT_FAILURE,
     groups: GroupTree | tuple[GroupTree, GroupTree] | None = None,
     directed: bool = False,
     degrees: npt.ArrayLike | None = None,

@@ -23,6 +23,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, final
 
+from graphcuts_dp.estimate.sparse_model import FALSE_SHARE
 from graphcuts_dp.learn.bounds import (
     SHOWN,
     Setting,
@@ -33,7 +34,6 @@ from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 
 _KEPT_SHARE, _DEGREE_SHARE = 0.65, 0.21  # of epsilon, with public groups, where edges are kept
 _ALL_DEGREES = 0.93  # where none are
-_FALSE_SHARE = 0.1
 
 
 @final
@@ -73,7 +73,7 @@ def sparse_forecast(setting: Setting) -> SparseForecast:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.
     """
     epsilon, edges = setting.for_one().epsilon, max(setting.edges, 1.0)
-    wanted = _FALSE_SHARE * edges
+    wanted = FALSE_SHARE * edges
     threshold = math.log(max(setting.pairs / wanted, 1.0)) / (_KEPT_SHARE * epsilon)
     # The worst cut of a matrix of independent noises is about .4 deviations n^1.5, N = n^2/2.
     worst = 0.4 / (2 * math.sinh(epsilon / 2)) * (2 * setting.pairs) ** 0.75

@@ -19,6 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from graphcuts_dp.arrays import BoolMatrix, FloatMatrix, FloatVector
+from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.plotting.style import COLOURS, PAGE, drawing, house_style
 
 _NAMED, _NUMBERED = 60, 12  # most groups whose names, whose numbers, are written
@@ -353,7 +354,7 @@ def periods_figure(
             lowest.tick_params(axis="x", rotation=45, labelsize=7, labelbottom=True)
         figure.supylabel(f"{unit}, noisy", fontsize=9)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10)
-        told = "95 % intervals, all cells at once"
+        told = f"{DEFAULT_PERCENT} intervals, all cells at once"
         handles = [Patch(facecolor=COLOURS["noisy"], alpha=0.25, label=told)]
         if others:
             handles.append(Patch(alpha=0, label=f"not drawn: {others:,} smaller cells"))

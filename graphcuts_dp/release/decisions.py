@@ -73,7 +73,6 @@ _ROUNDS = 20
 # degrees for degrees, and half a column for sums between groups, which err little anyway.
 _OF_KEPT, _OF_DEGREES, _OF_GROUPS = 3.0, 1.0, 0.5
 _WORTH = 0.8  # of the variance of cuts: kept edges that leave more are not measured
-FALSE_SHARE = 0.1  # false edges for each edge
 
 
 class Decisions(ABC):
@@ -372,7 +371,7 @@ class SparseDecisions(Decisions):
     def threshold(self, distribution: LaplaceNoise) -> int:
         """See `Decisions.threshold`."""
         edges = self._counts.total
-        return threshold_for(distribution, pairs=self._pairs, edges=edges, false_share=FALSE_SHARE)
+        return threshold_for(distribution, pairs=self._pairs, edges=edges)
 
     @cached_property
     def sides(self) -> Sides | None:
@@ -559,7 +558,7 @@ def left_variance(
     """
     noise = _part_of(distribution, part)
     scale = noise.unit / float(noise.rate)
-    threshold = threshold_for(noise, pairs=pairs, edges=prior.edges, false_share=FALSE_SHARE)
+    threshold = threshold_for(noise, pairs=pairs, edges=prior.edges)
     missed = prior.missed(threshold * noise.unit, scale)
     squares = prior.points**2
     left = missed * squares + (1 - missed) * np.minimum(squares, 2 * scale**2)

@@ -129,17 +129,18 @@ def release_graph(
     Guarantee: epsilon-DP at edge level: see `measure`, which draws all noise; the rest is computed
     from what it returns. Neighbours: graphs on the same public vertices that differ in one pair, or
     in `Protect.edges(k)` of them, by group privacy.
-    Accuracy: with probability 95 %, ||x - A||_C (matrix form) is at most `worst_cut_error_bound` of
-    the release, and at most 2.01 times `noise_cut_bound` with the maximum-entropy fit: where
-    ||x - z||_C is not proven to be within that bound, x is mixed with the first-order fit until it
-    is, as far as that itself and the time limit allow. See each fit for its own statement.
+    Accuracy: with the default confidence, ||x - A||_C (matrix form) is at most
+    `worst_cut_error_bound` of the release, and at most 2.01 times `noise_cut_bound` with the
+    maximum-entropy fit: where ||x - z||_C is not proven to be within that bound, x is mixed with
+    the first-order fit until it is, as far as that itself and the time limit allow. See each fit
+    for its own statement.
 
     Examples:
         >>> club = gc.datasets.load("karate")
         >>> release = gc.release_graph(club, epsilon=4.0)
         >>> release.graph  # synthetic, and may be published
         Graph(n=34)
-        >>> low, high = release.answer([0, 1, 2]).interval  # holds the true cut with 95%
+        >>> low, high = release.answer([0, 1, 2]).interval  # holds with the default confidence
 
     Source: GRU12 section 6, Lemma 6.2.
     """

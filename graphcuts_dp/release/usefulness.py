@@ -12,6 +12,7 @@ from typing import Any, final
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_DEVIATIONS, DEFAULT_PERCENT
 from graphcuts_dp.display import Card, Displayed, short
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.answers import AnswerOptions
@@ -22,11 +23,10 @@ from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.results.release import Release
 
-_SURE = AnswerOptions(confidence=0.95)  # each interval
+_SURE = AnswerOptions(confidence=DEFAULT_CONFIDENCE)  # each interval
 _MOST_EDGES = 20_000_000  # of the graph that a forecast makes up
 _CELLS = 4  # pairs of groups that are looked at
 _WELL, _ROUGHLY = 0.25, 1.0  # errors in parts of what is measured, up to which it is told so
-_TWICE = 2.0  # deviations of a model that are taken for an error
 Masks = tuple[BoolVector, BoolVector]
 
 
@@ -38,7 +38,7 @@ class Question:
     Attributes:
         what: in words, such as "one vertex with all others".
         size: about what it measures, in weight.
-        error: how far an answer may be off, with probability 95% it is not farther.
+        error: how far an answer may be off; with the default confidence it is not farther.
         basis: "proven", "by a model" or "expected", which are no proofs.
     """
 
@@ -62,7 +62,7 @@ class Usefulness(Displayed):
 
     Attributes:
         edges: total weight: noisy, or of a forecast a public guess.
-        interval: of the total, with 95%; None of a guess.
+        interval: of the total, with the default confidence; None of a guess.
         questions: from single vertices to the worst cut.
         groups: whether sums between public groups were bought.
     """
@@ -78,7 +78,7 @@ class Usefulness(Displayed):
         if self.interval is None:
             return f"{short(self.edges)} (a public guess)"
         low, high = self.interval
-        return f"{short(self.edges)} in [{short(low)}, {short(high)}] (95%)"
+        return f"{short(self.edges)} in [{short(low)}, {short(high)}] ({DEFAULT_PERCENT})"
 
     @property
     def advice(self) -> str:
@@ -123,7 +123,7 @@ class Usefulness(Displayed):
 
     def _card(self) -> Card:
         return Card(
-            title="Is it good for my questions? (95%, each question by itself)",
+            title=f"Is it good for my questions? ({DEFAULT_PERCENT}, each question by itself)",
             facts=(("edges", self.total),),
             columns=("question", "measures about", "off by at most", "basis", "told"),
             rows=[
@@ -218,7 +218,7 @@ def _kinds(release: Release) -> Iterator[tuple[str, list[Masks]]]:
 def _error(release: Release, masks: Masks) -> tuple[float, str]:
     (found,), _ = release.estimator.estimates([CutQuery(*masks)], _SURE)
     if found.typical is not None:
-        return _TWICE * found.typical, "by a model"
+        return DEFAULT_DEVIATIONS * found.typical, "by a model"
     return (found.interval[1] - found.interval[0]) / 2, "proven"
 
 

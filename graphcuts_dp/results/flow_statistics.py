@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.estimate.tails import RatioBounds, Side, error_radii, ratio_bounds
@@ -64,9 +65,8 @@ class Statistic:
         low, high = self.interval
         mark = f" [{SEEDED_WARNING}]" if self.seeded else ""
         value = nearest_within(self.value, self.interval)
-        return (
-            f"{self.name}: {value:,.4g} in [{low:,.4g}, {high:,.4g}] ({self.confidence:.0%}){mark}"
-        )
+        scope = percent(self.confidence)
+        return f"{self.name}: {value:,.4g} in [{low:,.4g}, {high:,.4g}] ({scope}){mark}"
 
 
 @final
@@ -186,7 +186,9 @@ class FlowStatistics(FlowTable):
     holds by itself with its confidence, whatever the graph is.
     """
 
-    def share_inside(self, level: str | None = None, *, confidence: float = 0.95) -> Statistic:
+    def share_inside(
+        self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
+    ) -> Statistic:
         """The share of the weight that lies inside groups, in [0, 1].
 
         Args:
@@ -202,12 +204,16 @@ class FlowStatistics(FlowTable):
         bounds = ends.bounds(*sides, failure / 2, failure / 2)
         return ends.statistic("share inside", sides, bounds, (0.0, 1.0), confidence)
 
-    def share_outside(self, level: str | None = None, *, confidence: float = 0.95) -> Statistic:
+    def share_outside(
+        self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
+    ) -> Statistic:
         """The share of the weight that passes between different groups; see `share_inside`."""
         found = self.share_inside(level, confidence=confidence)
         return _turned(found, "share outside", lambda x: 1 - x)
 
-    def ei_index(self, level: str | None = None, *, confidence: float = 0.95) -> Statistic:
+    def ei_index(
+        self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
+    ) -> Statistic:
         """(outside - inside)/(outside + inside), in [-1, 1]; see `share_inside`.
 
         Source: Krackhardt, Stern, *Informal Networks and Organizational Crises*, 1988.
@@ -215,7 +221,9 @@ class FlowStatistics(FlowTable):
         found = self.share_inside(level, confidence=confidence)
         return _turned(found, "E-I index", lambda x: 1 - 2 * x)
 
-    def modularity(self, level: str | None = None, *, confidence: float = 0.95) -> Statistic:
+    def modularity(
+        self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
+    ) -> Statistic:
         """Modularity of the partition: sum over groups of E_aa/t - r_a c_a/t^2.
 
         E is the table of ends (see the top of this file), t its sum, r and c those of its
@@ -227,7 +235,9 @@ class FlowStatistics(FlowTable):
         """
         return _mixing(self, level, confidence, corrected=False)
 
-    def assortativity(self, level: str | None = None, *, confidence: float = 0.95) -> Statistic:
+    def assortativity(
+        self, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
+    ) -> Statistic:
         """Newman's coefficient of the mixing matrix e = E/t, in [-1, 1].
 
         (trace e - sum of e^2)/(1 - sum of e^2), where the sum of e^2 is sum r_a c_a/t^2. Arguments
@@ -242,7 +252,7 @@ class FlowStatistics(FlowTable):
         level: str | None = None,
         groups: Iterable[Label] | None = None,
         *,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> LevelStatistic:
         """For each group the weight that leaves it over the smaller of its volume and the rest's.
@@ -284,7 +294,7 @@ class FlowStatistics(FlowTable):
         self,
         level: str | None = None,
         *,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> LevelStatistic:
         """Mean contacts of a member of the row's group with members of the column's group.
@@ -306,7 +316,7 @@ class FlowStatistics(FlowTable):
         level: str | None = None,
         *,
         largest: float = 1e6,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> LevelStatistic:
         """Each cell over the product of the sizes of its groups, times one number for all cells.
@@ -338,7 +348,7 @@ class FlowStatistics(FlowTable):
         return self._scaled(level, factor, name, confidence, simultaneous)
 
     def top_flows(
-        self, count: int, level: str | None = None, *, confidence: float = 0.95
+        self, count: int, level: str | None = None, *, confidence: float = DEFAULT_CONFIDENCE
     ) -> TopFlows:
         """The largest flows of a level, with the chance that they and their order are right.
 

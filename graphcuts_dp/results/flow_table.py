@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import check_confidence
 from graphcuts_dp.estimate.consistency import ErrorSpread, LeastSquares, Values
@@ -117,7 +118,7 @@ class FlowTable:
         level: str | None = None,
         period: str | None = None,
         *,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> tuple[FloatMatrix, FloatMatrix]:
         """Lower and upper ends of the intervals of `values`, cut to what is possible.
@@ -157,7 +158,7 @@ class FlowTable:
         self,
         level: str | None = None,
         *,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
         kind: Any = None,
     ) -> Any:
@@ -177,7 +178,11 @@ class FlowTable:
         return made_frame(columns, kind)
 
     def columns(
-        self, level: str | None = None, *, confidence: float = 0.95, simultaneous: bool = False
+        self,
+        level: str | None = None,
+        *,
+        confidence: float = DEFAULT_CONFIDENCE,
+        simultaneous: bool = False,
     ) -> Table:
         """The columns of `to_frame` as arrays, by name."""
         places = range(1, self.cells.depth) if level is None else [self.cells.place(level)]

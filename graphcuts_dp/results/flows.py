@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT, percent
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import nearest_within
@@ -69,7 +70,7 @@ class FlowAnswer:
 
     def __str__(self) -> str:
         low, high = self.interval
-        scope = f"{self.confidence:.0%}{', all at once' if self.simultaneous else ''}"
+        scope = f"{percent(self.confidence)}{', all at once' if self.simultaneous else ''}"
         mark = f" [{SEEDED_WARNING}]" if self.seeded else ""
         return f"{self.possible:,.6g} in [{low:,.6g}, {high:,.6g}] ({scope}){mark}"
 
@@ -95,7 +96,7 @@ class Flows(FlowStatistics, Displayed):
         level: str | None = None,
         *,
         period: Picked | None = None,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> FlowAnswer:
         """What passes between two groups, or two unions of groups; inside one if they are one.
@@ -121,7 +122,7 @@ class Flows(FlowStatistics, Displayed):
         level: str | None = None,
         *,
         period: Picked | None = None,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
     ) -> FlowAnswer:
         """A linear combination of the cells of a level, with its exact variance.
@@ -187,8 +188,8 @@ class Flows(FlowStatistics, Displayed):
 
     @cached_property
     def total(self) -> FlowAnswer:
-        """The weight of all edges, with a 95 % interval."""
-        return self._answer(0, np.ones(1), 0.95, False, possible=True)
+        """The weight of all edges, with an interval of the default confidence."""
+        return self._answer(0, np.ones(1), DEFAULT_CONFIDENCE, False, possible=True)
 
     @property
     def table(self) -> Any:
@@ -254,7 +255,7 @@ class Flows(FlowStatistics, Displayed):
         path: PathLike,
         level: str | None = None,
         *,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
         force: bool = False,
     ) -> None:
@@ -287,7 +288,7 @@ class Flows(FlowStatistics, Displayed):
         level: str | None = None,
         *,
         all_cells: bool = False,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         kind: Any = None,
     ) -> Any:
         """The flows of a level as flowmap.blue and kepler.gl read them, the largest first.
@@ -331,7 +332,7 @@ class Flows(FlowStatistics, Displayed):
         level: str | None = None,
         *,
         all_cells: bool = False,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         force: bool = False,
     ) -> tuple[str, ...]:
         """Write the table of `to_od` for a map; of a seeded run with a `mark` in every row.
@@ -367,9 +368,9 @@ class Flows(FlowStatistics, Displayed):
 
         Args:
             path: of the table, ending in .csv, with columns level, (period,) from, to, value, low,
-                high (intervals of 95 % each); of a seeded run also `mark`, which says in every row
-                that it is not private. The receipt is `path` + ".json", the sums are in `path` +
-                ".noisy.npz".
+                high (intervals of the default confidence each); of a seeded run also `mark`, which
+                says in every row that it is not private. The receipt is `path` +
+                ".json", the sums are in `path` + ".noisy.npz".
             force: replace files that are there.
 
         Returns:
@@ -399,7 +400,8 @@ class Flows(FlowStatistics, Displayed):
     @property
     def _intervals_text(self) -> str:
         """What the intervals of the table are for."""
-        text, degree_bound = "95 % for each cell by itself", self.noisy.map.degree_bound
+        text = f"{DEFAULT_PERCENT} for each cell by itself"
+        degree_bound = self.noisy.map.degree_bound
         if degree_bound is None:
             return text
         return (
@@ -472,7 +474,7 @@ class Flows(FlowStatistics, Displayed):
 
     def _card(self) -> Card:
         place = self.cells.depth - 1
-        table = self.rows_of(place, 0.95, True)
+        table = self.rows_of(place, DEFAULT_CONFIDENCE, True)
         order = np.argsort(-table["value"], kind="stable").tolist()
         names = [name for name in table if name != "level"]
         table["value"] = np.clip(table["value"], table["low"], table["high"])
@@ -489,7 +491,10 @@ class Flows(FlowStatistics, Displayed):
             warning=self.guarantee.warning,
             notes=(
                 f"Largest of {len(order):,} cells of level {self.levels[-1]!r}.",
-                "Intervals of all cells hold at once, 95%; values are the nearest possible ones.",
+                (
+                    f"Intervals of all cells hold at once, {DEFAULT_PERCENT}; values are the "
+                    "nearest possible ones."
+                ),
             ),
         )
 
@@ -547,7 +552,7 @@ def _over_periods(flows: Flows, level: str | None, by: str, title: str | None) -
     if place not in places:
         named = listed([cells.levels[each - 1] for each in places])
         raise QueryError(f"levels by {by!r:.60} are {named}")
-    table = flows.rows_of(place, 0.95, True)
+    table = flows.rows_of(place, DEFAULT_CONFIDENCE, True)
     count = len(cells.lengths(place))
     values, low, high = (table[name].reshape(count, -1).T for name in ("value", "low", "high"))
     order = np.argsort(-values.sum(axis=1), kind="stable")[:MOST_SMALL]

@@ -23,9 +23,10 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
 from graphcuts_dp.display import Card, Displayed, short
 from graphcuts_dp.errors import FileFormatError, GraphError
-from graphcuts_dp.estimate.answers import ROUNDING
+from graphcuts_dp.estimate.answers import FOR_TOTAL, ROUNDING
 from graphcuts_dp.estimate.partition_noise import FOR_EACH, PartitionNoise
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import made_frame
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 
 KIND = "partition"  # of `bundle`
 HIDDEN = "Noise hides it: the interval holds nearly all that it could be worth."
-_FOR_TOTAL = 0.1  # of a failure probability
 _MOST_BINS, _NAMED = 220, 60  # bins of a picture; one part in so many is named
 _MOST_SPARSE = 50_000  # vertices
 _MOST_SHOWN = 20  # parts
@@ -88,7 +88,7 @@ class Partition(Displayed):
     codes: IntVector
     guarantee: PrivacyGuarantee
     shortfall: float
-    confidence: float = 0.95
+    confidence: float = DEFAULT_CONFIDENCE
     options: Partitioning | None = None
     value: float | None = None
     interval: Interval | None = None
@@ -246,7 +246,7 @@ class Partition(Displayed):
         told = f"at most {short(self.shortfall)} above the least"
         if self.optimum is not None:
             told = f"chosen after looking; the best of the true graph in {_ends(self.optimum)}"
-        return f"{self._words} ({self.confidence:.0%}); {told}{mark}"
+        return f"{self._words} ({percent(self.confidence)}); {told}{mark}"
 
     def __repr__(self) -> str:
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
@@ -259,7 +259,7 @@ class Partition(Displayed):
             ("in the true graph", self.interval and _ends(self.interval)),
             ("the best of the true graph", self.optimum and _ends(self.optimum)),
             ("worse than the best, at most", self.shortfall),
-            ("confidence", f"{self.confidence:.0%}"),
+            ("confidence", percent(self.confidence)),
             ("value", self.measure),
         ]
         rows: list[Sequence[object]] = [
@@ -376,7 +376,7 @@ class _Proof:
         self.codes, self.tree = parts
         self.sizes: list[int] = np.bincount(self.codes).tolist()
         self.failure = (1 - wanted.confidence) * FOR_EACH
-        confidence = 1 - (1 - wanted.confidence) * _FOR_TOTAL
+        confidence = 1 - (1 - wanted.confidence) * FOR_TOTAL
         self.total = release.answer(ALL, ALL, confidence=confidence).interval
         self.sparse = release.estimator.noise_name is None
         if not self.sparse:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Self, cast, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import (
+    FOR_TOTAL,
     AnswerList,
     AnswerOptions,
     CutAnswer,
@@ -72,7 +74,6 @@ if TYPE_CHECKING:
     from graphcuts_dp.results.partition import Partition
 
 
-_FOR_TOTAL = 0.1  # of a failure probability
 _MOST_DRAWN = 200  # vertices
 
 
@@ -210,7 +211,7 @@ class Release(Displayed):
         """Expected worst cut error of the noisy matrix, from its size and noise; not proven."""
         return expected_worst_cut(self.noisy.distribution, self.noisy.shape)
 
-    def worst_cut_error_bound(self, confidence: float = 0.95) -> float:
+    def worst_cut_error_bound(self, confidence: float = DEFAULT_CONFIDENCE) -> float:
         """A number that ||x - A||_C does not pass: no cut of the synthetic graph is further off.
 
         The lesser of two bounds, edges inside both sets counted twice: the certificate plus
@@ -237,10 +238,10 @@ class Release(Displayed):
                 self.noisy.distribution,
                 self.shape,
                 symmetric=self.noisy.symmetric,
-                confidence=1 - failure * (1 - _FOR_TOTAL),
+                confidence=1 - failure * (1 - FOR_TOTAL),
             )
             noise += self.certificate.upper
-            confidence = 1 - failure * _FOR_TOTAL
+            confidence = 1 - failure * FOR_TOTAL
         everything = CutQuery(*(np.ones(n, dtype=np.bool_) for n in self.shape))
         total = self.answer(everything, confidence=confidence).interval[1]
         twice = 2 if isinstance(graph.space, VertexSet) else 1
@@ -251,7 +252,7 @@ class Release(Displayed):
         S: Subset | str | LinearQuery,
         T: Subset | str | None = None,
         *,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
         estimate: str = "unbiased",
     ) -> CutAnswer:
@@ -296,7 +297,7 @@ class Release(Displayed):
         self,
         queries: Iterable[LinearQuery],
         *,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
         simultaneous: bool = False,
         joint: bool = False,
         estimate: str = "unbiased",
@@ -339,7 +340,7 @@ class Release(Displayed):
         parts: int | None = None,
         resolution: float | None = None,
         smallest: int = 1,
-        confidence: float = 0.95,
+        confidence: float = DEFAULT_CONFIDENCE,
     ) -> "Partition":
         """Find a partition of the vertices in what was released; free, as often as you like.
 
@@ -384,7 +385,7 @@ class Release(Displayed):
     def plot(
         self, queries: Sequence[CutQuery] | None = None, *, title: str | None = None
     ) -> "Figure":
-        """Draw answers with their 95% intervals, and beside them what the synthetic graph has.
+        """Draw answers with their intervals, and beside them what the synthetic graph has.
 
         Args:
             queries: the cuts, in the order of the picture; None for each vertex against all others
@@ -512,7 +513,10 @@ class Release(Displayed):
         if self.certificate is not None:
             facts += [
                 ("distance from the noisy matrix at most", self.certificate.upper),
-                ("no cut is off by more than (95%)", self.worst_cut_error_bound()),
+                (
+                    f"no cut is off by more than ({DEFAULT_PERCENT})",
+                    self.worst_cut_error_bound(),
+                ),
             ]
         return Card(
             title="Release",

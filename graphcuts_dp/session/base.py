@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar, final
 
+from graphcuts_dp.confidence import percent
 from graphcuts_dp.errors import ExhaustedError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
@@ -81,7 +82,7 @@ class Answer:
         mark = " [seeded: not private]" if self.seeded else ""
         if not self.guaranteed:
             return f"{self.value:.1f}, no guarantee: the session has run out{mark}"
-        scope = f"({self.confidence:.0%}, all queries at once)"
+        scope = f"({percent(self.confidence)}, all queries at once)"
         return f"{self.value:.1f} in [{low:.1f}, {high:.1f}] {scope}{mark}"
 
 

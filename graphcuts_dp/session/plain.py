@@ -12,6 +12,7 @@ from typing import Any, Literal, final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.graph.adjacency import AnyGraph
@@ -113,7 +114,7 @@ class PerQueryNoise(CutMechanism[CountState]):
     epsilon: float
     queries: int
     delta: float = 0.0
-    beta: float = 0.05
+    beta: float = DEFAULT_FAILURE
     steps: int = 1
 
     state = CountState
@@ -265,7 +266,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
     grid: Grid
     epsilon: float
     queries: int
-    beta: float = 0.05
+    beta: float = DEFAULT_FAILURE
     disjoint: bool = False
     adaptive: bool = True
     steps: int = 1

@@ -26,6 +26,7 @@ import scipy
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.operand import Operand
@@ -68,7 +69,9 @@ class Partitioning:
         None, help="Weight from which a pair belongs into one part (clusters).", least=0
     )
     smallest: int = option(1, help="Fewest vertices of a side (sparsest).", least=1)
-    confidence: float = option(0.95, help="Probability that the interval holds.", above=0, below=1)
+    confidence: float = option(
+        DEFAULT_CONFIDENCE, help="Probability that the interval holds.", above=0, below=1
+    )
 
     def __post_init__(self) -> None:
         check(self)

@@ -36,9 +36,7 @@ SEED = 0
 
 def fitted(graph: Any, epsilon: float, response: gc.Response) -> float:
     """Worst cut error of a fit, as far as one is found."""
-    job = graph_job(
-        graph, epsilon=epsilon, noise=noise_of(graph), mechanism=response, fitted=False
-    )
+    job = graph_job(graph, epsilon=epsilon, noise=noise_of(graph), mechanism=response, fitted=False)
     bought = job.measure(graph, SeededEntropy(SEED))
     blocks = gc.Release(measurements=bought).noisy.blocks
     problem = FitProblem(blocks, graph.weight_cap or 1.0, bought.find(Degrees), bought.find(Total))

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from test_confidence import with_confidence
 from test_extensions import example_of
 
 from graphcuts_dp.synth.base import FitMethod
@@ -250,10 +251,10 @@ def test_an_option_is_one_field_and_a_default_one_line(tmp_path):
     shutil.copytree(ROOT / "graphcuts_dp", tmp_path / "graphcuts_dp")
     place = tmp_path / "graphcuts_dp" / "learn" / "bounds.py"
     before, kind, rest = place.read_text().partition("class SessionWorkload(Checked):\n")
-    default = changed.replace("0.01", "0.05")
-    assert rest.count(default) == 1
-    rest = rest.replace(default, added + changed, 1)
-    place.write_text(before + kind + rest)
+    first = "    beta: float = option(\n"
+    assert rest.count(first) == 1
+    place.write_text(before + kind + rest.replace(first, added + first))
+    with_confidence(changed.strip(), tmp_path)
     told = asked(OPTION_ASKED, tmp_path)
     assert '"beta": 0.01' in told
     assert told.count("purpose") >= 2

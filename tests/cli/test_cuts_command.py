@@ -6,6 +6,7 @@ import pytest
 from command_runs import run_line
 
 import graphcuts_dp as gc
+from graphcuts_dp.confidence import DEFAULT_PERCENT
 
 EDGES = "ann,bob\nbob,eve\nkim,joe\njoe,lee\neve,kim\n"
 NAMES = "ann\nbob\neve\nkim\njoe\nlee\n"
@@ -35,7 +36,10 @@ def cut(*words):
 )
 def test_the_parts_are_written_and_can_be_asked_for(folder, ends, names):
     status, out, err = cut(*ends, *RUN)
-    assert (status, "With probability 95 % the cut weighs at most" in err) == (0, True)
+    assert (status, f"With probability {DEFAULT_PERCENT} the cut weighs at most" in err) == (
+        0,
+        True,
+    )
     assert "Partition: least-cut" in out
     made = gc.load(folder / "parts.csv")
     assert made.names == names

@@ -6,6 +6,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli.inspect import promise
+from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.results.bundle import FORMAT, read_receipt, write_receipt
@@ -61,7 +62,7 @@ PRODUCTS = {
     "answers": (
         ("release-iteratively", "in.edges", "out.npz", *READ,
          *("--construction", "answers", "--queries", "cuts.csv")),
-        ["Iterative release", "k-norm", "with probability 95%"],
+        ["Iterative release", "k-norm", f"with probability {DEFAULT_PERCENT}"],
         ["out.npz"],
     ),
     "distances": (

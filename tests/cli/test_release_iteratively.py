@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp.confidence import DEFAULT_PERCENT
 
 READ = ("in.csv", "--epsilon", "2", "--seed", "1", "--vertices", "6")
 RATED = (
@@ -54,13 +55,14 @@ LEARN = ("--delta", "1e-6", "--construction")
     ("options", "facts", "listed"),
     [
         (("frieze-kannan:rounds=3",), {"rounds": "3 of at most 3 (practical)",
-         "which_holds": "for cuts between disjoint sets at once, with probability 95%"}, None),
+         "which_holds": "for cuts between disjoint sets at once, with probability "
+         f"{DEFAULT_PERCENT}"}, None),
         (("frieze-kannan:distinguisher=power-rank-one",),
          {"error": "nothing is proven for this distinguisher"}, None),
         (("game:rounds=3", "--queries", "all.jsonl"), {"distinguisher": "player: both"}, 30),
         (("median", "--queries", "asked.jsonl"), {"construction": "median"}, 3),
         (("multiplicative-weights:rounds=2", "--queries", "linear.jsonl"),
-         {"which_holds": "for the queries given at once, with probability 95%"}, 2),
+         {"which_holds": f"for the queries given at once, with probability {DEFAULT_PERCENT}"}, 2),
     ],
 )  # fmt: skip
 def test_what_is_proven_of_each_construction_is_said(release, options, facts, listed):

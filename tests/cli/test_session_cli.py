@@ -13,6 +13,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import session as session_cli
+from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.ledger.opening import Subject
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.composition import Cost
@@ -63,7 +64,7 @@ def test_a_worthless_session_is_warned_of_and_states_its_whole_error(done, told)
     assert "warning: worthless at this size: answers are promised within" in err
     assert float(re.search(r"up to ([0-9,.]+) ", out).group(1).replace(",", "")) > 10**5
     out, err = done(*ASK, "--from", "ann", "--to", "bob")
-    assert " in [0.0, 1.0] (95%" in out
+    assert f" in [0.0, 1.0] ({DEFAULT_PERCENT}" in out
     assert told(*start, "--name", "two")["error_bound"] > 10**5
     # which norm promises least depends on the noisy total weight; that one was chosen is told
     out, _ = done(*START, *promise, "mirror-descent", "--name", "c")

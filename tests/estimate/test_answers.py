@@ -12,6 +12,7 @@ from group_cases import cliques, coefficients, directed, drawn, observations, tw
 from helpers import random_graph
 
 import graphcuts_dp as gc
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate import least_squares
 from graphcuts_dp.estimate.answers import Sizes, log_cuts
@@ -353,8 +354,11 @@ def test_joint_intervals_count_different_cuts():
     assert same[0].interval == pytest.approx(once.interval)
     three = release.answer_all([CutQuery(S, T), CutQuery(S), CutQuery(T)], joint=True)
     assert [answer.together for answer in three] == [3, 3, 3]
-    assert "95%, 3 cuts at once" in str(three[0])
-    assert three[0].interval == release.answer(CutQuery(S, T), confidence=1 - 0.05 / 3).interval
+    assert f"{DEFAULT_PERCENT}, 3 cuts at once" in str(three[0])
+    assert (
+        three[0].interval
+        == release.answer(CutQuery(S, T), confidence=1 - (1 - DEFAULT_CONFIDENCE) / 3).interval
+    )
     one_set = release.answer_all([CutQuery(S, T), CutQuery(S, ~S)], joint=True)
     assert [answer.together for answer in one_set] == [2, 2]
     assert release.answer_all([], joint=True) == []

@@ -9,6 +9,7 @@ import scipy.stats
 from group_cases import drawn
 from helpers import random_graph
 
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.least_squares import MatrixEstimator, weighted_radius
 from graphcuts_dp.estimate.measurement import Degrees
@@ -137,7 +138,7 @@ def test_joint_lists_mix_cuts_and_other_queries():
     for first, second in itertools.zip_longest(alone, joint):
         assert first.value == second.value
         assert second.interval[0] <= first.interval[0] < first.interval[1] <= second.interval[1]
-        assert (second.together, second.confidence) == (4, 0.95)
+        assert (second.together, second.confidence) == (4, DEFAULT_CONFIDENCE)
     assert alone[0] == made.answer([0, 1], [2, 3])
     with pytest.raises(QueryError, match="shrunk estimates are made of cuts"):
         made.answer(mixed[1], estimate="shrunk")

@@ -18,7 +18,7 @@ from p_values import chi_square
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
+from graphcuts_dp.estimate.sparse_model import FALSE_SHARE, KeptEdges, threshold_for
 from graphcuts_dp.measure.entries import measure_kept_edges, row_parts
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import LaplaceNoise
@@ -146,10 +146,10 @@ def test_large_weights_are_kept_with_their_noise(kind, noise):
     assert (np.abs(kept.weights - true)[true > 0] < 20).all()
     heavy = (dense > kept.threshold * kept.unit + 20).sum() // (2 if kind == "plain" else 1)
     assert (true > kept.threshold * kept.unit + 20).sum() == heavy > 100
-    # False ones: binomial, at most 5 % of 3000 expected.
+    # False ones: binomial, at most a tenth of 3000 expected.
     expected = (pairs - len(graph.rows)) * kept.false_chance
     assert abs((true == 0).sum() - expected) < 6.2 * math.sqrt(expected)
-    assert expected <= 150
+    assert expected <= FALSE_SHARE * 3000
 
 
 def test_it_is_repeatable_and_reads_back():
@@ -188,9 +188,9 @@ def test_false_edges_are_the_promised_share():
             distribution = noise_distribution(name, epsilon=0.65)
             threshold = threshold_for(distribution, pairs=pairs, edges=edges)
             kept = replace(none, threshold=threshold, distribution=distribution)
-            assert pairs * kept.false_chance <= 0.05 * edges
+            assert pairs * kept.false_chance <= FALSE_SHARE * edges
             step = math.exp(max(float(distribution.rate), 1 / 8))
-            assert pairs * kept.false_chance * step > 0.05 * edges * (1 - 1e-9)
+            assert pairs * kept.false_chance * step > FALSE_SHARE * edges * (1 - 1e-9)
 
 
 def test_what_does_not_suit_the_graph_is_refused():

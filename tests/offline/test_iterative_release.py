@@ -8,6 +8,7 @@ import scipy.stats
 from helpers import cuts_of_halves, two_cliques
 
 import graphcuts_dp as gc
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import CONSTRUCTIONS, MedianLearner
@@ -64,9 +65,10 @@ def test_intervals_are_for_the_queries_given_and_for_disjoint_sets_without_a_lis
         assert answer.interval == pytest.approx(tuple(min(max(end, 0), most) for end in ends))
         gap = query.value(made.graph) - query.value(EIGHT)
         assert abs(gap) <= made.accuracy.graph_error
-        assert answer.confidence == 0.95
+        assert answer.confidence == DEFAULT_CONFIDENCE
     assert made.accuracy.graph_error >= made.accuracy.error
-    assert made.answer(["c", "d"], ["a"]).confidence == 0.95  # a cut of the list, turned around
+    turned = made.answer(["c", "d"], ["a"])  # a cut of the list, turned around
+    assert turned.confidence == DEFAULT_CONFIDENCE
     other = made.answer(["a", "c"])
     assert (other.interval, other.confidence) == ((0.0, 12.0), 1.0)
     assert made.answer_all(CUTS)[1] == made.answer(CUTS[1])
@@ -74,14 +76,14 @@ def test_intervals_are_for_the_queries_given_and_for_disjoint_sets_without_a_lis
         made.answer(CUTS[0], ["a"])
     made = released()
     assert made.accuracy.queries == "disjoint"
-    assert made.answer(["a"]).confidence == 0.95
+    assert made.answer(["a"]).confidence == DEFAULT_CONFIDENCE
     assert made.answer(["a", "b"], ["b", "c"]).confidence == 1.0
 
 
 def test_bipartite_and_weighted_graphs():
     weights = {"weights": [2.0, 0.5], "weight_cap": 2.0}
     made = released(gc.BipartiteGraph([0, 1], [2, 0], left=["x", "y"], right=3, **weights))
-    assert made.answer(["x"]).confidence == 0.95
+    assert made.answer(["x"]).confidence == DEFAULT_CONFIDENCE
     assert made.graph.weight_cap == 2.0
     assert made.guarantee.neighbours == "the weight of any one pair, within 0 .. 2"
 
@@ -111,7 +113,7 @@ def test_a_player_that_learns_gets_better_with_more_epsilon(player):
     assert made.settings.used == made.settings.rounds == 4
     assert made.settings.distinguisher == f"player: {player}"
     assert (made.accuracy.queries, len(made.transcript)) == ("listed", 1)
-    assert made.answer(CUTS[0]).confidence == 0.95
+    assert made.answer(CUTS[0]).confidence == DEFAULT_CONFIDENCE
     assert sum(part for _, part in made.guarantee.parts) == pytest.approx(3.0)
     graph, cuts = two_cliques(12), cuts_of_halves(12, 20, 1)
     truth = cuts.on_matrix(graph.dense())
@@ -201,7 +203,7 @@ def test_statistics_are_answered_within_their_intervals(calibration):
     for question in QUESTIONS:
         answer, truth = made.answer(question), float(question.value(FIVE))
         assert answer.interval[0] - 1e-9 <= truth <= answer.interval[1] + 1e-9
-        assert answer.confidence == 0.95
+        assert answer.confidence == DEFAULT_CONFIDENCE
     assert set(np.unique(made.hypothesis.matrix)) <= {0.0, 1.0}
     for measured in made.transcript:
         assert any(measured.query is question for question in made.listed.asked)
@@ -247,7 +249,7 @@ def test_lists_of_linear_queries_are_learnt(construction, signed):
     assert off < 0.7 * start
     assert off <= made.accuracy.error
     for answer, true in zip(answers, truth, strict=True):
-        assert answer.confidence == 0.95
+        assert answer.confidence == DEFAULT_CONFIDENCE
         assert answer.interval[0] <= true <= answer.interval[1]
     assert made.answer(gc.Query.matrix(np.ones((20, 12)))).confidence == 1.0
 

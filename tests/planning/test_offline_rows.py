@@ -11,6 +11,7 @@ import pytest
 from helpers import random_graph
 
 import graphcuts_dp as gc
+from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.grid import Grid
@@ -29,7 +30,7 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 learn = gc.release_iteratively
 
 PROMISE = {"epsilon": 2.0, "delta": 1e-6}
-BETA = 0.05  # as a plan has it
+BETA = DEFAULT_FAILURE
 SIZES = [12, (5, 7), "directed"]
 SEEDED = gc.PrivacyGuarantee(epsilon=2.0, neighbours="an edge", seed=1)
 

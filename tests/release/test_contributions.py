@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.graph.rows import COUNTINGS
@@ -169,7 +170,7 @@ def test_rows_of_owners_that_noise_cannot_hide():
         with pytest.raises(ParameterError, match="most must be"):
             table.left_out(5, most=wrong)
     hidden = plan_bounds(table, epsilon=1)
-    assert (hidden.confidence, hidden.hidden) == (0.95, 9)
+    assert (hidden.confidence, hidden.hidden) == (DEFAULT_CONFIDENCE, 9)
     assert "any number of rows" in hidden.warning
     assert "unknown" in str(hidden)
     assert str(hidden).endswith(hidden.warning)

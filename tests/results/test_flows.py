@@ -9,6 +9,7 @@ from flow_cases import random_groups
 from helpers import random_graph
 
 import graphcuts_dp as gc
+from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
 from graphcuts_dp.estimate.consistency import _topped_up
 
@@ -58,7 +59,7 @@ def test_between_groups_and_unions_counts_every_edge_once(exact):
     alone = exact.between(one, one)
     assert (alone.value, alone.interval, alone.deviation) == (0, (0, 0), 0)
     everything, m = str(exact.between(range(9), range(9))), len(GRAPH.rows)
-    assert everything.endswith(f"in [{m}, {m}] (95%) [seeded: not private]")
+    assert everything.endswith(f"in [{m}, {m}] ({DEFAULT_PERCENT}) [seeded: not private]")
 
 
 def test_linear_combinations_have_the_variance_of_their_parts():

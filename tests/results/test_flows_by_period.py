@@ -9,6 +9,7 @@ import pytest
 from period_cases import EXACT, MONTHS, SHOPS, ZONES, cells_of, flows_of, sums_at
 
 import graphcuts_dp as gc
+from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.measurement import Measurement
 from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows, level_errors
@@ -472,7 +473,10 @@ def test_a_chart_has_the_largest_cells_over_periods(kind, by):
     assert lines["within n1"] == pytest.approx(sums[:, 0], abs=1e-6) or "within n1" not in lines
     texts = [text.get_text() for text in flows.plot(by="month").legends[0].get_texts()]
     left = cells.size(cells.depth - 1) // 6 - len(lines)
-    assert texts == ["95 % intervals, all cells at once", f"not drawn: {left} smaller cells"]
+    assert texts == [
+        f"{DEFAULT_PERCENT} intervals, all cells at once",
+        f"not drawn: {left} smaller cells",
+    ]
     one = flows.plot(period="2026-01")
     assert one.axes[0].get_title(loc="left").startswith(f"Flows by {flows.levels[-1]}, 2026-01 (")
 
@@ -484,5 +488,5 @@ def test_a_chart_of_noise_stays_within_what_is_possible():
     assert len(lines) == 3
     assert all((line >= 0).all() for line in lines.values())
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [
-        "95 % intervals, all cells at once"
+        f"{DEFAULT_PERCENT} intervals, all cells at once"
     ]

@@ -12,6 +12,7 @@ from processes import Process
 from server_cases import made_graph
 
 import graphcuts_dp as gc
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import (
     BudgetError,
     ExhaustedError,
@@ -45,7 +46,7 @@ def test_a_remote_session_is_used_like_one_at_home(process):
         assert (session.id, session.state, session.name) == ("ann.default", "open", "default")
         one = session.ask(["v1", "v2"], ["v3"])
         assert isinstance(one, gc.Answer)
-        assert one.confidence == 0.95
+        assert one.confidence == DEFAULT_CONFIDENCE
         mask = np.zeros(24, dtype=bool)
         mask[[1, 2]] = True
         rest = np.zeros(24, dtype=bool)

@@ -23,6 +23,7 @@ from online_cases import (
 )
 
 import graphcuts_dp as gc
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import ExhaustedError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.norms import parse_norm
@@ -288,7 +289,11 @@ def test_what_noise_could_leave_the_possible_range_does_not(tmp_path, method, ki
         assert all(each.guaranteed and each.confidence == 1 for each in certain)
         mixed = [empty[0], asked[0], empty[1]]
         assert session.cost(mixed) == Preview(queries=3, free=2, new=1, left=len(asked))
-        assert [each.confidence for each in session.ask_all(mixed)] == [1.0, 0.95, 1.0]
+        assert [each.confidence for each in session.ask_all(mixed)] == [
+            1.0,
+            DEFAULT_CONFIDENCE,
+            1.0,
+        ]
         answers = session.ask_all(asked)
         bound, late = session.error_bound, gc.CutQuery([2], [3, 4])
         assert not answers[0].seeded

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from online_cases import METHODS, from_store, two_communities
 
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
@@ -44,7 +45,11 @@ def test_sessions_of_every_method_keep_their_intervals_and_end(method):
         slack = 2 * (high - low)  # five radii: missed once in 10^9; that intervals hold: elsewhere
         assert low - slack <= query.value(GRAPH) <= high + slack
         assert low <= answer.value <= high
-        assert (answer.queries_left, answer.confidence, answer.seeded) == (left, 0.95, False)
+        assert (answer.queries_left, answer.confidence, answer.seeded) == (
+            left,
+            DEFAULT_CONFIDENCE,
+            False,
+        )
         copy = from_store(mechanism, state)
         assert stored_state(mechanism, copy) == stored_state(mechanism, state)
         assert mechanism.learnt(copy) == mechanism.learnt(state)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli.main import app
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.pairs.queries import understood
 from graphcuts_dp.pairs.query_lines import read_asked
@@ -110,7 +111,7 @@ def listed(construction):
             queries=[query, gc.CutQuery(["u0"])],
             construction=construction,
         )
-        assert made.answer(query).confidence == 0.95
+        assert made.answer(query).confidence == DEFAULT_CONFIDENCE
         made.save(folder / "i.graphml")
         assert gc.IterativeRelease.load(folder / "i.graphml").answer(query) == made.answer(query)
         return made.answer(query)

@@ -5,7 +5,7 @@ const by = (id) => document.getElementById(id);
 const KEPT = "graphcuts-page"; // in this tab, so that a reload loses nothing
 const STEPS = ["is", "whom", "out", "exact"];
 const state = { token: "", product: "table", values: {}, source: "", run: null };
-let products = {}, preview = null, asked = 0, timer = 0;
+let products = {}, confidence = "", preview = null, asked = 0, timer = 0;
 
 const bearer = () => ({ Authorization: `Bearer ${state.token}` });
 const ask = (name, body = {}) => call("POST", `/api/${name}`, body, bearer());
@@ -203,14 +203,14 @@ function paint() {
   by("picture").replaceChildren();
   const size = preview?.picture;
   if (!size) return;
-  const side = Math.min(12, size.side), cell = size.cell ?? Number(by("cell").value), noise = size.error / 1.96;
+  const side = Math.min(12, size.side), cell = size.cell ?? Number(by("cell").value), noise = size.deviation;
   by("cell").parentElement.classList.toggle("hidden", size.cell !== null);
   const cells = Array.from({ length: side * side }, (_, at) => {
     const i = Math.floor(at / side), j = at % side, truth = cell * (i === j ? 2.5 : 0.3 + 1.2 * made(at));
     return [i, j, truth, truth + noise * normal(at + 0.25)];
   });
   const top = Math.max(...cells.map((each) => Math.max(each[2], each[3]))), step = 160 / side;
-  const label = `A made ${size.what} of ${side} x ${side}, and the same with noise of about ${small(size.error)} (95%)`;
+  const label = `A made ${size.what} of ${side} x ${side}, and the same with noise of about ${small(size.error)} (${confidence})`;
   const picture = shape("svg", { viewBox: "0 0 344 182", width: 420, role: "img", "aria-label": label });
   for (const [i, j, ...both] of cells)
     both.forEach((value, k) => {
@@ -328,7 +328,8 @@ async function arrive() {
     history.replaceState(null, "", "/");
   }
   keep();
-  products = await ask("form");
+  ({ products, confidence } = await ask("form"));
+  by("confidence").textContent = confidence;
   state.values = { ...products[state.product].preset, ...state.values };
   by("source").value = state.source;
   draw();

@@ -121,7 +121,7 @@ async function sendPending(pending) {
 function showAnswer(answer) {
   const [low, high] = answer.interval;
   const promise = answer.guaranteed
-    ? `The true value is between ${number(low)} and ${high === null ? "any number" : number(high)}, with ${number(answer.confidence * 100)} % confidence for all answers of the session at once.`
+    ? `The true value is between ${number(low)} and ${high === null ? "any number" : number(high)}, with ${number(Math.floor(answer.confidence * 1e4 + 1e-6) / 100, 2)}% confidence for all answers of the session at once.`
     : "No guarantee: the session has run out.";
   by("answer").replaceChildren(
     element("p", {}, element("span", { class: "big", text: `about ${number(answer.value)}` })),

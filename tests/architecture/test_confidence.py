@@ -1,0 +1,252 @@
+"""The default confidence is one number, from which all that is stated follows.
+
+`graphcuts_dp/confidence.py` is changed on a copy of the package; see CONTRIBUTING.
+"""
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import confidence_cases as cases
+import pytest
+
+from graphcuts_dp.confidence import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_DEVIATIONS,
+    DEFAULT_FAILURE,
+    DEFAULT_PERCENT,
+    percent,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+PLACE = Path("graphcuts_dp", "confidence.py")
+NAMES = {"confidence", "beta", "failure"}
+WRITTEN = re.compile(r"\b95 ?%")
+# What the pages say of the default; {} stands for the number.
+DOCS = {
+    "start.md": ["within the interval with a probability of {}, whatever the graph is"],
+    "releases.md": [
+        "intervals that are all correct together with probability {};",
+        "`release.worst_cut_error_bound()` holds for all cuts at once with probability {}.",
+    ],
+    "sessions.md": [
+        "error      up to 149.0 ({}, all queries at once)",
+        "30.0 in [0.0, 179.0] ({}, all queries at once)  99 left",
+        "401.0 in [252.0, 550.0] ({}, all queries at once)  98 left",
+        "s.error_bound  # no answer is farther off, with {}",
+    ],
+    "cuts.md": [
+        "found.value, found.interval  # in the release; in the true graph, with {}",
+        "that holds with {}. No private cut does better",
+    ],
+    "people.md": ["What is said of left-out rows holds with {} confidence"],
+}
+# What they say of measurements that were made at this confidence, whatever the default is.
+MEASURED = {
+    "distances.md": ["proven with 95 %: 0.0032"],
+    "releases.md": ["Its 95 % intervals are proven for every graph, and contained the"],
+    "queries.md": ["the radius that holds for all at once with 95 %:", "as what 95 % of the draws"],
+    "measured.md": ["with a sum outside its 95 % interval"],
+}
+
+
+def is_chance(node):
+    """Whether an expression is a number between 0 and 1, alone or as the default of an option."""
+    if isinstance(node, ast.Call):
+        return bool(node.args) and is_chance(node.args[0])
+    return isinstance(node, ast.Constant) and isinstance(node.value, float) and 0 < node.value < 1
+
+
+def named_values(node):
+    """Names with the expressions that a node gives them."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        arguments = node.args
+        plain = [*arguments.posonlyargs, *arguments.args]
+        given = arguments.defaults
+        pairs = [*zip(plain[len(plain) - len(given) :], given, strict=True)]
+        pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        yield from ((argument.arg, value) for argument, value in pairs)
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id, node.value
+    elif isinstance(node, ast.Assign):
+        yield from ((each.id, node.value) for each in node.targets if isinstance(each, ast.Name))
+    elif isinstance(node, ast.keyword):
+        yield node.arg, node.value
+    elif isinstance(node, ast.Dict):
+        keys = zip(node.keys, node.values, strict=True)
+        yield from ((key.value, value) for key, value in keys if isinstance(key, ast.Constant))
+
+
+def literals(source):
+    """Lines on which a confidence, or a chance of failure, stands as a number or as a text."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        for name, value in named_values(node):
+            if str(name).strip("_").lower() in NAMES and is_chance(value):
+                found.append(value.lineno)
+        if isinstance(node, ast.Constant):
+            text = isinstance(node.value, str) and WRITTEN.search(node.value)
+            if text or node.value == 1.96:
+                found.append(node.lineno)
+    return found
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(a, confidence=0.95): pass",
+        "def f(*, beta: float = 0.05): pass",
+        "class A:\n    failure: float = 0.05",
+        "class A:\n    beta: float = option(0.05, help='')",
+        "f(confidence=0.95)",
+        "asked = {'confidence': 0.95}",
+        "_FAILURE = 0.05",
+        "title = f'intervals of 95 %, {x}'",
+        "title = '(95%)'",
+        "half = 1.96 * deviation",
+    ],
+)
+def test_the_scan_finds_a_literal(source):
+    assert literals(source)
+
+
+def test_no_file_states_the_default_confidence_itself():
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted((ROOT / "graphcuts_dp").rglob("*.py"))
+        if path != ROOT / PLACE
+        for line in literals(path.read_text(encoding="utf-8"))
+    ]
+    pages = [path for kind in ("html", "js") for path in (ROOT / "graphcuts_dp").rglob(f"*.{kind}")]
+    found += [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in pages
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if WRITTEN.search(line) or "1.96" in line
+    ]
+    assert len(pages) > 3
+    assert not found, f"write DEFAULT_CONFIDENCE, DEFAULT_FAILURE or DEFAULT_PERCENT: {found}"
+
+
+def test_the_pages_state_the_default_confidence():
+    wrong = []
+    for name, sentences in DOCS.items():
+        text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+        for sentence in sentences:
+            pattern = r"\d+(?:\.\d+)? ?%".join(map(re.escape, sentence.split("{}")))
+            places = list(re.finditer(pattern, text))
+            assert places, f"docs/{name} no longer says: {sentence}"
+            wrong += [
+                f"docs/{name}:{text[: place.start()].count(chr(10)) + 1}"
+                for place in places
+                if place[0] != sentence.format(DEFAULT_PERCENT)
+            ]
+    assert not wrong, f"the default confidence is {DEFAULT_PERCENT}: {wrong}"
+
+
+def test_no_other_line_of_the_pages_states_it():
+    number = DEFAULT_PERCENT.removesuffix("%")
+    spelt = re.compile(rf"(?<![\d.]){re.escape(number)} ?%")
+    known = {
+        name: [sentence.format(DEFAULT_PERCENT) for sentence in DOCS.get(name, [])]
+        + MEASURED.get(name, [])
+        for name in {*DOCS, *MEASURED}
+    }
+    unknown = [
+        f"{page.name}:{place}"
+        for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+        for place, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
+        if spelt.search(line) and not any(each in line for each in known.get(page.name, []))
+    ]
+    assert not unknown, f"add these lines to DOCS or MEASURED: {unknown}"
+
+
+def test_what_follows_from_it():
+    assert float(f"{1 - DEFAULT_CONFIDENCE:.12g}") == DEFAULT_FAILURE  # as it is written
+    assert 1 - DEFAULT_FAILURE == DEFAULT_CONFIDENCE
+    assert pytest.approx(cases.deviations_of(DEFAULT_FAILURE)) == DEFAULT_DEVIATIONS
+    assert f"{100 * DEFAULT_CONFIDENCE:g}%" == DEFAULT_PERCENT
+
+
+@pytest.mark.parametrize(
+    ("confidence", "text"),
+    [(0.95, "95%"), (1 - 0.07, "93%"), (0.999, "99.9%"), (1 - 1e-9, "99.99%"), (1, "100%"),
+     (1 - 0.05 / 3, "98.33%"), (0.5, "50%"), (0.57, "57%"), (1e-6, "0%")],
+)  # fmt: skip
+def test_a_confidence_is_written_rounded_down(confidence, text):
+    assert percent(confidence) == text
+
+
+def with_confidence(line, tree):
+    """Change the default confidence in a tree that has a copy of the package."""
+    known = re.compile(r"^DEFAULT_CONFIDENCE = [\d.]+", re.M)
+    text, count = known.subn(line, (tree / PLACE).read_text(encoding="utf-8"))
+    assert count == 1
+    (tree / PLACE).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory):
+    """What a copy of the package states with another default."""
+    tree = tmp_path_factory.mktemp("tree")
+    leave = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "graphcuts_dp", tree / "graphcuts_dp", ignore=leave)
+    for name in ("confidence_cases.py", "period_cases.py"):
+        shutil.copy(ROOT / "tests" / name, tree)
+    shutil.copytree(ROOT / "datasets", tree / "datasets")
+    with_confidence(f"DEFAULT_CONFIDENCE = {cases.CONFIDENCE}", tree)
+    ended = subprocess.run(
+        [sys.executable, "confidence_cases.py"],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    told = json.loads(ended.stdout)
+    assert Path(told["package"]).is_relative_to(tree)
+    return told
+
+
+def leaves(value):
+    """All numbers and texts of nested lists, in order."""
+    if isinstance(value, list | tuple):
+        return [leaf for each in value for leaf in leaves(each)]
+    return [value]
+
+
+def different(found, expected):
+    """Names of which not all numbers agree."""
+    assert list(found) == list(expected)
+    return [
+        name
+        for name in expected
+        if leaves(found[name]) != [
+            pytest.approx(leaf, rel=1e-9) if isinstance(leaf, float) else leaf
+            for leaf in leaves(expected[name])
+        ]
+    ]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+def test_all_that_is_stated_follows(changed):
+    """As if the confidence was given; and otherwise than by the default of this package."""
+    assert different(changed["stated"], cases.stated(given=True)) == []
+    assert different(changed["forecast"], cases.forecast_as_given()) == []
+    moved = different(changed["forecast"], cases.forecast_by_default())
+    assert moved == list(changed["forecast"])
+
+
+def test_all_that_is_written_follows(changed):
+    old = re.compile(r"\b95 ?%|\[0\.95\]|0\.95 if omitted|\[0\.05\]")
+    new = re.compile(r"\b90%|\[0\.9\]|0\.9 if omitted|\[0\.1\]")
+    texts = {name: " ".join(text.split()) for name, text in changed["written"].items()}
+    assert [name for name, text in texts.items() if old.search(text)] == []
+    assert [name for name, text in texts.items() if not new.search(text)] == []
+    assert changed["served"] in (None, [cases.FAILURE, "90%", "off by at most (90%)"])
