@@ -7,7 +7,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.privacy.distributions import TwoSidedGeometric
+from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.measuring import measure
 from graphcuts_dp.release.shares import group_plan

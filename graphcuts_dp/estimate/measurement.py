@@ -25,10 +25,11 @@ from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupNames, Groups, GroupTree
 from graphcuts_dp.pairs.vertices import Space, vertex_sets
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.distributions import TwoSidedGeometric
+from graphcuts_dp.privacy.composition import Cost, compose
+from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
-from graphcuts_dp.privacy.level_noise import Change, LevelNoise
+from graphcuts_dp.privacy.laws import TwoSidedGeometric
+from graphcuts_dp.privacy.level_noise import LevelNoise
 
 _Arrays = dict[str, npt.NDArray[Any]]
 STEPS = 1024  # of one row, pair or unit of weight, where they are counted in parts
@@ -208,12 +209,12 @@ class Measurement(Generic[K]):
         """What it cost, exactly, for neighbours that differ in one pair.
 
         Raises:
-            ParameterError: the noise is Gaussian; see `cost`.
+            ParameterError: the noise has no pure cost, as Gaussian noise; see `cost`.
         """
-        exact = None if self.noise.distribution == "gaussian" else self.cost().pure
-        if exact is None:
-            raise ParameterError("Gaussian noise has no pure cost")
-        return exact
+        if not self.noise.kind.pure:
+            raise ParameterError(f"{self.noise.distribution} noise has no pure cost")
+        parts = zip(self.noise.parameters, self.changes, strict=True)
+        return sum((self.noise.kind.loss(*part) for part in parts), Fraction(0))
 
     @property
     def rate(self) -> Fraction:
@@ -290,7 +291,7 @@ class Measurement(Generic[K]):
             raise ValueError("there are other sums")
         if not len(steps) == len(noise.parameters) == len(changes) or min(noise.parameters) <= 0:
             raise ValueError("no such noise")
-        if noise.distribution not in ("laplace", "gaussian"):
+        if noise.distribution not in COUNT_NOISES:
             raise ValueError("no such noise")
         unit = float(fields["unit"])
         return cls(name=name, map=made, steps=steps, unit=unit, noise=noise, changes=changes)
@@ -372,9 +373,14 @@ class Measurements:
         """
         if protection == EDGE:
             return self
-        spent = Cost.of_pure(sum((value.epsilon for value in self.values), Fraction(0)))
+        spent = cost_of(self.values)
         cost = protection.cost(spent, epsilon=epsilon)
         return replace(self, guarantee=protection.promise(self.guarantee, cost))
+
+    @property
+    def cost(self) -> Cost:
+        """What all values cost together, for neighbours that differ in one pair."""
+        return cost_of(self.values)
 
     def find(self, kind: type[K]) -> Measurement[K] | None:
         """The last measurement with a map of a kind, or None if none was bought."""
@@ -389,6 +395,17 @@ class Measurements:
     def kept(self) -> KeptEdges | None:
         """The kept edges, if they were bought."""
         return next((each for each in self.values if isinstance(each, KeptEdges)), None)
+
+
+def cost_of(values: Sequence[Bought]) -> Cost:
+    """Return what values cost together, which were bought of one graph; each states its own cost.
+
+    Guarantee: of pure costs their sum, exactly, which holds for adaptive choices (DR14 Theorem
+        3.16). Else see `compose`, for which all costs are fixed before any noise is drawn; delta is
+        the sum of those for which parts state their cost.
+    """
+    costs = [value.cost() for value in values]
+    return compose(costs, delta=sum(cost.delta for cost in costs))
 
 
 def measured_by(kind: type[K], bought: Sequence[Bought]) -> Measurement[K] | None:
@@ -418,14 +435,11 @@ def weight_classes(scale: float, cap: int | None) -> IntVector:
 def place_variances(noise: LevelNoise, places: tuple[int, ...], depth: int) -> FloatVector:
     """Variances of one noise of each place, at most, in squared steps; infinite if there is none.
 
-    Of the discrete Laplace distribution exactly 1/(2 sinh(rate/2)^2); of the discrete Gaussian its
-    parameter, which its variance never passes.
+    See `CountNoise.variance`.
     """
-    found = [math.inf] * depth
-    for place, parameter in zip(places, noise.parameters, strict=True):
-        laplace = noise.distribution == "laplace"
-        found[place] = 0.5 / math.sinh(parameter / 2) ** 2 if laplace else float(parameter)
-    return np.array(found)
+    variances = np.full(depth, math.inf)
+    variances[list(places)] = noise.variances
+    return variances
 
 
 def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> tuple[Change, ...]:

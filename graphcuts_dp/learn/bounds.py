@@ -42,7 +42,8 @@ from graphcuts_dp.options import (
 )
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import discrete_gaussian_scale, sparse_vector_scales, zcdp_rho
-from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise, response_radius
+from graphcuts_dp.privacy.count_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import BinaryResponse, response_radius
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 
 UpdateBound = Callable[[float], float]

@@ -35,7 +35,8 @@ from graphcuts_dp.privacy.composition import (
     discrete_gaussian_delta,
     stated_cost,
 )
-from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise, count_noise
+from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
 from graphcuts_dp.session.base import (
@@ -149,9 +150,10 @@ class PerQueryNoise(CutMechanism[CountState]):
     def linear_noise(self) -> ValueNoise:
         """On each answer to another query than a cut, in steps of `LinearSteps` and the grid."""
         most = LinearSteps.most
-        if self.distribution == "laplace":
-            return ValueNoise("laplace", self.noise.parameter / most)
-        return ValueNoise("gaussian", self.noise.parameter * most**2)
+        kind, change = count_noise(self.distribution), (self._sensitivity, self._sensitivity**2)
+        loss = kind.loss(self.noise.parameter, change)
+        wider = self._sensitivity * most
+        return ValueNoise(self.distribution, kind.parameter(loss, (wider, wider**2)))
 
     @cached_property
     def cost(self) -> Cost:
@@ -288,7 +290,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
     @property
     def cost(self) -> Cost:
         """Pure epsilon of the distribution for each step, whatever happens."""
-        one = stated_cost(Cost.of_pure(self.distribution.epsilon), epsilon=self.epsilon)
+        one = stated_cost(self.distribution.cost, epsilon=self.epsilon)
         return one.for_group(self.steps)
 
     def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
