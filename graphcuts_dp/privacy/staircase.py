@@ -60,9 +60,10 @@ class Staircase(IntegerNoise):
         """See `IntegerNoise.draw_many`: exact (`sample_staircase`)."""
         return sample_staircase(self.epsilon, self.period, self.inner, size, source)
 
-    def level(self, steps: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return m(|k|), the logarithm of the probability over -epsilon, up to a constant."""
-        return np.asarray((np.abs(steps) + (self.period - self.inner)) // self.period)
+    def level(self, steps: npt.NDArray[Any]) -> IntVector:
+        """Return m(|k|) for k in 64 bits: ln P(k) is -epsilon m(|k|), up to a constant."""
+        lengths = np.abs(np.asarray(steps, dtype=np.int64))
+        return np.asarray((lengths + (self.period - self.inner)) // self.period)
 
 
 @final
@@ -237,5 +238,5 @@ class StaircaseNoise(GridNoise):
     ) -> npt.NDArray[Any]:
         """See `NoiseDistribution.evidence`: -epsilon, 0 or epsilon."""
         cap = math.floor(Fraction(self.weight_cap or 1.0) / Fraction(self.unit))
-        levels = self.noise.level(steps) - self.noise.level(steps - cap)
+        levels = self.noise.level(steps) - self.noise.level(steps.astype(np.int64) - cap)
         return np.asarray(levels * float(self.epsilon), dtype=dtype)
