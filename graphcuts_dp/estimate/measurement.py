@@ -377,11 +377,6 @@ class Measurements:
         cost = protection.cost(spent, epsilon=epsilon)
         return replace(self, guarantee=protection.promise(self.guarantee, cost))
 
-    @property
-    def cost(self) -> Cost:
-        """What all values cost together, for neighbours that differ in one pair."""
-        return cost_of(self.values)
-
     def find(self, kind: type[K]) -> Measurement[K] | None:
         """The last measurement with a map of a kind, or None if none was bought."""
         return measured_by(kind, self.values)
@@ -398,13 +393,17 @@ class Measurements:
 
 
 def cost_of(values: Sequence[Bought]) -> Cost:
-    """Return what values cost together, which were bought of one graph; each states its own cost.
+    """Return what values of one graph cost together; each states its own cost.
 
-    Guarantee: of pure costs their sum, exactly, which holds for adaptive choices (DR14 Theorem
-        3.16). Else see `compose`, for which all costs are fixed before any noise is drawn; delta is
-        the sum of those for which parts state their cost.
+    Guarantee: the sum of pure costs, exactly, as a pure cost: that holds for costs that were chosen
+        on the way, too, if their sum was fixed (DR14 Theorem 3.16). With a cost that is not pure,
+        see `compose`: all costs must have been fixed before any noise was drawn; delta is the sum
+        of those for which the parts state their costs.
     """
     costs = [value.cost() for value in values]
+    pure = [cost.pure for cost in costs if cost.pure is not None]
+    if len(pure) == len(costs):
+        return Cost.of_pure(sum(pure, Fraction(0)))
     return compose(costs, delta=sum(cost.delta for cost in costs))
 
 

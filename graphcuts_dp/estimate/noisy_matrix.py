@@ -21,7 +21,12 @@ from graphcuts_dp.pairs.queries import pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise, NoiseDistribution
+from graphcuts_dp.privacy.distributions import (
+    BinaryResponse,
+    LaplaceNoise,
+    NoiseDistribution,
+    fine_grid,
+)
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, exact_epsilon
 from graphcuts_dp.privacy.staircase import StaircaseNoise
 
@@ -220,7 +225,6 @@ def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Sp
     return Blocks.from_pairs(distribution, layout, part)
 
 
-_GRID_BITS = 20  # the Laplace grid has 2^20 to 2^21 steps within its scale
 _FINEST_OPEN = -22  # of weights without a cap, of which the largest, 2^40, has 2^62 steps then
 _LARGEST_SCALE = 2**44  # of the noise, in steps: 64-bit integers hold it, and sums of it
 
@@ -264,7 +268,7 @@ def _binary(epsilon: Fraction, weight_cap: float | None) -> NoiseDistribution:
 def laplace_grid(epsilon: Fraction, weight_cap: float | None) -> LaplaceNoise:
     """Return Laplace noise on a grid that is fine beside it: "laplace"."""
     scale = Fraction(weight_cap or 1.0) / epsilon
-    step = min(math.floor(math.log2(scale)) - _GRID_BITS, -1)
+    step = fine_grid(scale)
     if weight_cap is None:
         step = max(step, _FINEST_OPEN)
     return LaplaceNoise(epsilon, weight_cap, step)

@@ -23,6 +23,7 @@ from graphcuts_dp.privacy.laws import FlippedBit, NoiseLaw, NoiseSum, NoiseTerm,
 from graphcuts_dp.privacy.noise import EntropySource, sample_flips
 
 LARGEST_STEPS = 2**62  # of one weight: with its noise it stays below 2^63
+_GRID_BITS = 20  # a fine grid has 2^20 to 2^21 steps within the scale of the noise
 
 
 @dataclass(frozen=True)
@@ -274,6 +275,11 @@ class GridNoise(NoiseDistribution):
         noisy = self.noise.draw_many(pairs, source)
         noisy[places] += steps.astype(np.int64)
         return noisy
+
+
+def fine_grid(scale: float | Fraction) -> int:
+    """Return the `log2_step` of a grid that is fine beside noise of this scale, and below 1."""
+    return min(math.floor(math.log2(scale)) - _GRID_BITS, -1)
 
 
 @final

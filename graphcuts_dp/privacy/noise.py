@@ -379,8 +379,7 @@ def sample_staircase(
         size: how many.
         source: where the bits come from.
 
-    Source: Geng, Viswanath, *The Optimal Mechanism in Differential Privacy*, ISIT 2014, section on
-    integer-valued queries.
+    Source: GV14, integer-valued queries.
     """
     chance = _staircase_sampler(epsilon, period, inner)
     digits = _geometric_parts(epsilon)[-1][0]

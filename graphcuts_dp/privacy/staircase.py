@@ -4,8 +4,7 @@ Laplace noise falls with every step; staircase noise stays level for a whole sen
 falls by e^-epsilon at once, which is all that privacy asks for. The larger epsilon is, the more
 that saves: the standard deviation falls as e^(-epsilon/3) in place of 1/epsilon.
 
-Source: Geng, Viswanath, *The Optimal Mechanism in Differential Privacy*, ISIT 2014; Geng, Kairouz,
-Oh, Viswanath, *The Staircase Mechanism in Differential Privacy*, 2015.
+Source: GV14; Geng, Kairouz, Oh, Viswanath, *The Staircase Mechanism in Differential Privacy*, 2015.
 """
 
 import math

@@ -240,8 +240,9 @@ def _entries(
     epsilon: float,
 ) -> Audit:
     distribution = distribution_for(pairs[0].first, noise, epsilon)
+    cost = distribution.cost
     return Sampled(
-        claim=Claim(epsilon),
+        claim=Claim(cost.epsilon, cost.delta),
         pairs=pairs,
         start=partial(honest, distribution),
         twins={name: partial(twin, distribution) for name, twin in twins.items()},
