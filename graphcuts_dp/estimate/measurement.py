@@ -434,7 +434,7 @@ def weight_classes(scale: float, cap: int | None) -> IntVector:
 def place_variances(noise: LevelNoise, places: tuple[int, ...], depth: int) -> FloatVector:
     """Variances of one noise of each place, at most, in squared steps; infinite if there is none.
 
-    See `CountNoise.variance`.
+    See `CountDistribution.variance`.
     """
     variances = np.full(depth, math.inf)
     variances[list(places)] = noise.variances

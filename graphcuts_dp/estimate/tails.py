@@ -31,8 +31,8 @@ def error_radii(
 ) -> FloatVector:
     """Half widths t, in steps, with P(|error| > t) <= failure for each combination, proven.
 
-    One noise alone has its own tail (`CountNoise.radius`); for more, see
-    `CountNoise.combination_radii`.
+    One noise alone has its own tail (`CountDistribution.radius`); for more, see
+    `CountDistribution.combination_radii`.
 
     Args:
         noise: one parameter for each measured place.
@@ -93,11 +93,11 @@ class LineRadii:
     least r(first - x second), where r is a norm of the coefficients w, so that R lies above a
     convex function of x that is a valid radius itself:
 
-    - Chernoff's bound (`CountNoise.norm_radius`): r(w) is the infimum over s of
-      (L + sum_i K_i(s w_i))/s with L = ln(1/failure) and K_i = `CountNoise.log_mgf`.
+    - Chernoff's bound (`CountDistribution.norm_radius`): r(w) is the infimum over s of
+      (L + sum_i K_i(s w_i))/s with L = ln(1/failure) and K_i = `CountDistribution.log_mgf`.
       L + sum K is convex and even; u (L + sum K(w/u)), u = 1/s, is its perspective, convex in both
       w and u, so its infimum over u is convex in w. Doubling w and u doubles it.
-    - Noise that is nearly normal, of variances v_i (`CountNoise.normal_quantile`):
+    - Noise that is nearly normal, of variances v_i (`CountDistribution.normal_quantile`):
       sqrt(sum v_i w_i^2) z + sum |w_i| with z the normal quantile. Which of the two is taken
       follows from the noise and both combinations before any x is tried.
 

@@ -9,16 +9,23 @@ that on groups of them.
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Literal, final
+from typing import ClassVar, final
 
 import numpy as np
 import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.composition import Cost, as_stored, rounded_up, zcdp_rho
+from graphcuts_dp.privacy.composition import (
+    Cost,
+    as_stored,
+    discrete_gaussian_delta,
+    discrete_gaussian_scale,
+    rounded_up,
+    zcdp_rho,
+)
 from graphcuts_dp.privacy.laws import NoiseLaw, SubGaussian, TwoSidedGeometric, chernoff_radius
 from graphcuts_dp.privacy.noise import (
     EntropySource,
@@ -27,7 +34,6 @@ from graphcuts_dp.privacy.noise import (
 )
 
 Change = tuple[int, int]  # largest sums of |change| and of change^2 of some counts
-CountNoiseName = Literal["laplace", "gaussian"]
 _SEARCH = 1e-3  # relative width at which the search for the best tail bound ends
 _FINE_SEARCH = 2e-3  # likewise, for combinations of counts
 _MOST_TERMS = 2**40  # independent noises in one combination, at most
@@ -67,7 +73,7 @@ class IntegerNoise(ABC):
         return math.floor(chernoff_radius([(self.law(1.0), 1.0, 1)], -math.log(failure)))
 
 
-class CountNoise(ABC):
+class CountDistribution(ABC):
     """What the name of a noise on counts means. Parameters are exact and > 0.
 
     A class for each name. Where it only gives the abstract methods, intervals are Chernoff's.
@@ -127,6 +133,33 @@ class CountNoise(ABC):
     def cost(self, loss: Fraction, *, delta: float) -> Cost:  # noqa: ARG002
         """Return the cost of a loss, which may be a sum: here a pure one."""
         return Cost.of_pure(loss)
+
+    def for_answers(
+        self, *, epsilon: float, delta: float, queries: int, sensitivity: int
+    ) -> Fraction:
+        """Return the parameter of each of k answers that keep (epsilon, delta) together.
+
+        Args:
+            epsilon: of all answers.
+            delta: likewise.
+            queries: k, chosen one after the other.
+            sensitivity: largest change of an answer, in steps.
+        """
+        budget = self.budget(Fraction(epsilon), delta=delta) / queries
+        return self.parameter(budget, (sensitivity, sensitivity**2))
+
+    def cost_of_answers(
+        self,
+        parameter: Fraction,
+        *,
+        epsilon: float,  # noqa: ARG002
+        delta: float,
+        queries: int,
+        sensitivity: int,
+    ) -> Cost:
+        """Return what k answers with this parameter cost together; see `for_answers`."""
+        loss = self.loss(parameter, (sensitivity, sensitivity**2))
+        return self.cost(loss, delta=delta).times(queries)
 
     def deviation(self, parameter: Fraction) -> float:
         """Return a bound on the standard deviation of one sample, in steps."""
@@ -237,7 +270,7 @@ class CountNoise(ABC):
 
 
 @final
-class LaplaceCounts(CountNoise):
+class LaplaceCounts(CountDistribution):
     """P(k) proportional to e^(-r |k|): the discrete Laplace distribution of rate r.
 
     Guarantee: counts whose changes add up to s steps in modulus lose s r, purely and exactly.
@@ -249,44 +282,44 @@ class LaplaceCounts(CountNoise):
     pure = True
 
     def parameter(self, budget: Fraction, change: Change) -> Fraction:
-        """See `CountNoise.parameter`: the rate budget/s."""
+        """See `CountDistribution.parameter`: the rate budget/s."""
         return budget / change[0]
 
     def loss(self, parameter: Fraction, change: Change) -> Fraction:
-        """See `CountNoise.loss`: s r."""
+        """See `CountDistribution.loss`: s r."""
         return parameter * change[0]
 
     def draw(self, parameter: Fraction, size: int, source: EntropySource) -> IntVector:
-        """See `CountNoise.draw`."""
+        """See `CountDistribution.draw`."""
         return sample_discrete_laplace(parameter, size, source)
 
     def variance(self, parameter: Fraction) -> float:
-        """See `CountNoise.variance`: exactly 1/(2 sinh(r/2)^2)."""
+        """See `CountDistribution.variance`: exactly 1/(2 sinh(r/2)^2)."""
         return 0.5 / math.sinh(parameter / 2) ** 2
 
     def deviation(self, parameter: Fraction) -> float:
-        """See `CountNoise.deviation`: that of the continuous distribution, which is larger."""
+        """See `CountDistribution.deviation`: that of real noise, which is larger."""
         return math.sqrt(2) / float(parameter)
 
     def law(self, parameter: Fraction, unit: float) -> TwoSidedGeometric:
-        """See `CountNoise.law`."""
+        """See `CountDistribution.law`."""
         return TwoSidedGeometric(float(parameter), unit)
 
     def radius(self, parameter: Fraction, failure: float) -> int:
-        """See `CountNoise.radius`: the least one."""
+        """See `CountDistribution.radius`: the least one."""
         return discrete_laplace_radius(float(parameter), failure=failure)
 
     def log_mgf(self, parameters: FloatVector, s: FloatMatrix) -> FloatMatrix:
-        """See `CountNoise.log_mgf`: ln((cosh r - 1)/(cosh r - cosh s))."""
+        """See `CountDistribution.log_mgf`: ln((cosh r - 1)/(cosh r - cosh s))."""
         lift = (np.sinh(s / 2) / np.sinh(parameters / 2)) ** 2
         return np.asarray(-np.log1p(-np.minimum(lift, 1 - 1e-12)))
 
     def scale(self, change: Change) -> float:
-        """See `CountNoise.scale`: s^2, up to a factor."""
+        """See `CountDistribution.scale`: s^2, up to a factor."""
         return float(change[0]) ** 2
 
     def ends(self, parameters: FloatVector) -> FloatVector:
-        """See `CountNoise.ends`: the rates."""
+        """See `CountDistribution.ends`: the rates."""
         return parameters
 
     def combination_radii(
@@ -297,7 +330,7 @@ class LaplaceCounts(CountNoise):
         absolute: FloatMatrix,
         failure: float,
     ) -> FloatVector:
-        """See `CountNoise.combination_radii`: Chernoff's bound for all noises but one.
+        """See `CountDistribution.combination_radii`: Chernoff's bound for all noises but one.
 
         Let a X be the term of the largest coefficient of the parameter r where r/largest is least,
         and R the rest, independent of it. For every s in (0, r/a],
@@ -341,7 +374,7 @@ class LaplaceCounts(CountNoise):
         return np.where(squares.sum(axis=1) > 0, np.maximum(best, 0) * (1 + 1e-9), 0.0)
 
     def unit_radius(self, parameters: FloatVector, log_failures: float) -> float:
-        """See `CountNoise.unit_radius`: `log_mgf` at half of the rate is below ln 4."""
+        """See `CountDistribution.unit_radius`: `log_mgf` at half of the rate is below ln 4."""
         return 2 * (log_failures + math.log(4.0)) / float(parameters.min())
 
 
@@ -355,7 +388,7 @@ def _log_excess(rate: FloatVector, tilt: FloatVector) -> FloatVector:
 
 
 @final
-class GaussianCounts(CountNoise):
+class GaussianCounts(CountDistribution):
     """P(k) proportional to e^(-k^2/(2 v)): the discrete Gaussian distribution of parameter v.
 
     Its variance is at most v. The logarithm of its moment generating function is at most v s^2/2:
@@ -371,47 +404,47 @@ class GaussianCounts(CountNoise):
     pure = False
 
     def parameter(self, budget: Fraction, change: Change) -> Fraction:
-        """See `CountNoise.parameter`: v = q/(2 rho)."""
+        """See `CountDistribution.parameter`: v = q/(2 rho)."""
         return change[1] / (2 * budget)
 
     def loss(self, parameter: Fraction, change: Change) -> Fraction:
-        """See `CountNoise.loss`: q/(2 v)."""
+        """See `CountDistribution.loss`: q/(2 v)."""
         return change[1] / (2 * parameter)
 
     def draw(self, parameter: Fraction, size: int, source: EntropySource) -> IntVector:
-        """See `CountNoise.draw`."""
+        """See `CountDistribution.draw`."""
         return sample_discrete_gaussian(parameter, size, source)
 
     def variance(self, parameter: Fraction) -> float:
-        """See `CountNoise.variance`: v."""
+        """See `CountDistribution.variance`: v."""
         return float(parameter)
 
     def deviation(self, parameter: Fraction) -> float:
-        """See `CountNoise.deviation`."""
+        """See `CountDistribution.deviation`."""
         return math.sqrt(parameter)
 
     def law(self, parameter: Fraction, unit: float) -> SubGaussian:
-        """See `CountNoise.law`."""
+        """See `CountDistribution.law`."""
         return SubGaussian(float(parameter) * unit**2)
 
     def radius(self, parameter: Fraction, failure: float) -> int:
-        """See `CountNoise.radius`."""
+        """See `CountDistribution.radius`."""
         return discrete_gaussian_radius(math.sqrt(parameter), failure=failure)
 
     def log_mgf(self, parameters: FloatVector, s: FloatMatrix) -> FloatMatrix:
-        """See `CountNoise.log_mgf`: v s^2/2."""
+        """See `CountDistribution.log_mgf`: v s^2/2."""
         return np.asarray(parameters * s**2 / 2)
 
     def scale(self, change: Change) -> float:
-        """See `CountNoise.scale`: q, up to a factor."""
+        """See `CountDistribution.scale`: q, up to a factor."""
         return float(change[1])
 
     def ends(self, parameters: FloatVector) -> FloatVector:
-        """See `CountNoise.ends`: no sum asks for more than this."""
+        """See `CountDistribution.ends`: no sum asks for more than this."""
         return np.asarray(2.0**20 / np.sqrt(parameters))
 
     def budget(self, epsilon: Fraction, *, delta: float) -> Fraction:
-        """See `CountNoise.budget`: the largest rho with which it holds.
+        """See `CountDistribution.budget`: the largest rho with which it holds.
 
         Raises:
             ParameterError: a delta that is not between 0 and 1.
@@ -421,8 +454,32 @@ class GaussianCounts(CountNoise):
         return Fraction(zcdp_rho(epsilon=as_stored(epsilon), delta=delta))
 
     def cost(self, loss: Fraction, *, delta: float) -> Cost:
-        """See `CountNoise.cost`: rho, stated for a delta."""
+        """See `CountDistribution.cost`: rho, stated for a delta."""
         return Cost.of_rho(rounded_up(loss), delta=delta)
+
+    def for_answers(
+        self, *, epsilon: float, delta: float, queries: int, sensitivity: int
+    ) -> Fraction:
+        """See `CountDistribution.for_answers`: by `discrete_gaussian_scale`."""
+        scale = discrete_gaussian_scale(epsilon=epsilon, delta=delta, queries=queries)
+        return Fraction(scale * (1 + 1e-12)) ** 2 * sensitivity**2
+
+    def cost_of_answers(
+        self,
+        parameter: Fraction,
+        *,
+        epsilon: float,
+        delta: float,
+        queries: int,
+        sensitivity: int,
+    ) -> Cost:
+        """See `CountDistribution.cost_of_answers`: with the delta of this epsilon."""
+        plain = super().cost_of_answers(
+            parameter, epsilon=epsilon, delta=delta, queries=queries, sensitivity=sensitivity
+        )
+        scale = math.sqrt(parameter) / sensitivity
+        own = discrete_gaussian_delta(scale, epsilon=epsilon, queries=queries)
+        return replace(plain, epsilon=epsilon, delta=own)
 
     def chernoff_radii(
         self,
@@ -433,7 +490,7 @@ class GaussianCounts(CountNoise):
         *,
         search: float = _SEARCH,  # noqa: ARG002
     ) -> FloatVector:
-        """See `CountNoise.chernoff_radii`: in closed form."""
+        """See `CountDistribution.chernoff_radii`: in closed form."""
         return np.asarray(np.sqrt(squares @ parameters) * math.sqrt(2 * log_failures) * (1 + 1e-9))
 
     def combination_radii(
@@ -444,7 +501,7 @@ class GaussianCounts(CountNoise):
         absolute: FloatMatrix,
         failure: float,
     ) -> FloatVector:
-        """See `CountNoise.combination_radii`: the smaller of two bounds.
+        """See `CountDistribution.combination_radii`: the smaller of two bounds.
 
         1. Chernoff's.
         2. N being normal of variance v, P(X >= j) <= P(N + 1 >= j) + e for all whole j, where
@@ -474,28 +531,28 @@ class GaussianCounts(CountNoise):
         log_failures: float,
         log_part: float,  # noqa: ARG002
     ) -> float:
-        """See `CountNoise.norm_radius`: the best s in closed form."""
+        """See `CountDistribution.norm_radius`: the best s in closed form."""
         deviation = math.sqrt(float((counts * parameters) @ coefficients**2))
         return deviation * math.sqrt(2 * log_failures)
 
     def unit_radius(self, parameters: FloatVector, log_failures: float) -> float:
-        """See `CountNoise.unit_radius`: by either of the two bounds."""
+        """See `CountDistribution.unit_radius`: by either of the two bounds."""
         return math.sqrt(2 * log_failures * float(parameters.max())) + 1
 
     def normal_quantile(self, parameters: FloatVector, failure: float) -> float:
-        """See `CountNoise.normal_quantile`, and the second bound of `combination_radii`."""
+        """See `CountDistribution.normal_quantile`, and the second bound of `combination_radii`."""
         least = float(parameters.min())
         missed = _MOST_TERMS * 2 * len(parameters) * math.exp(-2 * math.pi**2 * least)
         return 0.0 if missed >= failure / 2 else -float(scipy.special.ndtri(failure - missed))
 
 
 # The table of noises on counts. Their names stand in files and in options.
-COUNT_NOISES: Mapping[str, CountNoise] = {
+COUNT_NOISES: Mapping[str, CountDistribution] = {
     each.name: each for each in (LaplaceCounts(), GaussianCounts())
 }
 
 
-def count_noise(name: str) -> CountNoise:
+def count_noise(name: str) -> CountDistribution:
     """Return what a name means.
 
     Raises:
@@ -532,7 +589,7 @@ def discrete_laplace_radius(rate: float, *, failure: float) -> int:
 class ValueNoise(IntegerNoise):
     """Integer noise on one count of grid steps.
 
-    Guarantee for a count of sensitivity s steps: that of its `CountNoise`, for a change of s.
+    Guarantee for a count of sensitivity s steps: that of its distribution, for a change of s.
 
     Attributes:
         distribution: its name in `COUNT_NOISES`.

@@ -25,7 +25,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import (
     Change,
-    CountNoise,
+    CountDistribution,
     count_noise,
     discrete_laplace_radius,
 )
@@ -75,7 +75,7 @@ class LevelNoise:
     parameters: tuple[Fraction, ...]
 
     @property
-    def kind(self) -> CountNoise:
+    def kind(self) -> CountDistribution:
         """What the name of the distribution means."""
         return count_noise(self.distribution)
 
@@ -95,7 +95,8 @@ class LevelNoise:
     def radii(self, spread: Spread, *, failure: float) -> FloatVector:
         """Half widths t with P(|error of any answer| > its t) <= failure, proven, shape (answers,).
 
-        Chernoff's bound for each answer (`CountNoise.chernoff_radii`) and the union bound over all.
+        Chernoff's bound for each answer (`CountDistribution.chernoff_radii`), and the union bound
+        over all.
 
         Args:
             spread: of the answers, in their units.
@@ -136,9 +137,10 @@ def split_budget(
 ) -> LevelNoise:
     """The noise that spends exactly the budget, split so that the largest deviation is least.
 
-    Level j gets the parameter that loses its share e_j (`CountNoise.parameter`), with a variance
-    proportional to e_j^-power. The shares minimise the 16-norm of the variances of all answers,
-    which stands for the largest; then they are rounded to exact fractions that add up to the whole.
+    Level j gets the parameter that loses its share e_j of the budget, and so a variance
+    proportional to e_j^-power (`CountDistribution`). The shares minimise the 16-norm of the
+    variances of all answers, which stands for the largest; then they are rounded to exact fractions
+    that add up to the whole.
 
     Args:
         spread: of the answers.

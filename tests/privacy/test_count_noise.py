@@ -13,7 +13,7 @@ from graphcuts_dp.estimate.tails import Side, error_radii, ratio_bounds
 from graphcuts_dp.privacy.composition import Cost, zcdp_rho
 from graphcuts_dp.privacy.count_noise import (
     COUNT_NOISES,
-    CountNoise,
+    CountDistribution,
     IntegerNoise,
     ValueNoise,
     count_noise,
@@ -44,7 +44,7 @@ class TwoLaplace(BoundedLaw):
         return -2 * math.log1p(-((math.sinh(s * self.unit / 2) / math.sinh(self.rate / 2)) ** 2))
 
 
-class TwiceLaplace(CountNoise):
+class TwiceLaplace(CountDistribution):
     """What the name of that noise means: adding a second one is post-processing."""
 
     name = "twice"
