@@ -321,7 +321,7 @@ def best_capped_noise(epsilon: float | Fraction, weight_cap: float) -> str:
 
 
 # Expected cut norm of a symmetric matrix of independent entries of deviation s, over s n^1.5. For
-# n = 60..2000 and all three distributions the largest cuts found have 0.61-0.66 and the proven
+# n = 60..2000 and the first three of `NOISES` the largest cuts found have 0.61-0.66 and the proven
 # upper bounds 0.68-0.75 (tests/theorems); in between, to err on the side of a warning.
 _WORST_CUT = 0.68
 
