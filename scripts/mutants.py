@@ -34,7 +34,7 @@ TARGETS = {
 }
 # Files that draw noise or account for it.
 CORE = re.compile(
-    "privacy/(composition|distributions|level_noise|noise|sparse_vector)|"
+    "privacy/(composition|count_noise|distributions|laws|level_noise|noise|sparse_vector|staircase)|"
     "learn/calibrations|session/(online|plain|runner)|"
     "ledger/uses|"
     "measure/(cells|entries|statistics)|release/measuring|estimate/strategy|"

@@ -8,7 +8,7 @@ from release_cases import measured
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.privacy.distributions import TwoSidedGeometric
+from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.results.release import Release
 

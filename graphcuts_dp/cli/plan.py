@@ -22,7 +22,7 @@ from graphcuts_dp.options import Checked, input_option, option, output_option
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import RowTable, least_epsilon
-from graphcuts_dp.privacy.distributions import discrete_laplace_radius
+from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PROTECTIONS, Protect
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")

@@ -28,8 +28,8 @@ from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.options import check_probability
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.count_noise import COUNT_NOISES, count_noise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
-from graphcuts_dp.privacy.level_noise import DistributionPair
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results import bundle
 from graphcuts_dp.session.base import Answer
@@ -38,7 +38,7 @@ from graphcuts_dp.session.transcript import answer_to_dict
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NOISES = ("auto", "laplace", "gaussian")
+NOISES = ("auto", *COUNT_NOISES)
 _COUNTS = {"tree-counts": tree_counts, "histogram": histogram, "per-query": per_query}
 MECHANISMS = ("auto", *_COUNTS, L1Learner.name)
 _MOST_FOR_BASELINES = 8192  # vertices: beyond it noise on each answer is only tried when asked for
@@ -221,13 +221,11 @@ def plan_distances(
     )
 
 
-def _wanted(
-    metric: Metric, mechanism: str, noise: str, delta: float
-) -> Iterator[tuple[str, DistributionPair]]:
+def _wanted(metric: Metric, mechanism: str, noise: str, delta: float) -> Iterator[tuple[str, str]]:
     for what, given, known in (("mechanism", mechanism, MECHANISMS), ("noise", noise, NOISES)):
         if given not in known:
             raise ParameterError(f"unknown {what} {given!r}; choose one of {', '.join(known)}")
-    if noise == "gaussian" and delta == 0:
+    if noise != "auto" and not count_noise(noise).pure and delta == 0:
         raise ParameterError("Gaussian noise needs a delta above 0, for example 1e-6")
     chosen = [mechanism]
     if mechanism == "auto":
@@ -237,10 +235,9 @@ def _wanted(
         if learnt_cheaply(metric, most_coordinates=_MOST_COORDINATES):
             chosen.append(L1Learner.name)
     for name in chosen:
-        if noise != "gaussian":
-            yield name, "laplace"
-        if noise != "laplace" and delta > 0:
-            yield name, "gaussian"
+        for kind in COUNT_NOISES if noise == "auto" else (noise,):
+            if count_noise(kind).pure or delta > 0:
+                yield name, kind
 
 
 def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
@@ -258,7 +255,7 @@ def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
 
 
 def step_epsilon(
-    distribution: DistributionPair, *, protection: Protect, epsilon: float | Fraction, delta: float
+    distribution: str, *, protection: Protect, epsilon: float | Fraction, delta: float
 ) -> float | Fraction:
     """The epsilon for one person with which a mechanism keeps that of all who are protected.
 
@@ -266,7 +263,7 @@ def step_epsilon(
         ParameterError: out of range, or too little is left for one.
     """
     exact = exact_epsilon(epsilon)
-    if distribution == "laplace":
+    if count_noise(distribution).pure:
         return protection.per_step(exact)
     return protection.step_budget(epsilon=exact, delta=delta, zcdp=True)[0]
 
@@ -276,7 +273,7 @@ def learner_for(
     people: int,
     queries: int | None,
     *,
-    distribution: DistributionPair,
+    distribution: str,
     confidence: float,
     delta: float,
     **budget: Any,
@@ -287,7 +284,7 @@ def learner_for(
         people=people,
         queries=queries,
         epsilon=step_epsilon(distribution, delta=delta, **budget),
-        delta=delta if distribution == "gaussian" else 0.0,
+        delta=0.0 if count_noise(distribution).pure else delta,
         beta=1 - confidence,
     )
 

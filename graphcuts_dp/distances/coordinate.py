@@ -26,7 +26,7 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger.ledger import SECRET
 from graphcuts_dp.privacy.composition import at_most
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.noise import EntropySource, sample_geometric
 
 

@@ -28,8 +28,8 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, RootedTree
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.count_noise import Change
 from graphcuts_dp.privacy.level_noise import (
-    Change,
     LevelBudget,
     LevelNoise,
     Spread,

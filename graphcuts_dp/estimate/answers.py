@@ -20,7 +20,7 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, is_query
 from graphcuts_dp.pairs.universe import Layout, possible_part
-from graphcuts_dp.privacy.distributions import NoiseSum
+from graphcuts_dp.privacy.laws import NoiseSum
 
 if TYPE_CHECKING:
     from graphcuts_dp.estimate.least_squares import MatrixEstimator

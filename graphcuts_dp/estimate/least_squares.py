@@ -49,7 +49,7 @@ from graphcuts_dp.estimate.shrinkage import Cut, Synthetic, shrunk_list
 from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout, most_weight
-from graphcuts_dp.privacy.distributions import (
+from graphcuts_dp.privacy.laws import (
     NoiseLaw,
     NoiseSum,
     NoiseTerm,

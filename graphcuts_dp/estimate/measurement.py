@@ -25,10 +25,11 @@ from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupNames, Groups, GroupTree
 from graphcuts_dp.pairs.vertices import Space, vertex_sets
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.distributions import TwoSidedGeometric
+from graphcuts_dp.privacy.composition import Cost, exact, rounded_up
+from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
-from graphcuts_dp.privacy.level_noise import Change, LevelNoise
+from graphcuts_dp.privacy.laws import TwoSidedGeometric
+from graphcuts_dp.privacy.level_noise import LevelNoise
 
 _Arrays = dict[str, npt.NDArray[Any]]
 STEPS = 1024  # of one row, pair or unit of weight, where they are counted in parts
@@ -208,12 +209,12 @@ class Measurement(Generic[K]):
         """What it cost, exactly, for neighbours that differ in one pair.
 
         Raises:
-            ParameterError: the noise is Gaussian; see `cost`.
+            ParameterError: the noise has no pure cost, as Gaussian noise; see `cost`.
         """
-        exact = None if self.noise.distribution == "gaussian" else self.cost().pure
-        if exact is None:
-            raise ParameterError("Gaussian noise has no pure cost")
-        return exact
+        if not self.noise.kind.pure:
+            raise ParameterError(f"{self.noise.distribution} noise has no pure cost")
+        parts = zip(self.noise.parameters, self.changes, strict=True)
+        return sum((self.noise.kind.loss(*part) for part in parts), Fraction(0))
 
     @property
     def rate(self) -> Fraction:
@@ -290,7 +291,7 @@ class Measurement(Generic[K]):
             raise ValueError("there are other sums")
         if not len(steps) == len(noise.parameters) == len(changes) or min(noise.parameters) <= 0:
             raise ValueError("no such noise")
-        if noise.distribution not in ("laplace", "gaussian"):
+        if noise.distribution not in COUNT_NOISES:
             raise ValueError("no such noise")
         unit = float(fields["unit"])
         return cls(name=name, map=made, steps=steps, unit=unit, noise=noise, changes=changes)
@@ -375,6 +376,19 @@ class Measurements:
         return next((each for each in self.values if isinstance(each, KeptEdges)), None)
 
 
+def cost_of(values: Sequence[Bought]) -> Cost:
+    """Return what values of one graph cost together, by the scales of their noise.
+
+    Guarantee: epsilons and deltas add up, also of values that were chosen on the way, if their sums
+        were fixed beforehand: basic composition (DR14 Theorem 3.16).
+    """
+    costs = [value.cost() for value in values]
+    epsilon = sum((exact(cost) for cost in costs), Fraction(0))
+    if all(cost.pure is not None for cost in costs):
+        return Cost.of_pure(epsilon)
+    return Cost(epsilon=rounded_up(epsilon), delta=math.fsum(cost.delta for cost in costs))
+
+
 def measured_by(kind: type[K], bought: Sequence[Bought]) -> Measurement[K] | None:
     """The last of some measurements that has a map of a kind, or None."""
     found = (each for each in reversed(bought) if isinstance(each, Measurement))
@@ -402,14 +416,11 @@ def weight_classes(scale: float, cap: int | None) -> IntVector:
 def place_variances(noise: LevelNoise, places: tuple[int, ...], depth: int) -> FloatVector:
     """Variances of one noise of each place, at most, in squared steps; infinite if there is none.
 
-    Of the discrete Laplace distribution exactly 1/(2 sinh(rate/2)^2); of the discrete Gaussian its
-    parameter, which its variance never passes.
+    See `CountDistribution.variance`.
     """
-    found = [math.inf] * depth
-    for place, parameter in zip(places, noise.parameters, strict=True):
-        laplace = noise.distribution == "laplace"
-        found[place] = 0.5 / math.sinh(parameter / 2) ** 2 if laplace else float(parameter)
-    return np.array(found)
+    variances = np.full(depth, math.inf)
+    variances[list(places)] = noise.variances
+    return variances
 
 
 def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> tuple[Change, ...]:

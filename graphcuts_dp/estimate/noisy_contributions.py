@@ -15,7 +15,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import ErrorSpread
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.frames import made_frame
-from graphcuts_dp.privacy.distributions import discrete_laplace_radius
+from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import LevelNoise
 

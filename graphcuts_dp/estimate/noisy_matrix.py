@@ -21,12 +21,15 @@ from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.pairs.queries import pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import (
     BinaryResponse,
     LaplaceNoise,
     NoiseDistribution,
+    fine_grid,
 )
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, exact_epsilon
+from graphcuts_dp.privacy.staircase import StaircaseNoise
 
 
 @final
@@ -46,10 +49,21 @@ class NoisyMatrix:
 
     name = "entries"
 
+    def cost(self) -> Cost:
+        """What all entries cost together: one pair changes one of them."""
+        return self.distribution.cost
+
     @property
     def epsilon(self) -> Fraction:
-        """What all entries cost together, exactly: one pair changes one of them."""
-        return self.distribution.epsilon
+        """What they cost, exactly, where the noise has a pure cost.
+
+        Raises:
+            ParameterError: it has none; see `cost`.
+        """
+        pure = self.distribution.cost.pure
+        if pure is None:
+            raise ParameterError(f"{self.distribution.name} noise has no pure cost")
+        return pure
 
     @property
     def distribution(self) -> NoiseDistribution:
@@ -212,7 +226,6 @@ def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Sp
     return Blocks.from_pairs(distribution, layout, part)
 
 
-_GRID_BITS = 20  # the Laplace grid has 2^20 to 2^21 steps within its scale
 _FINEST_OPEN = -22  # of weights without a cap, of which the largest, 2^40, has 2^62 steps then
 _LARGEST_SCALE = 2**44  # of the noise, in steps: 64-bit integers hold it, and sums of it
 
@@ -220,7 +233,7 @@ _LARGEST_SCALE = 2**44  # of the noise, in steps: 64-bit integers hold it, and s
 def noise_distribution(
     name: str, *, epsilon: float | Fraction, weight_cap: float | None = None
 ) -> NoiseDistribution:
-    """The distribution of a name: "binary", "laplace" or "discrete-laplace".
+    """The distribution of a name, as `NOISES` lists them.
 
     Args:
         name: one of `NOISES`.
@@ -229,7 +242,8 @@ def noise_distribution(
 
     Raises:
         ParameterError: an unknown name, epsilon out of range, a cap that is not positive and
-            finite, a fractional cap with discrete-laplace, or noise too large for 64 bits.
+            finite, a fractional cap with discrete-laplace, none with staircase, or noise too large
+            for 64 bits.
     """
     exact = exact_epsilon(epsilon)
     if weight_cap is not None and not (math.isfinite(weight_cap) and weight_cap > 0):
@@ -252,9 +266,10 @@ def _binary(epsilon: Fraction, weight_cap: float | None) -> NoiseDistribution:
     return BinaryResponse(epsilon, 1.0)
 
 
-def _laplace(epsilon: Fraction, weight_cap: float | None) -> NoiseDistribution:
+def laplace_grid(epsilon: Fraction, weight_cap: float | None) -> LaplaceNoise:
+    """Return Laplace noise on a grid that is fine beside it: "laplace"."""
     scale = Fraction(weight_cap or 1.0) / epsilon
-    step = min(math.floor(math.log2(scale)) - _GRID_BITS, -1)
+    step = fine_grid(scale)
     if weight_cap is None:
         step = max(step, _FINEST_OPEN)
     return LaplaceNoise(epsilon, weight_cap, step)
@@ -268,16 +283,46 @@ def _discrete_laplace(epsilon: Fraction, weight_cap: float | None) -> NoiseDistr
     return LaplaceNoise(epsilon, weight_cap)
 
 
+def _staircase(epsilon: Fraction, weight_cap: float | None) -> NoiseDistribution:
+    if weight_cap is None:
+        raise ParameterError(
+            "staircase noise needs a public weight cap: give weight_cap, or use laplace noise"
+        )
+    return StaircaseNoise.for_cap(epsilon, weight_cap)
+
+
 # The table of noises: what `noise=` of a release can name. Each is made from epsilon and the cap.
 NOISES: Mapping[str, Callable[[Fraction, float | None], NoiseDistribution]] = {
     "binary": _binary,
-    "laplace": _laplace,
+    "laplace": laplace_grid,
     "discrete-laplace": _discrete_laplace,
+    "staircase": _staircase,
 }
+_WORTH_CHANGING = 0.9  # of Laplace noise's deviation: a default changes for a gain of a tenth
+
+
+def best_capped_noise(epsilon: float | Fraction, weight_cap: float) -> str:
+    """Return the name of the better noise for weights with a cap, from public numbers alone.
+
+    "staircase" where its standard deviation is lower than that of "laplace" by a tenth or more,
+    which begins at epsilon = 2.25, whatever the cap is; else "laplace".
+
+    Args:
+        epsilon: of the entries, in [1e-6, 50].
+        weight_cap: public largest weight.
+
+    Raises:
+        ParameterError: as `noise_distribution`.
+    """
+    laplace, staircase = (
+        noise_distribution(name, epsilon=epsilon, weight_cap=weight_cap).standard_deviation
+        for name in ("laplace", "staircase")
+    )
+    return "staircase" if staircase <= _WORTH_CHANGING * laplace else "laplace"
 
 
 # Expected cut norm of a symmetric matrix of independent entries of deviation s, over s n^1.5. For
-# n = 60..2000 and all three distributions the largest cuts found have 0.61-0.66 and the proven
+# n = 60..2000 and the first three of `NOISES` the largest cuts found have 0.61-0.66 and the proven
 # upper bounds 0.68-0.75 (tests/theorems); in between, to err on the side of a warning.
 _WORST_CUT = 0.68
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from graphcuts_dp.privacy.distributions import NoiseDistribution, NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.privacy.laws import NoiseSum, NoiseTerm
 
 FOR_EACH = 0.3  # of a failure probability: for single cuts, for cuts in two, for partitions
 

@@ -29,7 +29,7 @@ from graphcuts_dp.pairs.groups import GroupUnion
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, one_set, pairs_of_sizes
 from graphcuts_dp.pairs.universe import most_weight
 from graphcuts_dp.pairs.vertices import ALL
-from graphcuts_dp.privacy.distributions import NoiseSum, NoiseTerm, TwoSidedGeometric
+from graphcuts_dp.privacy.laws import NoiseSum, NoiseTerm, TwoSidedGeometric
 
 _DIGITS = 2  # of a number of noises, which is rounded up
 _FEW = 8  # queries of which each is looked at by its vertices

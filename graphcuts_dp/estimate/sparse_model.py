@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import BoolMatrix, FloatMatrix, FloatVector, IndexArray, IntVector
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Space
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.noise import tail_chance
 
@@ -54,9 +55,13 @@ class KeptEdges:
 
     name = "kept edges"
 
+    def cost(self) -> Cost:
+        """What it cost: what the whole noisy matrix costs."""
+        return self.distribution.cost
+
     @property
     def epsilon(self) -> Fraction:
-        """What it cost, exactly: what the whole noisy matrix costs."""
+        """What it cost, exactly: kept edges have discrete Laplace noise, whose cost is pure."""
         return self.distribution.epsilon
 
     @property

@@ -24,12 +24,12 @@ from graphcuts_dp.options import check, option
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, BudgetStep
-from graphcuts_dp.privacy.composition import as_stored, zcdp_rho
+from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change, count_noise
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, exact_epsilon
-from graphcuts_dp.privacy.level_noise import Change, DistributionPair, LevelNoise
+from graphcuts_dp.privacy.level_noise import LevelNoise
 
 ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"
-NOISES = ("auto", "laplace", "gaussian")
+NOISES = ("auto", *COUNT_NOISES)
 _PARTS = 128  # shares are whole multiples of one over this
 _LEAST = 13  # parts for the finest level, so that every cell has an estimate: a tenth
 _SCALE = 2**47  # of the noise, in steps: 64-bit integers hold it
@@ -123,6 +123,7 @@ class FlowStrategy:
             delta: likewise.
         """
         kind, names = self.noise.distribution, ("total", *cells.levels)
+        pure = COUNT_NOISES[kind].pure
         steps, left = [], Fraction(1)
         for place, share in zip(self.places, self.shares, strict=True):
             noise = f"discrete {kind.capitalize()}"
@@ -130,9 +131,9 @@ class FlowStrategy:
             left -= share
         return BudgetPlan(
             steps=tuple(steps),
-            amount=_budget_of(kind, epsilon, delta),
-            currency="epsilon" if kind == "laplace" else "rho",
-            delta=0.0 if kind == "laplace" else delta,
+            amount=count_noise(kind).budget(exact_epsilon(epsilon), delta=delta),
+            currency="epsilon" if pure else "rho",
+            delta=0.0 if pure else delta,
         )
 
 
@@ -188,12 +189,10 @@ def choose_strategy(
     first = 1 if times > 1 or cells.apart else 0
     found = []
     for kind in _kinds(noise, delta):
-        budget = _budget_of(kind, exact, delta)
+        budget = count_noise(kind).budget(exact, delta=delta)
 
         @cache
-        def value(
-            parts: tuple[int, ...], kind: DistributionPair = kind, budget: Fraction = budget
-        ) -> float:
+        def value(parts: tuple[int, ...], kind: str = kind, budget: Fraction = budget) -> float:
             noise, places = _noise(kind, budget, changes, parts)
             means = shape.mean_variances(place_variances(noise, places, cells.depth))
             return float(means @ wanted)
@@ -212,22 +211,13 @@ def choose_strategy(
     )
 
 
-def _budget_of(kind: DistributionPair, epsilon: float | Fraction, delta: float) -> Fraction:
-    """Return what levels share: epsilon, or rho for Gaussian noise."""
-    exact = exact_epsilon(epsilon)
-    if kind == "laplace":
-        return exact
-    return Fraction(zcdp_rho(epsilon=as_stored(exact), delta=delta))
-
-
-def _kinds(noise: str, delta: float) -> tuple[DistributionPair, ...]:
+def _kinds(noise: str, delta: float) -> tuple[str, ...]:
+    """The noises to try: one, or all that this delta allows."""
     if noise not in NOISES:
         raise ParameterError(f"unknown noise {noise!r:.60}; choose one of {', '.join(NOISES)}")
-    if noise == "gaussian" and not delta:
-        raise ParameterError("Gaussian noise needs a delta between 0 and 1, for example 1e-6")
-    if noise == "laplace" or not delta:
-        return ("laplace",)
-    return ("gaussian",) if noise == "gaussian" else ("laplace", "gaussian")
+    if noise != "auto":
+        return (noise,)
+    return tuple(name for name, kind in COUNT_NOISES.items() if kind.pure or delta)
 
 
 def _workload(cells: CellTree, workload: str) -> FloatVector:
@@ -250,13 +240,11 @@ def _workload(cells: CellTree, workload: str) -> FloatVector:
 
 
 def _noise(
-    kind: DistributionPair, budget: Fraction, changes: Sequence[Change], parts: Sequence[int]
+    kind: str, budget: Fraction, changes: Sequence[Change], parts: Sequence[int]
 ) -> tuple[LevelNoise, tuple[int, ...]]:
     places = tuple(place for place, part in enumerate(parts) if part)
     spent = [(budget * Fraction(parts[place], _PARTS), changes[place]) for place in places]
-    if kind == "laplace":
-        return LevelNoise(kind, tuple(each / change[0] for each, change in spent)), places
-    return LevelNoise(kind, tuple(change[1] / (2 * each) for each, change in spent)), places
+    return LevelNoise(kind, tuple(count_noise(kind).parameter(*each) for each in spent)), places
 
 
 @final

@@ -18,14 +18,11 @@ from typing import final
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.consistency import ErrorSpread, Values
-from graphcuts_dp.privacy.distributions import discrete_gaussian_radius, discrete_laplace_radius
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
-_SEARCH = 2e-3  # relative width at which the search for the best tail bound stops
 _BLOCK = 1 << 15  # combinations at a time
 
 
@@ -34,9 +31,8 @@ def error_radii(
 ) -> FloatVector:
     """Half widths t, in steps, with P(|error| > t) <= failure for each combination, proven.
 
-    One noise alone has its own tail. Of discrete Laplace noise else, Chernoff's bound for all but
-    the largest coefficient of the most limiting place, and the exact tail of that one, see
-    `_laplace`; of discrete Gaussian noise the smaller of two bounds, see `_gaussian`.
+    One noise alone has its own tail (`CountDistribution.radius`); for more, see
+    `CountDistribution.combination_radii`.
 
     Args:
         noise: one parameter for each measured place.
@@ -50,21 +46,15 @@ def error_radii(
     taken = list(places)
     tables = [table[:, taken] for table in (spread.squares, spread.largest, spread.absolute)]
     parameters = np.array([float(parameter) for parameter in noise.parameters])
-    laplace = noise.distribution == "laplace"
     kinds, back = _kinds(*tables)
     bounds = np.empty(len(kinds[0]))
     for start in range(0, len(bounds), _BLOCK):
         part = slice(start, start + _BLOCK)
         squares, most, absolute = (table[part] for table in kinds)
-        bound = _laplace if laplace else _gaussian
-        bounds[part] = bound(parameters, squares, most, absolute, failure)
+        bounds[part] = noise.kind.combination_radii(parameters, squares, most, absolute, failure)
     found: FloatVector = bounds[back]
-    for place, parameter in enumerate(parameters.tolist()):
-        own = (
-            discrete_laplace_radius(parameter, failure=failure)
-            if laplace
-            else discrete_gaussian_radius(math.sqrt(parameter), failure=failure)
-        )
+    for place, parameter in enumerate(noise.parameters):
+        own = noise.kind.radius(parameter, failure)
         size, summed = tables[1][:, place], tables[2].sum(axis=1)
         # Exactly alone: the tail of one noise has steps, which the least of others would pass.
         alone = (size > 0) & (summed == size)
@@ -89,107 +79,10 @@ def _kinds(
     return tuple(found), back
 
 
-def _laplace(
-    rates: FloatVector,
-    squares: FloatMatrix,
-    largest: FloatMatrix,
-    absolute: FloatMatrix,
-    failure: float,
-) -> FloatVector:
-    """Half widths for sums of discrete Laplace noise.
-
-    Let a X be the term of the largest coefficient in the place where rate/largest is least, and R
-    the rest, independent of it. For every s in (0, rate/a],
-    P(a X > y) <= C e^(-s y) for all real y, C being the largest P(X >= j) e^(s a j) over whole j;
-    so P(a X + R > t) <= C e^(-s t) E[e^(s R)]. With i = -j >= 0 the product is
-    (1 - c e^(-rate i)) e^(-s a i), c = e^-rate/(1 + e^-rate), of which C takes the largest over
-    real i >= 0; for j >= 1 it falls. Where there is no R, s = rate/a gives the exact tail;
-    Chernoff's bound has E[e^(s a X)] in the place of C, infinite there. Of R, as in `LevelNoise`:
-    f(s) = ln E[e^(s X)] = ln((cosh r - 1)/(cosh r - cosh s)) is convex in s^2 and 0 at 0, so that
-    sum_m f(s w_m) <= f(s w)/w^2 sum_m w_m^2, w being the largest |w_m| of a place.
-    """
-    rows = np.arange(len(squares))
-    with np.errstate(divide="ignore"):
-        first = np.argmin(rates / largest, axis=1)
-    size, rate = largest[rows, first], rates[first]
-    size = np.where(size > 0, size, 1.0)
-    rest, widest = squares.copy(), largest.copy()
-    rest[rows, first] = np.maximum(rest[rows, first] - size**2, 0)
-    beside = np.maximum(absolute[rows, first] - size, 0)
-    widest[rows, first] = np.minimum.reduce([size, np.sqrt(rest[rows, first]), beside])
-    rest[rows, first] = np.where(widest[rows, first] > 0, rest[rows, first], 0)
-    used = widest > 0
-    width = np.where(used, widest, 1.0)
-    counts = np.where(used, rest / width**2, 0.0)
-    ends = np.where(used, rates / width, np.inf).min(axis=1) * (1 - 1e-6)
-    top = np.minimum(rate / size * (1 - 1e-12), ends)
-    high_cosh = 2 * np.sinh(rates / 2) ** 2  # cosh r - 1
-
-    def bound(log_part: FloatVector) -> FloatVector:
-        s = top * np.exp(log_part)
-        lift = 2 * np.sinh(s[:, None] * width / 2) ** 2
-        logs = -np.log1p(-np.minimum(np.where(used, lift / high_cosh, 0.0), 1 - 1e-12))
-        excess = _log_excess(rate, s * size) + (counts * logs).sum(axis=1)
-        return np.asarray((math.log(2 / failure) + excess) / s)
-
-    low, high = np.full(len(rows), -8.0), np.zeros(len(rows))
-    # Every s is valid, so an inexact minimum only widens the bound.
-    while (high - low).max(initial=0) > _SEARCH:
-        left, right = low + (high - low) * 0.382, low + (high - low) * 0.618
-        worse = bound(left) > bound(right)
-        low, high = np.where(worse, left, low), np.where(worse, high, right)
-    best = np.minimum(bound((low + high) / 2), bound(np.zeros(len(rows))))
-    found: FloatVector = np.where(squares.sum(axis=1) > 0, np.maximum(best, 0) * (1 + 1e-9), 0.0)
-    return found
-
-
-def _log_excess(rate: FloatVector, tilt: FloatVector) -> FloatVector:
-    """Logarithm of C in `_laplace`, for tilt = s a <= rate."""
-    ratio = tilt / (rate + tilt)
-    share = 1 / (1 + np.exp(rate))  # c
-    steps = np.log(np.maximum(share / ratio, 1.0)) / rate
-    turned = np.log(rate / (rate + tilt)) - tilt * steps
-    found: FloatVector = np.where(share > ratio, turned, -np.log1p(np.exp(-rate)))
-    return found
-
-
-def _gaussian(
-    variances: FloatVector,
-    squares: FloatMatrix,
-    _largest: FloatMatrix,
-    absolute: FloatMatrix,
-    failure: float,
-) -> FloatVector:
-    """Half widths for sums of discrete Gaussian noise: the smaller of two.
-
-    1. Chernoff's bound; the logarithm of the moment generating function is at most v s^2/2, see
-       `LevelNoise.radii`.
-    2. N being normal of variance v, P(X >= j) <= P(N + 1 >= j) + e for all whole j, where
-       e = 2 e^(-2 pi^2 v)/(1 - e^(-2 pi^2 v)): with g(k) = e^(-k^2/(2 v)), sums over integers lie
-       between integrals of the falling g, and its sum over all integers is between sqrt(2 pi v) and
-       (1 + e) times that (Poisson). So X and N can be coupled with P(X > N + 1) <= e (Strassen),
-       likewise -X, and a sum of c_m X_m passes t only if that of c_m N_m passes t - sum |c_m|, or
-       one of the couplings fails.
-
-    The number of terms is at most (sum |c|)^2/sum c^2 only where they are equal; here the couplings
-    of at most 2^40 terms are paid for, which costs nothing from v = 3 on.
-    """
-    total = squares @ variances
-    plain = np.sqrt(2 * total * math.log(2 / failure))
-    missed = 2**40 * 2 * float(np.exp(-2 * math.pi**2 * variances).sum())
-    if missed >= failure / 4:
-        return np.asarray(plain * (1 + 1e-9))
-    quantile = -float(scipy.special.ndtri(failure / 2 - missed))
-    shifted = np.sqrt(total) * quantile + absolute.sum(axis=1)
-    found: FloatVector = np.minimum(plain, shifted) * (1 + 1e-9)
-    return found
-
-
 _ROUNDS = 12  # of the search for the best tail bound; every number that it finds is valid
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _DIGITS = 12  # to which coefficients are rounded, so that equal ones are found
 _OUTWARD = 1 + 1e-9  # more than floats lose
-_MOST_TERMS = 2**40  # independent noises in one combination, at most
 
 
 @final
@@ -200,13 +93,13 @@ class LineRadii:
     least r(first - x second), where r is a norm of the coefficients w, so that R lies above a
     convex function of x that is a valid radius itself:
 
-    - Discrete Laplace noise of rates c_i: r(w) is the infimum over s of (L + sum_i K_i(s w_i))/s,
-      Chernoff's bound, with L = ln(1/failure) and K_i(t) = ln((cosh c_i - 1)/(cosh c_i - cosh t)).
+    - Chernoff's bound (`CountDistribution.norm_radius`): r(w) is the infimum over s of
+      (L + sum_i K_i(s w_i))/s with L = ln(1/failure) and K_i = `CountDistribution.log_mgf`.
       L + sum K is convex and even; u (L + sum K(w/u)), u = 1/s, is its perspective, convex in both
       w and u, so its infimum over u is convex in w. Doubling w and u doubles it.
-    - Discrete Gaussian noise of variances v_i: sqrt(2 L sum v_i w_i^2), or
-      sqrt(sum v_i w_i^2) z + sum |w_i| with z the normal quantile; see `error_radii`. Which of
-      them is taken follows from the noise and both combinations before any x is tried.
+    - Noise that is nearly normal, of variances v_i (`CountDistribution.normal_quantile`):
+      sqrt(sum v_i w_i^2) z + sum |w_i| with z the normal quantile. Which of the two is taken
+      follows from the noise and both combinations before any x is tried.
 
     Args:
         noise: one parameter for each measured place.
@@ -232,11 +125,11 @@ class LineRadii:
         self._counts = np.concatenate([kind[2] for kind in kinds])
         parameters = np.array([float(parameter) for parameter in noise.parameters])
         self._noise = np.repeat(parameters, [len(kind[2]) for kind in kinds])
-        self._laplace = noise.distribution == "laplace"
+        self._kind = noise.kind
         self._part = -1.0  # logarithm of s over the largest one that is allowed
         self._normal = 0.0
         self._lost = self._lost_by_rounding(parameters)
-        if not self._laplace and len(self._noise):
+        if len(self._noise):
             self._choose_normal(failure)
 
     def at(self, x: float, *, search: bool = False) -> float:
@@ -256,8 +149,8 @@ class LineRadii:
     def _radius(self, coefficients: FloatVector, search: bool) -> float:
         if not (coefficients != 0).any():
             return 0.0
-        if not self._laplace:
-            return self._gaussian(coefficients)
+        if self._normal:
+            return self._shifted(coefficients)
         if search:
             self._part = self._best_part(coefficients)
         return self._chernoff(coefficients, self._part) * _OUTWARD
@@ -279,39 +172,26 @@ class LineRadii:
         return left if at_left < at_right else right
 
     def _chernoff(self, coefficients: FloatVector, part: float) -> float:
-        sizes = np.abs(coefficients)
-        with np.errstate(divide="ignore", over="ignore"):
-            s = float((self._noise / sizes).min()) * math.exp(part)
-        if not 0 < s < math.inf:
-            return math.inf
-        lift = (np.sinh(s * sizes / 2) / np.sinh(self._noise / 2)) ** 2
-        logs = -np.log1p(-np.minimum(lift, 1 - 1e-12))
-        return float((self._log + self._counts @ logs) / s)
+        return self._kind.norm_radius(self._noise, self._counts, coefficients, self._log, part)
 
-    def _gaussian(self, coefficients: FloatVector) -> float:
+    def _shifted(self, coefficients: FloatVector) -> float:
         deviation = math.sqrt(float((self._counts * self._noise) @ coefficients**2))
-        if not self._normal:
-            return deviation * math.sqrt(2 * self._log) * _OUTWARD
         shift = float(self._counts @ np.abs(coefficients))
         return (deviation * self._normal + shift) * _OUTWARD
 
     def _choose_normal(self, failure: float) -> None:
-        least = float(self._noise.min())
-        missed = _MOST_TERMS * 2 * len(self._noise) * math.exp(-2 * math.pi**2 * least)
-        if missed >= failure / 2:
-            return
-        both = (self._first, self._second)
-        plain = sum(self._gaussian(each) for each in both)
-        self._normal = -float(scipy.special.ndtri(failure - missed))
-        if sum(self._gaussian(each) for each in both) > plain:
-            self._normal = 0.0
+        """Take the normal quantile where it is shorter, for both combinations together."""
+        quantile = self._kind.normal_quantile(self._noise, failure)
+        if quantile:
+            both = (self._first, self._second)
+            plain = sum(self._radius(each, False) for each in both)
+            self._normal = quantile
+            if sum(self._shifted(each) for each in both) > plain:
+                self._normal = 0.0
 
     def _lost_by_rounding(self, parameters: FloatVector) -> tuple[float, float]:
         """Bounds on what rounding `first` and `second` took from the radius: r is a norm."""
-        if self._laplace:  # of one noise, with s at half of what is allowed
-            one = 2 * (self._log + math.log(4.0)) / float(parameters.min())
-        else:
-            one = math.sqrt(2 * self._log * float(parameters.max())) + 1
+        one = self._kind.unit_radius(parameters, self._log)
         terms = float(self._counts.sum()) * 10.0**-_DIGITS * one
         sizes = (float(np.abs(each).max(initial=0.0)) for each in (self._first, self._second))
         first, second = (size * terms for size in sizes)

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal, final
+from typing import final
 
 import numpy as np
 import scipy
@@ -42,8 +42,9 @@ from graphcuts_dp.options import (
     option,
 )
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.composition import discrete_gaussian_scale, sparse_vector_scales, zcdp_rho
-from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise, response_radius
+from graphcuts_dp.privacy.composition import sparse_vector_scales, zcdp_rho
+from graphcuts_dp.privacy.count_noise import ValueNoise, count_noise
+from graphcuts_dp.privacy.distributions import BinaryResponse, response_radius
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 
 UpdateBound = Callable[[float], float]
@@ -660,12 +661,8 @@ def _is_whole(value: object, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
 
 
-Distribution = Literal["laplace", "gaussian"]
-DISTRIBUTIONS: tuple[Distribution, Distribution] = ("laplace", "gaussian")
-
-
 def noise_on_each(
-    distribution: Distribution,
+    distribution: str,
     *,
     epsilon: float,
     delta: float,
@@ -673,10 +670,10 @@ def noise_on_each(
     sensitivity: int,
 ) -> ValueNoise:
     """Noise on each of k answers that change by so many steps, for (epsilon, delta) of them all."""
-    if distribution == "laplace":
-        return ValueNoise("laplace", Fraction(epsilon) / (queries * sensitivity))
-    scale = discrete_gaussian_scale(epsilon=epsilon, delta=delta, queries=queries)
-    return ValueNoise("gaussian", Fraction(scale * (1 + 1e-12)) ** 2 * sensitivity**2)
+    parameter = count_noise(distribution).for_answers(
+        epsilon=epsilon, delta=delta, queries=queries, sensitivity=sensitivity
+    )
+    return ValueNoise(distribution, parameter)
 
 
 def radius_of_each(noise: ValueNoise, *, queries: int, beta: float) -> int:
@@ -715,19 +712,19 @@ def all_cuts_radius(
     return distribution.radius(pairs, log_failures=cuts - math.log(beta))
 
 
-def noise_error(distribution: Distribution, setting: Setting) -> float:
+def noise_error(distribution: str, setting: Setting) -> float:
     """With probability 1 - beta no answer with noise of its own is farther off than this.
 
-    Infinity for Gaussian noise where delta is 0.
+    Infinity where delta is 0 and the noise needs one, as Gaussian noise.
     """
-    if distribution == "gaussian" and setting.delta == 0:
+    if not count_noise(distribution).pure and setting.delta == 0:
         return math.inf
     work = setting.workload
     noise = noise_of(distribution, setting)
     return float(radius_of_each(noise, queries=work.queries, beta=work.beta))
 
 
-def noise_of(distribution: Distribution, setting: Setting) -> ValueNoise:
+def noise_of(distribution: str, setting: Setting) -> ValueNoise:
     """The noise on each answer of a session of this setting."""
     return noise_on_each(
         distribution,

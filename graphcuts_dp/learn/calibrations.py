@@ -43,7 +43,7 @@ from graphcuts_dp.privacy.composition import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 

@@ -26,9 +26,9 @@ from graphcuts_dp.measure.statistics import Digits, Refinable, draw
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import Change, ValueNoise
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
-from graphcuts_dp.privacy.level_noise import Change, LevelNoise
+from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource
 
 

@@ -39,12 +39,14 @@ from graphcuts_dp.estimate.measurement import (
     Total,
     weight_classes,
 )
+from graphcuts_dp.estimate.noisy_matrix import laplace_grid
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid, checked_bound, joined_digits, most_degree, whole_steps
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.privacy.composition import Cost, rounded_up
-from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution, ValueNoise
-from graphcuts_dp.privacy.level_noise import Change, LevelNoise
+from graphcuts_dp.privacy.count_noise import Change, ValueNoise
+from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise, NoiseDistribution
+from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import (
     Choice,
     EntropySource,
@@ -328,9 +330,12 @@ def check_sums(distribution: NoiseDistribution, *, without_cap: bool = False) ->
             "sums of weights have no bounded sensitivity without a public weight cap: give "
             "weight_cap, or choose mechanism='response'"
         )
-    grid = distribution
-    if not isinstance(grid, LaplaceNoise):
+    if isinstance(distribution, LaplaceNoise):
+        grid = distribution
+    elif isinstance(distribution, BinaryResponse):
         grid = LaplaceNoise(distribution.epsilon, cap)
+    else:
+        grid = laplace_grid(distribution.epsilon, cap)
     if cap is not None and grid.sensitivity_steps > _LARGEST_ENTRY:
         raise ParameterError(
             "the weight cap is too large for sums of weights: rescale the weights, or choose "

@@ -61,7 +61,7 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, check_paid, compose, rounded_up
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, exponential_choices
 from graphcuts_dp.release.job import Job

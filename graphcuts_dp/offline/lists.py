@@ -45,7 +45,7 @@ from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery, under
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.level_noise import MOST_COUNTS, NORMS, KNormNoise
 from graphcuts_dp.privacy.noise import (

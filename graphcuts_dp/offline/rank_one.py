@@ -93,7 +93,8 @@ from graphcuts_dp.offline.query_lists import CutList
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Layout, Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.distributions import NoiseDistribution, ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_gaussian
 
 _DENSE = 128  # up to here all eigenvectors are computed
@@ -263,8 +264,8 @@ class PaidOnce:
 
     @property
     def setup(self) -> Cost:
-        """Pure epsilon of the distribution."""
-        return Cost.of_pure(self.distribution.epsilon)
+        """See `Distinguisher.setup`: what the distribution costs."""
+        return self.distribution.cost
 
     def with_rho(self, rho: float, *, rounds: int) -> Self:
         """See `Distinguisher.with_rho`: epsilon-DP is epsilon^2/2-zCDP."""

@@ -30,7 +30,7 @@ from graphcuts_dp.options import check_probability
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.composition import Cost, compose
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
 

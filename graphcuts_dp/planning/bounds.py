@@ -15,9 +15,10 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import cell_changes
 from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.estimate.strategy import choose_strategy
-from graphcuts_dp.learn.bounds import DISTRIBUTIONS, SessionWorkload, Setting, noise_error
+from graphcuts_dp.learn.bounds import SessionWorkload, Setting, noise_error
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.privacy.count_noise import COUNT_NOISES
 from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
 
 
@@ -235,7 +236,7 @@ def plan_degree_bounds(
 
     def row(bound: int) -> DegreeRow:
         of_one = replace(setting, protect=Protect.vertex(degree_bound=bound))
-        cut = min(noise_error(distribution, of_one) for distribution in DISTRIBUTIONS)
+        cut = min(noise_error(distribution, of_one) for distribution in COUNT_NOISES)
         cell = None
         if groups is not None:
             left, right = groups if isinstance(groups, tuple) else (groups, None)

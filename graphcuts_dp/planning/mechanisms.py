@@ -50,13 +50,9 @@ from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Layout, Universe
 from graphcuts_dp.pairs.vertices import ALL as EVERY_VERTEX
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.distributions import (
-    LaplaceNoise,
-    NoiseSum,
-    NoiseTerm,
-    ValueNoise,
-    discrete_laplace_radius,
-)
+from graphcuts_dp.privacy.count_noise import ValueNoise, discrete_laplace_radius
+from graphcuts_dp.privacy.distributions import LaplaceNoise
+from graphcuts_dp.privacy.laws import NoiseSum, NoiseTerm
 from graphcuts_dp.privacy.level_noise import MOST_COUNTS, k_norm_radius
 from graphcuts_dp.privacy.noise import shortfall
 

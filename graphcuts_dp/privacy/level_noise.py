@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from typing import Literal, Self, TypedDict, final
+from typing import Self, TypedDict, final
 
 import numpy as np
 import scipy
@@ -22,21 +22,22 @@ import scipy.spatial
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
-from graphcuts_dp.privacy.distributions import discrete_laplace_radius
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.count_noise import (
+    Change,
+    CountDistribution,
+    count_noise,
+    discrete_laplace_radius,
+)
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import (
     EntropySource,
     happens,
-    sample_discrete_gaussian,
     sample_discrete_laplace,
 )
 
-DistributionPair = Literal["laplace", "gaussian"]
-Change = tuple[int, int]  # the largest sums of |change| and of change^2 of the counts of a level
 _SHARES = 1 << 20  # budgets of levels are whole multiples of the whole over this
 _ORDER = 16  # of the norm that stands for the largest variance
-_SEARCH = 1e-3  # relative width at which the search for the best tail bound stops
 
 
 @final
@@ -66,91 +67,62 @@ class LevelNoise:
     """Independent integer noise of one distribution, with one parameter for each level.
 
     Attributes:
-        distribution: "laplace": P(k) proportional to e^(-rate |k|); "gaussian": to e^(-k^2/(2
-            variance)).
-        parameters: rates or variances, one a level, exact.
+        distribution: its name in `COUNT_NOISES`.
+        parameters: one a level, exact; see there.
     """
 
-    distribution: DistributionPair
+    distribution: str
     parameters: tuple[Fraction, ...]
+
+    @property
+    def kind(self) -> CountDistribution:
+        """What the name of the distribution means."""
+        return count_noise(self.distribution)
+
+    @property
+    def variances(self) -> FloatVector:
+        """Bounds on the variance of one noise of each level, in squared steps."""
+        return np.array([self.kind.variance(parameter) for parameter in self.parameters])
 
     def draw(self, level: int, size: int, source: EntropySource) -> IntVector:
         """Fresh noise for the counts of a level, shape (size,)."""
-        if self.distribution == "laplace":
-            return sample_discrete_laplace(self.parameters[level], size, source)
-        return sample_discrete_gaussian(self.parameters[level], size, source)
+        return self.kind.draw(self.parameters[level], size, source)
 
     def deviations(self, spread: Spread) -> FloatVector:
         """Standard deviations of answers (Gaussian: bounds), shape (answers,) or (1,)."""
-        if self.distribution == "laplace":
-            variances = [1 / (2 * math.sinh(rate / 2) ** 2) for rate in self.parameters]
-        else:
-            variances = [float(variance) for variance in self.parameters]
-        return np.asarray(np.sqrt(spread.squares @ np.array(variances)))
+        return np.asarray(np.sqrt(spread.squares @ self.variances))
 
     def radii(self, spread: Spread, *, failure: float) -> FloatVector:
         """Half widths t with P(|error of any answer| > its t) <= failure, proven, shape (answers,).
 
-        Chernoff's bound for each answer and the union bound over all. Of the Gaussian distribution
-        the logarithm of the moment generating function is at most variance s^2/2: the sum over
-        integers of e^(-(k - a)^2/(2 variance)) is largest for a = 0, its Fourier transform being
-        positive. Of the Laplace distribution it is f(s) = ln((cosh r - 1)/(cosh r - cosh s)),
-        which is convex in s^2 and 0 at 0, so that sum_m f(s w_m) <= f(s w)/w^2 sum_m w_m^2, w
-        being the largest |w_m| of the level.
+        Chernoff's bound for each answer (`CountDistribution.chernoff_radii`), and the union bound
+        over all.
 
         Args:
             spread: of the answers, in their units.
             failure: in (0, 1).
         """
+        parameters = np.array([float(parameter) for parameter in self.parameters])
         log_failures = math.log(2 * spread.answers / failure)
-        if self.distribution == "gaussian":
-            return self.deviations(spread) * math.sqrt(2 * log_failures) * (1 + 1e-9)
-        return self._laplace_radii(spread, log_failures)
-
-    def _laplace_radii(self, spread: Spread, log_failures: float) -> FloatVector:
-        rates = np.array([float(rate) for rate in self.parameters])
-        used = spread.largest > 0
-        size = np.where(used, spread.largest, 1.0)
-        counts = np.where(used, spread.squares / size**2, 0.0)
-        limit = np.where(used, rates / size, np.inf).min(axis=1)  # s must stay below
-        high_cosh = 2 * np.sinh(rates / 2) ** 2  # cosh r - 1
-
-        def bound(log_part: FloatVector) -> FloatVector:
-            s = limit * np.exp(log_part)
-            lift = 2 * np.sinh(s[:, None] * size / 2) ** 2
-            logs = -np.log1p(-np.minimum(lift / high_cosh, 1 - 1e-12))
-            return np.asarray(((counts * logs).sum(axis=1) + log_failures) / s)
-
-        finite = np.isfinite(limit)
-        limit = np.where(finite, limit, 1.0)
-        low, high = np.full(len(limit), -12.0), np.full(len(limit), -1e-6)
-        # Every s is valid, so an inexact minimum only widens the bound; it has one valley.
-        while (high - low).max() > _SEARCH:
-            left, right = low + (high - low) * 0.382, low + (high - low) * 0.618
-            worse = bound(left) > bound(right)
-            low, high = np.where(worse, left, low), np.where(worse, high, right)
-        return np.where(finite, bound((low + high) / 2) * (1 + 1e-9), 0.0)
+        return self.kind.chernoff_radii(parameters, spread.squares, spread.largest, log_failures)
 
     def cost(self, *, delta: float, changes: Sequence[Change]) -> Cost:
         """What it costs to release the noisy counts of all levels.
 
         Args:
-            delta: for the Gaussian distribution, in (0, 1).
+            delta: for which a cost is stated that is not pure, in (0, 1).
             changes: of each level, the largest possible sums of |change| and of change^2 of its
                 counts between neighbours.
         """
-        if self.distribution == "laplace":
-            parts = zip(self.parameters, changes, strict=True)
-            return Cost.of_pure(sum((rate * change[0] for rate, change in parts), Fraction(0)))
-        pairs = zip(self.parameters, changes, strict=True)
-        rho = sum((change[1] / (2 * variance) for variance, change in pairs), Fraction(0))
-        return Cost.of_rho(rounded_up(rho), delta=delta)
+        parts = zip(self.parameters, changes, strict=True)
+        loss = sum((self.kind.loss(*part) for part in parts), Fraction(0))
+        return self.kind.cost(loss, delta=delta)
 
 
 class LevelBudget(TypedDict):
     """What `split_budget` splits; see there."""
 
-    distribution: DistributionPair
+    distribution: str
     epsilon: float | Fraction
     delta: float
 
@@ -159,40 +131,36 @@ def split_budget(
     spread: Spread,
     changes: Sequence[Change],
     *,
-    distribution: DistributionPair,
+    distribution: str,
     epsilon: float | Fraction,
     delta: float,
 ) -> LevelNoise:
     """The noise that spends exactly the budget, split so that the largest deviation is least.
 
-    Level j with share e_j of epsilon has rate e_j/(l1 change); with share e_j of rho, variance
-    (squared change)/(2 e_j). The shares minimise the 16-norm of the variances of all answers, which
-    stands for the largest; then they are rounded to exact fractions that add up to the whole.
+    Level j gets the parameter that loses its share e_j of the budget, and so a variance
+    proportional to e_j^-power (`CountDistribution`). The shares minimise the 16-norm of the
+    variances of all answers, which stands for the largest; then they are rounded to exact fractions
+    that add up to the whole.
 
     Args:
         spread: of the answers.
         changes: as for `LevelNoise.cost`.
-        distribution: of the noise.
+        distribution: name of the noise.
         epsilon: privacy parameter, in [1e-6, 50].
-        delta: in [0, 1); the Gaussian distribution needs more than 0, the other ignores it.
+        delta: in [0, 1); more than 0 for noise that is not pure.
 
     Raises:
         ParameterError: epsilon or delta out of range.
     """
     exact = exact_epsilon(epsilon)
-    power = 2 if distribution == "laplace" else 1
-    if distribution == "gaussian":
-        if not 0 < delta < 1:
-            raise ParameterError("Gaussian noise needs a delta between 0 and 1, for example 1e-6")
-        exact = Fraction(zcdp_rho(epsilon=float(exact), delta=delta))
-    scale = np.array([float(change[0]) ** 2 if power == 2 else change[1] for change in changes])
-    shares = _best_shares(spread.squares * scale, power)
+    kind = count_noise(distribution)
+    budget = kind.budget(exact, delta=delta)
+    scale = np.array([kind.scale(change) for change in changes])
+    shares = _best_shares(spread.squares * scale, kind.power)
     whole = np.maximum(1, np.floor(shares * _SHARES)).astype(np.int64)
-    parts = [exact * Fraction(int(share), int(whole.sum())) for share in whole]
-    pairs = list(zip(parts, changes, strict=True))
-    if distribution == "laplace":
-        return LevelNoise("laplace", tuple(part / change[0] for part, change in pairs))
-    return LevelNoise("gaussian", tuple(change[1] / (2 * part) for part, change in pairs))
+    parts = [budget * Fraction(int(share), int(whole.sum())) for share in whole]
+    pairs = zip(parts, changes, strict=True)
+    return LevelNoise(distribution, tuple(kind.parameter(*pair) for pair in pairs))
 
 
 def _best_shares(squares: FloatMatrix, power: int) -> FloatVector:

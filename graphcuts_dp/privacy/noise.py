@@ -332,6 +332,72 @@ def sample_discrete_laplace(rate: Fraction, size: int, source: EntropySource) ->
     return result
 
 
+def sample_uniform(count: int, size: int, source: EntropySource) -> IntVector:
+    """Independent uniform integers in 0..count-1, exactly.
+
+    As many random bits as count - 1 has, drawn again where they are beyond it.
+
+    Args:
+        count: in 1..2^62.
+        size: how many.
+        source: where the bits come from.
+    """
+    bits = (count - 1).bit_length()
+    result = np.zeros(size, dtype=np.int64)
+    if not bits:
+        return result
+    filled = 0
+    while filled < size:
+        words = source.bytes(8 * (size - filled)).view(np.uint64) >> np.uint64(64 - bits)
+        kept = words[words < np.uint64(count)].view(np.int64)
+        result[filled : filled + len(kept)] = kept
+        filled += len(kept)
+    return result
+
+
+def sample_staircase(
+    epsilon: Fraction, period: int, inner: int, size: int, source: EntropySource
+) -> IntVector:
+    """Independent integers with P(k) proportional to e^(-epsilon m(|k|)), exactly.
+
+    m(j) = floor((j + s - r)/s) counts the steps of a staircase: 0 for j < r, and one more after
+    every s integers, s = `period` and r = `inner`. So with q = e^-epsilon the 2 r - 1 integers
+    |k| < r have weight 1 each, and for m >= 1 the 2 s integers r + (m-1) s <= |k| < r + m s have
+    weight q^m. Hence, drawn in this order:
+
+    1. Whether |k| < r, an event of probability (2r-1)/(2r-1 + 2 s q/(1-q)): then k is uniform.
+    2. Else |k| = r + s G + V with P(G = g) = (1-q) q^g, V uniform in 0..s-1, and a fair sign: each
+       k of step m has the weight q (1-q) q^(m-1)/(1-q) = q^m.
+
+    The probability of the first event is no constant and a rational function of q, which is
+    transcendental for a rational epsilon > 0 (Lindemann): enough bits always decide.
+
+    Args:
+        epsilon: > 0.
+        period: s, in 1..2^60.
+        inner: r, in 1..s.
+        size: how many.
+        source: where the bits come from.
+
+    Source: GV14, integer-valued queries.
+    """
+    chance = _staircase_sampler(epsilon, period, inner)
+    digits = _geometric_parts(epsilon)[-1][0]
+    # The top part of G passes 2^10 with probability below e^-512, see `_NARROW_DIGITS`.
+    kind: type[Any] = np.int64 if period.bit_length() + digits + 11 <= 62 else object
+    result = np.empty(size, dtype=kind)
+    for start in range(0, size, _BLOCK):
+        block = result[start : start + _BLOCK]
+        outside = chance.draw(len(block), source) != 0
+        beyond = int(np.count_nonzero(outside))
+        block[~outside] = sample_uniform(2 * inner - 1, len(block) - beyond, source) - (inner - 1)
+        signed = sample_uniform(2 * period, beyond, source)
+        lengths = sample_geometric(epsilon, beyond, source).astype(kind) * period
+        lengths += inner + (signed >> 1)
+        block[outside] = np.where(signed & 1, -lengths, lengths)
+    return result
+
+
 @final
 class RefinableLaplace:
     """Noise as of `sample_discrete_laplace`, of which a finer copy can be drawn later. Private.
@@ -524,6 +590,22 @@ class _Inversion:
 def _flip_sampler(epsilon: Fraction) -> _Inversion:
     def cdf(_: int, bits: int) -> int:
         return _floor_bits(lambda: 1 / (1 + _exp(-epsilon)), bits)
+
+    return _Inversion(cdf, last=1)
+
+
+@lru_cache(maxsize=64)
+def _staircase_sampler(epsilon: Fraction, period: int, inner: int) -> _Inversion:
+    """Whether staircase noise lies outside of |k| < inner: 0 or 1."""
+    lost = len(str(int(1 / epsilon)))  # digits, by taking what is nearly 1 from 1
+
+    def cdf(_: int, bits: int) -> int:
+        def inside() -> Decimal:
+            power = _exp(-epsilon)
+            middle = (2 * inner - 1) * (1 - power)
+            return middle / (middle + 2 * period * power)
+
+        return _floor_bits(inside, bits, lost)
 
     return _Inversion(cdf, last=1)
 

@@ -19,6 +19,7 @@ from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, T
 from graphcuts_dp.estimate.noisy_matrix import (
     NoisyMatrix,
     accuracy_warning,
+    best_capped_noise,
     expected_error_note,
     noise_distribution,
 )
@@ -85,8 +86,9 @@ def release_graph(
             bipartite).
         epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
         noise: "binary" (flipped bits, least error; the default, for graphs without weights),
-            "laplace" (the default of graphs with weights) or "discrete-laplace" (weights are
-            rounded down to whole numbers).
+            "laplace" (the default of graphs with weights at small epsilon), "staircase" (for
+            weights with a cap; the default where its errors are smaller by a tenth or more, from
+            epsilon = 2.25 on) or "discrete-laplace" (weights are rounded down to whole numbers).
         mechanism: how epsilon is spent: "auto", "response", "degrees+response" or "sparse", perhaps
             with options, as in "sparse:degree-share=.3", or a `Response`, which holds them.
         groups: public groups of the vertices (of a bipartite graph a pair, left and right), which
@@ -183,11 +185,12 @@ def graph_job(
     graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
     if not isinstance(graph, BipartiteGraph) and graph.n < 2:
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
-    if noise is None:
-        noise = "laplace" if graph.weighted else "binary"
-    request = _Request(empty, graph, epsilon, whom, noise, MeasuredGroups.of(graph, groups))
-    if takes_sparse(graph.shape, response, fitting, noise=noise, weight_cap=graph.weight_cap):
+    named, cap = noise or ("laplace" if graph.weighted else "binary"), graph.weight_cap
+    request = _Request(empty, graph, epsilon, whom, named, MeasuredGroups.of(graph, groups))
+    if takes_sparse(graph.shape, response, fitting, noise=named, weight_cap=cap):
         return request.sparse_job(response, fitting, with_graph=fitted and fitting.fit != "none")
+    if noise is None and graph.weighted and cap is not None:
+        request = replace(request, noise=best_capped_noise(whom.per_step(epsilon), cap))
     return request.matrix_job(response, fitting, fitted=fitted)
 
 
@@ -256,13 +259,15 @@ class _Request:
         )
 
     def _common(self, distribution: NoiseDistribution, plan: BudgetPlan) -> dict[str, Any]:
-        plan = replace(plan, group_size=self.whom.steps)
-        cost = stated_cost(plan.cost, epsilon=self.epsilon)
+        plan = replace(plan, group_size=self.whom.steps, delta=distribution.cost.delta)
+        delta = plan.cost.delta  # of noise that is not purely private, which states its own
+        cost = stated_cost(plan.cost, epsilon=self.epsilon, delta=delta)
         guarantee = promise(self.graph, cost, self.whom, groups=self.groups is not None)
         return {
             "public": self.empty,
             "graph": self.graph,
             "epsilon": self.epsilon,
+            "delta": delta,
             "whom": self.whom,
             "noise": self.noise,
             "distribution": distribution,

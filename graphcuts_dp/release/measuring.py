@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import Bought, CellSums, Degrees, Measurements
+from graphcuts_dp.estimate.measurement import Bought, CellSums, Degrees, Measurements, cost_of
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.rows import PrivateData, Rows
@@ -284,9 +284,8 @@ def measure(
             )
         )
     values = tuple(decisions.measured.values())
-    drawn = sum((value.epsilon for value in values), Fraction(0))
     run = spending.plan
-    check_paid(Cost.of_pure(drawn), Cost.of_pure(min(run.spent, plan.amount)))
+    check_paid(cost_of(values), replace(run, group_size=1).cost)
     return Measurements(values, replace(guarantee, budget_plan=run))
 
 

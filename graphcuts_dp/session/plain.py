@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
 
@@ -33,10 +33,10 @@ from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import (
     Cost,
-    discrete_gaussian_delta,
     stated_cost,
 )
-from graphcuts_dp.privacy.distributions import BinaryResponse, ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise, count_noise
+from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
 from graphcuts_dp.session.base import (
@@ -108,7 +108,7 @@ class PerQueryNoise(CutMechanism[CountState]):
         ParameterError: a number out of range.
     """
 
-    distribution: Literal["gaussian", "laplace"]
+    distribution: str
     universe: Universe
     grid: Grid
     epsilon: float
@@ -122,7 +122,7 @@ class PerQueryNoise(CutMechanism[CountState]):
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
         checked_promise(self.queries, self.epsilon, self.delta or 0.5, self.beta)
-        if (self.distribution == "gaussian") is not (self.delta > 0):
+        if count_noise(self.distribution).pure is (self.delta > 0):
             raise ParameterError("gaussian noise needs delta > 0; laplace noise is for delta = 0")
 
     @property
@@ -150,18 +150,21 @@ class PerQueryNoise(CutMechanism[CountState]):
     def linear_noise(self) -> ValueNoise:
         """On each answer to another query than a cut, in steps of `LinearSteps` and the grid."""
         most = LinearSteps.most
-        if self.distribution == "laplace":
-            return ValueNoise("laplace", self.noise.parameter / most)
-        return ValueNoise("gaussian", self.noise.parameter * most**2)
+        kind, change = count_noise(self.distribution), (self._sensitivity, self._sensitivity**2)
+        loss = kind.loss(self.noise.parameter, change)
+        wider = self._sensitivity * most
+        return ValueNoise(self.distribution, kind.parameter(loss, (wider, wider**2)))
 
     @cached_property
     def cost(self) -> Cost:
         """See `Mechanism.cost`: of k answers with `noise`, which is at most what was asked for."""
-        all_of_them = self.noise.cost(self._sensitivity, delta=self.delta).times(self.queries)
-        if self.distribution == "gaussian":
-            scale = math.sqrt(self.noise.parameter) / self._sensitivity
-            delta = discrete_gaussian_delta(scale, epsilon=self.epsilon, queries=self.queries)
-            all_of_them = replace(all_of_them, epsilon=self.epsilon, delta=delta)
+        all_of_them = count_noise(self.distribution).cost_of_answers(
+            self.noise.parameter,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            queries=self.queries,
+            sensitivity=self._sensitivity,
+        )
         stated_cost(all_of_them, epsilon=self.epsilon, delta=self.delta)
         return replace(all_of_them, epsilon=self.epsilon, delta=self.delta)
 
@@ -289,7 +292,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
     @property
     def cost(self) -> Cost:
         """Pure epsilon of the distribution for each step, whatever happens."""
-        one = stated_cost(Cost.of_pure(self.distribution.epsilon), epsilon=self.epsilon)
+        one = stated_cost(self.distribution.cost, epsilon=self.epsilon)
         return one.for_group(self.steps)
 
     def expected_error(self, total_weight: float) -> float:  # noqa: ARG002

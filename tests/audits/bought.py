@@ -23,7 +23,7 @@ from graphcuts_dp.measure.statistics import ROOT_STEPS, root_degrees
 from graphcuts_dp.pairs.graph_queries import GraphQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.session.online import GROUPS, OnlineMechanism, OnlineState

@@ -44,6 +44,7 @@ _WEIGHTS = {
     "binary": (sides(DIRECTED[0]),),
     "discrete-laplace": (sides(capped(2.0)[0]),),
     "laplace": (sides(capped(0.3)[0]),),
+    "staircase": (sides(capped(0.3)[0]),),
 }
 SHARED = (
     "The budget is shared by several parts, whose losses all add up in few of the runs; the audit "

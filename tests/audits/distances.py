@@ -31,7 +31,7 @@ from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.privacy.composition import Cost, zcdp_rho
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.session.runner import read_state, stored_state

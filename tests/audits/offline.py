@@ -48,7 +48,7 @@ from graphcuts_dp.offline.tuning import (
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise
 from graphcuts_dp.privacy.noise import EntropySource
 from tests.audits.base import Twins, audited_laws, audited_runs

@@ -4,8 +4,10 @@ Fits and baselines are audited by the synthetic graph that comes out.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from typing import cast
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.staircase import Staircase, StaircaseNoise, best_inner
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES, chung_lu, noisy_degrees
 from tests.audits.base import Audit, Sampled, Twins, audited, audited_runs
@@ -141,6 +144,39 @@ def clipped_before_noise(distribution: NoiseDistribution, source: EntropySource)
     return twin
 
 
+def _with_noise(
+    noise: Staircase, distribution: StaircaseNoise, source: EntropySource, far: bool = False
+) -> Runner:
+    """Other noise on the same grid; with `far`, that outside of the top is a period farther out."""
+
+    def twin(graph: AnyGraph) -> FloatVector:
+        drawn = noise.draw_many(6, source)
+        outside = far * (np.abs(drawn) >= noise.inner)
+        return _hidden(graph, distribution, drawn + outside * noise.period * np.sign(drawn))
+
+    return twin
+
+
+def staircase_of_one(distribution: NoiseDistribution, source: EntropySource) -> Runner:
+    """The period of weights up to 1, on weights that change by the cap."""
+    sound = cast(StaircaseNoise, distribution)
+    period = round(1 / sound.unit)
+    noise = Staircase(sound.epsilon, period, best_inner(sound.epsilon, period))
+    return _with_noise(noise, sound, source)
+
+
+def one_period_too_far(distribution: NoiseDistribution, source: EntropySource) -> Runner:
+    """Outside of the top, noise begins a period later: nothing lies between."""
+    sound = cast(StaircaseNoise, distribution)
+    return _with_noise(sound.noise, sound, source, far=True)
+
+
+def twice_the_step(distribution: NoiseDistribution, source: EntropySource) -> Runner:
+    """Each step of the staircase falls by e^(-2 epsilon)."""
+    sound = cast(StaircaseNoise, distribution)
+    return _with_noise(replace(sound.noise, epsilon=2 * sound.epsilon), sound, source)
+
+
 def noise_shared_by_both_arcs(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Noise of an undirected graph: u -> v and v -> u get the same."""
 
@@ -175,6 +211,11 @@ _OF_ENTRIES: dict[str, Twin] = _HALF | {
     "noise from the density": noise_from_the_density,
 }
 _OF_ARCS: dict[str, Twin] = _HALF | {"noise shared by both arcs": noise_shared_by_both_arcs}
+_OF_STAIRS: dict[str, Twin] = _HALF | {
+    "sensitivity 1 for the cap": staircase_of_one,
+    "one period too far": one_period_too_far,
+    "each step down twice": twice_the_step,
+}
 _OF_WEIGHTS: dict[str, Twin] = _HALF | {
     "sensitivity 1 for the cap": sensitivity_one,
     "clipped before noise": clipped_before_noise,
@@ -186,6 +227,8 @@ _KINDS: dict[str, tuple[str, tuple[Neighbours, ...], dict[str, Twin]]] = {
     "laplace, cap 0.3": ("laplace", capped(0.3), _HALF),
     "discrete-laplace, cap 8": ("discrete-laplace", capped(8.0), _OF_WEIGHTS),
     "laplace, no cap": ("laplace", UNCAPPED, _HALF),
+    "staircase, cap 8": ("staircase", capped(8.0), _OF_STAIRS),
+    "staircase, directed": ("staircase", DIRECTED, _OF_ARCS),
 }
 
 
@@ -197,8 +240,9 @@ def _entries(
     epsilon: float,
 ) -> Audit:
     distribution = distribution_for(pairs[0].first, noise, epsilon)
+    cost = distribution.cost
     return Sampled(
-        claim=Claim(epsilon),
+        claim=Claim(cost.epsilon, cost.delta),
         pairs=pairs,
         start=partial(honest, distribution),
         twins={name: partial(twin, distribution) for name, twin in twins.items()},

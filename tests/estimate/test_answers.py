@@ -26,7 +26,7 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.graphs import release_graph
 
 MECHANISMS = ["response", "degrees+response", "auto"]
-NOISES = ["binary", "laplace", "discrete-laplace"]
+NOISES = ["binary", "laplace", "discrete-laplace", "staircase"]
 ALARM = 1e-6
 HALF = -math.log1p(-0.5)  # log failures of a confidence of one half
 

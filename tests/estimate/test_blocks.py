@@ -16,7 +16,7 @@ from graphcuts_dp.pairs import universe
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.noise import SeededEntropy
 
-NOISES = ["binary", "laplace", "discrete-laplace"]
+NOISES = ["binary", "laplace", "discrete-laplace", "staircase"]
 KINDS = [random_graph(45), random_graph((45, 21)), random_graph(45, directed=True)]
 SHAPES = [(1, 1), (2, 2), (37, 37), (64, 64), (61, 23), (5, 90), (129, 16)]
 

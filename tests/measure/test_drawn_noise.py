@@ -23,7 +23,7 @@ from graphcuts_dp.measure.cells import (
     weighted_sensitivity,
 )
 from graphcuts_dp.measure.entries import distribution_for
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace, sample_geometric
 from graphcuts_dp.release.measuring import sparse_distribution

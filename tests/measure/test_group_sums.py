@@ -14,7 +14,7 @@ from graphcuts_dp.measure.cells import (
     cell_tree,
     weighted_sensitivity,
 )
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 
 SILENT = ValueNoise("laplace", Fraction(60))  # 0 but for a chance of e^-60

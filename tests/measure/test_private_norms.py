@@ -23,7 +23,7 @@ from graphcuts_dp.measure.statistics import (
     nuclear_norm,
     root_degrees,
 )
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 
 BOTH = pytest.mark.parametrize("norm", [root_degrees, nuclear_norm])

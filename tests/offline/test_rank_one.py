@@ -18,7 +18,7 @@ from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.offline import rank_one
 from graphcuts_dp.offline.rank_one import PowerRankOne, PowerSearch, ResponseRankOne
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy import distributions as value_noise
+from graphcuts_dp.privacy import count_noise as value_noise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.figures.random_graphs import planted_partition
 

@@ -13,7 +13,7 @@ from p_values import chi_square
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.distributions import discrete_laplace_radius
+from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
 from graphcuts_dp.privacy.level_noise import (
     NORMS,
     KNormNoise,

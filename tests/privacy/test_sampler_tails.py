@@ -22,7 +22,7 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy import noise
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.noise import (
     Choice,
     SeededEntropy,

@@ -40,7 +40,7 @@ from graphcuts_dp.privacy.composition import (
     zcdp_delta,
     zcdp_rho,
 )
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import NORMS, LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy

@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from graphcuts_dp.privacy.distributions import (
-    BinaryResponse,
+from graphcuts_dp.privacy.count_noise import discrete_gaussian_radius, discrete_laplace_radius
+from graphcuts_dp.privacy.distributions import BinaryResponse, response_radius
+from graphcuts_dp.privacy.laws import (
     FlippedBit,
     NoiseSum,
     NoiseTerm,
     TwoSidedGeometric,
     _Spectrum,
-    discrete_gaussian_radius,
-    discrete_laplace_radius,
     equal_bits_radius,
-    response_radius,
 )
 
 EPSILONS = (0.2, 1.0, 3.0, 9.0)

@@ -10,7 +10,7 @@ from graphcuts_dp.learn import bounds
 from graphcuts_dp.learn.bounds import multiplicative_weights_updates
 from graphcuts_dp.learn.calibrations import DR14, GRU12, JT12, START_SHARE, Tight
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
 PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}

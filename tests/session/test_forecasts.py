@@ -34,7 +34,7 @@ from graphcuts_dp.learn.calibrations import CALIBRATIONS, learning_error, mirror
 from graphcuts_dp.learn.learners import CONSTRUCTIONS as RULES
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy import composition
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.session import session_of

@@ -16,7 +16,7 @@ from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeigh
 from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy import sparse_vector
-from graphcuts_dp.privacy.distributions import ValueNoise
+from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.runner import read_state, stored_state

@@ -1,0 +1,149 @@
+"""The guide's Gaussian noise for entries, run in a copy of the package.
+
+Its class and its two lines are taken from the guide. A subprocess asks the copy for its cost, for
+answers with intervals, and for a saved result.
+"""
+
+import json
+import shutil
+
+import pytest
+from test_additions import ROOT, asked, shown_below
+
+from graphcuts_dp.privacy.composition import zcdp_rho
+
+FILE = "privacy/gaussian_entries.py"
+TABLE = "estimate/noisy_matrix.py"
+START = """
+import json, warnings
+import numpy as np
+import graphcuts_dp as gc
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.measurement import Measurements
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.measure.entries import distribution_for, randomized_response
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.noise import SeededEntropy
+
+warnings.simplefilter("ignore")
+n = 14
+rows, columns = np.triu_indices(n, 1)
+weights = np.where((rows + 2 * columns) % 3 == 0, (rows * columns) % 11, 0).astype(float)
+held = weights > 0
+graph = gc.Graph(rows[held], columns[held], weights[held], vertices=n, weight_cap=10.0)
+truth = graph.dense()[:5, 5:].sum()
+"""
+ENTRIES = (
+    START
+    + """
+distribution = distribution_for(graph, "gaussian", 20.0)
+cost = distribution.cost
+said = {"cost": [cost.epsilon, cost.delta, cost.rho, cost.pure], "bits": distribution.bits}
+said["keeps"] = [cost.keeps(epsilon=epsilon, delta=cost.delta) for epsilon in (20.0, 19.9)]
+terms = {"neighbours": "one weight", "public": "the vertices"}
+guarantee = PrivacyGuarantee(epsilon=cost.epsilon, delta=cost.delta, seed=0, **terms)
+errors, held, entries = [], 0, []
+for seed in range(400):
+    noisy = randomized_response(graph, distribution, SeededEntropy(seed))
+    made = gc.Release(measurements=Measurements((noisy,), guarantee))
+    answer = made.answer(list(range(5)))
+    errors.append(answer.value - truth)
+    held += answer.interval[0] <= truth <= answer.interval[1]
+    entries.append((noisy.estimate() - graph.dense())[rows, columns])
+deviation = distribution.standard_deviation
+said["held"] = int(held)
+said["entries"] = float(np.std(entries) / deviation)
+said["errors"] = float(np.std(errors) / deviation / np.sqrt(5 * 9))
+said["width"] = (answer.interval[1] - answer.interval[0]) / float(np.std(errors))
+said["bound"] = distribution.radius(45, log_failures=3.0) / deviation / np.sqrt(45)
+low, high = distribution.evidence(np.array([0, distribution.sensitivity_steps]))
+said["evidence"] = [float(low + high), float(high) > 0]
+said["same cost"] = noisy.cost() == cost
+try:
+    noisy.epsilon
+except ParameterError as refused:
+    said["refused"] = str(refused)
+again = NoisyMatrix.from_parts(*noisy.parts(), noisy.space)
+said["again"] = [again.distribution == distribution, bool((again.steps == noisy.steps).all())]
+made.save("x.edges")
+loaded = gc.Release.load("x.edges")
+said["saved"] = [loaded.noisy.distribution.name, loaded.guarantee.epsilon, loaded.guarantee.delta]
+said["same answer"] = loaded.answer([0, 1]) == made.answer([0, 1])
+print(json.dumps(said))
+"""
+)
+RELEASED = (
+    START
+    + """
+said = {"held": 0}
+for seed in range(100):
+    made = gc.release_graph(
+        graph, epsilon=20.0, noise="gaussian", mechanism="response", fit="none", seed=seed
+    )
+    low, high = made.answer(list(range(5))).interval
+    said["held"] += bool(low <= truth <= high)
+made.save("y.edges")
+loaded = gc.Release.load("y.edges")
+said["stated"] = [loaded.guarantee.epsilon, loaded.guarantee.delta]
+said["cost"] = [loaded.noisy.cost().epsilon, loaded.noisy.cost().delta]
+print(json.dumps(said))
+"""
+)
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A copy of the package with the lines of the guide."""
+    source, lines = shown_below("### A noise that is no Laplace")[:2]
+    imported, line = lines.splitlines(keepends=True)
+    tree = tmp_path_factory.mktemp("tree")
+    shutil.copytree(
+        ROOT / "graphcuts_dp",
+        tree / "graphcuts_dp",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    package = tree / "graphcuts_dp"
+    (package / FILE).write_text(source)
+    table = (package / TABLE).read_text()
+    last = '    "staircase": _staircase,\n'
+    assert table.count(last) == 1
+    begin = table.index("\nfrom graphcuts_dp") + 1
+    table = table[:begin] + imported + table[begin:]
+    (package / TABLE).write_text(table.replace(last, last + line))
+    return tree
+
+
+def test_a_gaussian_for_entries_is_one_class_and_two_lines(tree):
+    said = json.loads(asked(ENTRIES, tree))
+    epsilon, delta, rho, pure = said.pop("cost")
+    assert pure is None
+    assert delta == 1e-6
+    assert epsilon == pytest.approx(20.0, rel=1e-6)
+    assert said.pop("keeps") == [True, False]
+    assert rho == pytest.approx(zcdp_rho(epsilon=20.0, delta=1e-6), rel=1e-9)
+    # 18,200 entries and 400 sums: within 6.2 deviations of what their standard deviations scatter.
+    assert abs(said.pop("entries") - 1) < 6.2 / (2 * 400 * 91) ** 0.5
+    assert abs(said.pop("errors") - 1) < 6.2 / (2 * 400) ** 0.5
+    assert said.pop("held") >= 380 - 6.2 * (400 * 0.05 * 0.95) ** 0.5
+    assert 3.5 < said.pop("width") < 6.5
+    assert said.pop("bound") == pytest.approx((2 * (3 + 0.6931)) ** 0.5, rel=1e-3)
+    middle, positive = said.pop("evidence")
+    assert abs(middle) < 1e-9
+    assert positive
+    assert said == {
+        "bits": False,
+        "same cost": True,
+        "refused": "gaussian noise has no pure cost",
+        "again": [True, True],
+        "saved": ["gaussian", epsilon, delta],
+        "same answer": True,
+    }
+
+
+def test_a_release_with_a_gaussian_for_entries_states_its_cost(tree):
+    said = json.loads(asked(RELEASED, tree))
+    assert said["held"] >= 95 - 6.2 * (100 * 0.05 * 0.95) ** 0.5
+    assert said["stated"][0] == pytest.approx(20.0, rel=1e-5)
+    assert said["stated"][0] <= 20.0
+    assert said["stated"][1] == 1e-6
+    assert said["cost"][1] == 1e-6
