@@ -16,7 +16,7 @@ from typing import Any
 
 import matplotlib.text
 import numpy as np
-from graphcuts_dp.release.releases import flows_job
+from graphcuts_dp.release.flow_tables import flows_job
 from period_cases import cells_of, flows_of
 
 import graphcuts_dp as gc

@@ -62,7 +62,7 @@ class ReleaseMethod(Checked):
     fit: Fitting = option(Fitting(), help="How the graph is fitted; auto if omitted.", of=FITTINGS)
     noise: str | None = option(
         None,
-        help="Noise of entries; if omitted, binary, and laplace with weights.",
+        help="Noise of entries; if omitted, binary, and with weights laplace or staircase.",
         choices=tuple(NOISES),
     )
 

@@ -318,7 +318,7 @@ def test_a_sparse_release_is_made_and_asked(done, told, calls, tmp_path):
 
 @pytest.mark.usefixtures("calls")
 def test_auto_tells_before_it_takes_a_sparse_release(done, monkeypatch):
-    monkeypatch.setattr("graphcuts_dp.release.releases.memory_limit", lambda: 10**4)
+    monkeypatch.setattr("graphcuts_dp.release.graphs.memory_limit", lambda: 10**4)
     assert "released sparsely" in done(*RELEASE, "--noise", "laplace")[1]
 
 
