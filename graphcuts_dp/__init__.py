@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from graphcuts_dp.release.contributions import release_contributions as release_contributions
     from graphcuts_dp.release.flow_tables import release_flows as release_flows
     from graphcuts_dp.release.graphs import release_graph as release_graph
-    from graphcuts_dp.release.mechanisms import Response as Response
     from graphcuts_dp.results.bundle import load as load
     from graphcuts_dp.results.flows import FlowAnswer as FlowAnswer
     from graphcuts_dp.results.flows import Flows as Flows
@@ -78,6 +77,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.session.terms import MultiplicativeWeights as MultiplicativeWeights
     from graphcuts_dp.session.transcript import LedgerStatus as LedgerStatus
     from graphcuts_dp.session.transcript import store_status as store_status
+    from graphcuts_dp.synth.mechanisms import Response as Response
     from graphcuts_dp.synth.methods import Fitting as Fitting
 
 # Modules are imported when something of theirs is first used: a command that reads a graph should
@@ -105,7 +105,7 @@ _HOMES = {
     "privacy.guarantee": ("PrivacyGuarantee", "Protect"),
     "release.flow_tables": ("release_flows",),
     "release.graphs": ("release_graph",),
-    "release.mechanisms": ("Response",),
+    "synth.mechanisms": ("Response",),
     "results.bundle": ("load",),
     "results.flows": ("Flows",),
     "results.release": ("Release",),

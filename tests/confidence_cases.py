@@ -16,7 +16,6 @@ from typing import Any
 
 import matplotlib.text
 import numpy as np
-from graphcuts_dp.release.flow_tables import flows_job
 from period_cases import cells_of, flows_of
 
 import graphcuts_dp as gc
@@ -36,6 +35,7 @@ from graphcuts_dp.planning import plan_bounds, plan_degree_bounds
 from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.distributions import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.usefulness import usefulness_of
 
 CONFIDENCE, FAILURE = 0.9, 0.1  # that are given

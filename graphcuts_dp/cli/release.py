@@ -40,10 +40,10 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release.graphs import communities_note, graph_job, may_be_sparse
 from graphcuts_dp.release.job import Job, execute
-from graphcuts_dp.release.mechanisms import RESPONSES, SPARSE, Response
 from graphcuts_dp.release.sizes import check_size
 from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
 from graphcuts_dp.results.bundle import KINDS, check_path
+from graphcuts_dp.synth.mechanisms import RESPONSES, SPARSE, Response
 from graphcuts_dp.synth.methods import FITTINGS, Fitting
 
 BLOCKS = 12  # on each side of the picture of a made graph

@@ -321,6 +321,39 @@ def best_capped_noise(epsilon: float | Fraction, weight_cap: float) -> str:
     return "staircase" if staircase <= _WORTH_CHANGING * laplace else "laplace"
 
 
+LARGEST_ENTRY = 2**31  # in steps, so that 2^31 of them and their noise fit into 64 bits
+
+
+def sums_grid(distribution: NoiseDistribution, *, without_cap: bool = False) -> LaplaceNoise:
+    """Return the grid that weights are rounded down to before they are added.
+
+    Args:
+        distribution: of the entries of the same release.
+        without_cap: whether weights may have no cap.
+
+    Raises:
+        ParameterError: weights without a cap, or with one so large that sums could overflow.
+    """
+    cap = distribution.weight_cap
+    if cap is None and not without_cap:
+        raise ParameterError(
+            "sums of weights have no bounded sensitivity without a public weight cap: give "
+            "weight_cap, or choose mechanism='response'"
+        )
+    if isinstance(distribution, LaplaceNoise):
+        grid = distribution
+    elif isinstance(distribution, BinaryResponse):
+        grid = LaplaceNoise(distribution.epsilon, cap)
+    else:
+        grid = laplace_grid(distribution.epsilon, cap)
+    if cap is not None and grid.sensitivity_steps > LARGEST_ENTRY:
+        raise ParameterError(
+            "the weight cap is too large for sums of weights: rescale the weights, or choose "
+            "mechanism='response'"
+        )
+    return grid
+
+
 # Expected cut norm of a symmetric matrix of independent entries of deviation s, over s n^1.5. For
 # n = 60..2000 and the first three of `NOISES` the largest cuts found have 0.61-0.66 and the proven
 # upper bounds 0.68-0.75 (tests/theorems); in between, to err on the side of a warning.

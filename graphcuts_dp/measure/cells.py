@@ -24,7 +24,7 @@ from graphcuts_dp.graph.grid import (
 from graphcuts_dp.graph.rows import PairCounts, PrivateData, Rows
 from graphcuts_dp.measure.statistics import Digits, Refinable, draw
 from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.groups import Groups, Sides
 from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
 from graphcuts_dp.privacy.count_noise import Change, ValueNoise
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
@@ -34,7 +34,7 @@ from graphcuts_dp.privacy.noise import EntropySource
 
 def refinable_groups(
     graph: AnyGraph,
-    sides: "Sides",
+    sides: Sides,
     *,
     epsilon: Fraction,
     most: Fraction | None = None,
@@ -115,8 +115,6 @@ def bounded_cells(
     )
     return doubled_sums(edges, grid.sensitivity) // 2
 
-
-Sides = tuple[Groups, Groups]
 
 _CAPPED_BITS, _OPEN_BITS = 30, 20  # the scale of the noise of all of epsilon has 2^bits steps
 _BOUNDED_BITS, _FEWEST_BITS = 37, 8  # what changes at all groups of a table together has, at most

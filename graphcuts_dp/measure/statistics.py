@@ -39,13 +39,13 @@ from graphcuts_dp.estimate.measurement import (
     Total,
     weight_classes,
 )
-from graphcuts_dp.estimate.noisy_matrix import laplace_grid
+from graphcuts_dp.estimate.noisy_matrix import LARGEST_ENTRY, sums_grid
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid, checked_bound, joined_digits, most_degree, whole_steps
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.count_noise import Change, ValueNoise
-from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise, NoiseDistribution
+from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import (
     Choice,
@@ -56,7 +56,6 @@ from graphcuts_dp.privacy.noise import (
 )
 from graphcuts_dp.resources import one_blas_thread
 
-_LARGEST_ENTRY = 2**31  # in steps, so that 2^31 of them and their noise fit into 64 bits
 ROOT_STEPS = 1024  # that a change of the sum by 1 is counted in
 _COUNTED = 1024  # steps of a change of the norm by 1
 NUCLEAR_STEPS = _COUNTED + 2  # by which the count can differ: see `nuclear_norm`
@@ -195,11 +194,11 @@ def measure_total(
     `measure_degrees`), and the noise k, added before doubling, has P(k) proportional to
     e^(-epsilon |k|/s). May be negative.
     """
-    grid = check_sums(distribution)
+    grid = sums_grid(distribution)
     s = grid.sensitivity_steps
     unit = grid.unit * (2 if isinstance(graph, Graph) else 1)
     # At most 2^31 edges of 2^31 steps: 64 bits hold the sum.
-    steps = whole_steps(graph.weights, grid.unit, _LARGEST_ENTRY)
+    steps = whole_steps(graph.weights, grid.unit, LARGEST_ENTRY)
     counts = [[steps.sum(keepdims=True)]]
     return draw("total", Total(), counts, [(s, s**2)], unit=unit, epsilon=epsilon, source=source)
 
@@ -236,7 +235,7 @@ def measure_degrees(
     Source: Dwork, McSherry, Nissim, Smith 2006; Ghosh, Roughgarden, Sundararajan 2009.
     Side channel: adding up takes time proportional to the number of edges.
     """
-    grid = check_sums(distribution, without_cap=without_cap)
+    grid = sums_grid(distribution, without_cap=without_cap)
     return draw(
         "degrees",
         Degrees(),
@@ -257,7 +256,7 @@ def refinable_degrees(
     without_cap: bool = False,
 ) -> Refinable[Degrees]:
     """As `measure_degrees`, with the same noise and guarantee; a finer copy can be bought."""
-    grid = check_sums(distribution, without_cap=without_cap)
+    grid = sums_grid(distribution, without_cap=without_cap)
     counts, changes = _degrees(graph, grid)
     return Refinable.draw(
         name, Degrees(), counts, changes, unit=grid.unit, epsilon=epsilon, source=source
@@ -312,36 +311,6 @@ def measure_weight_counts(
     return draw(
         "weights", classes, counts, [(moved, moved)], unit=1.0, epsilon=epsilon, source=source
     )
-
-
-def check_sums(distribution: NoiseDistribution, *, without_cap: bool = False) -> LaplaceNoise:
-    """The grid that weights are rounded down to before they are added.
-
-    Args:
-        distribution: of the entries of the same release.
-        without_cap: whether weights may have no cap.
-
-    Raises:
-        ParameterError: weights without a cap, or with one so large that sums could overflow.
-    """
-    cap = distribution.weight_cap
-    if cap is None and not without_cap:
-        raise ParameterError(
-            "sums of weights have no bounded sensitivity without a public weight cap: give "
-            "weight_cap, or choose mechanism='response'"
-        )
-    if isinstance(distribution, LaplaceNoise):
-        grid = distribution
-    elif isinstance(distribution, BinaryResponse):
-        grid = LaplaceNoise(distribution.epsilon, cap)
-    else:
-        grid = laplace_grid(distribution.epsilon, cap)
-    if cap is not None and grid.sensitivity_steps > _LARGEST_ENTRY:
-        raise ParameterError(
-            "the weight cap is too large for sums of weights: rescale the weights, or choose "
-            "mechanism='response'"
-        )
-    return grid
 
 
 def root_degrees(graph: AnyGraph, grid: Grid) -> int:

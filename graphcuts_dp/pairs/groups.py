@@ -685,3 +685,6 @@ def _found(name: str, groups: Groups) -> dict[str, Label]:
     if colon and level in groups.levels and not any(each is not None for each in found.values()):
         found = {level: groups.label_of_text(rest, level)}
     return {level: each for level, each in found.items() if each is not None}
+
+
+Sides = tuple[Groups, Groups]  # of rows and columns; one object for one vertex set

@@ -21,6 +21,7 @@ degrees have about a fifth of epsilon and errors of 2/(.2 epsilon); where none a
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, final
 
 from graphcuts_dp.estimate.sparse_model import FALSE_SHARE
@@ -31,9 +32,7 @@ from graphcuts_dp.learn.bounds import (
     root_and_side,
 )
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
-
-_KEPT_SHARE, _DEGREE_SHARE = 0.65, 0.21  # of epsilon, with public groups, where edges are kept
-_ALL_DEGREES = 0.93  # where none are
+from graphcuts_dp.synth.budget_plans import DEGREES, KEPT_EDGES, typical_runs
 
 
 @final
@@ -74,13 +73,15 @@ def sparse_forecast(setting: Setting) -> SparseForecast:
     """
     epsilon, edges = setting.for_one().epsilon, max(setting.edges, 1.0)
     wanted = FALSE_SHARE * edges
-    threshold = math.log(max(setting.pairs / wanted, 1.0)) / (_KEPT_SHARE * epsilon)
+    with_edges, alone = typical_runs(Fraction(epsilon))
+    kept = float(with_edges.amounts[KEPT_EDGES])
+    threshold = math.log(max(setting.pairs / wanted, 1.0)) / kept
     # The worst cut of a matrix of independent noises is about .4 deviations n^1.5, N = n^2/2.
     worst = 0.4 / (2 * math.sinh(epsilon / 2)) * (2 * setting.pairs) ** 0.75
     return SparseForecast(
         threshold=threshold,
-        degree_error=2 / (_DEGREE_SHARE * epsilon),
-        degree_error_alone=2 / (_ALL_DEGREES * epsilon),
+        degree_error=2 / float(with_edges.amounts[DEGREES]),
+        degree_error_alone=2 / float(alone.amounts[DEGREES]),
         beats_matrix=worst > edges,
     )
 

@@ -42,7 +42,6 @@ from graphcuts_dp.graph.rows import (
 )
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.cells import (
-    Sides,
     cell_tree,
     changes_on,
     grid_of_cells,
@@ -51,7 +50,7 @@ from graphcuts_dp.measure.cells import (
     sides_of_groups,
 )
 from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.groups import Groups, Sides
 from graphcuts_dp.privacy.composition import check_paid, stated_cost
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect, exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource

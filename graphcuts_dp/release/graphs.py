@@ -29,6 +29,7 @@ from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, wi
 from graphcuts_dp.io.edge_store import EdgeParts
 from graphcuts_dp.learn.bounds import degrees_needed, epsilon_needed, root_and_side, size_of
 from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.options import chosen
 from graphcuts_dp.pairs.groups import Groups
@@ -39,23 +40,23 @@ from graphcuts_dp.privacy.composition import stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.release.budget_plans import (
-    COUNTS_SHARE,
+from graphcuts_dp.release.job import Job, execute
+from graphcuts_dp.release.measuring import LEAST_EPSILON, measure, promise, sparse_distribution
+from graphcuts_dp.release.sizes import check_size, needed_memory, size_note
+from graphcuts_dp.resources import Progress, memory_limit, silent
+from graphcuts_dp.results.release import Release
+from graphcuts_dp.synth import budget_plans
+from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary, what_could_show
+from graphcuts_dp.synth.budget_plans import (
     ENTRIES,
     MatrixShares,
     MeasuredGroups,
     matrix_plan,
     sparse_plan,
 )
-from graphcuts_dp.release.decisions import Decisions, MatrixDecisions, SparseDecisions
-from graphcuts_dp.release.job import Job, execute
-from graphcuts_dp.release.measuring import LEAST_EPSILON, measure, promise, sparse_distribution
-from graphcuts_dp.release.mechanisms import AUTO, RESPONSE, RESPONSES, SPARSE, SPLIT, Response
-from graphcuts_dp.release.sizes import check_size, needed_memory, size_note
-from graphcuts_dp.resources import Progress, memory_limit, silent
-from graphcuts_dp.results.release import Release
-from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary, what_could_show
+from graphcuts_dp.synth.decisions import Decisions, MatrixDecisions, SparseDecisions
 from graphcuts_dp.synth.finishing import finished_fit, row_parts, weights_of, whole_weights
+from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, RESPONSES, SPARSE, SPLIT, Response
 from graphcuts_dp.synth.methods import Fitting
 from graphcuts_dp.synth.sampling import sample_edges
 from graphcuts_dp.synth.sparse_fit import fit_sparse
@@ -186,7 +187,10 @@ def graph_job(
     if not isinstance(graph, BipartiteGraph) and graph.n < 2:
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
     named, cap = noise or ("laplace" if graph.weighted else "binary"), graph.weight_cap
-    request = _Request(empty, graph, epsilon, whom, named, MeasuredGroups.of(graph, groups))
+    of_groups = None
+    if groups is not None:
+        of_groups = MeasuredGroups.of(sides_of_groups(graph, groups), graph.shape)
+    request = _Request(empty, graph, epsilon, whom, named, of_groups)
     if takes_sparse(graph.shape, response, fitting, noise=named, weight_cap=cap):
         return request.sparse_job(response, fitting, with_graph=fitted and fitting.fit != "none")
     if noise is None and graph.weighted and cap is not None:
@@ -223,7 +227,7 @@ class _Request:
         step = self.whom.per_step(self.epsilon)
         distribution = distribution_for(graph, self.noise, step)
         response = _suited(response, method)
-        shares = MatrixShares.of(graph, self.noise, response)
+        shares = MatrixShares(graph.shape, graph.weight_cap, self.noise, response.share)
         plan = matrix_plan(
             shares, response.mechanism, distribution, epsilon=step, groups=self.groups
         )
@@ -246,10 +250,10 @@ class _Request:
         _check_sparse(fitting, step)
         distribution = sparse_distribution(self.graph, self.noise, step)
         plan = sparse_plan(
-            self.graph,
             epsilon=step,
             noise=distribution.name,
             groups=self.groups is not None,
+            bipartite=isinstance(self.graph, BipartiteGraph),
             degrees=response.share,
         )
         return SparseJob(
@@ -454,7 +458,7 @@ class SparseJob(GraphJob):
 
     def decisions(self) -> Decisions:
         """See `GraphJob.decisions`."""
-        left = self.budget_plan.amount * (1 - COUNTS_SHARE)
+        left = self.budget_plan.amount * (1 - budget_plans.COUNTS_SHARE)
         return SparseDecisions(
             self.budget_plan,
             sparse_distribution(self.graph, self.noise, left),

@@ -34,7 +34,8 @@ from graphcuts_dp.privacy.guarantee import (
     hidden_change,
 )
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.release.budget_plans import (
+from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.synth.budget_plans import (
     DEGREES,
     ENTRIES,
     GROUPS,
@@ -42,8 +43,7 @@ from graphcuts_dp.release.budget_plans import (
     TOTAL,
     WEIGHTS,
 )
-from graphcuts_dp.release.decisions import Decisions
-from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.synth.decisions import Decisions
 
 LEAST_EPSILON = 100 * SMALLEST_EPSILON  # every part of a sparse release is then above the smallest
 

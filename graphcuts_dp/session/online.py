@@ -32,7 +32,6 @@ from graphcuts_dp.learn.learners import (
 from graphcuts_dp.learn.median import DatabaseFamily
 from graphcuts_dp.ledger.ledger import APART, SECRET
 from graphcuts_dp.measure.cells import (
-    Sides,
     buy_group_sums,
     buy_weighted_sum,
     cell_tree,
@@ -46,6 +45,7 @@ from graphcuts_dp.pairs.graph_queries import (
     Question,
     pair_coefficients,
 )
+from graphcuts_dp.pairs.groups import Sides
 from graphcuts_dp.pairs.queries import MatrixQuery
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.budget_plan import BudgetPlan

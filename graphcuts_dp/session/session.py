@@ -22,10 +22,10 @@ from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.learn.learners import Learner, OwnLearner
 from graphcuts_dp.ledger.opening import Store, reading_of, size_of
 from graphcuts_dp.ledger.uses import SESSION, Use
-from graphcuts_dp.measure.cells import Sides, sides_of_groups
+from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.options import chosen
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.groups import GroupNames, Groups
+from graphcuts_dp.pairs.groups import GroupNames, Groups, Sides
 from graphcuts_dp.pairs.queries import CutQuery, Subset, is_query, sides_of, understood
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import VertexSet

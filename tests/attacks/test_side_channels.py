@@ -40,10 +40,10 @@ from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release.budget_plans import COUNTS_SHARE, DEGREES, KEPT_EDGES, WEIGHTS
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
+from graphcuts_dp.synth.budget_plans import COUNTS_SHARE, DEGREES, KEPT_EDGES, WEIGHTS
 from tests.audits.public_names import public_names
 from tests.audits.registry import READS_NO_DATA
 from tests.audits.rows_in_memory import rows_in_memory

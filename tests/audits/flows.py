@@ -21,7 +21,6 @@ from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.measure.cells import (
-    Sides,
     cell_tree,
     changes_on,
     grid_of_cells,
@@ -29,6 +28,7 @@ from graphcuts_dp.measure.cells import (
     sums_of_cells,
 )
 from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.pairs.groups import Sides
 from graphcuts_dp.privacy.guarantee import EDGE
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource

@@ -21,10 +21,10 @@ from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.noise import EntropySource, entropy_source
-from graphcuts_dp.release.mechanisms import MECHANISMS
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.session.online import STARTS, TOTAL
 from graphcuts_dp.session.terms import METHODS
+from graphcuts_dp.synth.mechanisms import MECHANISMS
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
 from tests.audits.base import REGISTERED, AuditOutcome, Entry

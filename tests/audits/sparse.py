@@ -16,14 +16,14 @@ from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.release.budget_plans import (
+from graphcuts_dp.release.measuring import sparse_distribution
+from graphcuts_dp.synth.budget_plans import (
     COUNTS_SHARE,
     DEGREES,
     GROUPS,
     KEPT_EDGES,
     WEIGHTS,
 )
-from graphcuts_dp.release.measuring import sparse_distribution
 from tests.audits.base import audited_runs
 from tests.audits.budgets import SHARED, seen_of_degrees, seen_of_sums
 from tests.audits.graphs import (

@@ -374,6 +374,6 @@ def test_of_nested_levels_the_finest_that_is_not_too_fine_is_measured(most, shap
     codes = groups.codes().tolist()
     nested = Groups(graph.vertices, {"half": [code // 2 for code in codes], "club": codes})
     if most is not None:
-        monkeypatch.setattr("graphcuts_dp.release.budget_plans.MOST_GROUPS", most)
+        monkeypatch.setattr("graphcuts_dp.synth.budget_plans.MOST_GROUPS", most)
     found = gc.release_graph(graph, epsilon=1.0, groups=nested, seed=1, fit="none")
     assert found.measurements.find(CellSums).map.shape == shape

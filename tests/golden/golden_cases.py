@@ -36,9 +36,9 @@ from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
-from graphcuts_dp.release.mechanisms import MECHANISMS
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import METHODS
+from graphcuts_dp.synth.mechanisms import MECHANISMS
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
 

@@ -16,10 +16,10 @@ from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.guarantee import PROTECTIONS
 from graphcuts_dp.privacy.level_noise import NORMS as ANSWER_NOISES
-from graphcuts_dp.release.mechanisms import ALL_MECHANISMS
 from graphcuts_dp.session.online import STARTS
 from graphcuts_dp.session.terms import LINEAR_METHODS, METHODS
 from graphcuts_dp.synth.cutting_plane import ORACLES
+from graphcuts_dp.synth.mechanisms import ALL_MECHANISMS
 from graphcuts_dp.synth.methods import FIT_NAMES
 from scripts.benchmark.baselines import BASELINES
 from scripts.benchmark.contenders.table import CONTENDERS

@@ -10,17 +10,17 @@ from release_cases import job_of
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import CellSums
-from graphcuts_dp.measure.cells import refinable_groups
+from graphcuts_dp.measure.cells import refinable_groups, sides_of_groups
 from graphcuts_dp.measure.statistics import Refinable
 from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.noise import SeededEntropy
-from graphcuts_dp.release import budget_plans
-from graphcuts_dp.release.budget_plans import (
+from graphcuts_dp.synth import budget_plans
+from graphcuts_dp.synth.budget_plans import (
     MeasuredGroups,
     degree_share_beside_groups,
     group_share,
 )
-from graphcuts_dp.release.decisions import informative_groups
+from graphcuts_dp.synth.decisions import informative_groups
 
 
 def test_shares_follow_their_formulas():
@@ -48,15 +48,19 @@ def test_all_parts_add_up_to_epsilon(how, epsilon):
             each.name for each in made.measurements.values
         ]
         assert sum(part for _, part in made.guarantee.parts) == pytest.approx(epsilon)
-        plan = MeasuredGroups.of(graph, groups)
+        plan = shares_of(graph, groups)
         assert [name for name, _ in made.guarantee.parts].count("groups") == 1
         assert made.measurements.find(CellSums).epsilon in {
             Fraction(epsilon) * share for share in (plan.first, plan.whole)
         }
 
 
+def shares_of(graph, groups):
+    return MeasuredGroups.of(sides_of_groups(graph, groups), graph.shape)
+
+
 def looks_that_tell(graph, labels, epsilon, runs=40):
-    plan = MeasuredGroups.of(graph, Groups(graph.vertices, {"g": np.asarray(labels).tolist()}))
+    plan = shares_of(graph, Groups(graph.vertices, {"g": np.asarray(labels).tolist()}))
     found = 0
     for seed in range(runs):
         measured = refinable_groups(
@@ -94,7 +98,7 @@ def test_without_a_second_look_the_mechanism_is_that_of_no_groups():
     plain = drawn(graph, None, "auto", epsilon=1.0)
     without = [each.name for each in plain.measurements.values]
     assert kinds[0] == "groups"
-    assert made.measurements.values[0].epsilon == MeasuredGroups.of(graph, groups).first
+    assert made.measurements.values[0].epsilon == shares_of(graph, groups).first
     assert [name for name in kinds if name in ("degrees", "entries")] == [
         name for name in without if name in ("degrees", "entries")
     ]
@@ -125,7 +129,7 @@ def test_what_cannot_be_bought_is_refused_before_anything_is_drawn(monkeypatch):
 def test_degrees_have_their_part_of_what_telling_groups_leave():
     """Two full halves of 200 vertices, far above the noise on the sums: any draw tells that."""
     graph, groups = cliques((100, 100))
-    plan, data = MeasuredGroups.of(graph, groups), drawn(graph, groups, "auto", epsilon=1.0)
+    plan, data = shares_of(graph, groups), drawn(graph, groups, "auto", epsilon=1.0)
     parts = {value.name: value.epsilon for value in data.measurements.values}
     assert set(parts) == {"groups", "degrees", "entries"}
     assert parts["groups"] == plan.whole
@@ -161,6 +165,6 @@ def test_a_total_is_bought_beside_groups_only_where_it_could_change_the_choice(d
     values = drawn(graph, groups, "auto", epsilon=1.0).measurements.values
     names = [value.name for value in values]
     assert names[0] == "groups"
-    assert values[0].epsilon == MeasuredGroups.of(graph, groups).first
+    assert values[0].epsilon == shares_of(graph, groups).first
     assert ("total" in names) is bought
     assert sum(value.epsilon for value in values) == 1

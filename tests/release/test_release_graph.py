@@ -18,10 +18,10 @@ from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
 from graphcuts_dp.release import graphs
 from graphcuts_dp.release import measuring as mechanism
 from graphcuts_dp.release.graphs import release_graph
-from graphcuts_dp.release.mechanisms import Response
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.base import Fit, FitMethod
 from graphcuts_dp.synth.cutting_plane import QueryGame
+from graphcuts_dp.synth.mechanisms import Response
 from graphcuts_dp.synth.methods import Fitting
 
 NORM_FITS = ["cutting-plane", "first-order", "spectral", "game"]  # they minimise a norm, to a gap

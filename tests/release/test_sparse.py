@@ -19,8 +19,8 @@ from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import graphs
-from graphcuts_dp.release.budget_plans import COUNTS_SHARE
 from graphcuts_dp.release.graphs import takes_sparse
+from graphcuts_dp.synth.budget_plans import COUNTS_SHARE
 
 N = 900
 

@@ -13,9 +13,9 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.pairs import universe
 from graphcuts_dp.release.graphs import release_graph
-from graphcuts_dp.release.mechanisms import Response
 from graphcuts_dp.synth import block_model, first_order, maximum_entropy
 from graphcuts_dp.synth.base import FitProblem
+from graphcuts_dp.synth.mechanisms import Response
 from graphcuts_dp.synth.methods import FITS
 from scripts.benchmark.baselines import chung_lu
 

@@ -4,7 +4,7 @@ Three kinds of error decide about the shares of a noisy matrix. Errors of degree
 by about n/2 times their mean; noise on entries hides communities; and cuts between communities that
 are hidden come out as if the graph had its degrees only. Which of them counts depends on the graph,
 so a plan begins with statistics that tell (sums between public groups, the total weight, a first
-look at degrees), and later steps depend on what these show: see `release.decisions`.
+look at degrees), and later steps depend on what these show: see `synth.decisions`.
 
 A sparse release spends nothing on pairs without edges: edges whose noisy weight is large, degrees,
 and sums between groups.
@@ -18,15 +18,12 @@ from functools import lru_cache
 from typing import Self, final
 
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
-from graphcuts_dp.measure.cells import Sides, sides_of_groups
-from graphcuts_dp.measure.statistics import check_sums
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep, Condition
+from graphcuts_dp.estimate.noisy_matrix import noise_distribution, sums_grid
+from graphcuts_dp.pairs.groups import Groups, Sides
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep, Condition, Spending
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
-from graphcuts_dp.release.mechanisms import AUTO, RESPONSE, SPLIT, Response
+from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT
 
 # Statistics, as steps name them, and receipts where a step has no name of its own.
 GROUPS, TOTAL, DEGREES, ENTRIES = "groups", "total", "degrees", "entries"
@@ -61,7 +58,7 @@ _BESIDE_ENTRY_SUMS = 6.0  # see `group_share`
 
 COUNTS_SHARE = Fraction(1, 50)  # of a sparse release, for how many edges weigh how much
 KEPT_SHARES = tuple(Fraction(step, 40) for step in range(1, 40))  # of the rest, for kept edges
-TYPICAL_KEPT_SHARE = Fraction(27, 40)  # for weights far above the noise: see `release.decisions`
+TYPICAL_KEPT_SHARE = Fraction(27, 40)  # for weights far above the noise: see `synth.decisions`
 GROUPS_BESIDE_EDGES = Fraction(1, 3)  # of what kept edges leave, for sums between public groups
 GROUPS_BESIDE_DEGREES = Fraction(1, 20)  # of the rest, for these where no edges are kept
 FOUND_GROUPS_SHARE = Fraction(1, 5)  # of what kept edges leave, for groups that they show
@@ -137,31 +134,29 @@ class MeasuredGroups:
     degrees: Fraction
 
     @classmethod
-    def of(cls, graph: AnyGraph, groups: Groups | Sides | None) -> Self | None:
-        """Return the groups that are measured; None if there are none. Reads public numbers alone.
+    def of(cls, sides: Sides, shape: tuple[int, int]) -> Self:
+        """Return the groups that are measured, and their shares.
 
         Of nested levels the finest one is measured that has at most `MOST_GROUPS` groups: sums of
         the coarser ones are sums of its cells, and the pairs of a cell are known from no other.
 
         Args:
-            graph: the private graph.
-            groups: of its vertices; for a bipartite graph of the left ones and the right ones.
+            sides: groups of the rows and the columns; one object for one vertex set.
+            shape: rows and columns of the matrix.
 
         Raises:
-            GraphError: groups of other vertices, too many of them, or groups without any pair.
+            GraphError: too many groups.
         """
-        if groups is None:
-            return None
-        first, second = sides_of_groups(graph, groups)
+        first, second = sides
         left = _finest_measured(first)
         sides = (left, left if second is first else _finest_measured(second))
         counts = [len(side.labels()) for side in sides]
-        share = group_share(math.sqrt(math.prod(graph.shape)), math.sqrt(math.prod(counts)))
+        share = group_share(math.sqrt(math.prod(shape)), math.sqrt(math.prod(counts)))
         return cls(
             sides=sides,
             first=share * _FIRST_LOOK_AT_GROUPS,
             whole=share,
-            degrees=degree_share_beside_groups(max(graph.shape)),
+            degrees=degree_share_beside_groups(max(shape)),
         )
 
 
@@ -197,11 +192,6 @@ class MatrixShares:
     weight_cap: float | None
     noise: str
     given: Fraction | None = None
-
-    @classmethod
-    def of(cls, graph: AnyGraph, noise: str, response: Response) -> Self:
-        """Return those of the schema of a private graph, and of what a user chose."""
-        return cls(graph.shape, graph.weight_cap, noise, response.share)
 
     @property
     def cap(self) -> float:
@@ -344,7 +334,7 @@ def _possible_mechanism(
     if mechanism == RESPONSE:
         return mechanism
     try:
-        check_sums(distribution)
+        sums_grid(distribution)
         if epsilon * _smallest_share(shares, mechanism) < SMALLEST_EPSILON:
             raise ParameterError(
                 f"a part of epsilon would be below {SMALLEST_EPSILON:g}: choose "
@@ -371,14 +361,14 @@ def _smallest_share(shares: MatrixShares, mechanism: str) -> Fraction:
 
 
 def sparse_plan(
-    graph: AnyGraph,
     *,
     epsilon: Fraction,
     noise: str,
     groups: bool,
+    bipartite: bool = False,
     degrees: Fraction | None = None,
 ) -> BudgetPlan:
-    """Return the plan of a sparse release. Reads the schema of a graph alone.
+    """Return the plan of a sparse release. Reads public numbers alone.
 
     1. How many edges weigh how much: from these counts follow the share of the kept edges, and
        whether any are kept.
@@ -387,10 +377,10 @@ def sparse_plan(
     4. Degrees, with all that is left.
 
     Args:
-        graph: whose schema counts.
         epsilon: privacy parameter for everything together.
         noise: name of the distribution of the noise of a pair.
         groups: whether there are public groups.
+        bipartite: whether the graph has two sides; in others kept edges may show groups.
         degrees: part of epsilon for the degrees, if a user has set it. Of the rest groups have a
             twentieth of epsilon, or half if that is less, and kept edges the others; what neither
             can use, degrees have too.
@@ -399,7 +389,7 @@ def sparse_plan(
     kept: Fraction | tuple[Fraction, ...] = KEPT_SHARES
     beside_edges = GROUPS_BESIDE_EDGES if groups else FOUND_GROUPS_SHARE
     without_edges = GROUPS_BESIDE_DEGREES
-    may_have_groups = groups or not isinstance(graph, BipartiteGraph)
+    may_have_groups = groups or not bipartite
     if degrees is not None:
         fixed = degrees / (1 - COUNTS_SHARE)
         left = 1 - fixed
@@ -431,3 +421,24 @@ def sparse_plan(
         )
     steps.append(BudgetStep(statistic=DEGREES, share=ALL_LEFT, noise="discrete Laplace"))
     return BudgetPlan(steps=tuple(steps), amount=epsilon)
+
+
+def typical_runs(epsilon: Fraction) -> tuple[BudgetPlan, BudgetPlan]:
+    """Return the plan of a sparse release with public groups, as it runs on two kinds of graphs.
+
+    Args:
+        epsilon: privacy parameter for everything together.
+
+    Returns:
+        The run on weights far above the noise, whose heavy edges are kept; and the run where no
+        edges are kept.
+    """
+    plan = sparse_plan(epsilon=epsilon, noise="laplace", groups=True)
+    runs = []
+    for pays in (True, False):
+        spending = Spending(plan)
+        for step in plan.steps:
+            if all(pays is condition.holds for condition in step.conditions):
+                spending.take(step, TYPICAL_KEPT_SHARE if step.shares[1:] else None)
+        runs.append(spending.plan)
+    return runs[0], runs[1]

@@ -1,6 +1,6 @@
 """What earlier results of a release decide about its later steps: public numbers in, answers out.
 
-A budget plan (`release.budget_plans`) states its conditions by name. `MatrixDecisions` and
+A budget plan (`synth.budget_plans`) states its conditions by name. `MatrixDecisions` and
 `SparseDecisions` answer them, each once, from what was measured so far; nothing here reads private
 data. An answer may depend on any earlier result: sequential composition holds for adaptive choices.
 """
@@ -24,26 +24,20 @@ from graphcuts_dp.estimate.measurement import (
     Total,
 )
 from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
-from graphcuts_dp.measure.cells import Sides
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.pairs.groups import Groups, Sides
 from graphcuts_dp.pairs.vertices import Space, vertex_sets
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.release import budget_plans
-from graphcuts_dp.release.budget_plans import (
+from graphcuts_dp.synth import budget_plans
+from graphcuts_dp.synth.block_model import found_groups
+from graphcuts_dp.synth.budget_plans import (
     DEGREES,
-    EARLY_SHARE,
     GROUPS,
-    GROUPS_BESIDE_DEGREES,
-    GROUPS_BESIDE_EDGES,
     KEPT_EDGES,
-    SECOND_LOOK_SHARE,
     TOTAL,
-    TOTAL_SHARE,
     WEIGHTS,
     MatrixShares,
 )
-from graphcuts_dp.synth.block_model import found_groups
 from graphcuts_dp.synth.sparse_fit import WeightPrior
 from graphcuts_dp.synth.targets import CellEstimates
 
@@ -145,7 +139,7 @@ class MatrixDecisions(Decisions):
         super().__init__(groups)
         self.shares = shares
         # Chosen as if there were no groups, so that groups that tell nothing change nothing.
-        self._left = epsilon * (1 - TOTAL_SHARE)
+        self._left = epsilon * (1 - budget_plans.TOTAL_SHARE)
 
     def _answer(self, condition: str) -> bool:
         match condition:
@@ -191,7 +185,7 @@ class MatrixDecisions(Decisions):
 
     @cached_property
     def _share_from_first_look(self) -> Fraction | None:
-        left = self._left * (1 - EARLY_SHARE)
+        left = self._left * (1 - budget_plans.EARLY_SHARE)
         return self.share_from_degrees(self._of(DEGREES, Degrees), self._total, left)
 
     @cached_property
@@ -202,7 +196,7 @@ class MatrixDecisions(Decisions):
         elif not self._holds(budget_plans.UNDECIDED_BY_LOOK):
             share = self._share_from_first_look
         else:
-            left = self._left * (1 - SECOND_LOOK_SHARE)
+            left = self._left * (1 - budget_plans.SECOND_LOOK_SHARE)
             looks = self._of(DEGREES, Degrees)
             share = self.share_from_degrees(looks, self._total, left, last=True)
         return share or Fraction(0)
@@ -314,7 +308,7 @@ class MatrixDecisions(Decisions):
 
     def _early_error(self, epsilon: Fraction) -> float:
         """Deviation of an early degree: graphs of fewer neighbours all look even."""
-        return 2 * math.sqrt(2) * self.shares.cap / float(epsilon * EARLY_SHARE)
+        return 2 * math.sqrt(2) * self.shares.cap / float(epsilon * budget_plans.EARLY_SHARE)
 
     def _edge_beside(self, epsilon: Fraction) -> float:
         return self.shares.edge(epsilon * (1 - self.shares.beside_entries))
@@ -434,7 +428,11 @@ def predicted_error(variance: float, kept: Fraction, *, groups: bool) -> float:
     """
     of_groups = Fraction(0)
     if groups:
-        of_groups = GROUPS_BESIDE_EDGES * (1 - kept) if kept else GROUPS_BESIDE_DEGREES
+        of_groups = (
+            budget_plans.GROUPS_BESIDE_EDGES * (1 - kept)
+            if kept
+            else budget_plans.GROUPS_BESIDE_DEGREES
+        )
     error = _OF_KEPT / 2 * math.log(variance) - _OF_DEGREES * math.log(1 - kept - of_groups)
     return error - (_OF_GROUPS * math.log(of_groups) if groups else 0.0)
 
