@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, Self, cast, final
+from typing import Any, ClassVar, Literal, Self, cast, final
 
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import BudgetError
@@ -142,8 +142,10 @@ class BudgetPlan(Tabled):
         >>> release = gc.release_graph(club, epsilon=1.0, mechanism="response")
         >>> print(release.budget_plan)
         Budget plan: epsilon = 1
-        statistic      share  of epsilon  noise   when    ran
-        entries            1           1  binary  always  yes
+        spent on: entries 1
+        statistic  share   noise  ran
+        entries        1  binary  yes
+        A share is of what ...
     """
 
     steps: tuple[BudgetStep, ...]
@@ -152,6 +154,8 @@ class BudgetPlan(Tabled):
     delta: float = 0.0
     group_size: int = 1
     ran: tuple[StepRun, ...] | None = None
+
+    stored_as_dict: ClassVar[bool] = True  # in stores, as in receipts
 
     def __post_init__(self) -> None:
         if self.amount <= 0 or not self.steps:
@@ -301,11 +305,9 @@ class BudgetPlan(Tabled):
 
     @property
     def executed(self) -> Self:
-        """The plan after all its steps, of which none has a condition or a choice of shares.
-
-        Raises:
-            BudgetError: a step with several shares.
-        """
+        """The plan after all its steps; itself, if one has a condition or several shares."""
+        if any(step.conditions or step.shares[1:] for step in self.steps):
+            return self
         spending = Spending(self)
         for step in self.steps:
             spending.take(step)
@@ -340,8 +342,7 @@ class BudgetPlan(Tabled):
         """Read what `to_dict` wrote.
 
         Raises:
-            BudgetError, LookupError, TypeError, ValueError, ZeroDivisionError: it is something
-                else.
+            LookupError, TypeError, ValueError, ZeroDivisionError: it is something else.
         """
         currency = stored["currency"]
         if currency not in ("epsilon", "rho"):
@@ -356,10 +357,13 @@ class BudgetPlan(Tabled):
         if stored["ran"] is None:
             return plan
         runs = [StepRun(int(run["step"]), _fraction(run["share"])) for run in stored["ran"]]
-        replayed = plan.replayed(runs)
-        if not replayed.spent <= replayed.amount:
-            raise ValueError("more was spent than there was")
-        return replayed
+        try:
+            replayed = plan.replayed(runs)
+            if replayed.spent <= replayed.amount:
+                return replayed
+        except BudgetError as problem:
+            raise ValueError(str(problem)) from None
+        raise ValueError("more was spent than there was")
 
     def _card(self) -> Card:
         ran = {run.step: run for run in self.ran or ()}
@@ -368,16 +372,17 @@ class BudgetPlan(Tabled):
             run = ran.get(place)
             shares = (run.share,) if run else step.shares
             share = f"{min(shares)} to {max(shares)}" if shares[1:] else str(shares[0])
-            when = " and ".join(map(str, step.conditions)) or "always"
+            when = " and ".join(map(str, step.conditions))
             state = () if self.ran is None else ("yes" if run else "no",)
-            rows.append((step.label, share, step.noise, when, *state))
-        columns = ("statistic", "share", "noise", "when", *(() if self.ran is None else ("ran",)))
-        facts = [(name, f"{float(amount):.4g}") for name, amount in self._shown_amounts()]
+            label = f"{step.label}, {when}" if when else step.label
+            rows.append((label, share, step.noise, *state))
+        columns = ("statistic", "share", "noise", *(() if self.ran is None else ("ran",)))
+        parts = [f"{name} {float(amount):.4g}" for name, amount in self._shown_amounts()]
         note = "A share is of what the statistics before it have left; a later step for the same "
         note += "statistic refines it, and both together get its share."
         return Card(
             title=f"Budget plan: {self.currency} = {float(self.amount):.4g}",
-            facts=[("spent on", ", ".join(f"{name} {text}" for name, text in facts))] * bool(facts),
+            facts=[("spent on", ", ".join(parts))] * bool(parts),
             columns=columns,
             rows=rows,
             notes=(note,),

@@ -5,7 +5,7 @@ order. The shares of the levels are chosen in `estimate.strategy`, from public s
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, final
@@ -305,7 +305,6 @@ class FlowsJob(Job[Flows]):
     ) -> Flows:
         """See `Job.finish`."""
         del source, progress
-        guarantee = replace(guarantee, budget_plan=self.budget_plan.executed)
         return Flows(noisy=measured, strategy=self.strategy, guarantee=guarantee)
 
     @property

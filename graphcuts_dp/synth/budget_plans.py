@@ -31,15 +31,15 @@ WEIGHTS, KEPT_EDGES = "weights", "kept edges"
 EARLY_DEGREES, FOUND_GROUPS = "early degrees", "found groups"  # names of steps
 
 # What earlier results may show.
-GROUPS_INFORMATIVE = "the groups tell more than degrees do"
-TOTAL_UNKNOWN = "the groups do not tell the total"
-UNDECIDED_BY_TOTAL = "it depends on how uneven degrees are"
-UNDECIDED_BY_LOOK = "a first look leaves that open"
-BESIDE_ENTRIES = "entries are likely to show communities"
+GROUPS_INFORMATIVE = "the groups are informative"
+TOTAL_UNKNOWN = "they do not tell the total"
+UNDECIDED_BY_TOTAL = "degrees may be even"
+UNDECIDED_BY_LOOK = "a first look does not tell"
+BESIDE_ENTRIES = "entries show communities"
 ENTRIES_SHOW_NOTHING = "entries show nothing"
 DEGREES_UNCERTAIN = "degrees stay uncertain"
-EDGES_WORTH_KEEPING = "kept edges pay"
-COMMUNITIES_FOUND = "kept edges show communities"
+EDGES_WORTH_KEEPING = "edges are worth keeping"
+COMMUNITIES_FOUND = "they show communities"
 
 TOTAL_SHARE = Fraction(1, 50)  # of what groups leave, for the total
 # Shares of what groups and total leave, for degrees:

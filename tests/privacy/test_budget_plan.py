@@ -170,7 +170,7 @@ def test_it_prints_as_a_table():
     text = str(PLAN)
     assert "Budget plan: epsilon = 2" in text
     assert "1/3 to 2/3" in text
-    assert "unless the first look shows something" in text
+    assert "degrees, unless the first look shows something" in text
     assert "ran" not in text.splitlines()[1].split()
     ran = str(PLAN.possible_runs[0])
     assert "spent on" in ran
@@ -243,7 +243,7 @@ def released(options):
 def test_flows_spend_what_their_plan_says(delta):
     job = flows_job(CLUB, GROUPS, epsilon=1.0, delta=delta)
     noisy = job.measure(CLUB, SeededEntropy(1))
-    made = job.finish(noisy, job.guarantee, SeededEntropy(1))
+    made = job.finish(noisy, job.promise(SeededEntropy(1)), SeededEntropy(1))
     plan = made.guarantee.budget_plan
     assert noisy.cost(delta=delta).epsilon == pytest.approx(plan.cost.epsilon, rel=1e-12)
     assert [step.statistic for step in plan.steps] == job.parameters["levels"]
