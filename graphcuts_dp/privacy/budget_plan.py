@@ -187,6 +187,22 @@ class BudgetPlan(Tabled):
         return cls.of_cost(cost, [BudgetStep(statistic=statistic, share=ALL_LEFT, noise=noise)])
 
     @classmethod
+    def of_costs(cls, costs: Mapping[str, Cost], noise: str, cost: Cost) -> Self:
+        """Return the plan of statistics whose costs add up to a cost, in its currency.
+
+        Args:
+            costs: of each statistic, in order; all pure, or all in rho.
+            noise: name of the distribution of the noise.
+            cost: of everything together.
+        """
+        amounts = [each.pure or Fraction(each.rho or 0.0) for each in costs.values()]
+        left, steps = sum(amounts, Fraction(0)), []
+        for statistic, amount in zip(costs, amounts, strict=True):
+            steps.append(BudgetStep(statistic=statistic, share=amount / left, noise=noise))
+            left -= amount
+        return cls.of_cost(cost, steps)
+
+    @classmethod
     def of_parts(cls, parts: Sequence[tuple[str, float]]) -> Self:
         """Return the plan of what older receipts state: names and the epsilon of each."""
         left = amount = sum((Fraction(epsilon) for _, epsilon in parts), Fraction(0))
