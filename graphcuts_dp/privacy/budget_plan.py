@@ -1,7 +1,7 @@
 """Plans of a privacy budget, as data: which statistic gets which share of it, and when.
 
 A `BudgetPlan` is written down before any private row is read. A mechanism executes it step by step
-with a `Spending`, and what it states of its cost is computed from the plan: forecasts from the runs
+with a `PlanExecution`, and what it states of its cost is computed from the plan: forecasts from the runs
 that are possible (`BudgetPlan.possible_runs`), receipts and costs from the steps that ran.
 """
 
@@ -231,13 +231,13 @@ class BudgetPlan(Tabled):
         found: dict[tuple[StepRun, ...], BudgetPlan] = {}
         for truths in itertools.product((False, True), repeat=len(names)):
             for extremes in itertools.product((min, max), repeat=len(chosen)):
-                spending = Spending(self)
+                execution = PlanExecution(self)
                 met = dict(zip(names, truths, strict=True))
                 pick = dict(zip(chosen, extremes, strict=True))
                 for place, step in enumerate(self.steps):
                     if all(met[each.name] is each.holds for each in step.conditions):
-                        spending.take(step, pick.get(place, max)(step.shares))
-                run = spending.plan
+                        execution.take(step, pick.get(place, max)(step.shares))
+                run = execution.plan
                 found[run.ran or ()] = run
         return tuple(found.values())
 
@@ -250,11 +250,11 @@ class BudgetPlan(Tabled):
         """
         if self.ran is None:
             raise ValueError("only a plan that ran has amounts; see possible_runs")
-        spending = Spending(replace(self, ran=None))
+        execution = PlanExecution(replace(self, ran=None))
         for run in self.ran:
-            if spending.take(self.steps[run.step], run.share) is None:
+            if execution.take(self.steps[run.step], run.share) is None:
                 raise ValueError("a step that bought nothing did not run")
-        return spending.amounts
+        return execution.amounts
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -295,10 +295,10 @@ class BudgetPlan(Tabled):
         return min(amount for run in self.possible_runs for amount in run._every_amount())
 
     def _every_amount(self) -> Iterator[Fraction]:
-        spending = Spending(replace(self, ran=None))
+        execution = PlanExecution(replace(self, ran=None))
         for run in self.ran or ():
-            spending.take(self.steps[run.step], run.share)
-            yield spending.amounts[self.steps[run.step].statistic]
+            execution.take(self.steps[run.step], run.share)
+            yield execution.amounts[self.steps[run.step].statistic]
 
     def parts(self, epsilon: float) -> tuple[tuple[str, float], ...]:
         """Return the names of measurements with what each got of a stated epsilon.
@@ -324,10 +324,10 @@ class BudgetPlan(Tabled):
         """The plan after all its steps; itself, if one has a condition or several shares."""
         if any(step.conditions or step.shares[1:] for step in self.steps):
             return self
-        spending = Spending(self)
+        execution = PlanExecution(self)
         for step in self.steps:
-            spending.take(step)
-        return replace(self, ran=spending.plan.ran)
+            execution.take(step)
+        return replace(self, ran=execution.plan.ran)
 
     def replayed(self, ran: Sequence[StepRun]) -> Self:
         """Return the plan after these steps, which must be steps of the plan with their shares.
@@ -417,7 +417,7 @@ class BudgetPlan(Tabled):
 
 
 @final
-class Spending:
+class PlanExecution:
     """The execution of a plan: how much each statistic has, and what is left.
 
     Args:

@@ -20,7 +20,13 @@ from typing import Self, final
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution, sums_grid
 from graphcuts_dp.pairs.groups import Groups, Sides
-from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep, Condition, Spending
+from graphcuts_dp.privacy.budget_plan import (
+    ALL_LEFT,
+    BudgetPlan,
+    BudgetStep,
+    Condition,
+    PlanExecution,
+)
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT
@@ -436,9 +442,9 @@ def typical_runs(epsilon: Fraction) -> tuple[BudgetPlan, BudgetPlan]:
     plan = sparse_plan(epsilon=epsilon, noise="laplace", groups=True)
     runs = []
     for pays in (True, False):
-        spending = Spending(plan)
+        execution = PlanExecution(plan)
         for step in plan.steps:
             if all(pays is condition.holds for condition in step.conditions):
-                spending.take(step, TYPICAL_KEPT_SHARE if step.shares[1:] else None)
-        runs.append(spending.plan)
+                execution.take(step, TYPICAL_KEPT_SHARE if step.shares[1:] else None)
+        runs.append(execution.plan)
     return runs[0], runs[1]
