@@ -1,8 +1,8 @@
 """Plans of a privacy budget, as data: which statistic gets which share of it, and when.
 
 A `BudgetPlan` is written down before any private row is read. A mechanism executes it step by step
-with a `PlanExecution`, and what it states of its cost is computed from the plan: forecasts from the runs
-that are possible (`BudgetPlan.possible_runs`), receipts and costs from the steps that ran.
+with a `PlanExecution`, and what it states of its cost is computed from the plan: forecasts from the
+runs that are possible (`BudgetPlan.possible_runs`), receipts and costs from the steps that ran.
 """
 
 import itertools

@@ -248,8 +248,8 @@ def measure(
 
     Privacy:
         (plan.amount)-DP. A step is epsilon_k-DP for what it gets (`GraphStatistic.measure`), the
-        epsilons are exact fractions whose sum is at most the amount (`PlanExecution`), and whether a
-        step runs, its share and its threshold depend on public numbers and on the results of
+        epsilons are exact fractions whose sum is at most the amount (`PlanExecution`), and whether
+        a step runs, its share and its threshold depend on public numbers and on the results of
         earlier steps alone (`Decisions` reads nothing else): sequential composition, which holds
         for adaptive choices. Neighbours are the same for all steps. Source: DR14 Theorem 3.16.
         A refined measurement and the coarse one that decided about it are one part, which costs
