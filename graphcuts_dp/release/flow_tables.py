@@ -11,13 +11,7 @@ from functools import cached_property, partial
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import (
-    CellSums,
-    Measurement,
-    Reach,
-    counted_by,
-    counts_in_parts,
-)
+from graphcuts_dp.estimate.measurement import CellSums, Measurement, Reach, counts_in_parts
 from graphcuts_dp.estimate.strategy import (
     ALL_LEVELS,
     FlowStrategy,
@@ -58,6 +52,7 @@ from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.measuring import promise
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.flows import Flows
+from graphcuts_dp.schema.counting import counted_by
 
 
 def release_flows(
