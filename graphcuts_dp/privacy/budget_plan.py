@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal, Self, cast, final
 
 from graphcuts_dp.display import Card, Tabled
@@ -218,7 +218,7 @@ class BudgetPlan(Tabled):
         """The statistics that it can measure, in order."""
         return tuple(dict.fromkeys(step.statistic for step in self.steps))
 
-    @cached_property
+    @property
     def possible_runs(self) -> tuple["BudgetPlan", ...]:
         """The plan with every list of steps that earlier results can lead to.
 
@@ -226,20 +226,7 @@ class BudgetPlan(Tabled):
         data can cause; there is none that is missing. Of several shares of a step the least and
         the largest stand for all.
         """
-        names = list(dict.fromkeys(c.name for step in self.steps for c in step.conditions))
-        chosen = [place for place, step in enumerate(self.steps) if step.shares[1:]]
-        found: dict[tuple[StepRun, ...], BudgetPlan] = {}
-        for truths in itertools.product((False, True), repeat=len(names)):
-            for extremes in itertools.product((min, max), repeat=len(chosen)):
-                execution = PlanExecution(self)
-                met = dict(zip(names, truths, strict=True))
-                pick = dict(zip(chosen, extremes, strict=True))
-                for place, step in enumerate(self.steps):
-                    if all(met[each.name] is each.holds for each in step.conditions):
-                        execution.take(step, pick.get(place, max)(step.shares))
-                run = execution.plan
-                found[run.ran or ()] = run
-        return tuple(found.values())
+        return tuple(replace(self, ran=run) for run in _runs_of(self.steps))
 
     @cached_property
     def amounts(self) -> dict[str, Fraction]:
@@ -267,7 +254,7 @@ class BudgetPlan(Tabled):
     def spent(self) -> Fraction:
         """What the steps that ran cost together, exactly; of a plan the most that any run costs."""
         if self.ran is None:
-            return max(run.spent for run in self.possible_runs)
+            return self.amount * max(sum(run.values()) for run in _parts_of(self.steps))
         return sum(self.amounts.values(), Fraction(0))
 
     @property
@@ -287,18 +274,14 @@ class BudgetPlan(Tabled):
         Raises:
             ValueError: no run measures it.
         """
-        return min(run.amounts[statistic] for run in self.possible_runs if statistic in run.amounts)
+        return self.amount * min(
+            run[statistic] for run in _parts_of(self.steps) if statistic in run
+        )
 
-    @cached_property
+    @property
     def smallest(self) -> Fraction:
-        """The smallest amount that any step of any run has for a statistic, refined or not."""
-        return min(amount for run in self.possible_runs for amount in run._every_amount())
-
-    def _every_amount(self) -> Iterator[Fraction]:
-        execution = PlanExecution(replace(self, ran=None))
-        for run in self.ran or ():
-            execution.take(self.steps[run.step], run.share)
-            yield execution.amounts[self.steps[run.step].statistic]
+        """The smallest amount that a statistic has after any step of any run."""
+        return self.amount * _smallest_part(self.steps)
 
     def parts(self, epsilon: float) -> tuple[tuple[str, float], ...]:
         """Return the names of measurements with what each got of a stated epsilon.
@@ -474,6 +457,64 @@ class PlanExecution:
     def plan(self) -> BudgetPlan:
         """The plan with the steps that ran so far."""
         return replace(self._plan, ran=tuple(self._ran))
+
+
+@lru_cache(maxsize=256)  # the same steps are planned for many budgets
+def _runs_of(steps: tuple[BudgetStep, ...]) -> tuple[tuple[StepRun, ...], ...]:
+    """Return every list of steps that answers to the conditions can lead to, once each."""
+    whole = BudgetPlan(steps=steps, amount=Fraction(1))
+    found: dict[tuple[StepRun, ...], None] = {}
+    for met in _met_steps(steps, 0, {}):
+        chosen = [place for place in met if steps[place].shares[1:]]
+        for extremes in itertools.product((min, max), repeat=len(chosen)):
+            picks = dict(zip(chosen, extremes, strict=True))
+            execution = PlanExecution(whole)
+            for place in met:
+                step = steps[place]
+                execution.take(step, picks.get(place, max)(step.shares))
+            found[execution.plan.ran or ()] = None
+    return tuple(found)
+
+
+def _met_steps(
+    steps: tuple[BudgetStep, ...], place: int, answers: dict[str, bool]
+) -> Iterator[tuple[int, ...]]:
+    """Yield the places of the steps from one on whose conditions are met, for all other answers."""
+    if place == len(steps):
+        yield ()
+        return
+    conditions = steps[place].conditions
+    if all(answers.get(each.name, each.holds) is each.holds for each in conditions):
+        open_ones = [each for each in conditions if each.name not in answers]
+        known = dict(answers)
+        for each in open_ones:  # the first one that is not met
+            yield from _met_steps(steps, place + 1, known | {each.name: not each.holds})
+            known[each.name] = each.holds
+        for rest in _met_steps(steps, place + 1, known):
+            yield (place, *rest)
+    else:
+        yield from _met_steps(steps, place + 1, answers)
+
+
+@lru_cache(maxsize=256)
+def _parts_of(steps: tuple[BudgetStep, ...]) -> tuple[Mapping[str, Fraction], ...]:
+    """Return which part of the whole each statistic gets, for each possible run."""
+    whole = BudgetPlan(steps=steps, amount=Fraction(1))
+    return tuple(replace(whole, ran=run).amounts for run in _runs_of(steps))
+
+
+@lru_cache(maxsize=256)
+def _smallest_part(steps: tuple[BudgetStep, ...]) -> Fraction:
+    """Return the smallest part of the whole that a statistic has after any step of any run."""
+    whole = BudgetPlan(steps=steps, amount=Fraction(1))
+    parts = []
+    for run in _runs_of(steps):
+        execution = PlanExecution(whole)
+        for each in run:
+            step = steps[each.step]
+            execution.take(step, each.share)
+            parts.append(execution.amounts[step.statistic])
+    return min(parts)
 
 
 def _fraction(stored: Any) -> Fraction:

@@ -11,7 +11,8 @@ The twin of each is the mistake that matters: noise for one change where several
 """
 
 from collections.abc import Callable
-from functools import partial
+from fractions import Fraction
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -133,11 +134,8 @@ def _released(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
 def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
     """Degrees and entries, which a release buys for the fit that uses both."""
-    options: Any = {
-        "epsilon": gc.Protect(steps=at_most).per_step(epsilon),
-        "mechanism": gc.Response("degrees+response", 0.5),
-    }
-    job = graph_job(plain(EMPTY), fitted=False, **options)
+    step = gc.Protect(steps=at_most).per_step(epsilon)
+    job = _job(EMPTY.n, "degrees+response", 0.5, "binary", step)
 
     def run(data: PrivateData) -> FloatVector:
         made = job.measure(plain(data), source)
@@ -151,9 +149,20 @@ def measured_sparse(
     data: PrivateData, at_most: int, epsilon: float, source: EntropySource
 ) -> Measurements:
     """What `release_graph` measures with mechanism "sparse"; its fit reads that alone."""
+    graph = plain(data)
     each = gc.Protect(steps=at_most).per_step(epsilon)
-    options: Any = {"epsilon": each, "noise": "discrete-laplace", "mechanism": "sparse"}
-    return graph_job(plain(data), **options).measure(plain(data), source)
+    job = _job(graph.n, "sparse", None, "discrete-laplace", each)
+    measured: Measurements = job.measure(graph, source)
+    return measured
+
+
+@lru_cache(maxsize=64)  # a run is repeated thousands of times
+def _job(n: int, mechanism: str, share: float | None, noise: str, epsilon: Fraction) -> Any:
+    """The job of a release of graphs without weights."""
+    response: Any = gc.Response(mechanism, degree_share=share)
+    empty = gc.Graph([], [], vertices=n)
+    budget: Any = epsilon
+    return graph_job(empty, epsilon=budget, noise=noise, mechanism=response, fitted=False)
 
 
 def _sparse(at_most: int, epsilon: float, source: EntropySource) -> Run:
