@@ -16,7 +16,8 @@ import numpy as np
 from graphcuts_dp.confidence import DEFAULT_FAILURE, percent
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
-from graphcuts_dp.estimate.answers import AnswerList, CutAnswer, check_confidence, whole_query
+from graphcuts_dp.estimate.answers import AnswerList, CutAnswer, whole_query
+from graphcuts_dp.estimate.estimator import check_confidence
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.answers import check_confidence
 from graphcuts_dp.estimate.consistency import ErrorSpread, LeastSquares, Values
+from graphcuts_dp.estimate.estimator import check_confidence
 from graphcuts_dp.estimate.measurement import CellSums, Measurement, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
