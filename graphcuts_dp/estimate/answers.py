@@ -7,7 +7,7 @@ from typing import Any, final
 from graphcuts_dp.confidence import percent
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.estimator import AnswerOptions, EstimateKind, Estimator
+from graphcuts_dp.estimate.estimator import AnswerOptions, Asked, EstimateKind, Estimator
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, is_query
 from graphcuts_dp.pairs.universe import possible_part
@@ -79,7 +79,7 @@ def nearest_within(value: float, interval: tuple[float, float]) -> float:
 
 
 def answer_queries(
-    estimator: Estimator, queries: Sequence[LinearQuery], options: AnswerOptions, *, seeded: bool
+    estimator: Estimator[Asked], queries: Sequence[Asked], options: AnswerOptions, *, seeded: bool
 ) -> "AnswerList":
     """Answer queries by an estimator, in their order.
 

@@ -8,18 +8,18 @@ it returns a value, an interval that is proven whatever the graph is, and what t
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, final, get_args
+from typing import Literal, NamedTuple, Protocol, TypeVar, final, get_args
 
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.pairs.queries import LinearQuery
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.laws import NoiseSum
 
+Asked = TypeVar("Asked", contravariant=True)  # the queries that an estimator takes
 EstimateKind = Literal["unbiased", "shrunk", "model"]
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 ROUNDING = 1e-12  # of all that is added up: what floats may be off
@@ -115,7 +115,7 @@ class AnswerOptions:
         return log + log_cuts(sizes, layout) if self.simultaneous else log
 
 
-class Estimator(Protocol):
+class Estimator(Protocol[Asked]):
     """Estimates queries from the measurements of one release; reads public numbers alone.
 
     Attributes:
@@ -131,7 +131,7 @@ class Estimator(Protocol):
     def space(self) -> Space:
         """See the class."""
 
-    def estimate(self, queries: Sequence[LinearQuery], options: AnswerOptions) -> Estimates:
+    def estimate(self, queries: Sequence[Asked], options: AnswerOptions) -> Estimates:
         """Estimate queries on the vertex sets of the release.
 
         Args:

@@ -110,7 +110,7 @@ class Release(Displayed):
         return self.guarantee.budget_plan
 
     @cached_property
-    def estimator(self) -> Estimator:
+    def estimator(self) -> Estimator[LinearQuery]:
         """The estimator of this kind of release."""
         if self._model is not None:
             return SparseEstimator(self.measurements, self._model)
@@ -122,7 +122,7 @@ class Release(Displayed):
         return MatrixEstimator(self.measurements, self.noisy)
 
     @cached_property
-    def _shrunk_estimator(self) -> Estimator:
+    def _shrunk_estimator(self) -> Estimator[LinearQuery]:
         """Estimates cuts with the help of the synthetic graph; a sparse release, by its model."""
         if self._model is not None:
             return self.estimator
