@@ -37,6 +37,7 @@ from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.usefulness import usefulness_of
+from graphcuts_dp.results.flow_table import CellSum
 
 CONFIDENCE, FAILURE = 0.9, 0.1  # that are given
 CLUB = gc.datasets.load("karate")
@@ -177,7 +178,7 @@ def forecast_as_given() -> dict[str, Any]:
             typical = answer.typical_error
             of_kinds.append((high - low) / 2 if typical is None else deviations * typical)
         errors.append([*of_kinds, made[name].worst_cut_error_bound(CONFIDENCE)])
-    everything = flows._answer(0, np.ones(1), CONFIDENCE, False, possible=True)
+    everything = flows._answer(CellSum(0, np.ones(1), union=True), CONFIDENCE, False)
     return {
         "least cut": [excess, excess],
         "flows": [radius],

@@ -35,7 +35,8 @@ class QueryEstimate(NamedTuple):
         most: the most that the query can be on any graph.
         least: the least that it can be, 0 for cuts.
         kind: of the value, see `CutAnswer.estimate`.
-        typical: typical error of an estimate of a model, no proof; None of others.
+        typical: of flows the standard deviation of the error; of an estimate of a model its typical
+            error by the model itself, no proof; None of others.
         certain: whether the interval is all that is possible, and so holds for sure.
     """
 

@@ -17,7 +17,7 @@ from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import Space
 
 Listed = CutList | QuestionList | Digests | None
-_FLOATS = 1e-9  # relative: more than floats lose in the scale of a rank-one query
+_FLOATS = 1e-9  # relative: more than floats lose in the scale of a rank-one query or of a list
 
 
 @final
