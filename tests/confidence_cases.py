@@ -33,10 +33,11 @@ from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.learn.bounds import least_cut_excess
 from graphcuts_dp.planning import plan_bounds, plan_degree_bounds
 from graphcuts_dp.planning.planner import least_epsilon
-from graphcuts_dp.privacy.distributions import discrete_laplace_radius
+from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.usefulness import usefulness_of
+from graphcuts_dp.results.flow_table import CellSum
 
 CONFIDENCE, FAILURE = 0.9, 0.1  # that are given
 CLUB = gc.datasets.load("karate")
@@ -168,14 +169,16 @@ def forecast_as_given() -> dict[str, Any]:
             T = [each for each in everybody if each not in S]
             answer = made[name].answer(S, T, confidence=CONFIDENCE)
             # Not cut to what is possible, as answers are.
-            (found,), _ = made[name].estimator.estimates(
-                [gc.CutQuery(*masks_of(S, T))], options_of(CONFIDENCE)
+            (found,) = (
+                made[name]
+                .estimator.estimate([gc.CutQuery(*masks_of(S, T))], options_of(CONFIDENCE))
+                .queries
             )
             low, high = found.interval
             typical = answer.typical_error
             of_kinds.append((high - low) / 2 if typical is None else deviations * typical)
         errors.append([*of_kinds, made[name].worst_cut_error_bound(CONFIDENCE)])
-    everything = flows._answer(0, np.ones(1), CONFIDENCE, False, possible=True)
+    everything = flows._answer(CellSum(0, np.ones(1), union=True), CONFIDENCE, False)
     return {
         "least cut": [excess, excess],
         "flows": [radius],
@@ -202,7 +205,7 @@ def masks_of(*sets: list[int]) -> list[Any]:
 
 def options_of(confidence: float) -> Any:
     """Of answers."""
-    return gc.estimate.answers.AnswerOptions(confidence=confidence)
+    return gc.estimate.estimator.AnswerOptions(confidence=confidence)
 
 
 def written() -> dict[str, str]:

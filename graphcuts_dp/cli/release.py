@@ -27,9 +27,10 @@ from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
 from graphcuts_dp.io.files import check_labels, check_writable_graph, graph_files
 from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.offline.accuracy import NetChoice
 from graphcuts_dp.offline.lists import Sensing
 from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively
-from graphcuts_dp.offline.release import GRAPH, IterativeRelease, NetChoice
+from graphcuts_dp.offline.release import GRAPH, IterativeRelease
 from graphcuts_dp.options import METHOD, Checked, input_option, option, output_option
 from graphcuts_dp.pairs.groups import GroupNames
 from graphcuts_dp.pairs.queries import CutQuery, space_of

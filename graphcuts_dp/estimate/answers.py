@@ -1,36 +1,18 @@
-"""Answers to queries of any release as users get them: from estimates to lists with labels.
+"""Answers as users get them: with labels, cut to what is possible, as lists and tables."""
 
-An estimator says of a query what its kind of release knows: a value, an interval that is proven
-whatever the graph is, and what it can be. What is the same of all of them is here: how many cuts
-share a failure probability, how intervals are cut to what is possible, how lists are shown, and
-estimates between the unbiased answers and those of the synthetic graph, without guarantee.
-"""
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final, get_args
-
-import numpy as np
-
-from graphcuts_dp.arrays import BoolVector
-from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
+from graphcuts_dp.confidence import percent
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
+from graphcuts_dp.estimate.estimator import AnswerOptions, Asked, EstimateKind, Estimator
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, is_query
-from graphcuts_dp.pairs.universe import Layout, possible_part
-from graphcuts_dp.privacy.laws import NoiseSum
+from graphcuts_dp.pairs.universe import possible_part
 
-if TYPE_CHECKING:
-    from graphcuts_dp.estimate.least_squares import MatrixEstimator
-    from graphcuts_dp.estimate.shrinkage import Synthetic
-    from graphcuts_dp.estimate.sparse_answers import SparseEstimator
-
-EstimateKind = Literal["unbiased", "shrunk", "model"]
 NO_GUARANTEE = "estimate, no guarantee"
-ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
-ROUNDING = 1e-12  # of all that is added up: what floats may be off
 # Of a failure probability, where the total weight is needed beside what else can fail.
 FOR_TOTAL = 0.1
 _COLUMNS = ("value", "low", "high", "confidence", "simultaneous", "estimate")
@@ -86,63 +68,6 @@ class CutAnswer:
         return nearest_within(self.value, self.interval)
 
 
-@final
-@dataclass(frozen=True)
-class Estimate:
-    """An unbiased estimate of a query, and what is known of its error.
-
-    Attributes:
-        value: the estimate.
-        noise: the law of its error, up to `slack`.
-        slack: by how much rounding weights down to fine grids, and floats, may move it besides.
-    """
-
-    value: float
-    noise: NoiseSum
-    slack: float
-
-    def radius(self, log_failures: float) -> float:
-        """Half width of an interval; `log_failures` is ln of 1 over its failure probability."""
-        return self.noise.radius(log_failures) + self.slack if self.noise.terms else 0.0
-
-    def interval(self, log_failures: float) -> tuple[float, float]:
-        """The interval, see `radius`."""
-        radius = self.radius(log_failures)
-        return self.value - radius, self.value + radius
-
-
-class CutEstimate(NamedTuple):
-    """What is known of one cut.
-
-    Attributes:
-        value: the estimate.
-        interval: proven, whatever the graph is.
-        most: what the pairs of the cut can weigh.
-        kind: of the value, see `CutAnswer.estimate`.
-        typical: typical error of an estimate of a model, no proof; None of others.
-    """
-
-    value: float
-    interval: tuple[float, float]
-    most: float
-    kind: EstimateKind = "unbiased"
-    typical: float | None = None
-
-
-class Sizes(NamedTuple):
-    """How many vertices a cut has in S, in T, and, where these are of one set, in both."""
-
-    S: int
-    T: int
-    both: int
-
-    @classmethod
-    def of(cls, S: BoolVector, T: BoolVector, *, one_set: bool) -> "Sizes":
-        """Of truth vectors; `one_set` if rows and columns are the same vertices."""
-        both = np.count_nonzero(S & T) if one_set else 0
-        return cls(int(np.count_nonzero(S)), int(np.count_nonzero(T)), int(both))
-
-
 def nearest_within(value: float, interval: tuple[float, float]) -> float:
     """The number of an interval that is nearest to an estimate: what people are shown of it.
 
@@ -153,128 +78,31 @@ def nearest_within(value: float, interval: tuple[float, float]) -> float:
     return min(max(value, low), high)
 
 
-def check_confidence(confidence: float) -> None:
-    """Raises QueryError unless it lies between 0 and 1."""
-    if not (isinstance(confidence, float | int) and 0 < confidence < 1):
-        raise QueryError(f"confidence must lie between 0 and 1, for example {DEFAULT_CONFIDENCE:g}")
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class AnswerOptions:
-    """Which estimates and intervals are wanted; see `Release.answer_all`.
-
-    Attributes:
-        confidence: of each interval.
-        simultaneous: whether intervals hold for all cuts at once.
-        joint: whether they hold for all cuts of a list at once.
-        estimate: which value is wanted where there are several, one of `ESTIMATES`.
-    """
-
-    confidence: float = DEFAULT_CONFIDENCE
-    simultaneous: bool = False
-    joint: bool = False
-    estimate: str = "unbiased"
-
-    def __post_init__(self) -> None:
-        check_confidence(self.confidence)
-        if self.joint and self.simultaneous:
-            raise QueryError("give joint or simultaneous, not both: the latter is for all cuts")
-        if self.estimate not in ESTIMATES:
-            raise QueryError(
-                f"unknown estimate {self.estimate!r}; choose one of {', '.join(ESTIMATES)}"
-            )
-
-    def log_failures(self, together: int, sizes: Sizes, layout: Layout) -> float:
-        """Ln of 1 over the failure probability that one of so many cuts gets."""
-        log = math.log(together) - math.log1p(-self.confidence)
-        return log + log_cuts(sizes, layout) if self.simultaneous else log
-
-
 def answer_queries(
-    estimator: "MatrixEstimator | SparseEstimator",
-    queries: Sequence[LinearQuery],
-    options: AnswerOptions,
-    *,
-    synthetic: Callable[[], "Synthetic"],
-    seeded: bool,
+    estimator: Estimator[Asked], queries: Sequence[Asked], options: AnswerOptions, *, seeded: bool
 ) -> "AnswerList":
-    """Answers to cuts and other linear queries, in order; see `Release.answer_all`.
+    """Answer queries by an estimator, in their order.
 
     Args:
         estimator: of the release.
         queries: on its vertex sets.
-        options: what is wanted.
-        synthetic: makes what the synthetic graph says.
+        options: see `Release.answer_all`.
         seeded: whether the noise came from a seed.
     """
-
-    def of_cuts(cuts: Sequence[CutQuery], wanted: AnswerOptions) -> list[CutAnswer]:
-        found, together = estimator.estimates(cuts, wanted, synthetic)
-        return [
-            CutAnswer(
-                value=each.value,
-                interval=possible_part(each.interval, each.most),
-                confidence=wanted.confidence,
-                simultaneous=wanted.simultaneous,
-                seeded=seeded,
-                estimate=each.kind,
-                together=together,
-                typical_error=each.typical,
-            )
-            for each in found
-        ]
-
-    cuts = [query for query in queries if isinstance(query, CutQuery)]
-    if len(cuts) == len(queries):
-        return AnswerList(of_cuts(cuts, options))
-    confidence, simultaneous = options.confidence, options.simultaneous
-    together = len(queries) if options.joint else 1
-    log_failures = math.log(together) - math.log1p(-confidence)
-    alone = replace(options, confidence=1 - (1 - confidence) / together, joint=False)
-    answers: list[CutAnswer] = []
-    for query in queries:
-        if isinstance(query, CutQuery):
-            (one,) = of_cuts([query], alone)
-            answers.append(replace(one, confidence=confidence, together=together))
-            continue
-        value, interval = estimator.linear(query, log_failures, simultaneous=simultaneous)
-        if options.estimate != "unbiased":
-            raise QueryError("shrunk estimates are made of cuts; other queries have unbiased ones")
-        answers.append(
-            CutAnswer(value, interval, confidence, simultaneous, seeded, together=together)
+    estimates = estimator.estimate(queries, options)
+    return AnswerList(
+        CutAnswer(
+            value=each.value,
+            interval=possible_part(each.interval, each.most, each.least),
+            confidence=1.0 if each.certain else options.confidence,
+            simultaneous=estimates.simultaneous,
+            seeded=seeded,
+            estimate=each.kind,
+            together=estimates.together,
+            typical_error=each.typical,
         )
-    return AnswerList(answers)
-
-
-def distinct_cuts(cuts: Sequence[tuple[BoolVector, BoolVector]], *, symmetric: bool) -> int:
-    """How many cuts a list names; in an undirected (symmetric) graph (S, T) and (T, S) are one."""
-    named = ((S.tobytes(), T.tobytes()) for S, T in cuts)
-    return len({tuple(sorted(sides)) if symmetric else sides for sides in named})
-
-
-def log_cuts(sizes: Sizes, layout: Layout) -> float:
-    """Logarithm of 1 over the share of a failure probability for all cuts that one cut gets.
-
-    Shares of all cuts add up to at most 1. Each shape of a cut gets the same share, and each cut of
-    a shape the same part of it: of a graph with n vertices there are C(n+3, 3) shapes (|S only|,
-    |T only|, |both|), and n!/(|S only|! |T only|! |both|! |neither|!) pairs (S, T) of each; (S, T)
-    and (T, S) are one cut and use both of their shares. Of a bipartite or directed graph there are
-    (rows + 1)(columns + 1) shapes (|S|, |T|), and C(rows, |S|) C(columns, |T|) cuts of each. So a
-    cut of few vertices pays for the few cuts that there are of its kind, not for all 4^n.
-    """
-    (in_s, in_t, both), (rows, columns) = sizes, layout.shape
-    if not layout.symmetric:
-        shapes = math.log(rows + 1) + math.log(columns + 1)
-        return shapes + _log_ways(in_s, rows - in_s) + _log_ways(in_t, columns - in_t)
-    parts = in_s - both, in_t - both, both, rows - in_s - in_t + both
-    found = math.log(math.comb(rows + 3, 3)) + _log_ways(*parts)
-    return found - math.log(2) if parts[0] or parts[1] else found
-
-
-def _log_ways(*sizes: int) -> float:
-    """Logarithm of the number of ways to put vertices into sets of these sizes."""
-    return math.lgamma(sum(sizes) + 1) - math.fsum(math.lgamma(size + 1) for size in sizes)
+        for each in estimates.queries
+    )
 
 
 def whole_query(S: Any, T: Any) -> LinearQuery:

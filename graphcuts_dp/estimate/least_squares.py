@@ -25,7 +25,7 @@ finer cells (`classes` of `PairTypes.of`), nothing else.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
@@ -34,18 +34,18 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.answers import (
+from graphcuts_dp.estimate.estimator import (
     ROUNDING,
     AnswerOptions,
-    CutEstimate,
     Estimate,
-    EstimateKind,
+    Estimates,
+    QueryEstimate,
     Sizes,
     distinct_cuts,
 )
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_cut_bound
-from graphcuts_dp.estimate.shrinkage import Cut, Synthetic, shrunk_list
+from graphcuts_dp.estimate.shrinkage import Cut
 from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout, most_weight
@@ -252,24 +252,36 @@ class MatrixEstimator:
         self._groups = measurements.find(CellSums)
         self._entries_of_cells: FloatVector | None = None
 
-    @property
-    def noise_name(self) -> str:
-        """Of the entries."""
-        return self.noisy.distribution.name
+    def estimate(self, queries: Sequence[LinearQuery], options: AnswerOptions) -> Estimates:
+        """Estimate any linear queries; see `Estimator.estimate`.
 
-    def estimates(
-        self,
-        queries: Sequence[CutQuery],
-        options: AnswerOptions,
-        synthetic: Callable[[], Synthetic] | None = None,
-    ) -> tuple[list[CutEstimate], int]:
-        """What is known of each cut, and how many of them share the failure probability.
-
-        Args:
-            queries: on the vertex sets of the release.
-            options: what is wanted.
-            synthetic: makes what the synthetic graph says.
+        Raises:
+            QueryError: a query that does not fit; one that is no cut, and another estimate than the
+                unbiased one; an interval for all queries at once of one that is not rank-one:
+                coefficients that follow the noise are off by all of it.
         """
+        cuts = [query for query in queries if isinstance(query, CutQuery)]
+        if len(cuts) == len(queries):
+            return self._estimate_cuts(cuts, options)
+        together = len(queries) if options.joint else 1
+        log_failures = math.log(together) - math.log1p(-options.confidence)
+        alone = replace(options, confidence=1 - (1 - options.confidence) / together, joint=False)
+        estimates: list[QueryEstimate] = []
+        for query in queries:
+            if isinstance(query, CutQuery):
+                estimates += self._estimate_cuts([query], alone).queries
+                continue
+            estimates.append(
+                self._estimate_linear(query, log_failures, simultaneous=options.simultaneous)
+            )
+            if options.estimate != "unbiased":
+                raise QueryError(
+                    "shrunk estimates are made of cuts; other queries have unbiased ones"
+                )
+        return Estimates(estimates, together, options.simultaneous)
+
+    def _estimate_cuts(self, queries: Sequence[CutQuery], options: AnswerOptions) -> Estimates:
+        """Estimate cuts; of a joint list, different ones share the failure probability."""
         noisy, cuts = self.noisy, [query.masks(self.space) for query in queries]
         cap = noisy.distribution.weight_cap
         most = [most_weight(pairs_of_cut(*masks, self.space), cap) for masks in cuts]
@@ -279,37 +291,20 @@ class MatrixEstimator:
             sizes = Sizes.of(S, T, one_set=noisy.symmetric)
             log_failures = options.log_failures(together, sizes, noisy.blocks.layout)
             if options.simultaneous or together > 1:
-                own = self.estimate_for_all(S, T, log_failures)
+                own = self.estimate_cut_for_all(S, T, log_failures)
             return own.interval(log_failures)
 
-        found = [self.estimate(*masks) for masks in cuts]
-        values = [each.value for each in found]
-        kind: EstimateKind = "unbiased"
-        if options.estimate == "shrunk" and synthetic is not None:
-            kind, graph = "shrunk", synthetic()
-
-            def apart(some: Sequence[Cut]) -> FloatMatrix:
-                shares = np.sqrt(graph.apart(some))
-                return np.asarray(self.covariances(some) * np.outer(shares, shares))
-
-            shrunk = shrunk_list(
-                cuts,
-                graph.values(queries),
-                np.array(values),
-                apart,
-                hollow=noisy.blocks.layout.hollow,
-                symmetric=noisy.symmetric,
-            )
-            values = np.clip(shrunk, 0, most).tolist()
+        found = [self.estimate_cut(*masks) for masks in cuts]
         intervals = [interval(each, *masks) for each, masks in zip(found, cuts, strict=True)]
-        facts = zip(values, intervals, most, strict=True)
-        return [CutEstimate(*each, kind) for each in facts], together
+        facts = zip((each.value for each in found), intervals, most, strict=True)
+        estimates = [QueryEstimate(*each) for each in facts]
+        return Estimates(estimates, together, options.simultaneous)
 
-    def estimate(self, S: BoolVector, T: BoolVector) -> Estimate:
+    def estimate_cut(self, S: BoolVector, T: BoolVector) -> Estimate:
         """The estimate of a cut, given by masks of rows and of columns, of the least variance."""
         return self._estimates(S, T, [(1.0, 1.0)])[0]
 
-    def estimate_for_all(self, S: BoolVector, T: BoolVector, log_failures: float) -> Estimate:
+    def estimate_cut_for_all(self, S: BoolVector, T: BoolVector, log_failures: float) -> Estimate:
         """The estimate whose interval is the shortest that holds for all cuts at once.
 
         Each cut has so small a share of the failure probability that the tails of single noises
@@ -475,30 +470,25 @@ class MatrixEstimator:
             found = np.triu(found, 1)
         return found
 
-    def linear(
+    def _estimate_linear(
         self, query: LinearQuery, log_failures: float, *, simultaneous: bool
-    ) -> tuple[float, tuple[float, float]]:
-        """The unbiased estimate from entries and degrees, and its proven interval.
+    ) -> QueryEstimate:
+        """Estimate a query that is no cut from entries and degrees, with its proven interval.
 
-        The interval is cut to what the query can be. `log_failures` is ln of 1 over its failure
-        probability; a simultaneous one holds for all rank-one queries at once.
-
-        Raises:
-            QueryError: a query that does not fit; an interval for all queries at once of one that
-                is not rank-one: coefficients that follow the noise are off by all of it.
+        `log_failures` is ln of 1 over the failure probability of the interval; a simultaneous one
+        holds for all rank-one queries at once. See `estimate` for the errors.
         """
         noisy = self.noisy
         extent = Extent.of(query, noisy.space)
         least, most = extent.possible(noisy.distribution.weight_cap)
         if not extent.largest:
-            return 0.0, (0.0, 0.0)
+            return QueryEstimate(0.0, (0.0, 0.0), 0.0)
         coefficients = pair_coefficients(query, noisy.space)
         value, radius = self._by_pairs(coefficients, log_failures)
         centre = value
         if simultaneous:
             centre, radius = self._for_all(query, coefficients, log_failures)
-        low, high = (min(max(x, least), most) for x in (centre - radius, centre + radius))
-        return value, (low, high)
+        return QueryEstimate(value, (centre - radius, centre + radius), most, least)
 
     def _for_all(
         self, query: LinearQuery, coefficients: FloatMatrix, log_failures: float

@@ -15,11 +15,12 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.answers import (
+from graphcuts_dp.estimate.estimator import (
     ROUNDING,
     AnswerOptions,
-    CutEstimate,
     Estimate,
+    Estimates,
+    QueryEstimate,
     Sizes,
     distinct_cuts,
 )
@@ -58,8 +59,6 @@ class SparseEstimator:
         model: made of them.
     """
 
-    noise_name = None  # of entries, of which there are none
-
     def __init__(self, measurements: Measurements, model: SparseModel) -> None:
         self.model, self.space, self.shape = model, model.space, model.layout.shape
         degrees = measurements.find(Degrees)
@@ -68,40 +67,34 @@ class SparseEstimator:
         self._degrees = degrees
         self._groups = measurements.find(CellSums)
 
-    def linear(
-        self, query: LinearQuery, log_failures: float, *, simultaneous: bool
-    ) -> tuple[float, tuple[float, float]]:
-        """Raises QueryError: cuts alone are answered."""
-        del query, log_failures, simultaneous
-        raise QueryError(
-            "a sparse release answers cut queries: it holds no entry of its own for each pair; "
-            "ask its synthetic graph, for example query.value(release.graph), without guarantee"
-        )
-
-    def estimates(
-        self,
-        queries: Sequence[CutQuery],
-        options: AnswerOptions,
-        synthetic: object = None,
-    ) -> tuple[list[CutEstimate], int]:
-        """See `MatrixEstimator.estimates`; another estimate than "unbiased" is the model's, always.
+    def estimate(self, queries: Sequence[LinearQuery], options: AnswerOptions) -> Estimates:
+        """Estimate cuts; another estimate than "unbiased" is the model's, always.
 
         Cuts whose sets are unions of public groups, or truth vectors that many queries share, are
-        answered together from sums over these.
+        answered together from sums over these. See `Estimator.estimate`.
+
+        Raises:
+            QueryError: a cut that does not fit, or another query.
         """
-        del synthetic
-        parted = parted_cuts(queries, self.model) if len(queries) > _FEW else None
-        together = self._distinct(queries, parted) if options.joint and queries else 1
+        cuts = [query for query in queries if isinstance(query, CutQuery)]
+        if len(cuts) < len(queries):
+            raise QueryError(
+                "a sparse release answers cut queries: it holds no entry of its own for each pair; "
+                "ask its synthetic graph, for example query.value(release.graph), without guarantee"
+            )
+        parted = parted_cuts(cuts, self.model) if len(cuts) > _FEW else None
+        together = self._distinct(cuts, parted) if options.joint and cuts else 1
 
         def log_failures(sizes: Sizes) -> float:
             return options.log_failures(together, sizes, self.model.layout)
 
-        found: dict[int, CutEstimate] = {}
+        found: dict[int, QueryEstimate] = {}
         model_only = options.estimate != "unbiased"
-        for sets in self._sets(queries, parted):
+        for sets in self._sets(cuts, parted):
             estimates = self._estimates(sets, log_failures, model_only=model_only)
             found.update(zip(sets.places, estimates, strict=True))
-        return [found[place] for place in range(len(queries))], together
+        in_order = [found[place] for place in range(len(cuts))]
+        return Estimates(in_order, together, options.simultaneous)
 
     def _distinct(self, queries: Sequence[CutQuery], parted: CutSets | None) -> int:
         """How many cuts a list names; one that is written in two ways may count twice."""
@@ -134,7 +127,7 @@ class SparseEstimator:
 
     def _estimates(
         self, sets: CutSets, log_failures: Callable[[Sizes], float], *, model_only: bool
-    ) -> Iterator[CutEstimate]:
+    ) -> Iterator[QueryEstimate]:
         """What is known of each cut."""
         counts = sets.by_group(0), sets.by_group(1)
         sizes_of = np.rint(
@@ -145,7 +138,7 @@ class SparseEstimator:
         for row, cells in enumerate(self._cells(*counts)):
             sizes = Sizes(*sizes_of[:, row].tolist())
             if not sizes.S or not sizes.T:
-                yield CutEstimate(0.0, (0.0, 0.0), 0.0)
+                yield QueryEstimate(0.0, (0.0, 0.0), 0.0)
                 continue
             pairs = pairs_of_sizes(*sizes, symmetric=self.model.symmetric)
             most = most_weight(pairs, self.model.weight_cap)
@@ -153,7 +146,7 @@ class SparseEstimator:
             degrees = float(sums[0][row]), float(sums[1][row])
             measured = self._measured(sizes, degrees, cells)
             if measured is not None and not model_only:
-                yield CutEstimate(measured.value, measured.interval(log), most)
+                yield QueryEstimate(measured.value, measured.interval(log), most)
                 continue
             interval = (
                 self._bounds(sizes, degrees, cells, log)
@@ -163,7 +156,7 @@ class SparseEstimator:
             if model is None:
                 model = self.model.expected(sets)
             value, typical = (float(each[row]) for each in model)
-            yield CutEstimate(value, interval, most, "model", typical)
+            yield QueryEstimate(value, interval, most, kind="model", typical=typical)
 
     def _measured(
         self, sizes: Sizes, degrees: tuple[float, float], cells: _Cells

@@ -32,6 +32,7 @@ from graphcuts_dp.learn.learners import (
 )
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS
+from graphcuts_dp.offline.accuracy import Accuracy
 from graphcuts_dp.offline.distinguisher import (
     Distinguisher,
     Exponential,
@@ -41,14 +42,8 @@ from graphcuts_dp.offline.distinguisher import (
 )
 from graphcuts_dp.offline.query_lists import CutList, QuestionList, Scoring
 from graphcuts_dp.offline.rank_one import usual_cut_norm
-from graphcuts_dp.offline.release import (
-    GRAPH,
-    Accuracy,
-    IterativeRelease,
-    Measured,
-    Settings,
-    Task,
-)
+from graphcuts_dp.offline.release import GRAPH, IterativeRelease, Measured, Settings
+from graphcuts_dp.offline.task import Task
 from graphcuts_dp.offline.tuning import (
     OfflineCalibration,
     OfflineTuning,

@@ -25,20 +25,12 @@ from graphcuts_dp.learn.base import DenseHypothesis, Sign
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs, alpha_net
 from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_one
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
+from graphcuts_dp.offline.accuracy import Accuracy, CountNoise, NetChoice
 from graphcuts_dp.offline.distinguisher import root_at_most
+from graphcuts_dp.offline.query_digests import Digests
 from graphcuts_dp.offline.query_lists import CutList, as_list
-from graphcuts_dp.offline.release import (
-    GRAPH,
-    TABLE,
-    Accuracy,
-    CountNoise,
-    Digests,
-    IterativeRelease,
-    Measured,
-    NetChoice,
-    Settings,
-    Task,
-)
+from graphcuts_dp.offline.release import GRAPH, TABLE, IterativeRelease, Measured, Settings
+from graphcuts_dp.offline.task import Task
 from graphcuts_dp.options import Checked, option
 from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, MatrixQuery, understood

@@ -39,7 +39,8 @@ from graphcuts_dp.offline.distinguisher import (
 from graphcuts_dp.offline.lists import Answers, Net, Sensing
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.offline.rank_one import PowerRankOne, Released, ResponseRankOne
-from graphcuts_dp.offline.release import GRAPH, IterativeRelease, Task
+from graphcuts_dp.offline.release import GRAPH, IterativeRelease
+from graphcuts_dp.offline.task import Task
 from graphcuts_dp.offline.tuning import (
     CALIBRATIONS,
     MOST_ROUNDS,

@@ -149,18 +149,21 @@ def most_weight(pairs: float, cap: float | None) -> float:
     return most if exact else math.nextafter(most, math.inf)
 
 
-def possible_part(interval: tuple[float, float], most: float) -> tuple[float, float]:
-    """The part of an interval where a cut can lie: no graph has weights below 0.
+def possible_part(
+    interval: tuple[float, float], most: float, least: float = 0.0
+) -> tuple[float, float]:
+    """The part of an interval where a query can lie: of a cut none is below 0, as no weight is.
 
     It holds every possible truth that the interval holds. One that lies beside all possible truths
     becomes the nearest of them.
 
     Args:
         interval: (low, high).
-        most: what the pairs of the cut can weigh, see `most_weight`.
+        most: the most that the query can be; of a cut what its pairs can weigh, see `most_weight`.
+        least: the least, below 0 where coefficients are.
     """
     low, high = interval
-    return min(max(low, 0.0), most), min(max(high, 0.0), most)
+    return min(max(low, least), most), min(max(high, least), most)
 
 
 Vertices = VertexSet | int | Sequence[Label]

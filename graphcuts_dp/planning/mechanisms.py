@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from typing import Any, cast, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.answers import AnswerOptions, Sizes
+from graphcuts_dp.estimate.estimator import AnswerOptions, Sizes
 from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound
 from graphcuts_dp.estimate.partition_noise import FOR_EACH
 from graphcuts_dp.learn.bounds import (

@@ -15,7 +15,7 @@ from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_DEVIATIONS, DEFAULT_PERCENT
 from graphcuts_dp.display import Card, Displayed, short
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.answers import AnswerOptions
+from graphcuts_dp.estimate.estimator import AnswerOptions
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
 from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
@@ -216,7 +216,7 @@ def _kinds(release: Release) -> Iterator[tuple[str, list[Masks]]]:
 
 
 def _error(release: Release, masks: Masks) -> tuple[float, str]:
-    (found,), _ = release.estimator.estimates([CutQuery(*masks)], _SURE)
+    (found,) = release.estimator.estimate([CutQuery(*masks)], _SURE).queries
     if found.typical is not None:
         return DEFAULT_DEVIATIONS * found.typical, "by a model"
     return (found.interval[1] - found.interval[0]) / 2, "proven"

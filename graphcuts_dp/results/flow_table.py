@@ -1,10 +1,10 @@
 """The noisy table between public groups: its estimates, intervals, and what it is on disk."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,13 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.answers import check_confidence
 from graphcuts_dp.estimate.consistency import ErrorSpread, LeastSquares, Values
+from graphcuts_dp.estimate.estimator import (
+    AnswerOptions,
+    Estimates,
+    QueryEstimate,
+    check_confidence,
+)
 from graphcuts_dp.estimate.measurement import CellSums, Measurement, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
@@ -28,6 +33,20 @@ Table = dict[str, npt.NDArray[Any]]  # columns of one level: its names, then its
 NUMBERS = ("value", "low", "high")
 ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
 _LOST = 2.0**-46  # relative to the largest sum: a small cell may be the difference of large ones
+
+
+class CellSum(NamedTuple):
+    """A linear combination of the cells of a place.
+
+    Attributes:
+        place: 0 for everything, else 1 plus the number of the level.
+        coefficients: one for each cell, shape (cells,).
+        union: whether they are 1 or 0, so that the sum is a weight, and not below 0.
+    """
+
+    place: int
+    coefficients: FloatVector
+    union: bool = False
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -202,6 +221,51 @@ class FlowTable:
         numbers = dict(zip(NUMBERS, (self.estimates[place], low, high), strict=True))
         return found | {"from": left[a], "to": right[b]} | numbers
 
+    def estimate(self, queries: Sequence[CellSum], options: AnswerOptions) -> Estimates:
+        """Estimate linear combinations of cells; see `Estimator.estimate`.
+
+        Typical errors are standard deviations: exact for Laplace noise, at most that for Gaussian
+        noise. Intervals are cut to what is possible, in whole numbers where those are counted.
+        """
+        together = len(queries) if options.joint and queries else 1
+        confidence = 1 - (1 - options.confidence) / together if together > 1 else options.confidence
+        found = [
+            self._estimate(query, confidence, simultaneous=options.simultaneous)
+            for query in queries
+        ]
+        return Estimates(found, together, options.simultaneous)
+
+    def _estimate(self, query: CellSum, confidence: float, *, simultaneous: bool) -> QueryEstimate:
+        """Estimate one combination of cells."""
+        place, wanted, union = query
+        failure, noisy = checked_failure(confidence), self.noisy
+        spread = self.fit.spread_of(self.fit.coefficients({place: wanted}))
+        measured = list(noisy.map.places)
+        variance = float(spread.squares[0, measured] @ self.variances[measured])
+        value = float(wanted @ self.estimates[place])
+        if simultaneous:
+            radius = float(np.abs(wanted) @ self._radii(place, confidence, True))
+        else:
+            steps = error_radii(noisy.noise, noisy.map.places, spread, failure=failure)
+            radius = float(steps[0]) * noisy.unit
+        lost = wanted * self.lost_by_rounding(place)
+        radius += ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))
+        radius += self.lost_by_floats * float(np.abs(wanted).sum())
+        low = np.array([value - radius + np.minimum(lost, 0).sum()])
+        high = np.array([value + radius + np.maximum(lost, 0).sum()])
+        least, most = -np.inf, np.inf
+        if union:
+            pairs = self.cells.pairs(place)[wanted > 0].sum(keepdims=True)
+            low, high = self._possible(low, high, pairs)
+            least, most = 0.0, float(self._most(pairs)[0])
+        return QueryEstimate(
+            value,
+            (float(low[0]), float(high[0])),
+            most,
+            least,
+            typical=math.sqrt(variance) * noisy.unit,
+        )
+
     def _radii(
         self, place: int, confidence: float, simultaneous: bool, *, together: bool = False
     ) -> FloatVector:
@@ -253,16 +317,21 @@ class FlowTable:
         self, low: FloatVector, high: FloatVector, pairs: IntVector
     ) -> tuple[FloatVector, FloatVector]:
         """The parts of intervals where sums over so many pairs can lie."""
-        cap = self.noisy.map.weight_cap
-        most: FloatVector = np.full(len(pairs), np.inf)
-        if cap is not None:
-            heaviest = math.floor(cap) if self.noisy.map.whole else cap
-            most = np.nextafter(pairs * float(heaviest), np.inf).astype(np.float64)
+        most = self._most(pairs)
         if self.noisy.map.whole:
-            low, high, most = np.ceil(low), np.floor(high), np.floor(most)
+            low, high = np.ceil(low), np.floor(high)
             # No whole number lies between: take those beside.
             low, high = np.minimum(low, high), np.maximum(low, high)
         return np.clip(low, 0.0, most), np.clip(high, 0.0, most)
+
+    def _most(self, pairs: IntVector) -> FloatVector:
+        """The most that sums over so many pairs can be; infinite without a public cap."""
+        cap, whole = self.noisy.map.weight_cap, self.noisy.map.whole
+        if cap is None:
+            return np.full(len(pairs), np.inf)
+        heaviest = math.floor(cap) if whole else cap
+        most: FloatVector = np.nextafter(pairs * float(heaviest), np.inf).astype(np.float64)
+        return np.floor(most) if whole else most
 
 
 def checked_failure(confidence: float) -> float:

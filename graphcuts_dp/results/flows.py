@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT, percent
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.estimate.consistency import LeastSquares, RoundedFlows, rounded_cells
+from graphcuts_dp.estimate.estimator import AnswerOptions
 from graphcuts_dp.estimate.measurement import CellSums, Measurement
 from graphcuts_dp.estimate.strategy import FlowStrategy
-from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.frames import check_parquet, made_frame, parquet_bytes
 from graphcuts_dp.pairs.group_tree import GroupTree, listed
@@ -27,7 +27,7 @@ from graphcuts_dp.privacy.guarantee import promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle, od_tables
 from graphcuts_dp.results.flow_statistics import FlowStatistics
-from graphcuts_dp.results.flow_table import NUMBERS, ROUNDING, checked_failure
+from graphcuts_dp.results.flow_table import NUMBERS, CellSum
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,7 +113,7 @@ class Flows(FlowStatistics, Displayed):
         """
         place = self.cells.place(level)
         wanted = self.cells.picked(place, a, b, period).astype(np.float64)
-        return self._answer(place, wanted, confidence, simultaneous, possible=True)
+        return self._answer(CellSum(place, wanted, union=True), confidence, simultaneous)
 
     def linear(
         self,
@@ -155,7 +155,7 @@ class Flows(FlowStatistics, Displayed):
         if self.cells.symmetric and (found != found.swapaxes(1, 2)).any():
             raise QueryError("coefficients must be symmetric: (a, b) and (b, a) are one cell")
         wanted = found[self.cells.periods_of(place), *self.cells.cells(place)]
-        return self._answer(place, wanted, confidence, simultaneous, possible=False)
+        return self._answer(CellSum(place, wanted), confidence, simultaneous)
 
     def period(self, label: str) -> Self:
         """The table of one of the coarsest periods, as if it had been released alone.
@@ -188,7 +188,7 @@ class Flows(FlowStatistics, Displayed):
     @cached_property
     def total(self) -> FlowAnswer:
         """The weight of all edges, with an interval of the default confidence."""
-        return self._answer(0, np.ones(1), DEFAULT_CONFIDENCE, False, possible=True)
+        return self._answer(CellSum(0, np.ones(1), union=True), DEFAULT_CONFIDENCE, False)
 
     @property
     def table(self) -> Any:
@@ -431,37 +431,14 @@ class Flows(FlowStatistics, Displayed):
             )
             return cls(noisy=noisy, strategy=strategy, guarantee=saved.guarantee)
 
-    def _answer(
-        self,
-        place: int,
-        wanted: FloatVector,
-        confidence: float,
-        simultaneous: bool,
-        *,
-        possible: bool,
-    ) -> FlowAnswer:
-        failure, noisy = checked_failure(confidence), self.noisy
-        spread = self.fit.spread_of(self.fit.coefficients({place: wanted}))
-        measured = list(noisy.map.places)
-        variance = float(spread.squares[0, measured] @ self.variances[measured])
-        value = float(wanted @ self.estimates[place])
-        if simultaneous:
-            radius = float(np.abs(wanted) @ self._radii(place, confidence, True))
-        else:
-            steps = error_radii(noisy.noise, noisy.map.places, spread, failure=failure)
-            radius = float(steps[0]) * noisy.unit
-        lost = wanted * self.lost_by_rounding(place)
-        radius += ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))
-        radius += self.lost_by_floats * float(np.abs(wanted).sum())
-        low = np.array([value - radius + np.minimum(lost, 0).sum()])
-        high = np.array([value + radius + np.maximum(lost, 0).sum()])
-        if possible:
-            pairs = self.cells.pairs(place)[wanted > 0].sum(keepdims=True)
-            low, high = self._possible(low, high, pairs)
+    def _answer(self, query: CellSum, confidence: float, simultaneous: bool) -> FlowAnswer:
+        """The estimate of one combination of cells, as users get it."""
+        options = AnswerOptions(confidence=confidence, simultaneous=simultaneous)
+        (found,) = self.estimate([query], options).queries
         return FlowAnswer(
-            value=value,
-            deviation=math.sqrt(variance) * noisy.unit,
-            interval=(float(low[0]), float(high[0])),
+            value=found.value,
+            deviation=0.0 if found.typical is None else found.typical,
+            interval=found.interval,
             confidence=confidence,
             simultaneous=simultaneous,
             seeded=not self.guarantee.is_private,

@@ -26,7 +26,8 @@ from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
 from graphcuts_dp.display import Card, Displayed, short
 from graphcuts_dp.errors import FileFormatError, GraphError
-from graphcuts_dp.estimate.answers import FOR_TOTAL, ROUNDING
+from graphcuts_dp.estimate.answers import FOR_TOTAL
+from graphcuts_dp.estimate.estimator import ROUNDING
 from graphcuts_dp.estimate.partition_noise import FOR_EACH, PartitionNoise
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import made_frame
@@ -324,7 +325,7 @@ def partition_of(release: "Release", kind: str, wanted: Partitioning) -> Partiti
 
 def _searched(release: Any) -> Any:
     """The weights that partitions are found in: synthetic ones, or the noisy matrix."""
-    if release.estimator.noise_name is not None:
+    if release.measurements.matrix is not None:
         dense = release.expected.adjacency.toarray() if release.has_graph else release.noisy
         return dense.astype(np.float64) if release.has_graph else np.asarray(dense.estimate())
     if release.shape[0] > _MOST_SPARSE:
@@ -378,7 +379,7 @@ class _Proof:
         self.failure = (1 - wanted.confidence) * FOR_EACH
         confidence = 1 - (1 - wanted.confidence) * FOR_TOTAL
         self.total = release.answer(ALL, ALL, confidence=confidence).interval
-        self.sparse = release.estimator.noise_name is None
+        self.sparse = release.measurements.matrix is None
         if not self.sparse:
             self.z: FloatMatrix = np.asarray(release.noisy.estimate())
             self.own_total = float(self.z.sum()) / 2

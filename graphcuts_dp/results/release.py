@@ -18,12 +18,11 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import (
     FOR_TOTAL,
     AnswerList,
-    AnswerOptions,
     CutAnswer,
     answer_queries,
-    check_confidence,
     whole_query,
 )
+from graphcuts_dp.estimate.estimator import AnswerOptions, Estimator, check_confidence
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
 from graphcuts_dp.estimate.measurement import (
     Bought,
@@ -35,6 +34,7 @@ from graphcuts_dp.estimate.measurement import (
 )
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, expected_worst_cut, noise_cut_bound
 from graphcuts_dp.estimate.shrinkage import Synthetic
+from graphcuts_dp.estimate.shrunk_answers import NO_SYNTHETIC_GRAPH, ShrunkEstimator
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 from graphcuts_dp.estimate.sparse_model import KeptEdges, SparseModel
 from graphcuts_dp.files import PathLike
@@ -110,11 +110,29 @@ class Release(Displayed):
         return self.guarantee.budget_plan
 
     @cached_property
-    def estimator(self) -> MatrixEstimator | SparseEstimator:
-        """What answers queries, as this kind of release can."""
+    def estimator(self) -> Estimator[LinearQuery]:
+        """The estimator of this kind of release."""
         if self._model is not None:
             return SparseEstimator(self.measurements, self._model)
+        return self._least_squares
+
+    @cached_property
+    def _least_squares(self) -> MatrixEstimator:
+        """Estimates queries from the noisy matrix and what was measured beside it."""
         return MatrixEstimator(self.measurements, self.noisy)
+
+    @cached_property
+    def _shrunk_estimator(self) -> Estimator[LinearQuery]:
+        """Estimates cuts with the help of the synthetic graph; a sparse release, by its model."""
+        if self._model is not None:
+            return self.estimator
+        return ShrunkEstimator(self._least_squares, self._synthetic if self.has_graph else None)
+
+    @property
+    def _noise_name(self) -> str | None:
+        """The distribution of the noise of the entries; None of a sparse release."""
+        noisy = self.measurements.matrix
+        return None if noisy is None else noisy.distribution.name
 
     @property
     def noisy(self) -> NoisyMatrix:
@@ -165,7 +183,7 @@ class Release(Displayed):
             GraphError: the release was made with fit="none".
         """
         if self._graph is None:
-            raise GraphError("this release has no synthetic graph: it was made with fit='none'")
+            raise GraphError(NO_SYNTHETIC_GRAPH)
         return self._graph
 
     @cached_property
@@ -323,15 +341,12 @@ class Release(Displayed):
         Raises:
             QueryError: as `answer`; joint together with simultaneous, which is more.
         """
-        return answer_queries(
-            self.estimator,
-            [read_query(query, self.groups, self.space) for query in queries],
-            AnswerOptions(
-                confidence=confidence, simultaneous=simultaneous, joint=joint, estimate=estimate
-            ),
-            synthetic=lambda: self._synthetic,
-            seeded=not self.guarantee.is_private,
+        asked = [read_query(query, self.groups, self.space) for query in queries]
+        options = AnswerOptions(
+            confidence=confidence, simultaneous=simultaneous, joint=joint, estimate=estimate
         )
+        estimator = self._shrunk_estimator if estimate == "shrunk" else self.estimator
+        return answer_queries(estimator, asked, options, seeded=not self.guarantee.is_private)
 
     def partition(
         self,
@@ -475,7 +490,7 @@ class Release(Displayed):
 
     def facts(self) -> dict[str, object]:
         """What there is to tell about it in a few words, by name."""
-        guarantee, noise = self.guarantee, self.estimator.noise_name
+        guarantee, noise = self.guarantee, self._noise_name
         found: dict[str, object] = {
             "guarantee": str(guarantee),
             "epsilon_spent_on": dict(guarantee.parts) or {"entries": guarantee.epsilon},
@@ -508,8 +523,8 @@ class Release(Displayed):
             ("measured", bought),
             ("synthetic graph", "none" if self.fit is None else f"fit {self.fit.method!r}"),
         ]
-        if self.estimator.noise_name is not None:
-            facts.append(("noise", self.estimator.noise_name))
+        if self._noise_name is not None:
+            facts.append(("noise", self._noise_name))
         if self.certificate is not None:
             facts += [
                 ("distance from the noisy matrix at most", self.certificate.upper),
@@ -529,9 +544,9 @@ class Release(Displayed):
         mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
         size = " x ".join(str(n) for n in self.shape)
         how = "sparse"
-        if self.estimator.noise_name is not None:
+        if self._noise_name is not None:
             made = "no synthetic graph" if self.fit is None else f"fit={self.fit.method!r}"
-            how = f"noise={self.estimator.noise_name!r}, {made}"
+            how = f"noise={self._noise_name!r}, {made}"
         return f"Release({size}, epsilon={self.guarantee.epsilon:g}, {how}{mark})"
 
 

@@ -192,7 +192,7 @@ def coverage(graph: Any, noise: str, mechanism: str, epsilon: float, draws: int)
             old = old_radius(release.noisy.distribution, pairs_of_cut(S, T, graph.space))
             held += answer.interval[0] <= true <= answer.interval[1]
             before += abs(release.noisy.cut_value(S, T) - true) <= old
-        estimate = release.estimator.estimate(S, T)  # the last cut's: the shapes take turns
+        estimate = release.estimator.estimate_cut(S, T)  # the last cut's: the shapes take turns
         widths += estimate.radius(math.log(20)) / estimate.noise.deviation
         old_widths += old / estimate.noise.deviation
         every = release.answer_all(queries[:1], simultaneous=True)[0].interval

@@ -68,7 +68,7 @@ def precision(made: gc.Release, noise: str, graph: Any) -> float:
     if made.noisy.symmetric:
         T = ~S & (np.cumsum(~S) <= graph.shape[0] // 4)
     whole = distribution_for(graph, noise, made.guarantee.epsilon).standard_deviation
-    deviation = made.estimator.estimate(S, T).noise.deviation
+    deviation = made.estimator.estimate_cut(S, T).noise.deviation
     return float(deviation / (whole * math.sqrt(S.sum() * T.sum())))
 
 

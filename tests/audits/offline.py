@@ -37,7 +37,7 @@ from graphcuts_dp.offline.distinguisher import Distinguisher, Exponential
 from graphcuts_dp.offline.lists import Answers
 from graphcuts_dp.offline.query_lists import QuestionList
 from graphcuts_dp.offline.rank_one import Released, ResponseRankOne
-from graphcuts_dp.offline.release import Task
+from graphcuts_dp.offline.task import Task
 from graphcuts_dp.offline.tuning import (
     CALIBRATIONS,
     OfflineCalibration,

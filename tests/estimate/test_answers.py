@@ -15,7 +15,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate import least_squares
-from graphcuts_dp.estimate.answers import Sizes, log_cuts
+from graphcuts_dp.estimate.estimator import Sizes, log_cuts
 from graphcuts_dp.estimate.least_squares import best_combination
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.pairs.groups import Groups
@@ -91,7 +91,7 @@ def test_the_value_is_the_best_of_all_unbiased_ones(case, how, epsilon):
     for S, T in cuts_of(release, 8):
         wanted = coefficients(pairs, S, T, symmetric=symmetric)
         assert release.answer(S, T).value == pytest.approx(wanted @ best, rel=1e-6, abs=1e-5)
-        variance = release.estimator.estimate(S, T).noise.variance
+        variance = release.estimator.estimate_cut(S, T).noise.variance
         assert variance == pytest.approx(wanted @ inverse @ wanted, rel=1e-6, abs=1e-12)
     others = ~S if symmetric or release.noisy.directed else np.ones_like(T)
     assert release.answer(S) == release.answer(CutQuery(S, others))
@@ -126,7 +126,7 @@ def test_classes_that_are_put_together_lose_precision_and_nothing_else(most, mon
         S, T = rng.random((2, graph.n)) < 0.5
         wanted = coefficients(pairs, S, T, symmetric=True)
         best = wanted @ inverse @ wanted
-        variance = release.estimator.estimate(S, T).noise.variance
+        variance = release.estimator.estimate_cut(S, T).noise.variance
         alone = wanted @ wanted * release.noisy.distribution.standard_deviation**2
         assert best * (1 - 1e-9) <= variance <= alone * (1 + 1e-9)
 
@@ -139,11 +139,11 @@ def test_unions_of_groups_are_answered_from_the_measured_sums():
     assert names.count("groups") == 1  # the first look is refined, and is a part of the second
     variance = release.measurements.find(CellSums).law.variance
     first, second = (groups.members(label) for label in ("c0", "c5"))
-    one = release.estimator.estimate(first, second).noise.deviation
+    one = release.estimator.estimate_cut(first, second).noise.deviation
     raw = release.noisy.distribution.standard_deviation * 40
     assert one <= math.sqrt(variance) < 0.4 * raw
     union = first | groups.members("c1") | groups.members("c2")
-    rest = release.estimator.estimate(union, ~union).noise.deviation
+    rest = release.estimator.estimate_cut(union, ~union).noise.deviation
     assert rest <= math.sqrt(3 * 5 * variance)
     low, high = release.answer(union).interval
     assert low <= CutQuery(union, ~union).value(graph) <= high
@@ -195,7 +195,7 @@ def test_intervals_hold_as_often_as_they_say(case, how):
                 every = release.answer_all(queries, confidence=0.5, **{way: True})
                 low, high = np.array([answer.interval for answer in every]).T
                 together[place] += ((truth < low) | (truth > high)).any()
-            estimates = [release.estimator.estimate(*each) for each in masks]
+            estimates = [release.estimator.estimate_cut(*each) for each in masks]
             claimed = np.array([each.noise.deviation for each in estimates])
             errors.append(([answer.value for answer in found] - truth) / claimed)
         assert misses.max() <= scipy.stats.binom.isf(ALARM, runs, 0.2)
@@ -240,8 +240,9 @@ def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise):
     both = list(itertools.product(sets, sets))
     forms = np.array([(S[i] & T[j]) | (S[j] & T[i]) for S, T in both], dtype=float)
     first = drawn(graph, None, "response", noise=noise, epsilon=1.0).estimator
-    radii = [first.estimate(S, T).radius(HALF + share_of(S, T, symmetric=True)) for S, T in both]
-    assert first.estimate(*both[60]).radius(HALF) < radii[60]
+    shares = [HALF + share_of(S, T, symmetric=True) for S, T in both]
+    radii = [first.estimate_cut(*cut).radius(log) for cut, log in zip(both, shares, strict=True)]
+    assert first.estimate_cut(*both[60]).radius(HALF) < radii[60]
     misses, truth = 0, forms @ graph.dense()[i, j]
     for _ in range(RUNS):
         release = drawn(graph, None, "response", noise=noise, source=source, epsilon=1.0)
@@ -268,7 +269,7 @@ def test_what_rounding_takes_is_in_the_interval():
     graph = random_graph(6, 0, density=1.0, largest=1.0, weight_cap=1.0, hide_change=None)
     for how in MECHANISMS:
         release = drawn(graph, None, how, noise="laplace", epsilon=1.0)
-        estimate = release.estimator.estimate(np.arange(6) < 3, np.arange(6) >= 3)
+        estimate = release.estimator.estimate_cut(np.arange(6) < 3, np.arange(6) >= 3)
         grids = [release.noisy.distribution.unit]
         grids += [release.degrees.unit] if release.degrees is not None else []
         assert estimate.slack >= 9 * min(grids)

@@ -39,14 +39,14 @@ def test_covariances_are_those_of_the_laws_of_sums_of_cuts(kind, mechanism):
         cuts = [(S, first), (S, second)]
         found = estimator.covariances(cuts)
         a, b, both = (
-            estimator.estimate(S, T).noise.variance for T in (first, second, first | second)
+            estimator.estimate_cut(S, T).noise.variance for T in (first, second, first | second)
         )
         np.testing.assert_allclose(found.diagonal(), [a, b], rtol=1e-9)
         np.testing.assert_allclose(found[0, 1], (both - a - b) / 2, rtol=0, atol=close * both)
     same = np.array([rng.random(rows) < 0.7, rng.random(rows) < 0.7])
     if made.noisy.symmetric:  # pairs within overlapping sets
         cuts = [(each, each) for each in same]
-        variances = [estimator.estimate(*cut).noise.variance for cut in cuts]
+        variances = [estimator.estimate_cut(*cut).noise.variance for cut in cuts]
         np.testing.assert_allclose(
             estimator.covariances(cuts).diagonal(), variances, rtol=1e-9, atol=1e-9
         )
@@ -231,7 +231,7 @@ def test_agreement_with_a_graph_that_follows_the_noise_is_no_evidence():
     assert shares[0] < 0.05
     assert shares[1] > 0.8
     own, moved = (made.answer(across, estimate=each).value for each in ("unbiased", "shrunk"))
-    deviation = made.estimator.estimate(*across.masks(made.space)).noise.deviation
+    deviation = made.estimator.estimate_cut(*across.masks(made.space)).noise.deviation
     assert abs(own - moved) < 0.05 * deviation
 
 

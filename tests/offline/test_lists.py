@@ -14,7 +14,7 @@ from graphcuts_dp.learn.median import all_graphs
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.offline.lists import Answers, QueryBlocks, SensingPlan, Steps, columns_of
-from graphcuts_dp.offline.release import Task
+from graphcuts_dp.offline.task import Task
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import SeededEntropy

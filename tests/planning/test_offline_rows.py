@@ -20,7 +20,7 @@ from graphcuts_dp.offline.construction import IterativeConstruction, PlayerGame,
 from graphcuts_dp.offline.distinguisher import Exponential
 from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.offline.rank_one import Released
-from graphcuts_dp.offline.release import Task
+from graphcuts_dp.offline.task import Task
 from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import plan_of

@@ -99,7 +99,7 @@ def test_the_interval_of_one_cut_is_wrong_for_a_chosen_one():
     found = release.partition("max-cut")
     cut = gc.CutQuery(found.codes == 0)
     noise = release.noisy.cut_value(*cut.masks(release.space))
-    alone = release.estimator.estimate(*cut.masks(release.space)).radius(np.log(20))
+    alone = release.estimator.estimate_cut(*cut.masks(release.space)).radius(np.log(20))
     assert noise > alone  # so its own interval leaves out the truth, which is 0
     assert found.interval[0] == 0.0
 
