@@ -492,7 +492,7 @@ class Measurements:
             >>> club = gc.datasets.load("karate")
             >>> release = gc.release_graph(club, epsilon=4.0, mechanism="degrees+response")
             >>> [round(error, 2) for error in release.measurements.named("degrees").standard_errors]
-            [2.01]
+            [1.51]
         """
         measured = {value.name: value for value in self.values}
         if name not in measured:
