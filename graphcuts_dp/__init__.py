@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.offline.query_lists import CutList as CutList
     from graphcuts_dp.offline.release import IterativeRelease as IterativeRelease
     from graphcuts_dp.pairs.graph_queries import Query as Query
+    from graphcuts_dp.pairs.group_tree import GroupTree as GroupTree
     from graphcuts_dp.pairs.groups import Groups as Groups
-    from graphcuts_dp.pairs.groups import GroupTree as GroupTree
     from graphcuts_dp.pairs.periods import Periods as Periods
     from graphcuts_dp.pairs.queries import CutQuery as CutQuery
     from graphcuts_dp.pairs.queries import answer_all as answer_all

@@ -18,7 +18,6 @@ from graphcuts_dp.cli.options import naming, spelled
 from graphcuts_dp.cli.reading import Reading
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
-from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.io.assemble import Options
 from graphcuts_dp.io.edge_store import Merge
@@ -28,6 +27,7 @@ from graphcuts_dp.options import described
 from graphcuts_dp.pairs.periods import Periods
 from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.schema.columns import TAIL, Columns
+from graphcuts_dp.schema.counting import Counting
 
 MARK = "not private: counted from rows"
 COUNTED = (

@@ -13,7 +13,6 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.errors import GraphCutsError, ParameterError
-from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.rows import (
     COUNTINGS,
@@ -39,6 +38,7 @@ from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
 from graphcuts_dp.schema.columns import Column, Columns, column_of, delimiter_of
+from graphcuts_dp.schema.counting import Counting
 
 _protect = partial(privacy_option, usual=True, of=PROTECTIONS)
 WHOM = _protect(EDGE, help="Whom the promise protects; edges if omitted.")

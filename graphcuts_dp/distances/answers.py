@@ -27,6 +27,7 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.options import check_probability
 from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, count_noise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
@@ -290,16 +291,21 @@ def learner_for(
 
 
 def promise_to_people(
-    protection: Protect, built: Cost, *, epsilon: float, delta: float, seed: int | None
+    protection: Protect, plan: BudgetPlan, *, epsilon: float, delta: float, seed: int | None
 ) -> tuple[Cost, PrivacyGuarantee]:
     """What a mechanism costs for all who are protected together, and what they are promised.
 
     Raises:
         BudgetError: it costs more than was asked for.
     """
-    cost = protection.cost(built, epsilon=exact_epsilon(epsilon), delta=delta)
+    cost = protection.cost(plan.cost, epsilon=exact_epsilon(epsilon), delta=delta)
     one = PrivacyGuarantee(
-        epsilon=cost.epsilon, delta=cost.delta, neighbours=HIDDEN, public=PUBLIC, seed=seed
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+        neighbours=HIDDEN,
+        public=PUBLIC,
+        seed=seed,
+        budget_plan=plan.executed,
     )
     return cost, protection.promise(one, cost)
 
@@ -582,7 +588,11 @@ def answer_distances(
         warnings.warn(plan.reason, AccuracyWarning, stacklevel=2)
     built = plan.best.built
     cost, guarantee = promise_to_people(
-        Protect.of_people(at_most), built.cost, epsilon=epsilon, delta=delta, seed=source.seed
+        Protect.of_people(at_most),
+        built.budget_plan,
+        epsilon=epsilon,
+        delta=delta,
+        seed=source.seed,
     )
     with charged(
         store,

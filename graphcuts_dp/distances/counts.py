@@ -27,6 +27,7 @@ from scipy.sparse import csgraph
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, RootedTree
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import Change
 from graphcuts_dp.privacy.level_noise import (
@@ -86,6 +87,19 @@ class NoisySums:
     def cost(self) -> Cost:
         """What all answers cost together, for a change of one person's location."""
         return self.noise.cost(delta=self.delta, changes=self.changes)
+
+    @property
+    def budget_plan(self) -> BudgetPlan:
+        """How the levels of counts share the cost."""
+        levels = zip(self.noise.parameters, self.changes, strict=True)
+        kind = self.noise.distribution
+        costs = {
+            f"{self.name}, level {level}": LevelNoise(kind, (parameter,)).cost(
+                delta=self.delta, changes=[change]
+            )
+            for level, (parameter, change) in enumerate(levels)
+        }
+        return BudgetPlan.of_costs(costs, f"discrete {kind.capitalize()}", self.cost)
 
     def radii(self, *, confidence: float) -> FloatVector:
         """How far off the answers are at most, beforehand: all at once with this probability.

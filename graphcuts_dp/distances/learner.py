@@ -30,6 +30,7 @@ from graphcuts_dp.distances.coordinate import (
 from graphcuts_dp.distances.embeddings import L1Embedding
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
@@ -109,6 +110,12 @@ class L1Learner:
         if self.delta == 0:
             return Cost.of_pure(spent)
         return Cost.of_rho(rounded_up(spent), delta=self.delta)
+
+    @property
+    def budget_plan(self) -> BudgetPlan:
+        """How the cost is spent: on the coordinates of the embedding, as `tunings` share it."""
+        noise = "discrete Gaussian" if self.delta else "discrete Laplace"
+        return BudgetPlan.of_one("people along each coordinate", noise, self.cost)
 
     @property
     def error(self) -> float:

@@ -365,7 +365,7 @@ def _fresh(placed: Locations, wanted: dict[str, Any], seed: int | None) -> Begin
         )
     budget = {name: asked[name] for name in ("epsilon", "delta")}
     protection = Protect.of_people(asked["at_most"])
-    cost, guarantee = promise_to_people(protection, learner.cost, seed=seed, **budget)
+    cost, guarantee = promise_to_people(protection, learner.budget_plan, seed=seed, **budget)
     warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=6)
     mechanism = InteractiveDistances(learner, cost, seed)
     return Beginning(mechanism=mechanism, data=placed, parameters=asked, guarantee=guarantee)

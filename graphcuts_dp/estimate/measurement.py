@@ -26,23 +26,17 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import GroupNames, Groups, GroupTree
+from graphcuts_dp.pairs.group_tree import GroupTree
+from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Space, vertex_sets
 from graphcuts_dp.privacy.composition import Cost, exact, rounded_up
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.schema.counting import COUNTED, Counting, counted_by
 
 _Arrays = dict[str, npt.NDArray[Any]]
-STEPS = 1024  # of one row, pair or unit of weight, where they are counted in parts
-Counting = Literal["edges", "owners", "rows", "weight"]  # what a cell of rows tells
-_COUNTED: Mapping[Counting, str] = {
-    "edges": "pairs",
-    "owners": "owners",
-    "rows": "rows",
-    "weight": "amount",
-}
 Rounding = Literal["pairs", "none"]
 
 
@@ -308,7 +302,7 @@ class CellSums(MeasurementMap):
         if rounding not in get_args(Rounding):
             raise ValueError("no such rounding")
         counting = fields.get("counting")
-        if counting not in (None, *_COUNTED):
+        if counting not in (None, *COUNTED):
             raise ValueError("no such counting")
         return cls(
             tree=tree,
@@ -634,16 +628,6 @@ def _capped(met: IntVector, bound: int, largest: int | None) -> IntVector:
         return np.where(met > 0, bound, 0)
     fewest = -(-bound // largest)  # so many reach the bound
     return np.where(met < fewest, met * largest, bound)
-
-
-def counted_by(counting: Counting) -> str:
-    """What cells of rows count, in a word."""
-    return _COUNTED[counting]
-
-
-def counts_once(counting: str) -> bool:
-    """Whether one owner changes a pair by at most one, whatever rows there are."""
-    return counting in ("edges", "owners")
 
 
 def counts_in_parts(counting: str, protection: Protect) -> bool:

@@ -26,9 +26,9 @@ from graphcuts_dp.estimate.answers import (
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements
 from graphcuts_dp.estimate.sparse_model import Between, CutSets, SparseModel, VertexParts
 from graphcuts_dp.pairs.groups import GroupUnion
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, one_set, pairs_of_sizes
+from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, pairs_of_sizes
 from graphcuts_dp.pairs.universe import most_weight
-from graphcuts_dp.pairs.vertices import ALL
+from graphcuts_dp.pairs.vertices import ALL, one_set
 from graphcuts_dp.privacy.laws import NoiseSum, NoiseTerm, TwoSidedGeometric
 
 _DIGITS = 2  # of a number of noises, which is rounded up

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import STEPS, Counting
 from graphcuts_dp.graph.row_store import hiding_rows_in_errors
+from graphcuts_dp.schema.counting import STEPS, Counting
 
 MOST = 2**20  # rows, pairs or units of one user
 _MOST_UNITS = 2**41  # of one row whose weight is not bounded: its steps are exact in 64-bit floats

@@ -28,7 +28,6 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.io.codes import CodedText, Ends
 from graphcuts_dp.io.edge_store import (
     ABOVE_OPEN,
@@ -39,10 +38,18 @@ from graphcuts_dp.io.edge_store import (
     pieces,
 )
 from graphcuts_dp.pairs.periods import Periods
-from graphcuts_dp.pairs.queries import one_set
-from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, labels_or_number, sets_in
+from graphcuts_dp.pairs.vertices import (
+    Arcs,
+    Label,
+    Space,
+    VertexSet,
+    labels_or_number,
+    one_set,
+    sets_in,
+)
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import ColumnPlaces, Columns, is_integer_literal, parse_number
+from graphcuts_dp.schema.counting import Counting
 from graphcuts_dp.schema.text_rows import MARK, labels_of
 
 

@@ -15,8 +15,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatArray, IndexArray, IntegerVector, IntVector
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.pairs.queries import one_set, sides_of
-from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet
+from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, one_set, sides_in
 
 Merge = Literal["max", "min", "sum"]
 
@@ -182,7 +181,7 @@ class EdgeStore(Displayed):
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns of the matrix of all pairs, public."""
-        left, right = sides_of(self.space)
+        left, right = sides_in(self.space)
         return len(left), len(right)
 
     def dense(self) -> FloatArray:

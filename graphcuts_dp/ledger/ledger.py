@@ -462,11 +462,14 @@ def plain(value: Any, secrets: list[Any] | None = None) -> Any:
 
     Fields may be numbers, texts, fractions, tuples and other such dataclasses. Those marked
     `SECRET` are put into `secrets`; those marked `APART`, and those that are not compared, are
-    left out. Of vertices there are the numbers.
+    left out. A class with the attribute `stored_as_dict` is stored as its `to_dict` has it. Of
+    vertices there are the numbers.
     """
     if isinstance(value, Universe):
         return [*value.shape, value.bipartite, value.directed]
     if is_dataclass(value) and not isinstance(value, type):
+        if getattr(value, _AS_DICT, False):
+            return {"class": type(value).__name__, **cast(Any, value).to_dict()}
         found: dict[str, Any] = {"class": type(value).__name__}
         for each, kept in _members(type(value)):
             part = getattr(value, each.name)
@@ -498,6 +501,8 @@ def intact(damaged: str) -> Iterator[None]:
 
 
 _hints = lru_cache(get_type_hints)
+_AS_DICT = "stored_as_dict"  # attribute of classes with `to_dict` and `from_dict`
+_FORMER = "former_fields"  # of classes: names of older versions, which `from_former` reads
 _SIMPLE = {int: (int,), float: (int, float), bool: (bool,), str: (str,)}
 
 
@@ -539,6 +544,9 @@ def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
 def _dataclass_of(hint: Any, value: dict[str, Any], secrets: list[Any] | None) -> Any:
     if value.pop("class") != hint.__name__:
         raise ValueError(hint)
+    if getattr(hint, _AS_DICT, False):
+        return hint.from_dict(value)
+    former = {name: value.pop(name) for name in getattr(hint, _FORMER, ()) if name in value}
     hints = _hints(hint)
     found: dict[str, Any] = {}
     for each, kept in _members(hint):
@@ -551,4 +559,4 @@ def _dataclass_of(hint: Any, value: dict[str, Any], secrets: list[Any] | None) -
             found[each.name] = from_plain(hints[each.name], value.pop(each.name), secrets)
     if value:
         raise ValueError(hint)
-    return hint(**found)
+    return hint(**found | hint.from_former(former)) if former else hint(**found)

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import STEPS, CellSums, Measurement, Reach, cell_changes
+from graphcuts_dp.estimate.measurement import CellSums, Measurement, Reach, cell_changes
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import (
     BoundedEdges,
@@ -30,6 +30,7 @@ from graphcuts_dp.privacy.count_noise import Change, ValueNoise
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.schema.counting import STEPS
 
 
 def refinable_groups(

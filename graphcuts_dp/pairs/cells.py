@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.pairs.group_tables import listed
-from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.group_tree import GroupTree, listed
 from graphcuts_dp.pairs.vertices import Label
 
 Picked = Label | Iterable[Label]  # a group, or several

@@ -23,13 +23,12 @@ from graphcuts_dp.pairs.queries import (
     MatrixQuery,
     RankOneQuery,
     Subset,
-    one_set,
     pairs_of_cut,
     sides_of,
     space_of,
 )
 from graphcuts_dp.pairs.universe import Universe, most_weight
-from graphcuts_dp.pairs.vertices import Space, VertexSet
+from graphcuts_dp.pairs.vertices import Space, VertexSet, one_set
 
 MOST_COEFFICIENTS = 1 << 24  # of a query that is given by all of them: 128 MiB
 _BITS = 30  # the largest coefficient has 2^30 steps

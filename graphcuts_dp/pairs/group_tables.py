@@ -22,7 +22,6 @@ from graphcuts_dp.schema.text_rows import Row, labels_of, read_rows
 
 Levels = dict[str, list[Any]]  # for each level the label of each vertex, in their order
 SEEDED = "seeded: not private"  # in the column `mark` of a table of parts that a seed made
-_SHOWN = 6  # names that a message quotes
 _VERTEX_HEADS = (
     *("vertex", "id", "node", "name", "label", "person", "user", "email", "vertexid", "nodeid"),
     *("personid", "userid", "iata"),
@@ -468,9 +467,3 @@ def sorted_within(
     new = np.empty(len(labels), dtype=np.int64)
     new[permutation] = np.arange(len(labels))
     return new[codes], [labels[code] for code in permutation], parent[permutation]
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first few names, for a message."""
-    shown = [f"{name[:40]!r}" for name in names[:_SHOWN]]
-    return ", ".join(shown) + (", ..." if len(names) > _SHOWN else "")

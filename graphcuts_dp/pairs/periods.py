@@ -16,7 +16,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.group_tree import GroupTree
 from graphcuts_dp.pairs.vertices import VertexSet
 
 DATES = ("year", "quarter", "month", "day")  # from the coarsest to the finest

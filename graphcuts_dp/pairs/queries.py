@@ -19,7 +19,16 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.pairs.vertices import ALL, Arcs, Label, NamedSet, Space, VertexSet
+from graphcuts_dp.pairs.vertices import (
+    ALL,
+    Arcs,
+    Label,
+    NamedSet,
+    Space,
+    VertexSet,
+    one_set,
+    sides_in,
+)
 
 
 class _Edges(Protocol):
@@ -51,14 +60,8 @@ def space_of(graph: AnyGraph | Space) -> Space:
 
 
 def sides_of(graph: AnyGraph | Space) -> tuple[VertexSet, VertexSet]:
-    """The vertex sets of rows and of columns; the same object for a plain graph."""
-    space = space_of(graph)
-    return (space, space) if isinstance(space, VertexSet) else (space[0], space[1])
-
-
-def one_set(space: AnyGraph | Space) -> bool:
-    """Whether the rows and the columns of a space are the same vertices: all but two sides."""
-    return isinstance(space_of(space), VertexSet | Arcs)
+    """Return the vertex sets of rows and of columns; the same object for a plain graph."""
+    return sides_in(space_of(graph))
 
 
 def matrix_of(data: Data, bipartite: bool, directed: bool = False) -> tuple[Any, Space]:
@@ -80,7 +83,7 @@ def matrix_of(data: Data, bipartite: bool, directed: bool = False) -> tuple[Any,
             )
         np.fill_diagonal(matrix, 0)
         return matrix, Arcs(VertexSet(rows)) if directed else VertexSet(rows)
-    return getattr(data, "adjacency" if one_set(data) else "biadjacency"), data.space
+    return getattr(data, "adjacency" if one_set(data.space) else "biadjacency"), data.space
 
 
 class QueryFactors(NamedTuple):
@@ -293,7 +296,7 @@ class CutQuery(LinearQuery):
         S = left.mask(self.S)
         if self.T is not None:
             return S, right.mask(self.T)
-        return S, (~S if one_set(space) else np.ones(len(right), dtype=np.bool_))
+        return S, (~S if one_set(space_of(space)) else np.ones(len(right), dtype=np.bool_))
 
 
 @final

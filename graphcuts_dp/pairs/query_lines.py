@@ -24,11 +24,10 @@ from graphcuts_dp.pairs.queries import (
     LinearQuery,
     MatrixQuery,
     RankOneQuery,
-    one_set,
     sides_of,
 )
 from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import ALL, Label, Space, VertexSet
+from graphcuts_dp.pairs.vertices import ALL, Label, Space, VertexSet, one_set
 from graphcuts_dp.schema.file_bytes import read_bytes
 
 _CUTS = '{"S": ["ann"], "T": ["kim"]}'

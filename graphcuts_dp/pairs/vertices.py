@@ -280,6 +280,16 @@ def sets_in(space: Space) -> tuple[VertexSet, ...]:
     return (space.vertices,) if isinstance(space, Arcs) else space
 
 
+def sides_in(space: Space) -> tuple[VertexSet, VertexSet]:
+    """Return the vertex sets of rows and of columns; the same object for a plain graph."""
+    return (space, space) if isinstance(space, VertexSet) else (space[0], space[1])
+
+
+def one_set(space: Space) -> bool:
+    """Return whether the rows and the columns are the same vertices: all but two sides."""
+    return isinstance(space, VertexSet | Arcs)
+
+
 def public_vertices(space: Space) -> str:
     """What a guarantee says of the vertex set, or of both: that it is public, or not quite."""
     sets = sets_in(space)

@@ -1,8 +1,8 @@
 """Plans of a privacy budget, as data: which statistic gets which share of it, and when.
 
 A `BudgetPlan` is written down before any private row is read. A mechanism executes it step by step
-with a `Spending`, and what it states of its cost is computed from the plan: forecasts from the runs
-that are possible (`BudgetPlan.possible_runs`), receipts and costs from the steps that ran.
+with a `PlanExecution`, and what it states of its cost is computed from the plan: forecasts from the
+runs that are possible (`BudgetPlan.possible_runs`), receipts and costs from the steps that ran.
 """
 
 import itertools
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal, Self, cast, final
+from typing import Any, ClassVar, Literal, Self, cast, final
 
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import BudgetError
@@ -142,8 +142,10 @@ class BudgetPlan(Tabled):
         >>> release = gc.release_graph(club, epsilon=1.0, mechanism="response")
         >>> print(release.budget_plan)
         Budget plan: epsilon = 1
-        statistic      share  of epsilon  noise   when    ran
-        entries            1           1  binary  always  yes
+        spent on: entries 1
+        statistic  share   noise  ran
+        entries        1  binary  yes
+        A share is of what ...
     """
 
     steps: tuple[BudgetStep, ...]
@@ -152,6 +154,8 @@ class BudgetPlan(Tabled):
     delta: float = 0.0
     group_size: int = 1
     ran: tuple[StepRun, ...] | None = None
+
+    stored_as_dict: ClassVar[bool] = True  # in stores, as in receipts
 
     def __post_init__(self) -> None:
         if self.amount <= 0 or not self.steps:
@@ -183,6 +187,22 @@ class BudgetPlan(Tabled):
         return cls.of_cost(cost, [BudgetStep(statistic=statistic, share=ALL_LEFT, noise=noise)])
 
     @classmethod
+    def of_costs(cls, costs: Mapping[str, Cost], noise: str, cost: Cost) -> Self:
+        """Return the plan of statistics whose costs add up to a cost, in its currency.
+
+        Args:
+            costs: of each statistic, in order; all pure, or all in rho.
+            noise: name of the distribution of the noise.
+            cost: of everything together.
+        """
+        amounts = [each.pure or Fraction(each.rho or 0.0) for each in costs.values()]
+        left, steps = sum(amounts, Fraction(0)), []
+        for statistic, amount in zip(costs, amounts, strict=True):
+            steps.append(BudgetStep(statistic=statistic, share=amount / left, noise=noise))
+            left -= amount
+        return cls.of_cost(cost, steps)
+
+    @classmethod
     def of_parts(cls, parts: Sequence[tuple[str, float]]) -> Self:
         """Return the plan of what older receipts state: names and the epsilon of each."""
         left = amount = sum((Fraction(epsilon) for _, epsilon in parts), Fraction(0))
@@ -211,13 +231,13 @@ class BudgetPlan(Tabled):
         found: dict[tuple[StepRun, ...], BudgetPlan] = {}
         for truths in itertools.product((False, True), repeat=len(names)):
             for extremes in itertools.product((min, max), repeat=len(chosen)):
-                spending = Spending(self)
+                execution = PlanExecution(self)
                 met = dict(zip(names, truths, strict=True))
                 pick = dict(zip(chosen, extremes, strict=True))
                 for place, step in enumerate(self.steps):
                     if all(met[each.name] is each.holds for each in step.conditions):
-                        spending.take(step, pick.get(place, max)(step.shares))
-                run = spending.plan
+                        execution.take(step, pick.get(place, max)(step.shares))
+                run = execution.plan
                 found[run.ran or ()] = run
         return tuple(found.values())
 
@@ -230,11 +250,11 @@ class BudgetPlan(Tabled):
         """
         if self.ran is None:
             raise ValueError("only a plan that ran has amounts; see possible_runs")
-        spending = Spending(replace(self, ran=None))
+        execution = PlanExecution(replace(self, ran=None))
         for run in self.ran:
-            if spending.take(self.steps[run.step], run.share) is None:
+            if execution.take(self.steps[run.step], run.share) is None:
                 raise ValueError("a step that bought nothing did not run")
-        return spending.amounts
+        return execution.amounts
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -275,10 +295,10 @@ class BudgetPlan(Tabled):
         return min(amount for run in self.possible_runs for amount in run._every_amount())
 
     def _every_amount(self) -> Iterator[Fraction]:
-        spending = Spending(replace(self, ran=None))
+        execution = PlanExecution(replace(self, ran=None))
         for run in self.ran or ():
-            spending.take(self.steps[run.step], run.share)
-            yield spending.amounts[self.steps[run.step].statistic]
+            execution.take(self.steps[run.step], run.share)
+            yield execution.amounts[self.steps[run.step].statistic]
 
     def parts(self, epsilon: float) -> tuple[tuple[str, float], ...]:
         """Return the names of measurements with what each got of a stated epsilon.
@@ -301,15 +321,13 @@ class BudgetPlan(Tabled):
 
     @property
     def executed(self) -> Self:
-        """The plan after all its steps, of which none has a condition or a choice of shares.
-
-        Raises:
-            BudgetError: a step with several shares.
-        """
-        spending = Spending(self)
+        """The plan after all its steps; itself, if one has a condition or several shares."""
+        if any(step.conditions or step.shares[1:] for step in self.steps):
+            return self
+        execution = PlanExecution(self)
         for step in self.steps:
-            spending.take(step)
-        return replace(self, ran=spending.plan.ran)
+            execution.take(step)
+        return replace(self, ran=execution.plan.ran)
 
     def replayed(self, ran: Sequence[StepRun]) -> Self:
         """Return the plan after these steps, which must be steps of the plan with their shares.
@@ -340,8 +358,7 @@ class BudgetPlan(Tabled):
         """Read what `to_dict` wrote.
 
         Raises:
-            BudgetError, LookupError, TypeError, ValueError, ZeroDivisionError: it is something
-                else.
+            LookupError, TypeError, ValueError, ZeroDivisionError: it is something else.
         """
         currency = stored["currency"]
         if currency not in ("epsilon", "rho"):
@@ -356,10 +373,13 @@ class BudgetPlan(Tabled):
         if stored["ran"] is None:
             return plan
         runs = [StepRun(int(run["step"]), _fraction(run["share"])) for run in stored["ran"]]
-        replayed = plan.replayed(runs)
-        if not replayed.spent <= replayed.amount:
-            raise ValueError("more was spent than there was")
-        return replayed
+        try:
+            replayed = plan.replayed(runs)
+            if replayed.spent <= replayed.amount:
+                return replayed
+        except BudgetError as problem:
+            raise ValueError(str(problem)) from None
+        raise ValueError("more was spent than there was")
 
     def _card(self) -> Card:
         ran = {run.step: run for run in self.ran or ()}
@@ -368,16 +388,17 @@ class BudgetPlan(Tabled):
             run = ran.get(place)
             shares = (run.share,) if run else step.shares
             share = f"{min(shares)} to {max(shares)}" if shares[1:] else str(shares[0])
-            when = " and ".join(map(str, step.conditions)) or "always"
+            when = " and ".join(map(str, step.conditions))
             state = () if self.ran is None else ("yes" if run else "no",)
-            rows.append((step.label, share, step.noise, when, *state))
-        columns = ("statistic", "share", "noise", "when", *(() if self.ran is None else ("ran",)))
-        facts = [(name, f"{float(amount):.4g}") for name, amount in self._shown_amounts()]
+            label = f"{step.label}, {when}" if when else step.label
+            rows.append((label, share, step.noise, *state))
+        columns = ("statistic", "share", "noise", *(() if self.ran is None else ("ran",)))
+        parts = [f"{name} {float(amount):.4g}" for name, amount in self._shown_amounts()]
         note = "A share is of what the statistics before it have left; a later step for the same "
         note += "statistic refines it, and both together get its share."
         return Card(
             title=f"Budget plan: {self.currency} = {float(self.amount):.4g}",
-            facts=[("spent on", ", ".join(f"{name} {text}" for name, text in facts))] * bool(facts),
+            facts=[("spent on", ", ".join(parts))] * bool(parts),
             columns=columns,
             rows=rows,
             notes=(note,),
@@ -396,7 +417,7 @@ class BudgetPlan(Tabled):
 
 
 @final
-class Spending:
+class PlanExecution:
     """The execution of a plan: how much each statistic has, and what is left.
 
     Args:

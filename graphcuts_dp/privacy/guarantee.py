@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, final, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, final, get_args
 
 import numpy as np
 
@@ -323,6 +323,14 @@ class PrivacyGuarantee(Displayed):
     rho: float | None = None
     budget_plan: BudgetPlan | None = None
 
+    former_fields: ClassVar[tuple[str, ...]] = ("parts",)  # of stores of version 0.1
+
+    @classmethod
+    def from_former(cls, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """Read fields of older versions: the parts of epsilon, by name."""
+        parts = [(str(name), float(epsilon)) for name, epsilon in stored["parts"]]
+        return {"budget_plan": BudgetPlan.of_parts(parts) if parts else None}
+
     @property
     def is_private(self) -> bool:
         """Whether the promise holds: false for a seeded run."""
@@ -436,7 +444,7 @@ class PrivacyGuarantee(Displayed):
         parts, plan = tuple(stored["parts"].items()), stored.get("budget_plan")
         if plan is not None:
             return cls(**plain, budget_plan=BudgetPlan.from_dict(plan))
-        return cls(**plain, budget_plan=BudgetPlan.of_parts(parts) if parts else None)
+        return cls(**plain, **cls.from_former({"parts": parts}))
 
 
 def hidden_change(*, weighted: bool, weight_cap: float | None, directed: bool) -> str:

@@ -5,19 +5,13 @@ order. The shares of the levels are chosen in `estimate.strategy`, from public s
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import (
-    CellSums,
-    Measurement,
-    Reach,
-    counted_by,
-    counts_in_parts,
-)
+from graphcuts_dp.estimate.measurement import CellSums, Measurement, Reach, counts_in_parts
 from graphcuts_dp.estimate.strategy import (
     ALL_LEVELS,
     FlowStrategy,
@@ -58,6 +52,7 @@ from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.measuring import promise
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.flows import Flows
+from graphcuts_dp.schema.counting import counted_by
 
 
 def release_flows(
@@ -305,7 +300,6 @@ class FlowsJob(Job[Flows]):
     ) -> Flows:
         """See `Job.finish`."""
         del source, progress
-        guarantee = replace(guarantee, budget_plan=self.budget_plan.executed)
         return Flows(noisy=measured, strategy=self.strategy, guarantee=guarantee)
 
     @property

@@ -228,4 +228,5 @@ class Job(ABC, Generic[R]):
 
     def promise(self, source: EntropySource) -> PrivacyGuarantee:
         """Return the guarantee of a run: a seed voids it."""
-        return replace(self.guarantee, seed=source.seed)
+        plan = self.budget_plan.executed
+        return replace(self.guarantee, seed=source.seed, budget_plan=plan)

@@ -23,7 +23,7 @@ from graphcuts_dp.measure.statistics import (
     refinable_degrees,
 )
 from graphcuts_dp.pairs.vertices import Arcs, public_vertices
-from graphcuts_dp.privacy.budget_plan import BudgetPlan, Spending
+from graphcuts_dp.privacy.budget_plan import BudgetPlan, PlanExecution
 from graphcuts_dp.privacy.composition import Cost, check_paid
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.guarantee import (
@@ -68,7 +68,7 @@ class Purchase:
     source: EntropySource
 
 
-class Statistic(ABC):
+class GraphStatistic(ABC):
     """A statistic of one private graph, measured once, or once and refined.
 
     Args:
@@ -93,13 +93,13 @@ class Statistic(ABC):
 
 
 @final
-class EntriesStatistic(Statistic):
+class EntriesStatistic(GraphStatistic):
     """A noisy value of every pair: see `randomized_response`."""
 
     name = ENTRIES
 
     def measure(self, purchase: Purchase) -> Bought:
-        """See `Statistic.measure`."""
+        """See `GraphStatistic.measure`."""
         distribution = noise_distribution(
             self.noise, epsilon=purchase.epsilon, weight_cap=self.distribution.weight_cap
         )
@@ -107,27 +107,27 @@ class EntriesStatistic(Statistic):
 
 
 @final
-class TotalStatistic(Statistic):
+class TotalStatistic(GraphStatistic):
     """The sum of the matrix: see `measure_total`."""
 
     name = TOTAL
 
     def measure(self, purchase: Purchase) -> Bought:
-        """See `Statistic.measure`."""
+        """See `GraphStatistic.measure`."""
         return measure_total(
             self.graph, self.distribution, epsilon=purchase.epsilon, source=purchase.source
         )
 
 
 @final
-class DegreesStatistic(Statistic):
+class DegreesStatistic(GraphStatistic):
     """All degrees, which later steps may refine: see `refinable_degrees`."""
 
     name = DEGREES
     _held: Refinable[Degrees] | None = None
 
     def measure(self, purchase: Purchase) -> Bought:
-        """See `Statistic.measure`."""
+        """See `GraphStatistic.measure`."""
         if self._held is None:
             self._held = refinable_degrees(
                 self.graph,
@@ -143,14 +143,14 @@ class DegreesStatistic(Statistic):
 
 
 @final
-class GroupsStatistic(Statistic):
+class GroupsStatistic(GraphStatistic):
     """Sums between public groups, or groups that noisy data showed: see `refinable_groups`."""
 
     name = GROUPS
     _held: Refinable[CellSums] | None = None
 
     def measure(self, purchase: Purchase) -> Bought:
-        """See `Statistic.measure`."""
+        """See `GraphStatistic.measure`."""
         if self._held is None:
             sides = purchase.decisions.sides
             if sides is None:
@@ -170,13 +170,13 @@ class GroupsStatistic(Statistic):
 
 
 @final
-class WeightsStatistic(Statistic):
+class WeightsStatistic(GraphStatistic):
     """How many edges weigh how much: see `measure_weight_counts`."""
 
     name = WEIGHTS
 
     def measure(self, purchase: Purchase) -> Bought:
-        """See `Statistic.measure`."""
+        """See `GraphStatistic.measure`."""
         return measure_weight_counts(
             self.graph,
             laplace_of(self.distribution),
@@ -186,13 +186,13 @@ class WeightsStatistic(Statistic):
 
 
 @final
-class KeptEdgesStatistic(Statistic):
+class KeptEdgesStatistic(GraphStatistic):
     """Pairs whose noisy weight reaches a threshold: see `measure_kept_edges`."""
 
     name = KEPT_EDGES
 
     def measure(self, purchase: Purchase) -> Bought:
-        """See `Statistic.measure`."""
+        """See `GraphStatistic.measure`."""
         distribution = sparse_distribution(self.graph, self.noise, purchase.epsilon)
         return measure_kept_edges(
             self.graph,
@@ -203,7 +203,7 @@ class KeptEdgesStatistic(Statistic):
 
 
 # What a budget plan can name.
-STATISTICS: Mapping[str, type[Statistic]] = {
+STATISTICS: Mapping[str, type[GraphStatistic]] = {
     statistic.name: statistic
     for statistic in (
         EntriesStatistic,
@@ -247,9 +247,9 @@ def measure(
         BudgetError: what was drawn costs more than the plan says, by the scales of its noise.
 
     Privacy:
-        (plan.amount)-DP. A step is epsilon_k-DP for what it gets (`Statistic.measure`), the
-        epsilons are exact fractions whose sum is at most the amount (`Spending`), and whether a
-        step runs, its share and its threshold depend on public numbers and on the results of
+        (plan.amount)-DP. A step is epsilon_k-DP for what it gets (`GraphStatistic.measure`), the
+        epsilons are exact fractions whose sum is at most the amount (`PlanExecution`), and whether
+        a step runs, its share and its threshold depend on public numbers and on the results of
         earlier steps alone (`Decisions` reads nothing else): sequential composition, which holds
         for adaptive choices. Neighbours are the same for all steps. Source: DR14 Theorem 3.16.
         A refined measurement and the coarse one that decided about it are one part, which costs
@@ -258,12 +258,12 @@ def measure(
         choices, and a store, which is charged with it before any noise is drawn, is never given
         any back.
     """
-    spending = Spending(plan)
-    statistics: dict[str, Statistic] = {}
+    execution = PlanExecution(plan)
+    statistics: dict[str, GraphStatistic] = {}
     for place, step in enumerate(plan.steps):
         if not decisions.are_met(step):
             continue
-        epsilon = spending.take(step, decisions.share(step))
+        epsilon = execution.take(step, decisions.share(step))
         if epsilon is None:
             continue
         progress(0.6 * place / len(plan.steps), f"measuring {step.label}")
@@ -277,14 +277,14 @@ def measure(
         decisions.measured[step.statistic] = statistic.measure(
             Purchase(
                 epsilon=epsilon,
-                largest=max(epsilon, spending.available(step.statistic) * largest),
+                largest=max(epsilon, execution.available(step.statistic) * largest),
                 name=step.label,
                 decisions=decisions,
                 source=source,
             )
         )
     values = tuple(decisions.measured.values())
-    run = spending.plan
+    run = execution.plan
     check_paid(cost_of(values), replace(run, group_size=1).cost)
     return Measurements(values, replace(guarantee, budget_plan=run))
 

@@ -19,7 +19,7 @@ from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.group_tree import GroupTree
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 

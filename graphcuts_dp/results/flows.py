@@ -21,8 +21,7 @@ from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.frames import check_parquet, made_frame, parquet_bytes
-from graphcuts_dp.pairs.group_tables import listed
-from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.group_tree import GroupTree, listed
 from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.guarantee import promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING

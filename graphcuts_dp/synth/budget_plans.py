@@ -20,7 +20,13 @@ from typing import Self, final
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution, sums_grid
 from graphcuts_dp.pairs.groups import Groups, Sides
-from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep, Condition, Spending
+from graphcuts_dp.privacy.budget_plan import (
+    ALL_LEFT,
+    BudgetPlan,
+    BudgetStep,
+    Condition,
+    PlanExecution,
+)
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT, Response
@@ -31,15 +37,15 @@ WEIGHTS, KEPT_EDGES = "weights", "kept edges"
 EARLY_DEGREES, FOUND_GROUPS = "early degrees", "found groups"  # names of steps
 
 # What earlier results may show.
-GROUPS_INFORMATIVE = "the groups tell more than degrees do"
-TOTAL_UNKNOWN = "the groups do not tell the total"
-UNDECIDED_BY_TOTAL = "it depends on how uneven degrees are"
-UNDECIDED_BY_LOOK = "a first look leaves that open"
-BESIDE_ENTRIES = "entries are likely to show communities"
+GROUPS_INFORMATIVE = "the groups are informative"
+TOTAL_UNKNOWN = "they do not tell the total"
+UNDECIDED_BY_TOTAL = "degrees may be even"
+UNDECIDED_BY_LOOK = "a first look does not tell"
+BESIDE_ENTRIES = "entries show communities"
 ENTRIES_SHOW_NOTHING = "entries show nothing"
 DEGREES_UNCERTAIN = "degrees stay uncertain"
-EDGES_WORTH_KEEPING = "kept edges pay"
-COMMUNITIES_FOUND = "kept edges show communities"
+EDGES_WORTH_KEEPING = "edges are worth keeping"
+COMMUNITIES_FOUND = "they show communities"
 
 TOTAL_SHARE = Fraction(1, 50)  # of what groups leave, for the total
 # Shares of what groups and total leave, for degrees:
@@ -454,9 +460,9 @@ def typical_runs(epsilon: Fraction) -> tuple[BudgetPlan, BudgetPlan]:
     plan = sparse_plan(epsilon=epsilon, noise="laplace", groups=True)
     runs = []
     for pays in (True, False):
-        spending = Spending(plan)
+        execution = PlanExecution(plan)
         for step in plan.steps:
             if all(pays is condition.holds for condition in step.conditions):
-                spending.take(step, TYPICAL_KEPT_SHARE if step.shares[1:] else None)
-        runs.append(spending.plan)
+                execution.take(step, TYPICAL_KEPT_SHARE if step.shares[1:] else None)
+        runs.append(execution.plan)
     return runs[0], runs[1]

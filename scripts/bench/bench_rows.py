@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from graphcuts_dp.estimate.measurement import STEPS
+from graphcuts_dp.schema.counting import STEPS
 from scripts.bench import harness
 
 ZONES, PERIODS = 200, 12

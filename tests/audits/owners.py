@@ -16,7 +16,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.estimate.measurement import Counting, cell_changes
+from graphcuts_dp.estimate.measurement import cell_changes
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
@@ -32,6 +32,7 @@ from graphcuts_dp.measure.statistics import (
 from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
+from graphcuts_dp.schema.counting import Counting
 from tests.audits.base import audited_laws, audited_runs, claimed_for
 from tests.audits.losses import (
     DistributionPair,

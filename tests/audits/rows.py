@@ -13,7 +13,6 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatArray, IntVector
-from graphcuts_dp.estimate.measurement import STEPS, Counting
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.row_sources import Held
 from graphcuts_dp.graph.rows import PairCounts, counted_rows
@@ -22,6 +21,7 @@ from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.job import Job
 from graphcuts_dp.resources import silent
+from graphcuts_dp.schema.counting import STEPS, Counting
 from tests.audits.base import audited_runs
 from tests.audits.owners import Owned, Table, once
 

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.measurement import Counting
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.row_sources import Held
 from graphcuts_dp.pairs.vertices import Space
+from graphcuts_dp.schema.counting import Counting
 
 
 def rows_in_memory(

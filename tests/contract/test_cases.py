@@ -19,7 +19,7 @@ from pyarrow import compute, parquet
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, GraphCutsError, GraphError, LedgerError
-from graphcuts_dp.estimate.measurement import STEPS
+from graphcuts_dp.schema.counting import STEPS
 
 _connect = duckdb.connect
 ENDS = ["a", "b", "c"]

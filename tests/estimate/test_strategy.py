@@ -21,7 +21,7 @@ from graphcuts_dp.estimate.strategy import (
     level_errors,
 )
 from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import GroupTree
+from graphcuts_dp.pairs.group_tree import GroupTree
 
 
 def regular(*arities, size=5):

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pytest
 
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import STEPS
 from graphcuts_dp.graph import engine as under_test
 from graphcuts_dp.graph.engine import (
     Cells,
@@ -28,6 +27,7 @@ from graphcuts_dp.graph.engine import (
     scaled_cells,
 )
 from graphcuts_dp.graph.row_store import RowStore
+from graphcuts_dp.schema.counting import STEPS
 
 ZONES = ("b", "a", "d", "c")
 MONTHS = ("2026-01", "2026-02", "2026-03")

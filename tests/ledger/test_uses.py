@@ -14,7 +14,7 @@ from graphcuts_dp.ledger.opening import stores_beside
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.release import releases
+from graphcuts_dp.release import graphs
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_what_is_cut_off_stays_spent_and_is_shown_as_unfinished(path, graph, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(releases, "measure", killed)
+        patched.setattr(graphs, "measure", killed)
         with pytest.raises(KeyboardInterrupt):
             gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, budget=1.5), fit="none")
     found = gc.store_status(path)
@@ -130,19 +130,19 @@ def test_the_charge_is_on_the_disk_before_the_noise(path, graph, monkeypatch):
         seen.append([use.use.kind for use in gc.store_status(path).uses])
         return measured(*arguments, **options)
 
-    measured = releases.measure
-    monkeypatch.setattr(releases, "measure", looked)
+    measured = graphs.measure
+    monkeypatch.setattr(graphs, "measure", looked)
     gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
     assert seen == [["release"]]
 
 
 def test_a_disk_that_fails_after_the_release_does_not_lose_it(path, graph, monkeypatch):
-    def post_process(*arguments, **options):
+    def finish(*arguments, **options):
         path.rename(path.with_name("away.db"))
-        return post_processed(*arguments, **options)
+        return finished(*arguments, **options)
 
-    post_processed = releases._post_process
-    monkeypatch.setattr(releases, "_post_process", post_process)
+    finished = graphs.MatrixJob.finish
+    monkeypatch.setattr(graphs.MatrixJob, "finish", finish)
     made = gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
     assert made.guarantee.epsilon == 1.0
     assert [use.state for use in gc.store_status(path.with_name("away.db")).uses] == ["unfinished"]

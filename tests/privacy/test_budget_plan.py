@@ -17,7 +17,7 @@ from graphcuts_dp.privacy.budget_plan import (
     BudgetPlan,
     BudgetStep,
     Condition,
-    Spending,
+    PlanExecution,
     StepRun,
 )
 from graphcuts_dp.privacy.composition import Cost
@@ -49,32 +49,32 @@ PLAN = BudgetPlan(
 
 
 def test_a_refined_statistic_has_its_larger_share_and_the_rest_goes_on():
-    spending = Spending(PLAN)
+    execution = PlanExecution(PLAN)
     sums, finer, degrees, entries = PLAN.steps
-    assert spending.take(sums) == Fraction(2, 10)
-    assert spending.take(finer) == Fraction(2, 4)
-    assert spending.take(degrees, Fraction(2, 3)) == Fraction(3, 2) * Fraction(2, 3) == 1
-    assert spending.take(entries) == Fraction(1, 2)
-    assert spending.left == 0
-    assert spending.plan.amounts == {
+    assert execution.take(sums) == Fraction(2, 10)
+    assert execution.take(finer) == Fraction(2, 4)
+    assert execution.take(degrees, Fraction(2, 3)) == Fraction(3, 2) * Fraction(2, 3) == 1
+    assert execution.take(entries) == Fraction(1, 2)
+    assert execution.left == 0
+    assert execution.plan.amounts == {
         "sums": Fraction(1, 2),
         "degrees": Fraction(1),
         "entries": Fraction(1, 2),
     }
-    assert spending.plan.spent == 2
+    assert execution.plan.spent == 2
 
 
 def test_a_share_that_is_not_larger_buys_nothing_and_another_is_refused():
-    spending = Spending(PLAN)
-    assert spending.take(PLAN.steps[1]) is not None
-    assert spending.take(PLAN.steps[0]) is None
+    execution = PlanExecution(PLAN)
+    assert execution.take(PLAN.steps[1]) is not None
+    assert execution.take(PLAN.steps[0]) is None
     with pytest.raises(BudgetError, match="no such share"):
-        spending.take(PLAN.steps[2], Fraction(1, 2))
+        execution.take(PLAN.steps[2], Fraction(1, 2))
     with pytest.raises(BudgetError, match="no such share"):
-        spending.take(PLAN.steps[2])
-    spending.take(PLAN.steps[3])
+        execution.take(PLAN.steps[2])
+    execution.take(PLAN.steps[3])
     again = BudgetPlan(steps=(PLAN.steps[0], PLAN.steps[3], PLAN.steps[1]), amount=Fraction(1))
-    late = Spending(again)
+    late = PlanExecution(again)
     late.take(again.steps[0])
     late.take(again.steps[1])
     with pytest.raises(BudgetError, match="after other measurements"):
@@ -170,7 +170,7 @@ def test_it_prints_as_a_table():
     text = str(PLAN)
     assert "Budget plan: epsilon = 2" in text
     assert "1/3 to 2/3" in text
-    assert "unless the first look shows something" in text
+    assert "degrees, unless the first look shows something" in text
     assert "ran" not in text.splitlines()[1].split()
     ran = str(PLAN.possible_runs[0])
     assert "spent on" in ran
@@ -243,7 +243,7 @@ def released(options):
 def test_flows_spend_what_their_plan_says(delta):
     job = flows_job(CLUB, GROUPS, epsilon=1.0, delta=delta)
     noisy = job.measure(CLUB, SeededEntropy(1))
-    made = job.finish(noisy, job.guarantee, SeededEntropy(1))
+    made = job.finish(noisy, job.promise(SeededEntropy(1)), SeededEntropy(1))
     plan = made.guarantee.budget_plan
     assert noisy.cost(delta=delta).epsilon == pytest.approx(plan.cost.epsilon, rel=1e-12)
     assert [step.statistic for step in plan.steps] == job.parameters["levels"]

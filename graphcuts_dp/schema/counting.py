@@ -1,0 +1,23 @@
+"""What the cells of a table of rows count, in words, and in which steps."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+STEPS = 1024  # of one row, pair or unit of weight, where they are counted in parts
+Counting = Literal["edges", "owners", "rows", "weight"]  # what a cell of rows tells
+COUNTED: Mapping[Counting, str] = {
+    "edges": "pairs",
+    "owners": "owners",
+    "rows": "rows",
+    "weight": "amount",
+}
+
+
+def counted_by(counting: Counting) -> str:
+    """What cells of rows count, in a word."""
+    return COUNTED[counting]
+
+
+def counts_once(counting: str) -> bool:
+    """Whether one owner changes a pair by at most one, whatever rows there are."""
+    return counting in ("edges", "owners")
