@@ -2,18 +2,21 @@
 
 A measurement counts weights of pairs in whole steps of a grid. What it counts is its linear map:
 the total, the degrees, how many edges weigh how much, or the sums in the cells between groups.
-Noisy entries, and kept edges, have a value for each pair; see `noisy_matrix` and `sparse_model`.
+Other counts of a graph, which are linear in no weights, are `NonlinearCounts`: released with their
+errors, and used by no answer. Noisy entries, and kept edges, have a value for each pair; see
+`noisy_matrix` and `sparse_model`.
 
 Last, by how much the cells of a table can change between neighbours, for whom a promise protects.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
-from typing import Any, Generic, Literal, Self, TypeVar, final, get_args
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, final, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -37,21 +40,108 @@ _Arrays = dict[str, npt.NDArray[Any]]
 Rounding = Literal["pairs", "none"]
 
 
+class MeasurementMap(ABC):
+    """What the integers of a measurement count, and how files hold that.
+
+    Attributes:
+        kind: its name in files, by which `MAPS` has it.
+        note: how the integers are read, a sentence of receipts without its full stop.
+    """
+
+    kind: ClassVar[str]
+    note: ClassVar[str]
+
+    @abstractmethod
+    def sizes(self, lengths: Sequence[int]) -> list[int]:
+        """Return how many integers each part has, as far as the map tells.
+
+        Args:
+            lengths: how many integers each part of a file has.
+        """
+
+    def stored(self) -> tuple[dict[str, Any], _Arrays]:
+        """Return plain values for receipts, and arrays, from which `restored` makes the map."""
+        return {}, {}
+
+    @classmethod
+    def restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, IntVector]) -> Self:
+        """Return the map of what `stored` gave; others' fields and arrays may be among them.
+
+        Raises:
+            GraphError, LookupError, TypeError, ValueError: it is something else.
+        """
+        del fields, arrays
+        return cls()
+
+
 @final
 @dataclass(frozen=True)
-class Total:
+class Total(MeasurementMap):
     """The sum of the whole matrix: each edge of an undirected graph twice."""
 
+    kind = "total"
+    note = "sum of the matrix = (released integer) * unit"
+
+    def sizes(self, lengths: Sequence[int]) -> list[int]:
+        """See `MeasurementMap.sizes`."""
+        del lengths
+        return [1]
+
 
 @final
 @dataclass(frozen=True)
-class Degrees:
+class Degrees(MeasurementMap):
     """Row sums and column sums of the weights; of an undirected graph the former alone."""
+
+    kind = "degrees"
+    note = "degree = (released integer) * unit"
+
+    def sizes(self, lengths: Sequence[int]) -> list[int]:
+        """See `MeasurementMap.sizes`: one or two parts, of any size."""
+        return list(lengths[:2])
+
+
+@final
+@dataclass(frozen=True)
+class NonlinearCounts(MeasurementMap):
+    """Counts that are no sums of weights, such as how many vertices have an edge.
+
+    Attributes:
+        counted: what is counted, in words.
+        sensitivity: why the counts change by no more than the measurement says, in a sentence.
+
+    Raises:
+        ValueError: one of both is missing.
+    """
+
+    kind = "nonlinear counts"
+    note = "count = (released integer) * unit"
+
+    counted: str
+    sensitivity: str
+
+    def __post_init__(self) -> None:
+        if not self.counted or not self.sensitivity:
+            raise ValueError("say what is counted, and why it changes by no more")
+
+    def sizes(self, lengths: Sequence[int]) -> list[int]:
+        """See `MeasurementMap.sizes`: parts of any size."""
+        return list(lengths)
+
+    def stored(self) -> tuple[dict[str, Any], _Arrays]:
+        """See `MeasurementMap.stored`."""
+        return {"counted": self.counted, "sensitivity": self.sensitivity}, {}
+
+    @classmethod
+    def restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, IntVector]) -> Self:
+        """See `MeasurementMap.restored`."""
+        del arrays
+        return cls(str(fields["counted"]), str(fields["sensitivity"]))
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Classes:
+class Classes(MeasurementMap):
     """How many pairs have a weight in each public class; pairs without weight are in none.
 
     Attributes:
@@ -59,6 +149,9 @@ class Classes:
             next begins, and the last one has no end but the cap.
         step: weight of a step.
     """
+
+    kind = "weight classes"
+    note = "pairs whose weight is lower * step or more, but less than the next class"
 
     lower: IntVector
     step: float
@@ -73,10 +166,24 @@ class Classes:
         starts: FloatVector = self.lower * np.float64(self.step)
         return starts
 
+    def sizes(self, lengths: Sequence[int]) -> list[int]:
+        """See `MeasurementMap.sizes`."""
+        del lengths
+        return [len(self.lower)]
+
+    def stored(self) -> tuple[dict[str, Any], _Arrays]:
+        """See `MeasurementMap.stored`."""
+        return {"step": self.step}, {"lower": self.lower}
+
+    @classmethod
+    def restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, IntVector]) -> Self:
+        """See `MeasurementMap.restored`."""
+        return cls(arrays["lower"], float(fields["step"]))
+
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CellSums:
+class CellSums(MeasurementMap):
     """The weight in each cell of some places of a table between public groups.
 
     Attributes:
@@ -93,6 +200,12 @@ class CellSums:
             steps, "none" if the table that is promised is itself counted in steps.
         counting: of rows: what cells count, see `Rows`; None for a graph.
     """
+
+    kind = "cell sums"
+    note = (
+        "sum = (released integer) * unit; cells in the order of rows, without those without pairs; "
+        "estimates are least squares over the levels"
+    )
 
     tree: CellTree
     places: tuple[int, ...]
@@ -144,8 +257,72 @@ class CellSums:
         second = first if right is left else Groups.of_codes(right, self.tree.columns, columns)
         return GroupNames(first, second)
 
+    def sizes(self, lengths: Sequence[int]) -> list[int]:
+        """See `MeasurementMap.sizes`."""
+        del lengths
+        return [self.tree.size(place) for place in self.places]
 
-_MAPS = {
+    def stored(self) -> tuple[dict[str, Any], _Arrays]:
+        """See `MeasurementMap.stored`."""
+        fields = dict(vars(self))
+        tree, codes = fields.pop("tree"), fields.pop("codes") or ()
+        if fields["counting"] is None:
+            del fields["counting"]
+        fields |= {
+            "rows": tree.rows.to_dict(),
+            "columns": None if tree.one_set else tree.columns.to_dict(),
+            "periods": None if tree.periods is None else tree.periods.to_dict(),
+            "places": list(self.places),
+            "directed": tree.directed,
+            "loops": tree.loops,
+        }
+        sides = enumerate(codes[:1] if tree.symmetric else codes)
+        return fields, {f"codes {side}": each for side, each in sides}
+
+    @classmethod
+    def restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, IntVector]) -> Self:
+        """See `MeasurementMap.restored`."""
+        rows, columns, periods = (
+            None if fields[side] is None else GroupTree.from_dict(fields[side])
+            for side in ("rows", "columns", "periods")
+        )
+        if rows is None:
+            raise ValueError("there are no groups")
+        directed, loops = bool(fields["directed"]), bool(fields["loops"])
+        tree = CellTree(rows, columns, directed=directed, periods=periods, loops=loops)
+        places = tuple(int(place) for place in fields["places"])
+        if not places or places[-1] != tree.depth - 1:
+            raise ValueError("the finest level was not measured")
+        codes = [arrays[key] for key in sorted(arrays) if "codes " in key]
+        for own, side in zip(codes, (tree.rows, tree.columns), strict=False):
+            if not np.array_equal(np.bincount(own, minlength=len(side.sizes())), side.sizes()):
+                raise ValueError("the groups have other sizes")
+        cap, bound = fields["weight_cap"], fields["degree_bound"]
+        rounding = fields["rounding"]
+        if rounding not in get_args(Rounding):
+            raise ValueError("no such rounding")
+        counting = fields.get("counting")
+        if counting not in (None, *COUNTED):
+            raise ValueError("no such counting")
+        return cls(
+            tree=tree,
+            places=places,
+            codes=(codes[0], codes[-1]) if codes else None,
+            weight_cap=None if cap is None else float(cap),
+            weighted=bool(fields["weighted"]),
+            whole=bool(fields["whole"]),
+            degree_bound=None if bound is None else int(bound),
+            rounding=rounding,
+            counting=counting,
+        )
+
+
+# What a measurement can count, by the name in its files.
+MAPS: Mapping[str, type[MeasurementMap]] = {
+    each.kind: each for each in (Total, Degrees, Classes, CellSums, NonlinearCounts)
+}
+# Of measurements in files that name no map, by their own names: those of versions before 0.2.0.
+_MAPS_BEFORE: Mapping[str, type[MeasurementMap]] = {
     "total": Total,
     "degrees": Degrees,
     "early degrees": Degrees,
@@ -154,26 +331,19 @@ _MAPS = {
     "found groups": CellSums,
     "flows": CellSums,
 }
-_NOTES: dict[type, str] = {
-    Total: "sum of the matrix = (released integer) * unit",
-    Degrees: "degree = (released integer) * unit",
-    Classes: "pairs whose weight is lower * step or more, but less than the next class",
-    CellSums: "sum = (released integer) * unit; cells in the order of rows, without those without "
-    "pairs; estimates are least squares over the levels",
-}
-K = TypeVar("K", Total, Degrees, Classes, CellSums)
+K = TypeVar("K", bound=MeasurementMap)
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Measurement(Generic[K]):
-    """Whole numbers that may be published: each is a sum over pairs plus integer noise of its own.
+    """Whole numbers that may be published: each is a count plus integer noise of its own.
 
     Attributes:
         name: as the parts of a guarantee name it: "total", "degrees" ("early degrees" were bought
             to choose how to spend the rest, and were not refined), "weights", "groups", "found
             groups" for groups that were made of noisy data, "flows".
-        map: what is summed.
+        map: what is counted.
         steps: released integers, an array for each part of the map: rows and columns, or places of
             a table. Python's, where one of an array is 2^61 or larger: weights have any size.
         unit: what one of them stands for: a weight, or one pair. The noise is a whole number of
@@ -220,6 +390,14 @@ class Measurement(Generic[K]):
         """Of the noise of each number of the first part, in units."""
         return TwoSidedGeometric(float(self.rate), self.unit)
 
+    @property
+    def standard_errors(self) -> tuple[float, ...]:
+        """Standard deviation of the noise of a number of each part, in the units of `values`.
+
+        Of Gaussian noise an upper bound.
+        """
+        return tuple(math.sqrt(each) * self.unit for each in self.noise.variances.tolist())
+
     @cached_property
     def values(self) -> tuple[FloatVector, ...]:
         """Unbiased: the released integers times the unit."""
@@ -238,26 +416,11 @@ class Measurement(Generic[K]):
             "noise": self.noise.distribution,
             "parameters": [[each.numerator, each.denominator] for each in self.noise.parameters],
             "changes": [list(change) for change in self.changes],
-            "note": f"{_NOTES[type(self.map)]}, plus integer noise, symmetric about 0",
+            "map": self.map.kind,
+            "note": f"{self.map.note}, plus integer noise, symmetric about 0",
         }
-        if isinstance(self.map, Classes):
-            fields["step"] = self.map.step
-            arrays["lower"] = self.map.lower
-        if isinstance(self.map, CellSums):
-            plain = dict(vars(self.map))
-            tree, codes = plain.pop("tree"), plain.pop("codes") or ()
-            fields["rows"] = tree.rows.to_dict()
-            fields["columns"] = None if tree.one_set else tree.columns.to_dict()
-            fields["periods"] = None if tree.periods is None else tree.periods.to_dict()
-            kind = {"directed": tree.directed, "loops": tree.loops}
-            if plain["counting"] is None:
-                del plain["counting"]
-            fields |= {**plain, "places": list(self.map.places), **kind}
-            arrays |= {
-                f"codes {side}": each
-                for side, each in enumerate(codes[:1] if tree.symmetric else codes)
-            }
-        return fields, arrays
+        more, more_arrays = self.map.stored()
+        return fields | more, arrays | more_arrays
 
     @classmethod
     def from_parts(cls, name: str, fields: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
@@ -267,18 +430,11 @@ class Measurement(Generic[K]):
             GraphError, LookupError, TypeError, ValueError, ArithmeticError: it is something else.
         """
         known = {key: _integers(each) for key, each in arrays.items()}
-        kind: Any = _MAPS[name]
-        made: Any = kind() if kind in (Total, Degrees) else None
+        kind = MAPS[fields["map"]] if "map" in fields else _MAPS_BEFORE[name]
+        made: Any = kind.restored(fields, known)
         count = sum(key.startswith("steps ") for key in known)
         steps = tuple(known[f"steps {place}"] for place in range(count))
-        if kind is Classes:
-            made = Classes(known["lower"], float(fields["step"]))
-            sizes = [len(made.lower)]
-        elif kind is CellSums:
-            made = _cells(fields, [known[key] for key in sorted(known) if "codes " in key])
-            sizes = [made.tree.size(place) for place in made.places]
-        else:
-            sizes = [1] if kind is Total else [len(each) for each in steps[:2]]
+        sizes = made.sizes([len(each) for each in steps])
         noise = LevelNoise(fields["noise"], tuple(Fraction(*each) for each in fields["parameters"]))
         changes = tuple((int(most), int(squared)) for most, squared in fields["changes"])
         if [each.shape for each in steps] != [(size,) for size in sizes] or not steps:
@@ -304,41 +460,6 @@ def _integers(stored: Any) -> npt.NDArray[Any]:
     return np.array([int(each) for each in found.tolist()], dtype=object)
 
 
-def _cells(fields: Mapping[str, Any], codes: list[IntVector]) -> CellSums:
-    rows, columns, periods = (
-        None if fields[side] is None else GroupTree.from_dict(fields[side])
-        for side in ("rows", "columns", "periods")
-    )
-    if rows is None:
-        raise ValueError("there are no groups")
-    directed, loops = bool(fields["directed"]), bool(fields["loops"])
-    tree = CellTree(rows, columns, directed=directed, periods=periods, loops=loops)
-    places = tuple(int(place) for place in fields["places"])
-    if not places or places[-1] != tree.depth - 1:
-        raise ValueError("the finest level was not measured")
-    for own, side in zip(codes, (tree.rows, tree.columns), strict=False):
-        if not np.array_equal(np.bincount(own, minlength=len(side.sizes())), side.sizes()):
-            raise ValueError("the groups have other sizes")
-    cap, bound = fields["weight_cap"], fields["degree_bound"]
-    rounding = fields["rounding"]
-    if rounding not in get_args(Rounding):
-        raise ValueError("no such rounding")
-    counting = fields.get("counting")
-    if counting not in (None, *COUNTED):
-        raise ValueError("no such counting")
-    return CellSums(
-        tree=tree,
-        places=places,
-        codes=(codes[0], codes[-1]) if codes else None,
-        weight_cap=None if cap is None else float(cap),
-        weighted=bool(fields["weighted"]),
-        whole=bool(fields["whole"]),
-        degree_bound=None if bound is None else int(bound),
-        rounding=rounding,
-        counting=counting,
-    )
-
-
 Bought = Measurement[Any] | NoisyMatrix | KeptEdges
 
 
@@ -354,6 +475,23 @@ class Measurements:
 
     values: tuple[Bought, ...]
     guarantee: PrivacyGuarantee
+
+    def named(self, name: str) -> Bought:
+        """Return the measurement of a name, as `BudgetPlan.names` and receipts have it.
+
+        Raises:
+            LookupError: none has it.
+
+        Examples:
+            >>> club = gc.datasets.load("karate")
+            >>> release = gc.release_graph(club, epsilon=4.0, mechanism="degrees+response")
+            >>> [round(error, 2) for error in release.measurements.named("degrees").standard_errors]
+            [1.51]
+        """
+        measured = {value.name: value for value in self.values}
+        if name not in measured:
+            raise LookupError(f"{name!r:.60} was not measured; there are {', '.join(measured)}")
+        return measured[name]
 
     def find(self, kind: type[K]) -> Measurement[K] | None:
         """The last measurement with a map of a kind, or None if none was bought."""

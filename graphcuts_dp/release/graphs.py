@@ -227,17 +227,14 @@ class _Request:
         step = self.whom.per_step(self.epsilon)
         distribution = distribution_for(graph, self.noise, step)
         response = _suited(response, method)
-        shares = MatrixShares(graph.shape, graph.weight_cap, self.noise, response.share)
-        plan = matrix_plan(
-            shares, response.mechanism, distribution, epsilon=step, groups=self.groups
-        )
+        shares = MatrixShares(graph.shape, graph.weight_cap, self.noise, response)
+        plan = matrix_plan(shares, distribution, epsilon=step, groups=self.groups)
         least = noise_distribution(
             self.noise, epsilon=plan.least(ENTRIES), weight_cap=graph.weight_cap
         )
         return MatrixJob(
             **self._common(distribution, plan),
             least_distribution=least,
-            mechanism=response.mechanism,
             shares=shares,
             method=method,
             fitted=fitted,
@@ -343,15 +340,13 @@ class MatrixJob(GraphJob):
     Attributes:
         least_distribution: of the noise of the entries if as much of epsilon as possible goes to
             other statistics.
-        mechanism: "auto", "response" or "degrees+response".
-        shares: of degrees.
+        shares: of degrees and total, with the mechanism.
         method: fits the synthetic graph; None for none.
         fitted: whether it is fitted.
         time_limit: of the fit, in seconds, or None.
     """
 
     least_distribution: NoiseDistribution
-    mechanism: str
     shares: MatrixShares
     method: FitMethod | None
     fitted: bool
@@ -419,7 +414,7 @@ class MatrixJob(GraphJob):
     @property
     def parameters(self) -> dict[str, Any]:
         """See `Job.parameters`."""
-        return {"noise": self.noise, "mechanism": self.mechanism}
+        return {"noise": self.noise, "mechanism": self.shares.mechanism}
 
     @property
     def warning(self) -> str | None:

@@ -607,7 +607,7 @@ def _read(saved: Saved) -> dict[str, Any]:
     fields, arrays = saved.fields, saved.arrays()
     space = space_from(json.loads(arrays["about"].tobytes()))
     layout = Layout.of(space)
-    values = [
+    values: list[Bought] = [
         _OF_PAIRS[name].from_parts(stored, _named(arrays, name), space)
         if name in _OF_PAIRS
         else Measurement.from_parts(name, stored, _named(arrays, name))

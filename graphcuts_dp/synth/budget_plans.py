@@ -12,7 +12,7 @@ and sums between groups.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Self, final
@@ -29,7 +29,7 @@ from graphcuts_dp.privacy.budget_plan import (
 )
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
-from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT
+from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT, Response
 
 # Statistics, as steps name them, and receipts where a step has no name of its own.
 GROUPS, TOTAL, DEGREES, ENTRIES = "groups", "total", "degrees", "entries"
@@ -185,24 +185,43 @@ def _deviation(noise: str, epsilon: Fraction, weight_cap: float | None) -> float
 @final
 @dataclass(frozen=True)
 class MatrixShares:
-    """The shares of degrees beside a noisy matrix, and the public numbers that they depend on.
+    """The shares of degrees and total beside a noisy matrix, and what they depend on: no data.
 
     Attributes:
         shape: rows and columns of the matrix.
         weight_cap: public largest weight, as the graph has it.
         noise: name of the distribution of the entries.
-        given: share of the degrees, if a user has set it; it then takes the place of all others.
+        response: the mechanism, and the shares that a user has set.
+        groups: informative groups whose sums are measured besides, or None.
     """
 
     shape: tuple[int, int]
     weight_cap: float | None
     noise: str
-    given: Fraction | None = None
+    response: Response = field(default_factory=Response)
+    groups: MeasuredGroups | None = None
+
+    @property
+    def mechanism(self) -> str:
+        """ "auto", "response" or "degrees+response"."""
+        return self.response.mechanism
 
     @property
     def cap(self) -> float:
         """Largest weight."""
         return self.weight_cap or 1.0
+
+    @property
+    def total(self) -> Fraction:
+        """Share of the total, of what groups leave."""
+        return TOTAL_SHARE
+
+    @property
+    def given(self) -> Fraction | None:
+        """Share of degrees that takes the place of all others: the user's, or beside groups."""
+        if self.response.share is None and self.groups is not None:
+            return self.groups.degrees
+        return self.response.share
 
     @property
     def beside_entries(self) -> Fraction:
@@ -225,7 +244,7 @@ class MatrixShares:
 
     def beside_groups(self, groups: MeasuredGroups) -> Self:
         """Return the shares where groups show the communities: degrees are worth more then."""
-        return self if self.given is not None else replace(self, given=groups.degrees)
+        return replace(self, groups=groups)
 
     def deviation(self, epsilon: Fraction) -> float:
         """Return the standard deviation of the noise of an entry that epsilon is spent on."""
@@ -249,7 +268,6 @@ class MatrixShares:
 
 def matrix_plan(
     shares: MatrixShares,
-    mechanism: str,
     distribution: NoiseDistribution,
     *,
     epsilon: Fraction,
@@ -264,8 +282,7 @@ def matrix_plan(
     3. Entries, with all that is left.
 
     Args:
-        shares: of the degrees.
-        mechanism: "auto", "response" or "degrees+response".
+        shares: of degrees and total, with the mechanism.
         distribution: of the entries with all of epsilon.
         epsilon: privacy parameter for everything together.
         groups: whose sums are measured, or None.
@@ -291,12 +308,12 @@ def matrix_plan(
         )
         beside = shares.beside_groups(groups)
         rest = epsilon * (1 - groups.whole)
-        if _possible_mechanism(beside, mechanism, distribution, rest) != RESPONSE and not (
-            mechanism == AUTO and beside.entries_are_fine(rest)
+        if _possible_mechanism(beside, distribution, rest) != RESPONSE and not (
+            shares.mechanism == AUTO and beside.entries_are_fine(rest)
         ):
             steps.append(_degrees_step(beside.beside_entries, *informative))
         left = epsilon * (1 - groups.first)
-    possible = _possible_mechanism(shares, mechanism, distribution, left)
+    possible = _possible_mechanism(shares, distribution, left)
     if possible == SPLIT:
         steps.append(_degrees_step(shares.beside_entries, *uninformative))
     elif possible == AUTO:
@@ -317,7 +334,7 @@ def _steps_by_total(
     """Yield the total, and degrees with the share that the total and looks at degrees suggest."""
     of_total = (*conditions, Condition(TOTAL_UNKNOWN)) if with_groups else conditions
     yield BudgetStep(
-        statistic=TOTAL, share=TOTAL_SHARE, noise="discrete Laplace", conditions=of_total
+        statistic=TOTAL, share=shares.total, noise="discrete Laplace", conditions=of_total
     )
     undecided = (*conditions, Condition(UNDECIDED_BY_TOTAL))
     yield _degrees_step(EARLY_SHARE, *undecided, name=EARLY_DEGREES)
@@ -330,18 +347,19 @@ def _steps_by_total(
 
 
 def _possible_mechanism(
-    shares: MatrixShares, mechanism: str, distribution: NoiseDistribution, epsilon: Fraction
+    shares: MatrixShares, distribution: NoiseDistribution, epsilon: Fraction
 ) -> str:
-    """Return a mechanism, or "response" for "auto" if the budget cannot or need not be split.
+    """Return the mechanism, or "response" for "auto" if the budget cannot or need not be split.
 
     Raises:
         ParameterError: degrees are asked for, and cannot be had.
     """
+    mechanism = shares.mechanism
     if mechanism == RESPONSE:
         return mechanism
     try:
         sums_grid(distribution)
-        if epsilon * _smallest_share(shares, mechanism) < SMALLEST_EPSILON:
+        if epsilon * _smallest_share(shares) < SMALLEST_EPSILON:
             raise ParameterError(
                 f"a part of epsilon would be below {SMALLEST_EPSILON:g}: choose "
                 "mechanism='response', or another degree_share"
@@ -354,12 +372,12 @@ def _possible_mechanism(
     return RESPONSE if fine else mechanism
 
 
-def _smallest_share(shares: MatrixShares, mechanism: str) -> Fraction:
-    """Return the smallest part of epsilon that a step of a mechanism can have."""
+def _smallest_share(shares: MatrixShares) -> Fraction:
+    """Return the smallest part of epsilon that a step of the mechanism can have."""
     if not 0 < shares.beside_entries < 1:  # a user's share, which rounding has made 0 or 1
         return Fraction(0)
     steps = [BudgetStep(statistic=ENTRIES, share=ALL_LEFT, noise=shares.noise)]
-    if mechanism == SPLIT:
+    if shares.mechanism == SPLIT:
         steps.insert(0, _degrees_step(shares.beside_entries))
     else:
         steps[:0] = _steps_by_total(shares, (), with_groups=False)

@@ -128,7 +128,7 @@ class MatrixDecisions(Decisions):
     Not final: an audit has one that always looks at degrees.
 
     Args:
-        shares: of degrees.
+        shares: of degrees and total.
         epsilon: privacy parameter of everything together.
         groups: the public groups whose sums are measured, or None.
     """
@@ -139,7 +139,7 @@ class MatrixDecisions(Decisions):
         super().__init__(groups)
         self.shares = shares
         # Chosen as if there were no groups, so that groups that tell nothing change nothing.
-        self._left = epsilon * (1 - budget_plans.TOTAL_SHARE)
+        self._left = epsilon * (1 - shares.total)
 
     def _answer(self, condition: str) -> bool:
         match condition:

@@ -201,7 +201,7 @@ def test_the_choice_depends_on_the_noisy_total_alone(share):
     graph = graph_of((200, 300), density=0.01)
     totals = map(float, range(-1000, 60_000, 1000))
     exact = None if share is None else Fraction(str(share))
-    shares = MatrixShares(graph.shape, None, "binary", Response(degree_share=share).share)
+    shares = MatrixShares(graph.shape, None, "binary", Response(degree_share=share))
     decisions = MatrixDecisions(shares, Fraction(1))
     chosen = {decisions.share_from_total(total, Fraction(1)) for total in totals}
     assert {None, shares.beside_entries} < chosen or chosen == {None, exact}
@@ -260,7 +260,7 @@ def test_the_share_of_degrees():
     for n in (16, 1000, 10**4, 10**6):
         share = degree_share(n)
         assert float(share / (1 - share)) == pytest.approx(2 * n**-0.25, rel=0.01)
-    shares = MatrixShares((400, 400), 1.0, "binary", Fraction(1, 3))
+    shares = MatrixShares((400, 400), 1.0, "binary", Response(degree_share=1 / 3))
     assert shares.hidden == shares.beside_entries == Fraction(1, 3)  # what users set
 
 
@@ -321,9 +321,9 @@ def test_weights_without_a_cap_have_no_degrees():
     with pytest.raises(ParameterError, match="'maximum-entropy' only"):
         drawn(graph, "degrees+response", noise="laplace")
     distribution = distribution_for(graph, "laplace", 1.0)
-    shares = MatrixShares(graph.shape, None, "laplace")
+    shares = MatrixShares(graph.shape, None, "laplace", Response("degrees+response"))
     with pytest.raises(ParameterError, match="public weight cap"):
-        matrix_plan(shares, "degrees+response", distribution, epsilon=Fraction(1))
+        matrix_plan(shares, distribution, epsilon=Fraction(1))
 
 
 def test_caps_that_sums_of_weights_could_overflow():
