@@ -31,8 +31,8 @@ from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace, wide_context
+from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
-from graphcuts_dp.release.measuring import promise
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.partition import Partition
 
@@ -165,7 +165,7 @@ def cut_job(
         public=empty,
         epsilon=epsilon,
         budget_plan=plan,
-        guarantee=promise(graph, stated_cost(plan.cost, epsilon=epsilon), whom),
+        guarantee=release_guarantee(graph, stated_cost(plan.cost, epsilon=epsilon), whom),
         graph=graph,
         whom=whom,
         ends=tuple(ends),

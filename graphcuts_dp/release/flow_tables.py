@@ -48,8 +48,8 @@ from graphcuts_dp.pairs.groups import Groups, Sides
 from graphcuts_dp.privacy.composition import check_paid, stated_cost
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect, exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
-from graphcuts_dp.release.measuring import promise
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.schema.counting import counted_by
@@ -194,7 +194,7 @@ def flows_job(
         epsilon=epsilon,
         delta=delta,
         budget_plan=plan,
-        guarantee=promise(empty, cost, protect, groups=True),
+        guarantee=release_guarantee(empty, cost, protect, groups=True),
         sides=sides,
         cells=cells,
         grid=grid,

@@ -40,8 +40,9 @@ from graphcuts_dp.privacy.composition import stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
-from graphcuts_dp.release.measuring import LEAST_EPSILON, measure, promise, sparse_distribution
+from graphcuts_dp.release.measuring import LEAST_EPSILON, measure, sparse_distribution
 from graphcuts_dp.release.sizes import check_size, needed_memory, size_note
 from graphcuts_dp.resources import Progress, memory_limit, silent
 from graphcuts_dp.results.release import Release
@@ -54,11 +55,12 @@ from graphcuts_dp.synth.budget_plans import (
     matrix_plan,
     sparse_plan,
 )
-from graphcuts_dp.synth.decisions import Decisions, MatrixDecisions, SparseDecisions
+from graphcuts_dp.synth.decisions import Decisions, MatrixDecisions
 from graphcuts_dp.synth.finishing import finished_fit, row_parts, weights_of, whole_weights
 from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, RESPONSES, SPARSE, SPLIT, Response
 from graphcuts_dp.synth.methods import Fitting
 from graphcuts_dp.synth.sampling import sample_edges
+from graphcuts_dp.synth.sparse_decisions import SparseDecisions
 from graphcuts_dp.synth.sparse_fit import fit_sparse
 
 _MANY_VERTICES = 2000  # of weights without a cap, from which "auto" is a sparse release
@@ -263,7 +265,7 @@ class _Request:
         plan = replace(plan, group_size=self.whom.steps, delta=distribution.cost.delta)
         delta = plan.cost.delta  # of noise that is not purely private, which states its own
         cost = stated_cost(plan.cost, epsilon=self.epsilon, delta=delta)
-        guarantee = promise(self.graph, cost, self.whom, groups=self.groups is not None)
+        guarantee = release_guarantee(self.graph, cost, self.whom, groups=self.groups is not None)
         return {
             "public": self.empty,
             "graph": self.graph,

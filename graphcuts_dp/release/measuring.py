@@ -13,7 +13,6 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import Bought, CellSums, Degrees, Measurements, cost_of
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import measure_kept_edges, randomized_response
 from graphcuts_dp.measure.statistics import (
@@ -22,16 +21,12 @@ from graphcuts_dp.measure.statistics import (
     measure_weight_counts,
     refinable_degrees,
 )
-from graphcuts_dp.pairs.vertices import Arcs, public_vertices
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, PlanExecution
-from graphcuts_dp.privacy.composition import Cost, check_paid
+from graphcuts_dp.privacy.composition import check_paid
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.guarantee import (
-    EDGE,
     SMALLEST_EPSILON,
     PrivacyGuarantee,
-    Protect,
-    hidden_change,
 )
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.resources import Progress, silent
@@ -287,54 +282,6 @@ def measure(
     run = execution.plan
     check_paid(cost_of(values), replace(run, group_size=1).cost)
     return Measurements(values, replace(guarantee, budget_plan=run))
-
-
-def promise(
-    graph: PrivateData,
-    cost: Cost,
-    protect: Protect = EDGE,
-    *,
-    seed: int | None = None,
-    groups: bool = False,
-) -> PrivacyGuarantee:
-    """What a release promises. Reads the schema of the graph only.
-
-    Args:
-        graph: the private graph or rows, or those of its schema without any.
-        cost: of everything together.
-        protect: whom it protects.
-        seed: of the noise, or None.
-        groups: whether public groups come out with it.
-    """
-    public = public_vertices(graph.space) + (" and the groups" if groups else "")
-    cap = None if isinstance(graph, Rows) else graph.weight_cap
-    if isinstance(graph, Rows) and graph.periods is not None:
-        public += " and the periods"
-    if graph.weighted and cap is not None:
-        public += " and the weight cap"
-    if protect.degree_bound is not None:
-        public += " and the degree bound"
-    periods = graph.periods if isinstance(graph, Rows) else None
-    rows = isinstance(graph, Rows) and graph.weighted
-    hidden = hidden_change(
-        weighted=graph.weighted, weight_cap=cap, directed=isinstance(graph.space, Arcs)
-    )
-    step = PrivacyGuarantee(
-        epsilon=cost.epsilon,
-        delta=cost.delta,
-        neighbours="one row, or unit of weight, more or less" if rows else hidden,
-        public=public,
-        seed=seed,
-    )
-    if periods is not None and protect.kind == "edges":
-        step = replace(step, neighbours=f"{hidden} in any one {periods.by}")
-    found = protect.promise(step, cost)
-    if isinstance(graph, Rows) and periods is not None:
-        found = replace(found, protects=graph.protects(protect))
-        if protect.kind == "edges":
-            several = f"of a pair with rows in k {periods.by}s the promise holds with k epsilon"
-            found = replace(found, neighbours=f"{found.neighbours}; {several}")
-    return found
 
 
 def sparse_distribution(graph: AnyGraph, noise: str, epsilon: Fraction | float) -> LaplaceNoise:
