@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from graphcuts_dp.estimate.measurement import Classes, Degrees, Measurement, Total
+from graphcuts_dp.estimate.measurement import Classes, CountMeasurement, Degrees, Total
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
 
@@ -12,7 +12,7 @@ def _numbers(name, kind, steps, unit, rate, change):
     noise = LevelNoise("laplace", (rate,))
     changes = ((change, change),)
     values = np.asarray(steps, dtype=np.int64)
-    return Measurement(
+    return CountMeasurement(
         name=name, map=kind, steps=(values,), unit=unit, noise=noise, changes=changes
     )
 

@@ -20,7 +20,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.estimate.measurement import CellSums, Measurement
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
 from graphcuts_dp.pairs.cells import CellTree, Picked
 
 Values = list[FloatVector]  # for each place, a number for each cell
@@ -274,7 +274,7 @@ class RoundedFlows:
 
 
 def rounded_cells(
-    noisy: Measurement[CellSums], fit: LeastSquares, estimates: Values
+    noisy: CountMeasurement[CellSums], fit: LeastSquares, estimates: Values
 ) -> RoundedFlows:
     """See `Flows.rounded`.
 

@@ -43,7 +43,13 @@ from graphcuts_dp.estimate.estimator import (
     Sizes,
     distinct_cuts,
 )
-from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements, Total
+from graphcuts_dp.estimate.measurement import (
+    CellSums,
+    CountMeasurement,
+    Degrees,
+    Measurements,
+    Total,
+)
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_cut_bound
 from graphcuts_dp.estimate.shrinkage import Cut
 from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
@@ -395,7 +401,7 @@ class MatrixEstimator:
         return Estimate(math.fsum(parts), NoiseSum.of(terms), slack)
 
     def rows_for(
-        self, measured: Measurement[Any], types: PairTypes, classes: _Sides | None
+        self, measured: CountMeasurement[Any], types: PairTypes, classes: _Sides | None
     ) -> SummedRows:
         """What a measurement says of the pairs of a cut."""
         if isinstance(measured.map, CellSums) and classes is not None:
@@ -423,7 +429,7 @@ class MatrixEstimator:
         )
 
     def _rows_of_groups(
-        self, measured: Measurement[CellSums], types: PairTypes, classes: _Sides
+        self, measured: CountMeasurement[CellSums], types: PairTypes, classes: _Sides
     ) -> SummedRows:
         """The sums between every two classes of groups."""
         groups = measured.map

@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.base import Measurement
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.pairs.cells import CellTree
@@ -336,7 +337,7 @@ K = TypeVar("K", bound=MeasurementMap)
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Measurement(Generic[K]):
+class CountMeasurement(Measurement, Generic[K]):
     """Whole numbers that may be published: each is a count plus integer noise of its own.
 
     Attributes:
@@ -369,16 +370,17 @@ class Measurement(Generic[K]):
         return self.noise.cost(delta=delta, changes=self.changes)
 
     @property
-    def epsilon(self) -> Fraction:
-        """What it cost, exactly, for neighbours that differ in one pair.
-
-        Raises:
-            ParameterError: the noise has no pure cost, as Gaussian noise; see `cost`.
-        """
+    def pure_cost(self) -> Fraction | None:
+        """See `Measurement.pure_cost`."""
         if not self.noise.kind.pure:
-            raise ParameterError(f"{self.noise.distribution} noise has no pure cost")
+            return None
         parts = zip(self.noise.parameters, self.changes, strict=True)
         return sum((self.noise.kind.loss(*part) for part in parts), Fraction(0))
+
+    @property
+    def noise_name(self) -> str:
+        """See `Measurement.noise_name`."""
+        return self.noise.distribution
 
     @property
     def rate(self) -> Fraction:
@@ -460,9 +462,6 @@ def _integers(stored: Any) -> npt.NDArray[Any]:
     return np.array([int(each) for each in found.tolist()], dtype=object)
 
 
-Bought = Measurement[Any] | NoisyMatrix | KeptEdges
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class Measurements:
@@ -473,10 +472,10 @@ class Measurements:
         guarantee: for all of them together.
     """
 
-    values: tuple[Bought, ...]
+    values: tuple[Measurement, ...]
     guarantee: PrivacyGuarantee
 
-    def named(self, name: str) -> Bought:
+    def named(self, name: str) -> Measurement:
         """Return the measurement of a name, as `BudgetPlan.names` and receipts have it.
 
         Raises:
@@ -493,7 +492,7 @@ class Measurements:
             raise LookupError(f"{name!r:.60} was not measured; there are {', '.join(measured)}")
         return measured[name]
 
-    def find(self, kind: type[K]) -> Measurement[K] | None:
+    def find(self, kind: type[K]) -> CountMeasurement[K] | None:
         """The last measurement with a map of a kind, or None if none was bought."""
         return measured_by(kind, self.values)
 
@@ -508,7 +507,22 @@ class Measurements:
         return next((each for each in self.values if isinstance(each, KeptEdges)), None)
 
 
-def cost_of(values: Sequence[Bought]) -> Cost:
+def read_measurement(
+    name: str, fields: Mapping[str, Any], arrays: Mapping[str, Any], space: Space
+) -> Measurement:
+    """Read a measurement of any kind from what its `parts` gave.
+
+    Raises:
+        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something else.
+    """
+    if name == NoisyMatrix.name:
+        return NoisyMatrix.from_parts(fields, arrays, space)
+    if name == KeptEdges.name:
+        return KeptEdges.from_parts(dict(fields), dict(arrays), space)
+    return CountMeasurement.from_parts(name, fields, arrays)
+
+
+def cost_of(values: Sequence[Measurement]) -> Cost:
     """Return what values of one graph cost together, by the scales of their noise.
 
     Guarantee: epsilons and deltas add up, also of values that were chosen on the way, if their sums
@@ -521,9 +535,9 @@ def cost_of(values: Sequence[Bought]) -> Cost:
     return Cost(epsilon=rounded_up(epsilon), delta=math.fsum(cost.delta for cost in costs))
 
 
-def measured_by(kind: type[K], bought: Sequence[Bought]) -> Measurement[K] | None:
+def measured_by(kind: type[K], bought: Sequence[Measurement]) -> CountMeasurement[K] | None:
     """The last of some measurements that has a map of a kind, or None."""
-    found = (each for each in reversed(bought) if isinstance(each, Measurement))
+    found = (each for each in reversed(bought) if isinstance(each, CountMeasurement))
     return next((each for each in found if isinstance(each.map, kind)), None)
 
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.base import Measurement
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.pairs.queries import pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout
@@ -29,12 +30,13 @@ from graphcuts_dp.privacy.distributions import (
     fine_grid,
 )
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, exact_epsilon
+from graphcuts_dp.privacy.laws import NoiseLaw
 from graphcuts_dp.privacy.staircase import StaircaseNoise
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class NoisyMatrix:
+class NoisyMatrix(Measurement):
     """Randomised responses for all vertex pairs, with the distribution that made them.
 
     Attributes:
@@ -49,21 +51,30 @@ class NoisyMatrix:
 
     name = "entries"
 
-    def cost(self) -> Cost:
-        """What all entries cost together: one pair changes one of them."""
+    def cost(self, *, delta: float = 0.0) -> Cost:
+        """See `Measurement.cost`: one pair changes one of the entries."""
+        del delta  # the noise of entries states its own
         return self.distribution.cost
 
     @property
-    def epsilon(self) -> Fraction:
-        """What they cost, exactly, where the noise has a pure cost.
+    def pure_cost(self) -> Fraction | None:
+        """See `Measurement.pure_cost`."""
+        return self.distribution.cost.pure
 
-        Raises:
-            ParameterError: it has none; see `cost`.
-        """
-        pure = self.distribution.cost.pure
-        if pure is None:
-            raise ParameterError(f"{self.distribution.name} noise has no pure cost")
-        return pure
+    @property
+    def noise_name(self) -> str:
+        """See `Measurement.noise_name`."""
+        return self.distribution.name
+
+    @property
+    def unit(self) -> float:
+        """See `Measurement.unit`."""
+        return self.distribution.unit
+
+    @property
+    def law(self) -> NoiseLaw:
+        """See `Measurement.law`."""
+        return self.distribution.law
 
     @property
     def distribution(self) -> NoiseDistribution:

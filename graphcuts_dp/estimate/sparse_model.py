@@ -12,10 +12,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolMatrix, FloatMatrix, FloatVector, IndexArray, IntVector
+from graphcuts_dp.estimate.base import Measurement
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise
+from graphcuts_dp.privacy.laws import NoiseLaw
 from graphcuts_dp.privacy.noise import tail_chance
 
 _ARRAYS = (
@@ -30,7 +32,7 @@ _GRAINS = 8  # of a threshold within the scale of the noise
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class KeptEdges:
+class KeptEdges(Measurement):
     """All pairs whose noisy weight reached a threshold, in the order of pairs.
 
     What comes out has the law of the whole noisy matrix filtered by a public threshold: kept pairs
@@ -55,19 +57,30 @@ class KeptEdges:
 
     name = "kept edges"
 
-    def cost(self) -> Cost:
-        """What it cost: what the whole noisy matrix costs."""
+    def cost(self, *, delta: float = 0.0) -> Cost:
+        """See `Measurement.cost`: what the whole noisy matrix costs."""
+        del delta  # the noise of entries states its own
         return self.distribution.cost
 
     @property
-    def epsilon(self) -> Fraction:
-        """What it cost, exactly: kept edges have discrete Laplace noise, whose cost is pure."""
-        return self.distribution.epsilon
+    def pure_cost(self) -> Fraction | None:
+        """See `Measurement.pure_cost`."""
+        return self.distribution.cost.pure
+
+    @property
+    def noise_name(self) -> str:
+        """See `Measurement.noise_name`."""
+        return self.distribution.name
 
     @property
     def unit(self) -> float:
-        """Weight of a step."""
+        """See `Measurement.unit`."""
         return self.distribution.unit
+
+    @property
+    def law(self) -> NoiseLaw:
+        """See `Measurement.law`."""
+        return self.distribution.law
 
     @cached_property
     def layout(self) -> Layout:

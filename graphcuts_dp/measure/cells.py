@@ -11,7 +11,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import CellSums, Measurement, Reach, cell_changes
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Reach, cell_changes
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import (
     BoundedEdges,
@@ -252,7 +252,7 @@ def measure_cells(
     protection: Protect = EDGE,
     reach: Reach | None = None,
     source: EntropySource,
-) -> Measurement[CellSums]:
+) -> CountMeasurement[CellSums]:
     """The weight in each cell of some places, each with its own noise.
 
     Args:
@@ -270,7 +270,7 @@ def measure_cells(
     Guarantee: with s = `grid.sensitivity` and discrete Laplace noise of rates r_i, exactly
     (sum s r_i)-DP; with discrete Gaussian noise of variances v_i, (sum s^2/(2 v_i))-zCDP. Whoever
     changes k pairs, or all edges of a vertex (of which the grid is then a bounded one), changes
-    more: `cell_changes` says by how much, and `Measurement.cost` counts it.
+    more: `cell_changes` says by how much, and `CountMeasurement.cost` counts it.
     Neighbours are graphs on the same vertices that differ in one pair. Proof: that pair lies in
     exactly one cell of each place, since groups of a level are disjoint and hold all vertices. A
     weight changes its steps by at most s: rounding down to steps keeps that (see `Grid`), and so

@@ -33,9 +33,9 @@ from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import (
     Classes,
+    CountMeasurement,
     Degrees,
     K,
-    Measurement,
     Total,
     weight_classes,
 )
@@ -77,7 +77,7 @@ def draw(
     epsilon: Fraction | None = None,
     noise: LevelNoise | None = None,
     source: EntropySource,
-) -> Measurement[K]:
+) -> CountMeasurement[K]:
     """Whole numbers, each with its own noise.
 
     Args:
@@ -106,7 +106,7 @@ def draw(
     noisy = tuple(
         _noisy(each, noise.draw(i, len(each[0]), source)) for i, each in enumerate(counts)
     )
-    return Measurement(
+    return CountMeasurement(
         name=name, map=kind, steps=noisy, unit=unit, noise=noise, changes=tuple(changes)
     )
 
@@ -125,7 +125,7 @@ class Refinable(Generic[K]):
         measurement: may be published.
     """
 
-    measurement: Measurement[K]
+    measurement: CountMeasurement[K]
     _noise: tuple[RefinableLaplace, ...] = field(repr=False)  # private: it tells the true counts
 
     @classmethod
@@ -145,7 +145,7 @@ class Refinable(Generic[K]):
         own = tuple(RefinableLaplace.draw(rate, len(each[0]), source) for each in counts)
         noisy = tuple(_noisy(each, noise.values) for each, noise in zip(counts, own, strict=True))
         noise = LevelNoise("laplace", (rate,) * len(counts))
-        made = Measurement(
+        made = CountMeasurement(
             name=name, map=kind, steps=noisy, unit=unit, noise=noise, changes=tuple(changes)
         )
         return cls(made, own)
@@ -178,7 +178,7 @@ def measure_total(
     *,
     epsilon: Fraction,
     source: EntropySource,
-) -> Measurement[Total]:
+) -> CountMeasurement[Total]:
     """The sum of the whole matrix (each edge of a `Graph` twice), with discrete Laplace noise.
 
     Args:
@@ -210,7 +210,7 @@ def measure_degrees(
     epsilon: Fraction,
     source: EntropySource,
     without_cap: bool = False,
-) -> Measurement[Degrees]:
+) -> CountMeasurement[Degrees]:
     """All degrees with discrete Laplace noise.
 
     Args:
@@ -283,7 +283,7 @@ def measure_weight_counts(
     *,
     epsilon: Fraction,
     source: EntropySource,
-) -> Measurement[Classes]:
+) -> CountMeasurement[Classes]:
     """How many pairs have a weight in each of a few public classes, with discrete Laplace noise.
 
     Args:

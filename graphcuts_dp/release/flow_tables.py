@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import CellSums, Measurement, Reach, counts_in_parts
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Reach, counts_in_parts
 from graphcuts_dp.estimate.strategy import (
     ALL_LEVELS,
     FlowStrategy,
@@ -275,7 +275,7 @@ class FlowsJob(Job[Flows]):
 
     def measure(
         self, bounded: AnyGraph | PairCounts, source: EntropySource, progress: Progress = silent
-    ) -> Measurement[CellSums]:
+    ) -> CountMeasurement[CellSums]:
         """See `Job.measure`: the sums of the cells of all levels of the plan."""
         del progress
         return measure_cells(
@@ -293,7 +293,7 @@ class FlowsJob(Job[Flows]):
 
     def finish(
         self,
-        measured: Measurement[CellSums],
+        measured: CountMeasurement[CellSums],
         guarantee: PrivacyGuarantee,
         source: EntropySource,
         progress: Progress = silent,

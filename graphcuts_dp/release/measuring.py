@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import Bought, CellSums, Degrees, Measurements, cost_of
+from graphcuts_dp.estimate.base import Measurement
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, cost_of
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import refinable_groups
@@ -79,7 +80,7 @@ class GraphStatistic(ABC):
         self.graph, self.noise, self.distribution = graph, noise, distribution
 
     @abstractmethod
-    def measure(self, purchase: Purchase) -> Bought:
+    def measure(self, purchase: Purchase) -> Measurement:
         """Measure it, or refine what was measured.
 
         Guarantee: `purchase.epsilon`-DP, of all that it returned for this graph together, for
@@ -93,7 +94,7 @@ class EntriesStatistic(GraphStatistic):
 
     name = ENTRIES
 
-    def measure(self, purchase: Purchase) -> Bought:
+    def measure(self, purchase: Purchase) -> Measurement:
         """See `GraphStatistic.measure`."""
         distribution = noise_distribution(
             self.noise, epsilon=purchase.epsilon, weight_cap=self.distribution.weight_cap
@@ -107,7 +108,7 @@ class TotalStatistic(GraphStatistic):
 
     name = TOTAL
 
-    def measure(self, purchase: Purchase) -> Bought:
+    def measure(self, purchase: Purchase) -> Measurement:
         """See `GraphStatistic.measure`."""
         return measure_total(
             self.graph, self.distribution, epsilon=purchase.epsilon, source=purchase.source
@@ -121,7 +122,7 @@ class DegreesStatistic(GraphStatistic):
     name = DEGREES
     _held: Refinable[Degrees] | None = None
 
-    def measure(self, purchase: Purchase) -> Bought:
+    def measure(self, purchase: Purchase) -> Measurement:
         """See `GraphStatistic.measure`."""
         if self._held is None:
             self._held = refinable_degrees(
@@ -144,7 +145,7 @@ class GroupsStatistic(GraphStatistic):
     name = GROUPS
     _held: Refinable[CellSums] | None = None
 
-    def measure(self, purchase: Purchase) -> Bought:
+    def measure(self, purchase: Purchase) -> Measurement:
         """See `GraphStatistic.measure`."""
         if self._held is None:
             sides = purchase.decisions.sides
@@ -170,7 +171,7 @@ class WeightsStatistic(GraphStatistic):
 
     name = WEIGHTS
 
-    def measure(self, purchase: Purchase) -> Bought:
+    def measure(self, purchase: Purchase) -> Measurement:
         """See `GraphStatistic.measure`."""
         return measure_weight_counts(
             self.graph,
@@ -186,7 +187,7 @@ class KeptEdgesStatistic(GraphStatistic):
 
     name = KEPT_EDGES
 
-    def measure(self, purchase: Purchase) -> Bought:
+    def measure(self, purchase: Purchase) -> Measurement:
         """See `GraphStatistic.measure`."""
         distribution = sparse_distribution(self.graph, self.noise, purchase.epsilon)
         return measure_kept_edges(

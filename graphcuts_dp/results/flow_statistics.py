@@ -334,7 +334,7 @@ class FlowStatistics(FlowTable):
         Raises:
             QueryError: no such level, or a number out of range.
 
-        Source: Bailey, Cao, Kuchler, Stroebel, Wong, *Social Connectedness: Measurement,
+        Source: Bailey, Cao, Kuchler, Stroebel, Wong, *Social Connectedness: CountMeasurement,
         Determinants, and Effects*, 2018.
         """
         if not (isinstance(largest, float | int) and 0 < largest < np.inf):

@@ -19,7 +19,7 @@ from graphcuts_dp.estimate.estimator import (
     QueryEstimate,
     check_confidence,
 )
-from graphcuts_dp.estimate.measurement import CellSums, Measurement, place_variances
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.frames import made_frame
@@ -53,7 +53,7 @@ class CellSum(NamedTuple):
 class FlowTable:
     """What was measured, its estimates with their intervals; see `Flows`, which is the only one."""
 
-    noisy: Measurement[CellSums]
+    noisy: CountMeasurement[CellSums]
     strategy: FlowStrategy
     guarantee: PrivacyGuarantee
 

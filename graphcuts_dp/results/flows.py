@@ -17,7 +17,7 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.estimate.consistency import LeastSquares, RoundedFlows, rounded_cells
 from graphcuts_dp.estimate.estimator import AnswerOptions
-from graphcuts_dp.estimate.measurement import CellSums, Measurement
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.frames import check_parquet, made_frame, parquet_bytes
@@ -421,7 +421,7 @@ class Flows(FlowStatistics, Displayed):
         """
         with bundle.opened(path, "flows") as saved:
             fields = saved.fields
-            noisy = Measurement[CellSums].from_parts("flows", fields["sums"], saved.arrays())
+            noisy = CountMeasurement[CellSums].from_parts("flows", fields["sums"], saved.arrays())
             strategy = FlowStrategy(
                 workload=fields["workload"],
                 places=noisy.map.places,

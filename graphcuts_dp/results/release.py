@@ -22,21 +22,22 @@ from graphcuts_dp.estimate.answers import (
     answer_queries,
     whole_query,
 )
+from graphcuts_dp.estimate.base import Measurement
 from graphcuts_dp.estimate.estimator import AnswerOptions, Estimator, check_confidence
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
 from graphcuts_dp.estimate.measurement import (
-    Bought,
     CellSums,
+    CountMeasurement,
     Degrees,
-    Measurement,
     Measurements,
     Total,
+    read_measurement,
 )
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, expected_worst_cut, noise_cut_bound
 from graphcuts_dp.estimate.shrinkage import Synthetic
 from graphcuts_dp.estimate.shrunk_answers import NO_SYNTHETIC_GRAPH, ShrunkEstimator
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
-from graphcuts_dp.estimate.sparse_model import KeptEdges, SparseModel
+from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.pairs.graph_queries import as_cut
@@ -66,7 +67,6 @@ _TIME_LIMIT = (
     "noise, one step of the fit, a rounding to weights 0 and 1, the shortest certificates"
 )
 _Arrays = dict[str, npt.NDArray[Any]]
-_OF_PAIRS = {each.name: each for each in (NoisyMatrix, KeptEdges)}
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -157,7 +157,7 @@ class Release(Displayed):
         return self.estimator.space
 
     @property
-    def degrees(self) -> Measurement[Degrees] | None:
+    def degrees(self) -> CountMeasurement[Degrees] | None:
         """Noisy degrees, if the budget was split; they went into the synthetic graph.
 
         Where degrees were bought twice, early ones to choose how to spend the rest, the later.
@@ -165,7 +165,7 @@ class Release(Displayed):
         return self.measurements.find(Degrees)
 
     @property
-    def total(self) -> Measurement[Total] | None:
+    def total(self) -> CountMeasurement[Total] | None:
         """That the mechanism was chosen from, if it was; it went into the graph, too."""
         return self.measurements.find(Total)
 
@@ -607,10 +607,8 @@ def _read(saved: Saved) -> dict[str, Any]:
     fields, arrays = saved.fields, saved.arrays()
     space = space_from(json.loads(arrays["about"].tobytes()))
     layout = Layout.of(space)
-    values: list[Bought] = [
-        _OF_PAIRS[name].from_parts(stored, _named(arrays, name), space)
-        if name in _OF_PAIRS
-        else Measurement.from_parts(name, stored, _named(arrays, name))
+    values = [
+        read_measurement(name, stored, _named(arrays, name), space)
         for name, stored in fields["measurements"].items()
     ]
     measurements = _paid_for(saved.guarantee, values, layout.shape)
@@ -661,7 +659,7 @@ def _stored_weights(stored: npt.NDArray[Any], layout: Layout) -> npt.NDArray[np.
 
 
 def _paid_for(
-    guarantee: PrivacyGuarantee, values: Sequence[Bought], shape: tuple[int, int]
+    guarantee: PrivacyGuarantee, values: Sequence[Measurement], shape: tuple[int, int]
 ) -> Measurements:
     """Measurements, checked to be those that a guarantee is for, of a matrix of this shape."""
     names = [value.name for value in values]

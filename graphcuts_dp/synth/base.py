@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
-from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Total
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Degrees, Total
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.resources import NEVER, Deadline, Progress, one_blas_thread, silent
 
@@ -47,9 +47,9 @@ class FitProblem:
 
     blocks: Blocks
     cap: float = 1.0
-    degrees: Measurement[Degrees] | None = None
-    total: Measurement[Total] | None = None
-    groups: Measurement[CellSums] | None = None
+    degrees: CountMeasurement[Degrees] | None = None
+    total: CountMeasurement[Total] | None = None
+    groups: CountMeasurement[CellSums] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -15,11 +15,11 @@ import numpy as np
 import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.estimate.base import Measurement
 from graphcuts_dp.estimate.measurement import (
-    Bought,
     CellSums,
+    CountMeasurement,
     Degrees,
-    Measurement,
     Total,
 )
 from graphcuts_dp.pairs.groups import Sides
@@ -68,7 +68,7 @@ class Decisions(ABC):
     """
 
     def __init__(self, groups: Sides | None) -> None:
-        self.measured: dict[str, Bought] = {}
+        self.measured: dict[str, Measurement] = {}
         self._groups = groups
         self._answers: dict[str, bool] = {}
 
@@ -149,7 +149,7 @@ class MatrixDecisions(Decisions):
 
     def _of(self, statistic: str, kind: type[Any]) -> Any:
         found = self.measured[statistic]
-        if not isinstance(found, Measurement) or not isinstance(found.map, kind):
+        if not isinstance(found, CountMeasurement) or not isinstance(found.map, kind):
             raise TypeError(f"{statistic} were measured as something else")
         return found
 
@@ -213,7 +213,12 @@ class MatrixDecisions(Decisions):
         return shares.hidden
 
     def share_from_degrees(
-        self, early: Measurement[Degrees], total: float, epsilon: Fraction, *, last: bool = False
+        self,
+        early: CountMeasurement[Degrees],
+        total: float,
+        epsilon: Fraction,
+        *,
+        last: bool = False,
     ) -> Fraction | None:
         """Return the share of all degrees, from early ones; None where finer ones would tell.
 
@@ -247,7 +252,7 @@ class MatrixDecisions(Decisions):
         shown = self._signal(total) >= _SHOWN_BESIDE * self._edge_beside(epsilon)
         return shares.beside_entries if shown else shares.hidden
 
-    def degrees_are_uncertain(self, noisy: Measurement[Degrees]) -> bool:
+    def degrees_are_uncertain(self, noisy: CountMeasurement[Degrees]) -> bool:
         """Return whether degrees deserve a larger share than they have, where entries show nothing.
 
         Even degrees are known far better than their noise, since each is like the others; of uneven
@@ -266,7 +271,7 @@ class MatrixDecisions(Decisions):
                 return True
         return False
 
-    def total_of_groups(self, sums: Measurement[CellSums], epsilon: Fraction) -> float | None:
+    def total_of_groups(self, sums: CountMeasurement[CellSums], epsilon: Fraction) -> float | None:
         """Return the sum of the matrix from sums between groups, if these tell it well enough.
 
         That is, so well that three standard deviations more or less make the same choice; and where
@@ -302,7 +307,7 @@ class MatrixDecisions(Decisions):
         return self.shares.edge(epsilon * (1 - self.shares.beside_entries))
 
 
-def spread(sums: IntVector, noisy: Measurement[Degrees]) -> float:
+def spread(sums: IntVector, noisy: CountMeasurement[Degrees]) -> float:
     """Return the likeliest standard deviation of the true sums if they are Gaussian.
 
     Half the error of what the variance has above that of the noise, whose tails are heavy. Where
@@ -331,7 +336,7 @@ def spread(sums: IntVector, noisy: Measurement[Degrees]) -> float:
     return max(likeliest, math.sqrt(max(above, 0.0)))
 
 
-def informative_groups(measured: Measurement[CellSums], cap: float) -> bool:
+def informative_groups(measured: CountMeasurement[CellSums], cap: float) -> bool:
     """Return whether groups tell more of a graph than degrees do: from noisy sums alone.
 
     The sums are compared with those of a graph with the same volumes of groups and no other

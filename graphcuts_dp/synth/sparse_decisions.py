@@ -9,7 +9,7 @@ import numpy as np
 
 from graphcuts_dp.estimate.measurement import (
     Classes,
-    Measurement,
+    CountMeasurement,
 )
 from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
 from graphcuts_dp.pairs.groups import Groups, Sides
@@ -102,7 +102,7 @@ class SparseDecisions(Decisions):
         return groups, groups
 
     @property
-    def _counts(self) -> Measurement[Classes]:
+    def _counts(self) -> CountMeasurement[Classes]:
         counts: Any = self.measured[WEIGHTS]
         return counts  # type: ignore[no-any-return]
 

@@ -16,8 +16,8 @@ from graphcuts_dp.estimate.measurement import (
     LOWEST,
     CellSums,
     Classes,
+    CountMeasurement,
     Degrees,
-    Measurement,
     Measurements,
 )
 from graphcuts_dp.estimate.sparse_model import SparseModel
@@ -54,7 +54,7 @@ class WeightPrior:
     @classmethod
     def of(
         cls,
-        counts: Measurement[Classes],
+        counts: CountMeasurement[Classes],
         *,
         pairs: float,
         cap: float | None,
@@ -131,7 +131,7 @@ class WeightPrior:
         return KeptPosterior(found, spread, chances)
 
 
-def _believed(counts: Measurement[Classes]) -> FloatVector:
+def _believed(counts: CountMeasurement[Classes]) -> FloatVector:
     """Counts of classes without what may be noise: a false heavy edge would count for many.
 
     From the heaviest class down, classes are put together until their sum is far above its noise.
@@ -363,7 +363,7 @@ class _SparseFit:
             found.append((mean, variance))
         return found
 
-    def _left_of(self, degrees: Measurement[Degrees], model: SparseModel) -> list[FloatVector]:
+    def _left_of(self, degrees: CountMeasurement[Degrees], model: SparseModel) -> list[FloatVector]:
         """Noisy degrees less kept weights; of the rows, and of the columns if they are others."""
         sums = self._kept_sums(model, model.weights)
         noisy = (degrees.values[0], degrees.values[-1])

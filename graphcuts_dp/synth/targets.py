@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.estimate.blocks import Blocks
-from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Degrees
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.resources import NEVER, Deadline
@@ -245,7 +245,9 @@ def _total(side: _Side, distribution: NoiseDistribution, problem: FitProblem) ->
 
 
 def known_totals(
-    degrees: Measurement[Degrees] | None, groups: Measurement[CellSums] | None, layout: Layout
+    degrees: CountMeasurement[Degrees] | None,
+    groups: CountMeasurement[CellSums] | None,
+    layout: Layout,
 ) -> list[tuple[float, float]]:
     """Sums of all entries of a matrix that noisy values tell, each with its variance."""
     doubled = 2.0 if layout.symmetric else 1.0
@@ -480,7 +482,7 @@ class CellEstimates:
     variances: FloatVector
 
     @classmethod
-    def of(cls, measured: Measurement[CellSums]) -> Self:
+    def of(cls, measured: CountMeasurement[CellSums]) -> Self:
         """Those that were measured alone."""
         values = measured.values[0]
         return cls(measured.map, values, np.full(len(values), measured.law.variance))
@@ -621,7 +623,7 @@ class PublicTargets:
 
 def public_targets(
     problem: FitProblem,
-    groups: Measurement[CellSums],
+    groups: CountMeasurement[CellSums],
     degrees: list[FloatVector],
     distribution: NoiseDistribution,
 ) -> PublicTargets:

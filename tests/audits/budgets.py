@@ -15,7 +15,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurement, Measurements
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Degrees, Measurements
 from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.measure.cells import refinable_groups
@@ -52,7 +52,7 @@ SHARED = (
 )
 
 
-def growths(noisy: Measurement[Degrees], side: Side) -> list[float]:
+def growths(noisy: CountMeasurement[Degrees], side: Side) -> list[float]:
     """What was released, all of it, above the first neighbour's sums.
 
     An audit looks at the difference of any two numbers of a run, so that noise which any two of
@@ -63,7 +63,7 @@ def growths(noisy: Measurement[Degrees], side: Side) -> list[float]:
     return [float(x) for sums, before in used for x in sums - before]
 
 
-def seen_of_degrees(noisy: Measurement[Degrees], side: Side) -> list[float]:
+def seen_of_degrees(noisy: CountMeasurement[Degrees], side: Side) -> list[float]:
     """Growth of the two sums that the pair changes, and their log likelihood ratio."""
     row, column = side.ends
     ends = np.array([noisy.values[0][row], noisy.values[-1][column]])
@@ -73,7 +73,7 @@ def seen_of_degrees(noisy: Measurement[Degrees], side: Side) -> list[float]:
     return [*growth, growth.min(), growth.max(), loss, *(ends % 1)]
 
 
-def _of_degrees(noisy: Measurement[Degrees], side: Side) -> float:
+def _of_degrees(noisy: CountMeasurement[Degrees], side: Side) -> float:
     return seen_of_degrees(noisy, side)[4]
 
 
@@ -89,7 +89,7 @@ def seen_of_all(data: gc.Release, side: Side) -> list[float]:
     sums = sum(map(len, side.before[: 1 if data.noisy.symmetric else 2]))
     released = {True: [0.0] * sums, False: [0.0] * sums}  # of early degrees, and of later ones
     for noisy in data.measurements.values:
-        if isinstance(noisy, Measurement) and isinstance(noisy.map, Degrees):
+        if isinstance(noisy, CountMeasurement) and isinstance(noisy.map, Degrees):
             of_degrees += _of_degrees(noisy, side)
             released[noisy.name == "early degrees"] = growths(noisy, side)
     if data.total is not None:
@@ -204,7 +204,7 @@ def _degrees_refined(
     epsilon: float,
     side: Side,
     source: EntropySource,
-    how: Callable[..., Measurement[Degrees]] | None = None,
+    how: Callable[..., CountMeasurement[Degrees]] | None = None,
 ) -> list[float]:
     """Coarse degrees, and a finer copy where that of the pair's first end is not below 0."""
     distribution, exact = distribution_for(side.graph, "laplace", 1.0), Fraction(epsilon)
@@ -232,7 +232,12 @@ class _AlwaysLooks(MatrixDecisions):
         return None
 
     def share_from_degrees(
-        self, early: Measurement[Degrees], total: float, epsilon: Fraction, *, last: bool = False
+        self,
+        early: CountMeasurement[Degrees],
+        total: float,
+        epsilon: Fraction,
+        *,
+        last: bool = False,
     ) -> Fraction | None:
         del total, epsilon
         largest = early.values[0].max()
@@ -240,7 +245,7 @@ class _AlwaysLooks(MatrixDecisions):
             return None
         return self.shares.hidden if largest > 2 * self.shares.cap else Fraction(0)
 
-    def degrees_are_uncertain(self, noisy: Measurement[Degrees]) -> bool:
+    def degrees_are_uncertain(self, noisy: CountMeasurement[Degrees]) -> bool:
         """Degrees are refined once more where the largest one is larger still."""
         return bool(noisy.values[0].max() > 3 * self.shares.cap)
 
@@ -345,7 +350,7 @@ audited_runs(
 # With public groups: the sums, refined or not, and all other parts.
 
 
-def _true_cells(like: Measurement[CellSums], dense: FloatMatrix) -> FloatVector:
+def _true_cells(like: CountMeasurement[CellSums], dense: FloatMatrix) -> FloatVector:
     """The weight of each cell, of a matrix."""
     left, right = (
         np.eye(count)[codes] for count, codes in zip(like.map.shape, like.map.members, strict=True)
@@ -356,7 +361,7 @@ def _true_cells(like: Measurement[CellSums], dense: FloatMatrix) -> FloatVector:
     return np.asarray(sums)
 
 
-def seen_of_sums(look: Measurement[CellSums], side: Side) -> tuple[float, FloatVector]:
+def seen_of_sums(look: CountMeasurement[CellSums], side: Side) -> tuple[float, FloatVector]:
     """Log likelihood ratio of noisy sums, and all of them above the first neighbour's."""
     before, after = (_true_cells(look, dense) for dense in side.matrices)
     noisy = look.values[0]

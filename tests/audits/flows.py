@@ -15,7 +15,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.estimate.consistency import LeastSquares
-from graphcuts_dp.estimate.measurement import CellSums, Measurement, place_variances
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy, choose_strategy
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
@@ -83,7 +83,7 @@ class Tabled:
         return [b - a for a, b in zip(self.before, self.after, strict=True)]
 
 
-NoisyTable = Measurement[CellSums]
+NoisyTable = CountMeasurement[CellSums]
 Run = Callable[[Tabled], list[float]]
 # Changes noisy sums of one neighbour, in a way that is not allowed.
 Break = Callable[[Tabled, NoisyTable, EntropySource], NoisyTable]

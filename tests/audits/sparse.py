@@ -8,7 +8,13 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import IntVector
-from graphcuts_dp.estimate.measurement import CellSums, Classes, Degrees, Measurement, Measurements
+from graphcuts_dp.estimate.measurement import (
+    CellSums,
+    Classes,
+    CountMeasurement,
+    Degrees,
+    Measurements,
+)
 from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
@@ -82,13 +88,13 @@ def _seen_of_kept(kept: KeptEdges, side: Side) -> list[float]:
     return [laws[1] - laws[0], float(here.any()), float(here.sum()), *dense.ravel().tolist()]
 
 
-def _true_counts(counts: Measurement[Classes], graph: AnyGraph) -> IntVector:
+def _true_counts(counts: CountMeasurement[Classes], graph: AnyGraph) -> IntVector:
     steps = np.floor(graph.weights / counts.map.step)
     places = np.searchsorted(counts.map.lower, steps, side="right")
     return np.bincount(places, minlength=len(counts.map.lower) + 1)[1:]
 
 
-def _seen_of_counts(counts: Measurement[Classes], side: Side) -> list[float]:
+def _seen_of_counts(counts: CountMeasurement[Classes], side: Side) -> list[float]:
     """Log likelihood ratio of all counts, and each above the first neighbour's."""
     first, second = (_true_counts(counts, graph) for graph in (side.first, side.second))
     (seen,) = counts.steps

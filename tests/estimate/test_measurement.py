@@ -8,8 +8,8 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import (
     MAPS,
+    CountMeasurement,
     Degrees,
-    Measurement,
     Measurements,
     NonlinearCounts,
     Total,
@@ -38,7 +38,7 @@ def counted(name="vertices with edges", kind=COUNTS, counts=((5,),), noise=None)
 @pytest.mark.parametrize("counts", [((5,),), ((1, 2, 3), (7,)), ((4,), (5, 6), (0, 0, 0))])
 def test_counts_without_a_linear_map_come_back_from_their_files(counts):
     made = counted(counts=counts)
-    again = Measurement.from_parts("vertices with edges", *made.parts())
+    again = CountMeasurement.from_parts("vertices with edges", *made.parts())
     assert again.map == COUNTS
     assert again.cost() == made.cost()
     for before, after in zip(made.steps, again.steps, strict=True):
@@ -51,7 +51,7 @@ def test_counts_without_a_linear_map_come_back_from_their_files(counts):
 def test_other_fields_are_refused(changed):
     fields, arrays = counted().parts()
     with pytest.raises((LookupError, ValueError)):
-        Measurement.from_parts("vertices with edges", fields | changed, arrays)
+        CountMeasurement.from_parts("vertices with edges", fields | changed, arrays)
 
 
 def test_a_count_needs_its_name_and_its_argument():
@@ -65,23 +65,25 @@ def test_files_name_the_map_and_those_of_older_versions_are_known_by_their_names
     release = gc.release_graph(
         club, epsilon=2.0, noise="laplace", groups=gc.datasets.load_groups("karate"), seed=0
     )
-    found = [each for each in release.measurements.values if isinstance(each, Measurement)]
+    found = [each for each in release.measurements.values if isinstance(each, CountMeasurement)]
     assert len(found) > 1
     for measured in found:
         fields, arrays = measured.parts()
         assert MAPS[fields.pop("map")] is type(measured.map)
-        assert type(Measurement.from_parts(measured.name, fields, arrays).map) is type(measured.map)
+        assert type(CountMeasurement.from_parts(measured.name, fields, arrays).map) is type(
+            measured.map
+        )
     fields, arrays = counted().parts()
     del fields["map"]
     with pytest.raises(LookupError):
-        Measurement.from_parts("vertices with edges", fields, arrays)
+        CountMeasurement.from_parts("vertices with edges", fields, arrays)
 
 
 def test_a_map_decides_how_many_numbers_there_are():
     for kind, counts in ((Total(), ((1, 2),)), (Degrees(), ((1,), (2,), (3,)))):
         made = counted(kind=kind, counts=counts)
         with pytest.raises(ValueError, match="other sums"):
-            Measurement.from_parts("total", *made.parts())
+            CountMeasurement.from_parts("total", *made.parts())
 
 
 def test_measurements_are_found_by_their_names():

@@ -9,7 +9,7 @@ import pytest
 from neighbours import all_graphs, at_a_pair, changes_found, tables_of
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.measurement import Measurement
+from graphcuts_dp.estimate.measurement import CountMeasurement
 from graphcuts_dp.measure.cells import (
     cell_tree,
     grid_of_cells,
@@ -135,7 +135,7 @@ def test_sums_of_many_levels_come_back_level_by_level():
     noise = LevelNoise("gaussian", tuple(Fraction(9 + place) for place in places))
     grid, source = grid_of_cells(graph, epsilon=1.0), SeededEntropy(1)
     made = measure_cells(graph, sides, cells, places=places, noise=noise, grid=grid, source=source)
-    again = Measurement.from_parts("flows", *made.parts())
+    again = CountMeasurement.from_parts("flows", *made.parts())
     assert len(made.steps) > 10
     assert all(map(np.array_equal, made.steps, again.steps))
     assert (again.noise, again.changes) == (made.noise, made.changes)

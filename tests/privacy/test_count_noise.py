@@ -8,7 +8,7 @@ import pytest
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import ErrorSpread
-from graphcuts_dp.estimate.measurement import Degrees, Measurement, cost_of, place_variances
+from graphcuts_dp.estimate.measurement import CountMeasurement, Degrees, cost_of, place_variances
 from graphcuts_dp.estimate.tails import Side, error_radii, ratio_bounds
 from graphcuts_dp.privacy.composition import Cost, zcdp_rho
 from graphcuts_dp.privacy.count_noise import (
@@ -134,7 +134,7 @@ def test_a_third_noise_is_split_stored_and_charged(twice):
     spread = Spread(np.array([[1.0, 4.0]]), np.ones((1, 2)), 1)
     noise = split_budget(spread, changes, distribution="twice", epsilon=1.0, delta=0.0)
     assert noise.cost(delta=0.0, changes=changes).pure == 1
-    made = Measurement(
+    made = CountMeasurement(
         name="degrees",
         map=Degrees(),
         steps=(np.arange(4), np.arange(5)),
@@ -142,7 +142,7 @@ def test_a_third_noise_is_split_stored_and_charged(twice):
         noise=twice,
         changes=changes,
     )
-    again = Measurement.from_parts("degrees", *made.parts())
+    again = CountMeasurement.from_parts("degrees", *made.parts())
     assert again.noise == twice
     assert again.epsilon == made.epsilon == made.cost().pure == Fraction(2, 4) + Fraction(6, 7)
     assert cost_of([made, again]).pure == 2 * made.epsilon

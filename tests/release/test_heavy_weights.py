@@ -9,7 +9,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import Measurement
+from graphcuts_dp.estimate.measurement import CountMeasurement
 from graphcuts_dp.graph.grid import Grid, joined_digits
 from graphcuts_dp.io.edge_store import LARGEST_OPEN
 from graphcuts_dp.measure.cells import grid_of_cells
@@ -112,7 +112,7 @@ def test_noisy_numbers_of_any_size_are_kept_and_read_back():
     fields, arrays = noisy.parts()
     told = json.loads(json.dumps({name: each.tolist() for name, each in arrays.items()}))
     for read in (arrays, told):
-        again = Measurement.from_parts("flows", fields, read)
+        again = CountMeasurement.from_parts("flows", fields, read)
         for one, other in zip(again.steps, noisy.steps, strict=True):
             assert one.tolist() == other.tolist()
 

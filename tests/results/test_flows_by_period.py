@@ -11,7 +11,7 @@ from period_cases import EXACT, MONTHS, SHOPS, ZONES, cells_of, flows_of, sums_a
 import graphcuts_dp as gc
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.estimate.measurement import Measurement
+from graphcuts_dp.estimate.measurement import CountMeasurement
 from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows, level_errors
 
 pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
@@ -314,8 +314,8 @@ def test_stored_sums_that_do_not_fit_are_refused(changed, problem):
     cells = cells_of("plain", "month")
     fields, arrays = flows_of(cells, finest_of(cells)).noisy.parts()
     with pytest.raises((ValueError, GraphError), match=problem):
-        Measurement.from_parts("flows", fields | changed, arrays)
-    again = Measurement.from_parts("flows", fields, arrays)
+        CountMeasurement.from_parts("flows", fields | changed, arrays)
+    again = CountMeasurement.from_parts("flows", fields, arrays)
     assert again.map.tree == cells
 
 

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.estimate.measurement import Degrees, Measurement
+from graphcuts_dp.estimate.measurement import CountMeasurement, Degrees
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measure.statistics import measure_degrees
@@ -199,7 +199,7 @@ def sampled(
 
 def measured_degrees(
     graph: Graph, epsilon: Fraction, source: EntropySource
-) -> Measurement[Degrees]:
+) -> CountMeasurement[Degrees]:
     """All degrees with noise for two of them that change by 1: epsilon-DP (`measure_degrees`)."""
     noise = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
     return measure_degrees(graph, noise, epsilon=epsilon, source=source)
