@@ -280,3 +280,28 @@ def test_a_flow_is_the_estimate_of_its_cells():
     answer = flows.between("a", "a", confidence=0.9)
     assert (answer.value, answer.interval) == (between.value, between.interval)
     assert answer.deviation == between.typical
+
+
+def test_answers_say_what_their_estimates_do(release_case):
+    made, queries = release_case.make(), list(release_case.queries)
+    listed = isinstance(made, gc.IterativeRelease)
+    joint = {} if listed else {"joint": True}
+    found = estimate(release_case, queries, **joint)
+    answers = made.answer_all(queries, **joint)
+    for answer, known in zip(answers, found.queries, strict=True):
+        assert (answer.together, answer.simultaneous) == (found.together, found.simultaneous)
+        assert (answer.value, answer.estimate) == (known.value, known.kind)
+        assert answer.typical_error == known.typical
+        assert answer.interval == within(known.interval, known.least, known.most)
+        assert (answer.confidence == 1) is known.certain
+        assert answer.seeded
+
+
+def test_an_interval_of_all_that_is_possible_is_certain():
+    """A query that a release learnt nothing about."""
+    case = CASES["iterative: multiplicative-weights"]
+    other = gc.CutQuery([5, 6])
+    (known,) = estimate(case, [other]).queries
+    assert known.certain
+    assert known.interval == (known.least, known.most) == (0, 12)
+    assert case.make().answer(other).confidence == 1
