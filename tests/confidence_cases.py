@@ -33,7 +33,7 @@ from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.learn.bounds import least_cut_excess
 from graphcuts_dp.planning import plan_bounds, plan_degree_bounds
 from graphcuts_dp.planning.planner import least_epsilon
-from graphcuts_dp.privacy.distributions import discrete_laplace_radius
+from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.usefulness import usefulness_of

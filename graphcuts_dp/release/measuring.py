@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import ClassVar, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import Bought, CellSums, Degrees, Measurements, cost_of
+from graphcuts_dp.estimate.measurement import Bought, CellSums, Degrees, Measurements
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.rows import PrivateData, Rows
@@ -24,7 +24,7 @@ from graphcuts_dp.measure.statistics import (
 )
 from graphcuts_dp.pairs.vertices import Arcs, public_vertices
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, PlanExecution
-from graphcuts_dp.privacy.composition import Cost, check_paid
+from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.guarantee import (
     EDGE,
@@ -283,10 +283,31 @@ def measure(
                 source=source,
             )
         )
-    values = tuple(decisions.measured.values())
-    run = execution.plan
-    check_paid(cost_of(values), replace(run, group_size=1).cost)
-    return Measurements(values, replace(guarantee, budget_plan=run))
+    check_amounts(execution.plan, decisions.measured)
+    return Measurements(
+        tuple(decisions.measured.values()), replace(guarantee, budget_plan=execution.plan)
+    )
+
+
+def check_amounts(run: BudgetPlan, measured: Mapping[str, Bought]) -> None:
+    """Refuse measurements that cost more, by the scales of their noise, than their plan gave them.
+
+    Each is compared with its own amount, at which noise without a pure cost has to be proven too;
+    deltas may add up to that of the plan.
+
+    Args:
+        run: that measured them.
+        measured: by statistic.
+
+    Raises:
+        BudgetError: one of them costs more.
+    """
+    delta_left = run.delta
+    for statistic, amount in run.amounts.items():
+        cost = measured[statistic].cost()
+        delta = min(cost.delta, delta_left)
+        stated_cost(cost, epsilon=amount, delta=delta)
+        delta_left -= delta
 
 
 def promise(
