@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.pairs.vertices import VertexSet as VertexSet
     from graphcuts_dp.planning.planner import Plan as Plan
     from graphcuts_dp.planning.planner import plan as plan
+    from graphcuts_dp.privacy.budget_plan import BudgetPlan as BudgetPlan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee as PrivacyGuarantee
     from graphcuts_dp.privacy.guarantee import Protect as Protect
     from graphcuts_dp.release.contributions import ChosenBound as ChosenBound

@@ -30,7 +30,7 @@ from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.pairs.group_tree import GroupTree
 from graphcuts_dp.pairs.groups import GroupNames, Groups
 from graphcuts_dp.pairs.vertices import Space, vertex_sets
-from graphcuts_dp.privacy.composition import Cost, exact, rounded_up
+from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.laws import TwoSidedGeometric
@@ -520,19 +520,6 @@ def read_measurement(
     if name == KeptEdges.name:
         return KeptEdges.from_parts(dict(fields), dict(arrays), space)
     return CountMeasurement.from_parts(name, fields, arrays)
-
-
-def cost_of(values: Sequence[Measurement]) -> Cost:
-    """Return what values of one graph cost together, by the scales of their noise.
-
-    Guarantee: epsilons and deltas add up, also of values that were chosen on the way, if their sums
-        were fixed beforehand: basic composition (DR14 Theorem 3.16).
-    """
-    costs = [value.cost() for value in values]
-    epsilon = sum((exact(cost) for cost in costs), Fraction(0))
-    if all(cost.pure is not None for cost in costs):
-        return Cost.of_pure(epsilon)
-    return Cost(epsilon=rounded_up(epsilon), delta=math.fsum(cost.delta for cost in costs))
 
 
 def measured_by(kind: type[K], bought: Sequence[Measurement]) -> CountMeasurement[K] | None:

@@ -12,5 +12,6 @@ __getattr__, __dir__, __all__ = exports(
             "choose_degree_bound",
             "release_contributions",
         ),
+        "job": ("BudgetPlan",),  # which a job has before, and a result after
     },
 )

@@ -393,7 +393,9 @@ class MatrixJob(GraphJob):
         )
         if summary.directions == 0:
             degree = float(model.expected.sum()) / math.sqrt(math.prod(noisy.shape))
-            summary = replace(summary, shown_from=_shown_from(measured, noisy, degree))
+            spent, stated = float(self.budget_plan.amount), measured.guarantee.epsilon
+            shown_from = _shown_from(noisy, degree, spent=spent, stated=stated)
+            summary = replace(summary, shown_from=shown_from)
         if summary.warning is not None:
             # Where warnings are errors, what was paid for must not be lost.
             with suppress(AccuracyWarning):
@@ -561,14 +563,19 @@ def communities_note(
     )
 
 
-def _shown_from(measurements: Measurements, noisy: NoisyMatrix, degree: float) -> float | None:
+def _shown_from(noisy: NoisyMatrix, degree: float, *, spent: float, stated: float) -> float | None:
     """The epsilon of a user at which all of it on the entries could show communities.
 
     Post-processing: a direction is at most as strong as the average degree, which the synthetic
     graph has from noisy data. None where what was spent would do: there were none to see, it seems,
     or they are weaker.
+
+    Args:
+        noisy: the entries.
+        degree: the average degree of the synthetic graph.
+        spent: epsilon of the whole plan.
+        stated: for the whole privacy unit.
     """
-    spent = float(sum(part.epsilon for part in measurements.values))
     needed = epsilon_needed(
         noisy.shape,
         degree / (noisy.distribution.weight_cap or 1.0),
@@ -576,7 +583,7 @@ def _shown_from(measurements: Measurements, noisy: NoisyMatrix, degree: float) -
     )
     if not spent < needed < math.inf:
         return None
-    return needed * measurements.guarantee.epsilon / spent
+    return needed * stated / spent
 
 
 def takes_sparse(

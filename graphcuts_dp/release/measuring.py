@@ -11,7 +11,7 @@ from typing import ClassVar, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.base import Measurement
-from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, cost_of
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import refinable_groups
@@ -23,7 +23,7 @@ from graphcuts_dp.measure.statistics import (
     refinable_degrees,
 )
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, PlanExecution
-from graphcuts_dp.privacy.composition import check_paid
+from graphcuts_dp.privacy.composition import stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.guarantee import (
     SMALLEST_EPSILON,
@@ -279,10 +279,31 @@ def measure(
                 source=source,
             )
         )
-    values = tuple(decisions.measured.values())
-    run = execution.plan
-    check_paid(cost_of(values), replace(run, group_size=1).cost)
-    return Measurements(values, replace(guarantee, budget_plan=run))
+    check_amounts(execution.plan, decisions.measured)
+    return Measurements(
+        tuple(decisions.measured.values()), replace(guarantee, budget_plan=execution.plan)
+    )
+
+
+def check_amounts(run: BudgetPlan, measured: Mapping[str, Measurement]) -> None:
+    """Refuse measurements that cost more, by the scales of their noise, than their plan gave them.
+
+    Each is compared with its own amount, at which noise without a pure cost has to be proven too;
+    deltas may add up to that of the plan.
+
+    Args:
+        run: that measured them.
+        measured: by statistic.
+
+    Raises:
+        BudgetError: one of them costs more.
+    """
+    delta_left = run.delta
+    for statistic, amount in run.amounts.items():
+        cost = measured[statistic].cost()
+        delta = min(cost.delta, delta_left)
+        stated_cost(cost, epsilon=amount, delta=delta)
+        delta_left -= delta
 
 
 def sparse_distribution(graph: AnyGraph, noise: str, epsilon: Fraction | float) -> LaplaceNoise:

@@ -2,7 +2,8 @@
 
 The four files below are added to a copy of the package, with the line of each; then everything
 that names such things (releases, sessions, plans, audits, the command line) is asked for them. So
-are the option and the default of the guide's example.
+are the option of sessions and the default of the guide's examples; `test_contributor_tasks` has its
+share of a budget and its statistic.
 """
 
 import json
@@ -247,7 +248,8 @@ print(json.dumps(said))
 
 def test_an_option_is_one_field_and_a_default_one_line(tmp_path):
     pytest.importorskip("pydantic", reason="the server's extra describes options over HTTP")
-    added, changed = shown_below("### An option, and a default")[:2]
+    added = shown_below("### An option: the share of the total")[3]
+    changed = shown_below("### A default: the confidence")[0]
     shutil.copytree(ROOT / "graphcuts_dp", tmp_path / "graphcuts_dp")
     place = tmp_path / "graphcuts_dp" / "learn" / "bounds.py"
     before, kind, rest = place.read_text().partition("class SessionWorkload(Checked):\n")

@@ -24,6 +24,7 @@ from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.release.graphs import graph_job
 
 warnings.simplefilter("ignore")
 n = 14
@@ -86,6 +87,29 @@ made.save("y.edges")
 loaded = gc.Release.load("y.edges")
 said["stated"] = [loaded.guarantee.epsilon, loaded.guarantee.delta]
 said["cost"] = [loaded.noisy.cost().epsilon, loaded.noisy.cost().delta]
+said["parts"] = {}
+for mechanism in ("response", "degrees+response", "auto"):
+    options = {"epsilon": 20.0, "noise": "gaussian", "mechanism": mechanism}
+    job = graph_job(graph, **options)
+    made = gc.release_graph(graph, **options, seed=1, store="s.db")
+    made.save(f"{mechanism}.edges")
+    guarantee = gc.load(f"{mechanism}.edges").guarantee
+    plan = guarantee.budget_plan
+    amount = plan.amounts["entries"]
+    drawn = {
+        value.name: float(amount if value is made.noisy else value.cost().pure)
+        for value in made.measurements.values
+    }
+    said["parts"][mechanism] = [
+        made.noisy.cost().keeps(epsilon=amount, delta=1e-6),
+        job.least_distribution.epsilon <= amount,
+        dict(guarantee.parts) == (drawn if drawn.keys() != {"entries"} else {}),
+        float(plan.spent) == guarantee.epsilon == job.cost.epsilon == 20.0,
+        guarantee.delta == job.cost.delta == plan.delta == 1e-6,
+        made.has_graph,
+    ]
+status = gc.store_status("s.db")
+said["charged"] = [[use.use.cost.epsilon, use.use.cost.delta] for use in status.uses]
 print(json.dumps(said))
 """
 )
@@ -147,3 +171,6 @@ def test_a_release_with_a_gaussian_for_entries_states_its_cost(tree):
     assert said["stated"][0] <= 20.0
     assert said["stated"][1] == 1e-6
     assert said["cost"][1] == 1e-6
+    assert said["charged"] == [[20.0, 1e-6]] * 3
+    for mechanism, checks in said["parts"].items():
+        assert all(checks), mechanism

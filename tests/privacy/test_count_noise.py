@@ -8,7 +8,7 @@ import pytest
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import ErrorSpread
-from graphcuts_dp.estimate.measurement import CountMeasurement, Degrees, cost_of, place_variances
+from graphcuts_dp.estimate.measurement import CountMeasurement, Degrees, place_variances
 from graphcuts_dp.estimate.tails import Side, error_radii, ratio_bounds
 from graphcuts_dp.privacy.composition import Cost, zcdp_rho
 from graphcuts_dp.privacy.count_noise import (
@@ -145,26 +145,6 @@ def test_a_third_noise_is_split_stored_and_charged(twice):
     again = CountMeasurement.from_parts("degrees", *made.parts())
     assert again.noise == twice
     assert again.epsilon == made.epsilon == made.cost().pure == Fraction(2, 4) + Fraction(6, 7)
-    assert cost_of([made, again]).pure == 2 * made.epsilon
-
-
-class Priced:
-    def __init__(self, cost):
-        self._cost = cost
-
-    def cost(self):
-        return self._cost
-
-
-def test_costs_that_are_not_pure_are_added_up_too():
-    pure, other = Cost.of_pure(Fraction(1)), Cost.of_rho(0.01, delta=1e-6)
-    both = cost_of([Priced(pure), Priced(other)])
-    assert both.pure is None
-    assert both.delta == 1e-6
-    assert both.epsilon == pytest.approx(pure.epsilon + other.epsilon)
-    # Of pure costs that were chosen on the way only their sum is known beforehand.
-    several = cost_of([Priced(Cost.of_pure(Fraction(1, 2)))] * 2)
-    assert several == pure
 
 
 def test_a_name_that_is_not_in_the_registry_is_refused():

@@ -210,10 +210,10 @@ def test_the_choice_depends_on_the_noisy_total_alone(share):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch):
-    """Equal noisy parts, equal results: an empty graph and a full one."""
+    """Equal noisy parts, none dearer than its amount, equal results: an empty and a full graph."""
     empty, full = (graph_of(shape, density=density) for density in (0.0, 1.0))
-    noisy = drawn(graph_of(shape), "response", epsilon=0.5).noisy
-    degrees = drawn(graph_of(shape), "degrees+response", epsilon=0.4).degrees
+    noisy = drawn(graph_of(shape), "response", epsilon=0.2).noisy
+    degrees = drawn(graph_of(shape), "degrees+response", epsilon=0.1).degrees
     held = SimpleNamespace(measurement=degrees, refined=lambda *_, **__: held)
     for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
         total = total_of(value, 2.0, Fraction(1, 50))

@@ -1,0 +1,286 @@
+"""The guide's option for a share of the budget, and its statistic, run in copies of the package.
+
+Their lines are taken from the guide and put where it says. Afterwards all that a release states of
+its budget is compared with the plan, and with a recount of what was drawn.
+"""
+
+import json
+import shutil
+from fractions import Fraction
+
+import pytest
+from test_additions import ROOT, asked, shown_below
+
+OPTION = "### An option: the share of the total"
+STATISTIC = "### A statistic: how many vertices have an edge"
+MECHANISMS, PLANS = "synth/mechanisms.py", "synth/budget_plans.py"
+MEASURING = "release/measuring.py"
+TOTAL = '''    @property
+    def total(self) -> Fraction:
+        """Share of the total, of what groups leave."""
+        return TOTAL_SHARE
+'''
+STEP = "    steps.append(BudgetStep(statistic=ENTRIES, share=ALL_LEFT, noise=shares.noise))\n"
+
+OPTION_BLOCKS = shown_below(OPTION)
+IMPORTS, CLASS, NAMES, MEASURED = shown_below(STATISTIC)[:4]
+IMPORTED, LINE = IMPORTS.rsplit("\n", 2)[0] + "\n", IMPORTS.rsplit("\n", 2)[1] + "\n"
+# The file, a line of it, and the lines of the guide that stand after it (+), before it (-), or in
+# its place (=).
+OPTION_EDITS = [
+    (MECHANISMS, "        above=0,\n        below=1,\n    )\n", "+", OPTION_BLOCKS[0]),
+    (MECHANISMS, "        check(self)\n", "+", OPTION_BLOCKS[1]),
+    (PLANS, TOTAL, "=", OPTION_BLOCKS[2]),
+]
+STATISTIC_EDITS = [
+    (MEASURING, "from graphcuts_dp.errors import ParameterError\n", "-", IMPORTED),
+    (MEASURING, "# What a budget plan can name.\n", "-", CLASS + "\n\n"),
+    (MEASURING, "        KeptEdgesStatistic,\n", "+", LINE),
+    (PLANS, "TOTAL_SHARE = Fraction(1, 50)", "-", NAMES),
+    (PLANS, STEP, "-", MEASURED),
+]
+
+# What was drawn is counted from the scales of the noise; see `recounted`.
+START = """
+import json, sys, warnings
+from fractions import Fraction
+import numpy as np
+import graphcuts_dp as gc
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, expected_worst_cut
+from graphcuts_dp.cli import main
+from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.release.graphs import graph_job
+
+warnings.simplefilter("ignore")
+club = gc.datasets.load("karate")
+groups = gc.datasets.load_groups("karate")
+said = {}
+
+def recounted(values):
+    spent = {}
+    for value in values:
+        if isinstance(value, NoisyMatrix):
+            spent[value.name] = str(value.distribution.epsilon)
+            continue
+        rates = zip(value.noise.parameters, value.changes, strict=True)
+        spent[value.name] = str(sum((rate * change for rate, (change, _) in rates), Fraction(0)))
+    return spent
+
+def described(**options):
+    job = graph_job(club, epsilon=1.0, fitted=False, **options)
+    measured = job.measure(club, SeededEntropy(3))
+    plan = measured.guarantee.budget_plan
+    least = job.least_distribution
+    receipt = json.loads(json.dumps(measured.guarantee.to_dict()))
+    return {
+        "shares": {step.label: [str(share) for share in step.shares] for step in plan.steps},
+        "decided on": str(getattr(job.decisions(), "_left", None)),
+        "least": str(least.epsilon),
+        "noted": f"{expected_worst_cut(least, (34, 34)):,.0f} before" in " ".join(job.notes),
+        "error": expected_worst_cut(least, (34, 34)),
+        "amounts": {plan.names[name]: str(amount) for name, amount in plan.amounts.items()},
+        "drawn": recounted(measured.values),
+        "receipt": receipt["parts"],
+        "cost": [str(job.cost.pure), str(plan.cost.pure), measured.guarantee.epsilon],
+    }
+"""
+OPTION_ASKED = (
+    START
+    + """
+from graphcuts_dp.page.form import PRODUCTS
+
+for share in (None, 0.02, 0.1, 0.2, 0.5):
+    chosen = "auto" if share is None else gc.Response(total_share=share)
+    said[str(share)] = described(noise="laplace", mechanism=chosen)
+    said[f"{share} groups"] = described(noise="laplace", mechanism=chosen, groups=groups)
+refused = []
+for options in ({"total_share": 0.0}, {"mechanism": "response", "total_share": 0.2}):
+    try:
+        gc.Response(**options)
+    except gc.errors.ParameterError as problem:
+        refused.append(str(problem))
+said["refused"] = refused
+club.write("club.edges")
+labels = [str(label) for label in club.vertices.labels]
+open("all.csv", "w").write("vertex\\n" + "\\n".join(labels) + "\\n")
+line = "release club.edges out.graphml --vertices all.csv --epsilon 1 --noise laplace --seed 3"
+for words in (f"{line} --mechanism auto:total-share=.2 --force-hopeless", "release --help"):
+    sys.argv = ["graphcuts-dp", *words.split()]
+    said[words[:9]] = main._status()
+said["typed"] = gc.load("out.graphml").guarantee.parts
+fields = json.dumps(list(PRODUCTS["graph"].fields()), default=str)
+said["form"] = "total-share" in fields
+print(json.dumps(said))
+"""
+)
+STATISTIC_ASKED = (
+    START
+    + """
+from graphcuts_dp.estimate.measurement import NonlinearCounts
+from graphcuts_dp.release.measuring import STATISTICS
+
+NAME = "joined vertices"
+
+def count(graph, seed=5):
+    release = gc.release_graph(graph, epsilon=50.0, mechanism="response", fit="none", seed=seed)
+    return release.measurements.named(NAME)
+
+graph = gc.Graph([0, 1, 5], [1, 2, 6], vertices=10)
+for name, mechanism in (("response", "response"), ("auto", "auto"), ("split", "degrees+response")):
+    said[name] = described(noise="laplace", mechanism=mechanism)
+said["groups"] = described(groups=groups)
+
+errors = [float(count(graph, seed).values[0][0]) - 5 for seed in range(300)]
+one = count(graph)
+said["errors"] = [float(np.mean(errors)), float(np.std(errors)), *one.standard_errors]
+said["spent"] = [str(one.cost().pure), str(one.epsilon)]
+
+# Equal seeds, equal noise: the difference of two counts is that of the true ones.
+changes = []
+for rows, columns in ([[0, 1, 5, a], [1, 2, 6, b]] for a in range(9) for b in range(a + 1, 10)):
+    other = gc.Graph(rows, columns, vertices=10)
+    changes.append(int(count(other).steps[0][0] - one.steps[0][0]))
+said["changes"] = sorted(set(changes))
+two = gc.BipartiteGraph([0, 0, 3], [1, 2, 2], left=4, right=5)
+arcs = gc.DirectedGraph([0, 1, 1], [1, 0, 2], vertices=6)
+noise = int(one.steps[0][0]) - 5
+said["kinds"] = [int(count(each).steps[0][0]) - noise for each in (two, arcs)]
+
+release = gc.release_graph(club, epsilon=50.0, seed=1)
+release.save("out.graphml")
+loaded = gc.load("out.graphml")
+again = loaded.measurements.named(NAME)
+first = release.measurements.named(NAME)
+said["kept"] = [
+    again.steps[0].tolist() == first.steps[0].tolist(),
+    again.cost() == first.cost(),
+    again.map == first.map,
+    isinstance(again.map, NonlinearCounts) and again.map.counted,
+    loaded.guarantee.budget_plan == release.guarantee.budget_plan,
+    loaded.answer([0, 1]) == release.answer([0, 1]),
+]
+low, high = loaded.answer([0, 1]).interval
+said["answer"] = [low, gc.CutQuery([0, 1]).value(club), high]
+said["value"] = float(again.values[0][0])
+said["card"] = [NAME in release._repr_html_(), NAME in str(release.budget_plan)]
+print(json.dumps(said))
+"""
+)
+
+
+def applied(tree, edits):
+    """A copy of the package with lines of the guide, in two files at most."""
+    shutil.copytree(
+        ROOT / "graphcuts_dp",
+        tree / "graphcuts_dp",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
+    shutil.copytree(ROOT / "datasets", tree / "datasets")
+    for file, lines, where, added in edits:
+        place = tree / "graphcuts_dp" / file
+        text = place.read_text()
+        assert text.count(lines) == 1, f"{file}: {lines!r} is not where it was"
+        place.write_text(
+            text.replace(lines, {"+": lines + added, "-": added + lines}.get(where, added))
+        )
+    assert len({file for file, *_ in edits}) <= 2
+    return tree
+
+
+def below(heading):
+    """The text of a section."""
+    return (ROOT / "CONTRIBUTING.md").read_text().split(heading)[1].split("\n##")[0]
+
+
+@pytest.mark.parametrize(
+    ("heading", "edits"), [(OPTION, OPTION_EDITS), (STATISTIC, STATISTIC_EDITS)]
+)
+def test_the_guide_names_the_two_files(heading, edits):
+    for file, *_ in edits:
+        assert f"`{file}`" in below(heading)
+
+
+@pytest.fixture(scope="module")
+def option(tmp_path_factory):
+    tree = applied(tmp_path_factory.mktemp("option"), OPTION_EDITS)
+    *shown, last = asked(OPTION_ASKED, tree).splitlines()
+    return {**json.loads(last), "help": " ".join(" ".join(shown).split())}
+
+
+def stated_alike(told, whole=1):
+    """Whether plan, receipt, stated cost and what was drawn are one account."""
+    assert told["amounts"] == told["drawn"]
+    assert told["receipt"] == {name: float(Fraction(one)) for name, one in told["drawn"].items()}
+    assert sum(map(Fraction, told["drawn"].values())) == whole
+    assert told["cost"] == [str(whole), str(whole), float(whole)]
+    # The forecast is that of the entries with the least that a run leaves them.
+    assert told["noted"]
+    assert Fraction(told["least"]) <= Fraction(told["drawn"]["entries"])
+
+
+@pytest.mark.parametrize("share", [None, 0.02, 0.1, 0.2, 0.5])
+def test_a_share_of_the_total_is_followed_by_all_that_is_stated(option, share):
+    told, exact = option[str(share)], Fraction(str(share or 0.02))
+    stated_alike(told)
+    assert told["shares"]["total"] == [str(exact)]
+    assert Fraction(told["drawn"]["total"]) == exact
+    # Most that degrees can have of the rest is three quarters.
+    assert Fraction(told["least"]) == (1 - exact) / 4
+    assert Fraction(told["decided on"]) == 1 - exact
+    if share in (None, 0.02):
+        assert told == option["None"]
+    else:
+        # Errors of entries are in proportion to one over their part of epsilon.
+        ratio = told["error"] / option["None"]["error"]
+        assert ratio == pytest.approx(0.98 / float(1 - exact), rel=0.05)
+    stated_alike(option[f"{share} groups"])
+
+
+def test_the_command_line_knows_the_share_and_refuses_what_makes_no_sense(option):
+    assert dict(option["typed"])["total"] == 0.2
+    assert option["release c"] == option["release -"] == 0
+    assert "total-share" in option["help"]
+    assert "Part of epsilon for the noisy total, with auto." in option["help"]
+    assert option["form"]
+    assert option["refused"] == [
+        "total_share must be a number at least 0.001 and at most 0.5, not 0.0",
+        "total_share is for mechanism='auto'",
+    ]
+
+
+@pytest.fixture(scope="module")
+def statistic(tmp_path_factory):
+    tree = applied(tmp_path_factory.mktemp("statistic"), STATISTIC_EDITS)
+    return json.loads(asked(STATISTIC_ASKED, tree).splitlines()[-1])
+
+
+@pytest.mark.parametrize("kind", ["response", "auto", "split", "groups"])
+def test_a_statistic_has_its_share_in_all_that_is_stated(statistic, kind):
+    told = statistic[kind]
+    stated_alike(told)
+    assert told["shares"]["joined vertices"] == ["1/50"]
+    entries, joined = (Fraction(told["drawn"][name]) for name in ("entries", "joined vertices"))
+    assert joined / (joined + entries) == Fraction(1, 50)
+    if kind == "response":
+        assert told["least"] == "49/50"
+
+
+def test_a_statistic_comes_out_with_its_error_and_cost(statistic):
+    mean, deviation, stated = statistic["errors"]
+    # 300 draws: 6.2 deviations of a mean, and of a deviation of noise with tails like Laplace's.
+    assert abs(mean) < 6.2 * stated / 300**0.5
+    assert abs(deviation / stated - 1) < 6.2 * (5 / 4 / 300) ** 0.5
+    assert statistic["spent"] == ["1", "1"]  # a fiftieth of 50
+    assert abs(statistic["value"] - 34) < 12 * stated
+
+
+def test_it_changes_by_two_at_most_and_counts_both_sides(statistic):
+    assert statistic["changes"] == [0, 1, 2]
+    assert statistic["kinds"] == [4, 3]
+
+
+def test_files_keep_it_and_answers_stay(statistic):
+    assert statistic["kept"] == [True, True, True, "vertices that have an edge", True, True]
+    low, truth, high = statistic["answer"]
+    assert low <= truth <= high
+    assert statistic["card"] == [True, True]
