@@ -305,7 +305,7 @@ def promise_to_people(
         neighbours=HIDDEN,
         public=PUBLIC,
         seed=seed,
-        budget_plan=plan.executed,
+        budget_plan=plan.with_certain_runs(),
     )
     return cost, protection.promise(one, cost)
 

@@ -157,7 +157,7 @@ class Task:
                 directed=self.universe.directed,
             ),
             public=", ".join(filter(None, (self.universe.public, public))),
-            budget_plan=plan.executed,
+            budget_plan=plan.with_certain_runs(),
         )
         return IterativeJob(
             kind=kind,

@@ -46,8 +46,7 @@ class BudgetStep:
     """One measurement, or the refinement of one, and the share of the budget that it gets.
 
     A step for a statistic that was measured before refines its measurement: both together get the
-    share of the later step. A share that is not above the one that the statistic already has buys
-    nothing, and the step does not run.
+    share of the later step. If its share is not larger than that already held, it is skipped.
 
     Attributes:
         statistic: what is measured, such as "degrees".
@@ -130,11 +129,11 @@ class BudgetPlan(Tabled):
 
     Attributes:
         steps: in the order in which they are considered.
-        amount: the whole budget for neighbours one step of the privacy unit apart: an exact
-            epsilon, or an exact rho of zero-concentrated privacy.
+        amount: the whole budget for neighbours that differ in one privacy unit: an exact epsilon,
+            or an exact rho of zero-concentrated privacy.
         currency: which of the two.
         delta: in [0, 1): of (epsilon, delta)-privacy, or for which a cost in rho is stated.
-        group_size: how many steps of the privacy unit lie between neighbours.
+        group_size: the number of privacy units in which neighbours differ.
         ran: the steps that ran, in order; None before a release.
 
     Examples:
@@ -160,13 +159,15 @@ class BudgetPlan(Tabled):
     def __post_init__(self) -> None:
         if self.amount <= 0 or not self.steps:
             raise ValueError("a plan has a positive amount and at least one step")
+        if len(set(self.steps)) < len(self.steps):
+            raise ValueError("two steps of a plan are the same")
 
     @classmethod
     def of_cost(cls, cost: Cost, steps: Sequence[BudgetStep]) -> Self:
         """Return the plan whose steps share a cost, in the currency in which it is proven.
 
         Args:
-            cost: for neighbours one step of the privacy unit apart.
+            cost: for neighbours that differ in one privacy unit.
             steps: in order.
         """
         amount, currency = Fraction(cost.epsilon), "epsilon"
@@ -259,7 +260,7 @@ class BudgetPlan(Tabled):
 
     @property
     def cost(self) -> Cost:
-        """The cost of `spent`, for neighbours `group_size` steps apart, by group privacy."""
+        """The cost of `spent`, for neighbours that differ in `group_size` privacy units."""
         if self.currency == "rho":
             cost = Cost.of_rho(rounded_up(self.spent), delta=self.delta)
         elif self.delta:
@@ -284,10 +285,10 @@ class BudgetPlan(Tabled):
         return self.amount * _smallest_part(self.steps)
 
     def parts(self, epsilon: float) -> tuple[tuple[str, float], ...]:
-        """Return the names of measurements with what each got of a stated epsilon.
+        """Return the names of measurements with the epsilon of each.
 
-        Of a budget in rho, epsilon in proportion to the shares. Empty for a single measurement, and
-        before a release.
+        Of a pure budget that is the amount times the group size; of one in rho, the stated epsilon
+        in proportion to the amounts. Empty for a single measurement, and before a release.
 
         Args:
             epsilon: stated for the whole privacy unit.
@@ -302,9 +303,11 @@ class BudgetPlan(Tabled):
             for statistic, amount in self.amounts.items()
         )
 
-    @property
-    def executed(self) -> Self:
-        """The plan after all its steps; itself, if one has a condition or several shares."""
+    def with_certain_runs(self) -> Self:
+        """Return the plan after all its steps, if no result can change which of them run.
+
+        A plan with a condition, or with several shares of a step, is returned as it is.
+        """
         if any(step.conditions or step.shares[1:] for step in self.steps):
             return self
         execution = PlanExecution(self)
@@ -313,20 +316,24 @@ class BudgetPlan(Tabled):
         return replace(self, ran=execution.plan.ran)
 
     def replayed(self, ran: Sequence[StepRun]) -> Self:
-        """Return the plan after these steps, which must be steps of the plan with their shares.
+        """Return the plan after these steps.
 
         Raises:
-            BudgetError: a share that the plan does not offer.
-            IndexError: no such step.
+            BudgetError: they are not steps of this plan in its order, each with a share of its own.
         """
-        for run in ran:
-            if run.share not in self.steps[run.step].shares:
-                raise BudgetError("a step got a share that its plan does not offer")
+        places = [run.step for run in ran]
+        in_order = all(before < after for before, after in itertools.pairwise([-1, *places]))
+        if not in_order or any(place >= len(self.steps) for place in places):
+            raise BudgetError("the steps that ran are not steps of this plan, in its order")
+        if any(run.share not in self.steps[run.step].shares for run in ran):
+            raise BudgetError("a step got a share that its plan does not offer")
         return replace(self, ran=tuple(ran))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; fractions as text, such as "2/25"."""
-        ran = self.ran and [{"step": run.step, "share": str(run.share)} for run in self.ran]
+        ran = None
+        if self.ran is not None:
+            ran = [{"step": run.step, "share": str(run.share)} for run in self.ran]
         return {
             "amount": str(self.amount),
             "currency": self.currency,
@@ -381,7 +388,7 @@ class BudgetPlan(Tabled):
         note += "statistic refines it, and both together get its share."
         return Card(
             title=f"Budget plan: {self.currency} = {float(self.amount):.4g}",
-            facts=[("spent on", ", ".join(parts))] * bool(parts),
+            facts=[("spent on", ", ".join(parts))] if parts else [],
             columns=columns,
             rows=rows,
             notes=(note,),

@@ -90,9 +90,9 @@ def release_flows(
             rows or units count, see `Rows.cells`: in all periods together, or, if `per_period`, in
             each. Of a vertex with degree bound D, each cell of the finest level is the largest
             weight that its edges can keep if no vertex keeps more than D of it in this cell (see
-            `graph.bounded_sums`): the true one if no vertex has more than D there, never above it;
-            other levels are sums of these. Intervals are for this bounded table. The noise of a
-            cell grows with D and with the number of groups.
+            `measure.cells.bounded_cells`): the true one if no vertex has more than D there, never
+            above it; other levels are sums of these. Intervals are for this bounded table. The
+            noise of a cell grows with D and with the number of groups.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             flows are charged to it, and refused if its budget does not allow them. None for a
             graph of which nothing else is ever released.

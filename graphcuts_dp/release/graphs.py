@@ -7,9 +7,9 @@ costs the edges of a graph and not its pairs. Read `release_graph`, `graph_job`,
 
 import math
 import warnings
+from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
@@ -38,11 +38,11 @@ from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
-from graphcuts_dp.release.measuring import LEAST_EPSILON, measure, sparse_distribution
+from graphcuts_dp.release.measuring import measure, sparse_distribution
 from graphcuts_dp.release.sizes import check_size, needed_memory, size_note
 from graphcuts_dp.resources import Progress, memory_limit, silent
 from graphcuts_dp.results.release import Release
@@ -94,13 +94,12 @@ def release_graph(
             epsilon = 2.25 on) or "discrete-laplace" (weights are rounded down to whole numbers).
         mechanism: how epsilon is spent: "auto", "response", "degrees+response" or "sparse", perhaps
             with options, as in "sparse:degree-share=.3", or a `Response`, which holds them.
-        groups: public groups of the vertices (of a bipartite graph a pair, left and right), which
-            come out with the release. A twentieth to a quarter of epsilon buys noisy sums between
-            them, by `group_share`; a sixth of that first, and the rest, which makes the same sums
-            finer, only where it shows that the groups tell more of the graph than its degrees do.
-            The fit "maximum-entropy" holds
-            the graph to these sums, and answers use them. Of nested levels the finest with at most
-            256 groups counts. Beyond epsilon of about 6 entries alone tell sums as well.
+        groups: public groups of the vertices; of a bipartite graph a pair, left and right. Noisy
+            sums between them are measured, which come out with the release, constrain the fit
+            "maximum-entropy" and are used by answers. A first look gets a sixth of their share
+            (`group_share`), a second look the rest, if the first shows that the groups tell more of
+            the graph than its degrees do. Of nested levels the finest counts with at most 256
+            groups. Beyond epsilon of about 6 entries alone tell sums as well.
         fit: how the synthetic graph is fitted: "auto", "maximum-entropy", "first-order",
             "cutting-plane", "game", "spectral" or "none", perhaps with options, as in
             "first-order:time-limit=60"; an object that satisfies `FitMethod`, or a `Fitting`, which
@@ -111,8 +110,9 @@ def release_graph(
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
             of which nothing else is ever released.
-        seed: makes the run repeatable and voids the promise; None for the system's entropy. All
-            noise is the same on every machine; the last digits of the fit depend on the processor.
+        seed: makes the run repeatable and voids the promise; None for the system's entropy. The
+            noise is the same on every machine whose memory suffices for the noisy matrix, or with
+            a mechanism that is named; the last digits of the fit depend on the processor.
         progress: called with the fraction done and a message.
 
     Returns:
@@ -246,7 +246,7 @@ class _Request:
     def sparse_job(self, response: Response, fitting: Fitting, *, with_graph: bool) -> "SparseJob":
         """Return the job of a sparse release."""
         step = self.whom.per_step(self.epsilon)
-        _check_sparse(fitting, step)
+        _check_sparse(fitting)
         distribution = sparse_distribution(self.graph, self.noise, step)
         plan = sparse_plan(
             epsilon=step,
@@ -255,6 +255,11 @@ class _Request:
             bipartite=isinstance(self.graph, BipartiteGraph),
             degrees=response.share,
         )
+        if plan.smallest < SMALLEST_EPSILON:
+            least = SMALLEST_EPSILON * float(plan.amount / plan.smallest)
+            raise ParameterError(
+                f"mechanism='sparse' divides epsilon, which must be {least:.2g} at least"
+            )
         return SparseJob(
             **self._common(distribution, plan),
             with_graph=with_graph,
@@ -330,9 +335,9 @@ class GraphJob(Job[Release]):
             progress=progress,
         )
 
+    @abstractmethod
     def decisions(self) -> Decisions:
         """Return what answers the conditions of the plan, before anything is measured."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -368,12 +373,15 @@ class MatrixJob(GraphJob):
     ) -> Release:
         """See `Job.finish`: fit a synthetic graph, round it, certify it."""
         del guarantee  # that of the measurements also says which steps ran
-        noisy = Release(measurements=measured).noisy
-        home = replace(noisy, blocks=noisy.blocks.copy())
-        values = (home if value is noisy else value for value in measured.values)
-        kept = replace(measured, values=tuple(values))
+        noisy = measured.matrix
+        if noisy is None:
+            raise TypeError("a release with a noisy matrix has measured none")
+        # Blocks keep what a fit computes of them: the release gets blocks without it.
+        uncached = replace(noisy, blocks=noisy.blocks.copy())
+        values = tuple(uncached if value is noisy else value for value in measured.values)
+        released = replace(measured, values=values)
         if self.method is None or not self.fitted:
-            return Release(measurements=kept)
+            return Release(measurements=released)
         weighted, cap = self.graph.weighted, noisy.distribution.weight_cap
         problem = FitProblem(
             noisy.blocks,
@@ -385,7 +393,7 @@ class MatrixJob(GraphJob):
         model, certificate, summary = finished_fit(
             self.method,
             problem,
-            home,
+            uncached,
             time_limit=self.time_limit,
             weighted=weighted,
             source=source,
@@ -408,7 +416,7 @@ class MatrixJob(GraphJob):
             note=measured.guarantee.warning,
         )
         return Release(
-            measurements=kept,
+            measurements=released,
             fit=summary,
             certificate=certificate,
             _graph=graph,
@@ -528,7 +536,7 @@ def _suited(response: Response, method: FitMethod | None) -> Response:
 def communities_note(
     graph: AnyGraph, epsilon: float, *, noise: str, guess: float | None = None, steps: int = 1
 ) -> str | None:
-    """Whether a synthetic graph can show communities, and single edges.
+    """Return a note on whether a synthetic graph can show communities and single edges, or None.
 
     From the vertex sets, epsilon and a public guess of the number of edges: m itself is private.
 
@@ -564,7 +572,7 @@ def communities_note(
 
 
 def _shown_from(noisy: NoisyMatrix, degree: float, *, spent: float, stated: float) -> float | None:
-    """The epsilon of a user at which all of it on the entries could show communities.
+    """Return the epsilon of a user at which all of it on the entries could show communities.
 
     Post-processing: a direction is at most as strong as the average degree, which the synthetic
     graph has from noisy data. None where what was spent would do: there were none to see, it seems,
@@ -594,9 +602,9 @@ def takes_sparse(
     noise: str,
     weight_cap: float | None,
 ) -> bool:
-    """Whether a release is a sparse one: asked for, or "auto" where the dense one is no way.
+    """Return whether a release is a sparse one: asked for, or "auto" where a dense one is no way.
 
-    From public numbers alone, so that it can be told before anything is spent: "auto" takes it
+    From public numbers and the memory of this machine, before anything is spent: "auto" takes it
     where the noisy matrix and its fit need more memory than there is here, and where weights have
     no cap on 2000 vertices or more, where the noise of n^2/2 pairs hides every cut but those
     between heavy pairs, which kept edges hold as well.
@@ -608,8 +616,10 @@ def takes_sparse(
         noise: of the entries.
         weight_cap: of the graph.
     """
-    if response.mechanism == SPARSE or not may_be_sparse(response, fitting):
-        return response.mechanism == SPARSE
+    if response.mechanism == SPARSE:
+        return True
+    if not may_be_sparse(response, fitting):
+        return False
     if weight_cap is None and max(shape) >= _MANY_VERTICES:
         return True
     limit = memory_limit()
@@ -617,19 +627,19 @@ def takes_sparse(
 
 
 def may_be_sparse(response: Response, fitting: Fitting) -> bool:
-    """Whether a graph that is too large for a noisy matrix can be released all the same."""
+    """Return whether a graph that is too large for a noisy matrix can be released all the same."""
     return response.mechanism == SPARSE or (response.mechanism, fitting.fit) == (AUTO, "auto")
 
 
 def sparse_notes(shape: tuple[int, int], *, asked: bool) -> tuple[str, ...]:
-    """What a user is told before a sparse release: from public numbers alone.
+    """Return what a user is told before a sparse release, from public numbers alone.
 
     Args:
         shape: rows and columns.
         asked: whether the user chose the mechanism.
     """
     size = " x ".join(f"{side:,}" for side in sorted(set(shape)))
-    chosen = (
+    reason = (
         f"{size} vertices are released sparsely (--mechanism sparse): the noisy matrix of all "
         "pairs would not fit here, or would hide all but the heaviest edges."
     )
@@ -637,11 +647,11 @@ def sparse_notes(shape: tuple[int, int], *, asked: bool) -> tuple[str, ...]:
         "Released are edges whose noisy weight is large, degrees and sums between groups; without "
         "large weights, degrees and groups alone."
     )
-    return (what,) if asked else (chosen, what)
+    return (what,) if asked else (reason, what)
 
 
-def _check_sparse(fitting: Fitting, epsilon: float | Fraction) -> None:
-    """Refuse what a sparse release has no use for, and an epsilon that cannot be divided.
+def _check_sparse(fitting: Fitting) -> None:
+    """Refuse options that a sparse release has no use for.
 
     Raises:
         ParameterError: one of these.
@@ -653,7 +663,3 @@ def _check_sparse(fitting: Fitting, epsilon: float | Fraction) -> None:
     for name, is_given in given.items():
         if is_given:
             raise ParameterError(f"{name} is not for mechanism='sparse': leave it out")
-    if exact_epsilon(epsilon) < LEAST_EPSILON:
-        raise ParameterError(
-            f"mechanism='sparse' divides epsilon, which must be {LEAST_EPSILON:g} at least"
-        )

@@ -48,7 +48,7 @@ def execute(
         progress: called with the fraction done and a message; notebooks get a bar without it.
 
     Raises:
-        ParameterError: data of another schema, or no seed. Nothing was spent.
+        ParameterError: the data have another schema, or the seed is none. Nothing was spent.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
         LedgerError: the store cannot be used.
 
@@ -228,5 +228,5 @@ class Job(ABC, Generic[R]):
 
     def promise(self, source: EntropySource) -> PrivacyGuarantee:
         """Return the guarantee of a run: a seed voids it."""
-        plan = self.budget_plan.executed
+        plan = self.budget_plan.with_certain_runs()
         return replace(self.guarantee, seed=source.seed, budget_plan=plan)

@@ -26,7 +26,6 @@ from graphcuts_dp.privacy.budget_plan import BudgetPlan, PlanExecution
 from graphcuts_dp.privacy.composition import stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.guarantee import (
-    SMALLEST_EPSILON,
     PrivacyGuarantee,
 )
 from graphcuts_dp.privacy.noise import EntropySource
@@ -40,8 +39,6 @@ from graphcuts_dp.synth.budget_plans import (
     WEIGHTS,
 )
 from graphcuts_dp.synth.decisions import Decisions
-
-LEAST_EPSILON = 100 * SMALLEST_EPSILON  # every part of a sparse release is then above the smallest
 
 
 @final
@@ -131,7 +128,7 @@ class DegreesStatistic(GraphStatistic):
                 epsilon=purchase.epsilon,
                 source=purchase.source,
                 name=purchase.name,
-                without_cap=True,  # the plan has none of a noisy matrix whose weights have no cap
+                without_cap=True,  # in sparse releases; matrix plans then have no degrees
             )
         else:
             self._held = self._held.refined(purchase.epsilon, purchase.source, name=purchase.name)
@@ -248,11 +245,9 @@ def measure(
         a step runs, its share and its threshold depend on public numbers and on the results of
         earlier steps alone (`Decisions` reads nothing else): sequential composition, which holds
         for adaptive choices. Neighbours are the same for all steps. Source: DR14 Theorem 3.16.
-        A refined measurement and the coarse one that decided about it are one part, which costs
-        what the refined one costs, and the coarse one where it stays (`RefinableLaplace`, with the
-        proof for each branch). So what comes out costs no more than the amount along every path of
-        choices, and a store, which is charged with it before any noise is drawn, is never given
-        any back.
+        A refinement takes the place of the coarse measurement, and both together cost what the
+        refined one costs (proof: `RefinableLaplace`). So what comes out costs at most the amount on
+        every branch, with which a store is charged before any noise is drawn.
     """
     execution = PlanExecution(plan)
     statistics: dict[str, GraphStatistic] = {}
@@ -263,22 +258,20 @@ def measure(
         if epsilon is None:
             continue
         progress(0.6 * place / len(plan.steps), f"measuring {step.label}")
-        statistic = statistics.setdefault(
-            step.statistic, STATISTICS[step.statistic](graph, noise, distribution)
-        )
+        if step.statistic not in statistics:
+            statistics[step.statistic] = STATISTICS[step.statistic](graph, noise, distribution)
         later = [other for other in plan.steps[place:] if other.statistic == step.statistic]
-        largest = max(
+        most = max(
             share for other in later if decisions.may_be_met(other) for share in other.shares
         )
-        decisions.measured[step.statistic] = statistic.measure(
-            Purchase(
-                epsilon=epsilon,
-                largest=max(epsilon, execution.available(step.statistic) * largest),
-                name=step.label,
-                decisions=decisions,
-                source=source,
-            )
+        purchase = Purchase(
+            epsilon=epsilon,
+            largest=max(epsilon, execution.available(step.statistic) * most),
+            name=step.label,
+            decisions=decisions,
+            source=source,
         )
+        decisions.record(step.statistic, statistics[step.statistic].measure(purchase))
     check_amounts(execution.plan, decisions.measured)
     return Measurements(
         tuple(decisions.measured.values()), replace(guarantee, budget_plan=execution.plan)

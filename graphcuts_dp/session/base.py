@@ -266,7 +266,7 @@ class CutMechanism(Mechanism[Question, S]):
             ),
             public=universe.public + capped + bounded,
             seed=seed,
-            budget_plan=self.budget_plan.executed,
+            budget_plan=self.budget_plan.with_certain_runs(),
         )
 
     @abstractmethod

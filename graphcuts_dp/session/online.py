@@ -208,7 +208,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     public numbers. Restarts and bought values are interleaved with the analyst's choices, which
     the composition theorems in the calibrations allow for. What a start from groups buys is taken
     out of the same budget, before the tests are tuned: see `_buy_start`.
-    Of a bounded grid the answers are bounded cuts (`graph.bounded_sums`), among them the total.
+    Of a bounded grid the answers are bounded cuts (`graph.grid.doubled_sums`), with the total.
     Neighbours differ in the edges at one vertex v, and `steps` is 2: without the edges at v no
     answer is larger, and none more than D smaller, so either neighbour is one step of a monotone
     change by at most D from that graph. The hypothesis begins from the noisy bounded total.

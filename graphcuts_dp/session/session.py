@@ -350,8 +350,8 @@ def open_session(
             resumed.
         protect: whom the whole session protects: "edges" if omitted, or a `Protect`, such as
             `Protect.owner(at_most=50)`. For a vertex, answers are bounded cuts, see
-            `graph.bounded_sums`: the true one if no vertex has more than the degree bound of weight
-            across the cut, never above it. Intervals are for these.
+            `graph.grid.doubled_sums`: the true one if no vertex has more than the degree bound of
+            weight across the cut, never above it. Intervals are for these.
         groups: public groups that queries may name, as `ask("@Sales", "@IT")`, and that a session
             may start from; of a bipartite graph a pair, left and right. They are not kept: pass
             them again when the session is resumed.

@@ -38,14 +38,14 @@ EARLY_DEGREES, FOUND_GROUPS = "early degrees", "found groups"  # names of steps
 
 # What earlier results may show.
 GROUPS_INFORMATIVE = "the groups are informative"
-TOTAL_UNKNOWN = "they do not tell the total"
+TOTAL_UNKNOWN = "group sums do not tell the total"
 UNDECIDED_BY_TOTAL = "degrees may be even"
 UNDECIDED_BY_LOOK = "a first look does not tell"
 BESIDE_ENTRIES = "entries show communities"
 ENTRIES_SHOW_NOTHING = "entries show nothing"
 DEGREES_UNCERTAIN = "degrees stay uncertain"
 EDGES_WORTH_KEEPING = "edges are worth keeping"
-COMMUNITIES_FOUND = "they show communities"
+COMMUNITIES_FOUND = "kept edges show communities"
 
 TOTAL_SHARE = Fraction(1, 50)  # of what groups leave, for the total
 # Shares of what groups and total leave, for degrees:
@@ -57,7 +57,7 @@ UNCERTAIN_SHARE = Fraction(3, 4)  # where that leaves degrees uncertain
 MOST_GROUPS = 256  # of one level: the fit takes O(n^2 groups) a step
 # Tuned with bench_groups.py on its tuning graphs, epsilon = 1, random groups among them.
 _FIRST_LOOK_AT_GROUPS = Fraction(1, 6)  # of what groups are worth, before that is known
-_LEAST_GROUP_SHARE, _LARGEST_GROUP_SHARE = 0.05, 0.25
+_LEAST_MATRIX_GROUP_SHARE, _LARGEST_MATRIX_GROUP_SHARE = 0.05, 0.25
 _ENTRY_ERRORS = 1 / 50  # errors of entries move the worst cut by this times n^1.5/epsilon
 _CELL_ERRORS = 0.7  # errors of sums move it by this times groups^1.5/epsilon
 _BESIDE_ENTRY_SUMS = 6.0  # see `group_share`
@@ -68,7 +68,9 @@ TYPICAL_KEPT_SHARE = Fraction(27, 40)  # for weights far above the noise: see `s
 GROUPS_BESIDE_EDGES = Fraction(1, 3)  # of what kept edges leave, for sums between public groups
 GROUPS_BESIDE_DEGREES = Fraction(1, 20)  # of the rest, for these where no edges are kept
 FOUND_GROUPS_SHARE = Fraction(1, 5)  # of what kept edges leave, for groups that they show
-_LARGEST_GROUPS_SHARE = Fraction(1, 20)  # and half of what degrees leave, if theirs is given
+_LARGEST_SPARSE_GROUP_SHARE = Fraction(
+    1, 20
+)  # at most, of the budget after the counts, if the degree share is given
 LEAST_KEPT_SHARE = Fraction(1, 10)  # left by a given share of degrees, so that edges are kept
 
 _FINE_DEGREES = 1.5  # entries give degrees well where their sums err less than so many times
@@ -81,7 +83,7 @@ def degree_share(vertices: int) -> Fraction:
 
     With a share t, errors of the degrees move the worst cut by about n/(t epsilon), errors of the
     bits by about a quarter of n^(3/2)/((1-t) epsilon) after the fit; the sum is least at
-    t/(1-t) = 2 n^(-1/4). A tenth to a third for 10^2 to 10^6 vertices.
+    t/(1-t) = 2 n^(-1/4). From .39 for 100 vertices through .17 for 10^4 to .06 for 10^6.
     """
     return Fraction(2 / (2 + vertices**0.25)).limit_denominator(1000)
 
@@ -105,9 +107,9 @@ def group_share(vertices: float, groups: float) -> Fraction:
     `degree_share_beside_groups`), b = n/t + n^1.5/(50 (1-t)). The sum is least at
     s/(1-s) = sqrt(a/b).
 
-    A group pair of (n/k)^2 pairs has an error of about .8 .96 (n/k)/epsilon by entries alone, and
-    1/(s epsilon) by its sum: at most .3 of it for s >= 4.5 k/n. The larger of both is taken,
-    between a twentieth and a quarter.
+    A group pair of (n/k)^2 pairs has an error of about .77 (n/k)/epsilon by entries alone, and a
+    deviation of sqrt(2)/(s epsilon) by its sum: at most .3 of that for s >= 6 k/n. The larger of
+    both shares is taken, between a twentieth and a quarter.
 
     Args:
         vertices: n; of two sides the geometric mean.
@@ -118,7 +120,7 @@ def group_share(vertices: float, groups: float) -> Fraction:
     b = vertices / t + _ENTRY_ERRORS * vertices**1.5 / (1 - t)
     ratio = math.sqrt(a / b)
     share = max(ratio / (1 + ratio), _BESIDE_ENTRY_SUMS * groups / vertices)
-    clipped = min(max(share, _LEAST_GROUP_SHARE), _LARGEST_GROUP_SHARE)
+    clipped = min(max(share, _LEAST_MATRIX_GROUP_SHARE), _LARGEST_MATRIX_GROUP_SHARE)
     return Fraction(clipped).limit_denominator(1000)
 
 
@@ -208,7 +210,7 @@ class MatrixShares:
 
     @property
     def cap(self) -> float:
-        """Largest weight."""
+        """The public largest weight; 1 without one, as for graphs without weights."""
         return self.weight_cap or 1.0
 
     @property
@@ -250,8 +252,11 @@ class MatrixShares:
         """Return the standard deviation of the noise of an entry that epsilon is spent on."""
         return _deviation(self.noise, epsilon, self.weight_cap)
 
-    def edge(self, epsilon: Fraction) -> float:
-        """Return half of the largest singular value of the noise: it hides what is smaller."""
+    def detection_threshold(self, epsilon: Fraction) -> float:
+        """Return half the largest singular value of noise: deviation (sqrt(n) + sqrt(m))/2.
+
+        Eigenvalues of the graph below it cannot be told from the noise of the entries.
+        """
         rows, columns = self.shape
         return self.deviation(epsilon) * (math.sqrt(rows) + math.sqrt(columns)) / 2
 
@@ -263,7 +268,7 @@ class MatrixShares:
         degree_error = 2 * self.cap / float(epsilon * self.beside_entries)
         if self.deviation(epsilon) > _FINE_ENTRY * self.cap:
             return False
-        return self.edge(epsilon) < _FINE_DEGREES * math.sqrt(2) * degree_error
+        return self.detection_threshold(epsilon) < _FINE_DEGREES * math.sqrt(2) * degree_error
 
 
 def matrix_plan(
@@ -405,9 +410,9 @@ def sparse_plan(
         noise: name of the distribution of the noise of a pair.
         groups: whether there are public groups.
         bipartite: whether the graph has two sides; in others kept edges may show groups.
-        degrees: part of epsilon for the degrees, if a user has set it. Of the rest groups have a
-            twentieth of epsilon, or half if that is less, and kept edges the others; what neither
-            can use, degrees have too.
+        degrees: part of epsilon for the degrees, if a user has set it. With r what these leave of
+            the budget after the counts, groups then get min(1/20, r/2), and kept edges the rest
+            of r. If no edges are kept, public groups get all of r, and without them degrees do.
     """
     pays = Condition(EDGES_WORTH_KEEPING)
     kept: Fraction | tuple[Fraction, ...] = KEPT_SHARES
@@ -417,7 +422,7 @@ def sparse_plan(
     if degrees is not None:
         fixed = degrees / (1 - COUNTS_SHARE)
         left = 1 - fixed
-        of_groups = min(_LARGEST_GROUPS_SHARE, left / 2) if may_have_groups else Fraction(0)
+        of_groups = min(_LARGEST_SPARSE_GROUP_SHARE, left / 2) if may_have_groups else Fraction(0)
         kept = left - of_groups
         beside_edges, without_edges = of_groups / (1 - kept), left
     steps = [BudgetStep(statistic=WEIGHTS, share=COUNTS_SHARE, noise="discrete Laplace")]

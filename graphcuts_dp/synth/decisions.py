@@ -7,6 +7,7 @@ data. An answer may depend on any earlier result: sequential composition holds f
 
 import math
 from abc import ABC, abstractmethod
+from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -34,27 +35,36 @@ from graphcuts_dp.synth.budget_plans import (
 )
 from graphcuts_dp.synth.targets import CellEstimates
 
-# Thresholds tuned on the graphs called "tuning" in scripts/bench/baseline_graphs.py at epsilon
-# .5, 1 and 2; the others only decided whether they stay (bench_baselines.py).
-_SHOWN_BY_ALL = 1.6  # signal over the noise's edge, above which entries may show communities
-_SHOWN_WELL = 1.9  # likewise, above which they do unless the communities are many
-_SHOWN_BY_REST = 2.2  # likewise with the entries' part of a split budget: they are likely to
-_SHOWN_BESIDE = 1.75  # likewise, where degrees are so uneven that they are worth a part
-# Spread of degrees over the noise of entries' row sums, below which it does not matter: where the
-# signal is above _SHOWN_WELL, and below it.
-_EVEN, _EVEN_BELOW = 0.75, 0.5
+# Thresholds were tuned on the graphs called "tuning" in scripts/bench/baseline_graphs.py at epsilon
+# .5, 1 and 2; the others only decided whether they stay (bench_baselines.py). A signal is the
+# largest eigenvalue that communities can have, over the detection threshold of the noise:
+_SIGNAL_ALONE = 1.6  # above it entries with all of epsilon may show communities
+_CLEAR_SIGNAL = 1.9  # above it they do, unless the communities are many
+_SIGNAL_BESIDE_DEGREES = 2.2  # above it entries with their part of a split budget are likely to
+_SIGNAL_BESIDE_UNEVEN = 1.75  # the same, where degrees are so uneven that they are worth a part
+# Degrees are even if their spread over the noise of entries' row sums is below:
+_EVEN_IF_CLEAR, _EVEN_IF_UNCLEAR = 0.75, 0.5  # where the signal is clear, and where it is not
 _DENSE = 2.0  # missing neighbours count for so much less than neighbours
 _ALIKE = Fraction(1, 20)  # shares that differ by no more are one choice
-_SPREADS = np.geomspace(0.02, 50.0, 80)  # that are tried, over the noise's scale
+_SPREADS = np.geomspace(0.02, 50.0, 80)  # spreads of degrees that are tried, over the noise's scale
 _UNCERTAIN = 1.1  # posterior deviation of a degree, over the root of the mean degree
-_CLOSE = 0.1  # of the noise's edge: how well the mean degree must be known for the choice
+_CLOSE = 0.1  # of the detection threshold: how well the mean degree must be known for the choice
 
 _INFORMATIVE = 0.1  # of the weight, that groups must place otherwise than degrees do
-_DOUBT = 0.01  # chance of no structure at which it is believed
+_DOUBT = 0.01  # probability of no structure below which structure is believed
 _PART = 0.4  # E|g|/2, g normal: what is missing in one cell is too much in another
-_SMALLEST, _LARGEST, _SCALES = 1e-2, 1e2, 40  # of b
-_FAR = 20.0
-_ROUNDS = 20
+_LEAST_STRENGTH, _LARGEST_STRENGTH, _STRENGTHS = 1e-2, 1e2, 40  # grid of b in `informative_groups`
+_ERFCX_OVERFLOW = 20.0  # below minus this, erfcx(y) is 2 e^(y^2) to all digits
+_BALANCING_ROUNDS = 20  # of row and column sums
+
+
+class DegreeChoice(Enum):
+    """What is to be measured of degrees beside the entries."""
+
+    NONE = "no degrees, or no more than a look at them"
+    BESIDE_ENTRIES = "the share beside entries that are likely to show communities"
+    ENTRIES_SHOW_NOTHING = "the share where entries show nothing"
+    UNDECIDED = "a look at degrees is needed"
 
 
 class Decisions(ABC):
@@ -64,7 +74,7 @@ class Decisions(ABC):
         groups: the public groups whose sums are measured, or None.
 
     Attributes:
-        measured: the latest measurement of each statistic, in the order of measuring.
+        measured: the latest measurement of each statistic, in the order of measuring; see `record`.
     """
 
     def __init__(self, groups: Sides | None) -> None:
@@ -84,6 +94,10 @@ class Decisions(ABC):
             LookupError: the release keeps no edges.
         """
         raise LookupError(f"no edges are kept with noise {distribution.name}")
+
+    def record(self, statistic: str, measurement: Measurement) -> None:
+        """Take in a measurement. An answer is computed once, from what was recorded until then."""
+        self.measured[statistic] = measurement
 
     def are_met(self, step: BudgetStep) -> bool:
         """Return whether all conditions of a step are met; each is asked once."""
@@ -136,13 +150,13 @@ class MatrixDecisions(Decisions):
             case budget_plans.TOTAL_UNKNOWN:
                 return self._total_of_groups is None
             case budget_plans.UNDECIDED_BY_TOTAL:
-                return self._share_from_total is None
+                return self._choice_from_total is DegreeChoice.UNDECIDED
             case budget_plans.UNDECIDED_BY_LOOK:
-                return self._share_from_first_look is None
+                return self._choice_from_first_look is DegreeChoice.UNDECIDED
             case budget_plans.BESIDE_ENTRIES:
-                return self._final_share == self.shares.beside_entries
+                return self._final_choice is DegreeChoice.BESIDE_ENTRIES
             case budget_plans.ENTRIES_SHOW_NOTHING:
-                return self._final_share == self.shares.hidden
+                return self._final_choice is DegreeChoice.ENTRIES_SHOW_NOTHING
             case budget_plans.DEGREES_UNCERTAIN:
                 return self.degrees_are_uncertain(self._of(DEGREES, Degrees))
         raise LookupError(f"no decision is called {condition!r}")
@@ -168,34 +182,32 @@ class MatrixDecisions(Decisions):
         return total
 
     @cached_property
-    def _share_from_total(self) -> Fraction | None:
-        return self.share_from_total(self._total, self._left)
+    def _choice_from_total(self) -> DegreeChoice:
+        return self.choice_from_total(self._total, self._left)
 
     @cached_property
-    def _share_from_first_look(self) -> Fraction | None:
+    def _choice_from_first_look(self) -> DegreeChoice:
         left = self._left * (1 - budget_plans.EARLY_SHARE)
-        return self.share_from_degrees(self._of(DEGREES, Degrees), self._total, left)
+        return self.choice_from_degrees(self._of(DEGREES, Degrees), self._total, left)
 
     @cached_property
-    def _final_share(self) -> Fraction:
-        """The share of the degrees, after the total and the looks at degrees that were taken."""
+    def _final_choice(self) -> DegreeChoice:
+        """The choice after the total, and after the looks at degrees that were taken."""
         if not self._holds(budget_plans.UNDECIDED_BY_TOTAL):
-            share = self._share_from_total
-        elif not self._holds(budget_plans.UNDECIDED_BY_LOOK):
-            share = self._share_from_first_look
-        else:
-            left = self._left * (1 - budget_plans.SECOND_LOOK_SHARE)
-            looks = self._of(DEGREES, Degrees)
-            share = self.share_from_degrees(looks, self._total, left, last=True)
-        return share or Fraction(0)
+            return self._choice_from_total
+        if not self._holds(budget_plans.UNDECIDED_BY_LOOK):
+            return self._choice_from_first_look
+        left = self._left * (1 - budget_plans.SECOND_LOOK_SHARE)
+        looks = self._of(DEGREES, Degrees)
+        return self.choice_from_degrees(looks, self._total, left, last=True)
 
-    def share_from_total(self, total: float, epsilon: Fraction) -> Fraction | None:
-        """Return the share of degrees, or None if it depends on how uneven they are.
+    def choice_from_total(self, total: float, epsilon: Fraction) -> DegreeChoice:
+        """Return what the total says of degrees; undecided if it depends on how uneven they are.
 
         In a graph of average degree d, communities show as eigenvalues of up to about d, and of up
         to (n - d)/(k - 1) when k communities are nearly full; noise of deviation s hides those
-        below s sqrt(n). Early degrees that would err by more than the mean degree tell nothing, and
-        are not asked for.
+        below s sqrt(n). A first look that would err by more than the mean degree tells nothing, and
+        is not taken.
 
         Args:
             total: noisy sum of the matrix.
@@ -203,54 +215,56 @@ class MatrixDecisions(Decisions):
         """
         shares = self.shares
         if shares.entries_are_fine(epsilon):
-            return Fraction(0)
+            return DegreeChoice.NONE
         signal = self._signal(total)
-        if signal >= _SHOWN_BY_REST * self._edge_beside(epsilon):
-            return shares.beside_entries
+        if signal >= _SIGNAL_BESIDE_DEGREES * self._threshold_beside_degrees(epsilon):
+            return DegreeChoice.BESIDE_ENTRIES
         above_noise = total / math.sqrt(math.prod(shares.shape)) >= self._early_error(epsilon)
-        if above_noise and signal >= _SHOWN_BY_ALL * shares.edge(epsilon):
-            return None
-        return shares.hidden
+        if above_noise and signal >= _SIGNAL_ALONE * shares.detection_threshold(epsilon):
+            return DegreeChoice.UNDECIDED
+        return DegreeChoice.ENTRIES_SHOW_NOTHING
 
-    def share_from_degrees(
+    def choice_from_degrees(
         self,
         early: CountMeasurement[Degrees],
         total: float,
         epsilon: Fraction,
         *,
         last: bool = False,
-    ) -> Fraction | None:
-        """Return the share of all degrees, from early ones; None where finer ones would tell.
+    ) -> DegreeChoice:
+        """Return what a look at degrees says of them; undecided if a finer look would tell.
 
         Where degrees are even, entries need all of epsilon and lose nothing by it: the row sums of
         entries err by less than the degrees differ. Uneven degrees need a part themselves, and more
         where entries beside them are not likely to show communities.
 
         Args:
-            early: noisy.
+            early: noisy degrees.
             total: noisy sum of the matrix.
             epsilon: that is left.
-            last: whether no finer ones can be had: doubtful ones are then taken for even.
+            last: whether no finer look can be had: doubtful degrees are then taken for even.
         """
         shares = self.shares
         rows, columns = shares.shape
         noise = shares.deviation(epsilon)
         sides = ((early.steps[0], columns), (early.steps[-1], rows))
-        well = self._signal(total) >= _SHOWN_WELL * shares.edge(epsilon)
-        most = (_EVEN if well else _EVEN_BELOW) * noise
+        signal = self._signal(total)
+        clear = signal >= _CLEAR_SIGNAL * shares.detection_threshold(epsilon)
+        even = (_EVEN_IF_CLEAR if clear else _EVEN_IF_UNCLEAR) * noise
         # Early degrees of few vertices must not hide communities by their noise: one standard error
         # of the variance that they would have by themselves, and two where they are likely to show.
-        doubt = math.sqrt((2 if well else 1) * early.law.variance)
-        excess = [
-            (spread(side, early), most * math.sqrt(n), doubt * (5 / len(side)) ** 0.25)
+        doubt = math.sqrt((2 if clear else 1) * early.law.variance)
+        spreads = [
+            (spread(side, early), even * math.sqrt(n), doubt * (5 / len(side)) ** 0.25)
             for side, n in sides
         ]
-        if all(uneven < limit for uneven, limit, _ in excess):
-            return Fraction(0)
-        if all(uneven < max(limit, unsure) for uneven, limit, unsure in excess):
-            return Fraction(0) if last else None
-        shown = self._signal(total) >= _SHOWN_BESIDE * self._edge_beside(epsilon)
-        return shares.beside_entries if shown else shares.hidden
+        if all(uneven < limit for uneven, limit, _ in spreads):
+            return DegreeChoice.NONE
+        if all(uneven < max(limit, unsure) for uneven, limit, unsure in spreads):
+            return DegreeChoice.NONE if last else DegreeChoice.UNDECIDED
+        if signal >= _SIGNAL_BESIDE_UNEVEN * self._threshold_beside_degrees(epsilon):
+            return DegreeChoice.BESIDE_ENTRIES
+        return DegreeChoice.ENTRIES_SHOW_NOTHING
 
     def degrees_are_uncertain(self, noisy: CountMeasurement[Degrees]) -> bool:
         """Return whether degrees deserve a larger share than they have, where entries show nothing.
@@ -274,9 +288,9 @@ class MatrixDecisions(Decisions):
     def total_of_groups(self, sums: CountMeasurement[CellSums], epsilon: Fraction) -> float | None:
         """Return the sum of the matrix from sums between groups, if these tell it well enough.
 
-        That is, so well that three standard deviations more or less make the same choice; and where
-        that choice is left to early degrees, which look at the total again, the mean degree up to a
-        tenth of what the thresholds are multiples of.
+        They do if the totals within three standard deviations all lead to the same share of the
+        degrees, up to 1/20; or if all of these leave the choice to looks at degrees, and the mean
+        degree is known up to a tenth of the detection threshold.
 
         Args:
             sums: noisy.
@@ -285,14 +299,22 @@ class MatrixDecisions(Decisions):
         twice = 2 if sums.map.tree.symmetric else 1
         deviation = twice * math.sqrt(len(sums.values[0]) * sums.law.variance)
         total = twice * sums.total
-        choices = [self.share_from_total(total + far * deviation, epsilon) for far in range(-3, 4)]
-        shares = [share for share in choices if share is not None]
-        if not shares:
+        choices = [self.choice_from_total(total + far * deviation, epsilon) for far in range(-3, 4)]
+        decided = [choice for choice in choices if choice is not DegreeChoice.UNDECIDED]
+        if not decided:
             full = math.sqrt(math.prod(self.shares.shape))
-            close = deviation <= _CLOSE * self.shares.edge(epsilon) * full
+            close = deviation <= _CLOSE * self.shares.detection_threshold(epsilon) * full
             return total if close else None
-        alike = len(shares) == len(choices) and max(shares) - min(shares) <= _ALIKE
+        shares = [self._share_of(choice) for choice in decided]
+        alike = len(decided) == len(choices) and max(shares) - min(shares) <= _ALIKE
         return total if alike else None
+
+    def _share_of(self, choice: DegreeChoice) -> Fraction:
+        return {
+            DegreeChoice.NONE: Fraction(0),
+            DegreeChoice.BESIDE_ENTRIES: self.shares.beside_entries,
+            DegreeChoice.ENTRIES_SHOW_NOTHING: self.shares.hidden,
+        }[choice]
 
     def _signal(self, total: float) -> float:
         full = math.sqrt(math.prod(self.shares.shape))
@@ -303,16 +325,17 @@ class MatrixDecisions(Decisions):
         """Deviation of an early degree: graphs of fewer neighbours all look even."""
         return 2 * math.sqrt(2) * self.shares.cap / float(epsilon * budget_plans.EARLY_SHARE)
 
-    def _edge_beside(self, epsilon: Fraction) -> float:
-        return self.shares.edge(epsilon * (1 - self.shares.beside_entries))
+    def _threshold_beside_degrees(self, epsilon: Fraction) -> float:
+        return self.shares.detection_threshold(epsilon * (1 - self.shares.beside_entries))
 
 
 def spread(sums: IntVector, noisy: CountMeasurement[Degrees]) -> float:
     """Return the likeliest standard deviation of the true sums if they are Gaussian.
 
-    Half the error of what the variance has above that of the noise, whose tails are heavy. Where
-    few sums stand far out, the latter is larger, and counts less two standard errors, each
-    sqrt(5/n) of the variance of the noise of n sums.
+    It is the larger of two estimates: the likeliest deviation of Gaussian sums; and the root of the
+    sample variance above (1 + 2 sqrt(5/n)) times the variance of the noise of n sums, that is, less
+    two standard errors. The first has half the error of the second, which sees a few sums that
+    stand far out.
 
     For the sum of a Gaussian of variance v and Laplace noise of scale b the density at x is
     e^(v/2b^2)/2b (e^(-x/b) Phi(x/s - s/b) + e^(x/b) Phi(-x/s - s/b)), s^2 = v.
@@ -359,8 +382,8 @@ def informative_groups(measured: CountMeasurement[CellSums], cap: float) -> bool
         size, nothing = _sizes(difference, expected, rate)
         if nothing < _DOUBT:
             moved.append(_PART * size * expected.sum())
-            spread = math.sqrt(len(difference) * measured.law.variance)
-            missed = max(0.0, abs(difference.sum()) - 2 * spread) / 2
+            deviation = math.sqrt(len(difference) * measured.law.variance)
+            missed = max(0.0, abs(difference.sum()) - 2 * deviation) / 2
     if len(moved) == 1:  # what one kind has too much, the other lacks, if it is there
         moved.append(missed if len(cells.kinds) > 1 else 0.0)
     return bool(sum(moved) >= _INFORMATIVE * max(alone.sum(), cap))
@@ -368,10 +391,10 @@ def informative_groups(measured: CountMeasurement[CellSums], cap: float) -> bool
 
 def _sizes(difference: FloatVector, expected: FloatVector, rate: float) -> tuple[float, float]:
     """Posterior mean of b, and the chance that it is 0, under Laplace noise of a rate."""
-    scales = np.geomspace(_SMALLEST, _LARGEST, _SCALES)
+    scales = np.geomspace(_LEAST_STRENGTH, _LARGEST_STRENGTH, _STRENGTHS)
     none = float((math.log(rate / 2) - rate * np.abs(difference)).sum())
     some = _log_likelihoods(difference, np.multiply.outer(scales, expected), rate)
-    logs = np.array([none, *(some - math.log(_SCALES))])
+    logs = np.array([none, *(some - math.log(_STRENGTHS))])
     chances = np.exp(logs - logs.max())
     chances /= chances.sum()
     return float(chances[1:] @ scales), float(chances[0])
@@ -391,8 +414,10 @@ def _log_likelihoods(x: FloatVector, deviations: FloatMatrix, rate: float) -> Fl
     s, x = np.maximum(deviations, 1e-6 / rate), np.abs(x)
     low, high = (rate * s - x / s) / math.sqrt(2), (rate * s + x / s) / math.sqrt(2)
     # w overflows for y far below 0, where erfc is 2: there its logarithm is y^2 + ln 2.
-    wide = np.where(low < -_FAR, low**2 + math.log(2), 0.0)
-    logs = np.where(low < -_FAR, wide, np.log(scipy.special.erfcx(np.maximum(low, -_FAR))))
+    wide = np.where(low < -_ERFCX_OVERFLOW, low**2 + math.log(2), 0.0)
+    logs = np.where(
+        low < -_ERFCX_OVERFLOW, wide, np.log(scipy.special.erfcx(np.maximum(low, -_ERFCX_OVERFLOW)))
+    )
     logs = np.logaddexp(logs, np.log(scipy.special.erfcx(high)))
     return np.asarray((math.log(rate / 4) - x**2 / (2 * s**2) + logs).sum(axis=1))
 
@@ -401,7 +426,7 @@ def _independent(pairs: FloatMatrix, volumes: tuple[FloatVector, FloatVector]) -
     """The matrix r_g c_h pairs_gh with given row and column sums, nearly."""
     rows, columns = np.ones(len(pairs)), np.ones(pairs.shape[1])
     goal = volumes[0], volumes[1] * (volumes[0].sum() / volumes[1].sum())
-    for _ in range(_ROUNDS):
+    for _ in range(_BALANCING_ROUNDS):
         rows = goal[0] / np.maximum(pairs @ columns, 1e-12)
         columns = goal[1] / np.maximum(rows @ pairs, 1e-12)
     return np.asarray(pairs * np.outer(rows, columns))

@@ -10,8 +10,8 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.options import check, option
 
 AUTO, RESPONSE, SPLIT, SPARSE = "auto", "response", "degrees+response", "sparse"
-ALL_MECHANISMS = (AUTO, RESPONSE, SPLIT, SPARSE)
-MECHANISMS = ALL_MECHANISMS[:3]  # the last one has no noisy matrix
+MECHANISMS = (AUTO, RESPONSE, SPLIT)  # with a noisy matrix
+ALL_MECHANISMS = (*MECHANISMS, SPARSE)
 _SPARSE_SHARES = (0.01, 0.95)  # of epsilon, that degrees may have: other parts need some, too
 
 
@@ -21,17 +21,16 @@ class Response:
     """How a release spends epsilon; a string names it, too, such as "sparse:degree-share=.3".
 
     Attributes:
-        mechanism: "response" (all of epsilon for noisy entries), "degrees+response" (a part for
-            noisy degrees, which are cheap and hold most of a sparse graph's cuts), or "auto": a
-            fiftieth of epsilon tells the total weight, which tells the better of the two. For the
-            fit "maximum-entropy"; "auto" is "response" with any other. Or "sparse", which costs the
-            edges and not the pairs, for large graphs of few edges: edges whose noisy weight reaches
-            a threshold, degrees, sums between groups, see `measure_sparse`; "auto" takes it where
-            memory is too small for the others, and on 2000 vertices or more with weights without a
-            cap (`takes_sparse`). The default noise is then "laplace" with weights.
-        degree_share: part of epsilon for the degrees, in (0, 1); None for 2/(2 + n^(1/4)), and for
-            7/(7 + n^(1/4)) of what is left beside groups that tell something. With "sparse" in
-            [0.01, 0.95], None for what noisy counts of weights suggest.
+        mechanism: "response" spends all of epsilon on noisy entries. "degrees+response" spends a
+            part on noisy degrees, which are cheap and hold most of a sparse graph's cuts. "auto"
+            measures the total and, if needed, early degrees, and chooses between the two; see
+            `MatrixDecisions`. Only the fit "maximum-entropy" uses degrees: with any other, "auto"
+            is "response". "sparse" costs the edges and not the pairs, for large graphs of few
+            edges: it keeps edges whose noisy weight reaches a threshold, degrees, and sums between
+            groups; see `sparse_plan`. "auto" takes it for large graphs; see `takes_sparse`.
+        degree_share: part of epsilon for the degrees, in (0, 1); with "sparse" in [0.01, 0.95].
+            None for `degree_share`, or beside informative groups `degree_share_beside_groups`, of
+            `synth.budget_plans`; with "sparse" for what noisy counts of weights suggest.
 
     Raises:
         ParameterError: an unknown name, a share out of range or without degrees.
@@ -54,7 +53,10 @@ class Response:
         if self.degree_share is None:
             return
         if self.mechanism == RESPONSE:
-            raise ParameterError("degree_share is for mechanism='degrees+response'")
+            raise ParameterError(
+                "mechanism='response' measures no degrees: leave degree_share out, or choose "
+                "mechanism='auto', 'degrees+response' or 'sparse'"
+            )
         low, high = _SPARSE_SHARES
         if self.mechanism == SPARSE and not low <= self.degree_share <= high:
             raise ParameterError(
@@ -63,7 +65,7 @@ class Response:
 
     @property
     def share(self) -> Fraction | None:
-        """For degrees, exactly."""
+        """The share of degrees as a fraction with denominator at most 10^6; None if not given."""
         if self.degree_share is None:
             return None
         return Fraction(self.degree_share).limit_denominator(10**6)

@@ -23,7 +23,7 @@ from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total, refinable_degrees
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
 from graphcuts_dp.release.graphs import MatrixJob, SparseJob
-from graphcuts_dp.synth.decisions import Decisions, MatrixDecisions
+from graphcuts_dp.synth.decisions import Decisions, DegreeChoice, MatrixDecisions
 from tests.audits.base import Twins, audited_runs
 from tests.audits.graphs import (
     BIPARTITE,
@@ -227,23 +227,25 @@ def _degrees_refined(
 class _AlwaysLooks(MatrixDecisions):
     """Measures early degrees of every graph, and then what they say of the largest one."""
 
-    def share_from_total(self, total: float, epsilon: Fraction) -> Fraction | None:
+    def choice_from_total(self, total: float, epsilon: Fraction) -> DegreeChoice:
         del total, epsilon
-        return None
+        return DegreeChoice.UNDECIDED
 
-    def share_from_degrees(
+    def choice_from_degrees(
         self,
         early: CountMeasurement[Degrees],
         total: float,
         epsilon: Fraction,
         *,
         last: bool = False,
-    ) -> Fraction | None:
+    ) -> DegreeChoice:
         del total, epsilon
         largest = early.values[0].max()
         if not last and largest > 4 * self.shares.cap:
-            return None
-        return self.shares.hidden if largest > 2 * self.shares.cap else Fraction(0)
+            return DegreeChoice.UNDECIDED
+        if largest > 2 * self.shares.cap:
+            return DegreeChoice.ENTRIES_SHOW_NOTHING
+        return DegreeChoice.NONE
 
     def degrees_are_uncertain(self, noisy: CountMeasurement[Degrees]) -> bool:
         """Degrees are refined once more where the largest one is larger still."""

@@ -106,7 +106,7 @@ def test_no_run_spends_more_than_there_is(amount, drawn):
     """Steps of one statistic in a row, as plans have them; conditions at random."""
     drawn = sorted(drawn, key=lambda each: each[0])
     steps = tuple(
-        step(str(statistic), share, *([Condition(f"{place}")] if conditional else []))
+        step(str(statistic), share, *([Condition(f"{place}")] * conditional), name=f"{place}")
         for place, (statistic, share, conditional) in enumerate(drawn)
     )
     plan = BudgetPlan(steps=steps, amount=amount)
@@ -136,6 +136,9 @@ def test_a_replayed_plan_has_the_same_cost_and_another_share_is_refused():
         ("steps", []),
         ("ran", [{"step": 0, "share": "1"}]),
         ("ran", [{"step": 9, "share": "1/10"}]),
+        ("ran", [{"step": -1, "share": "1"}]),
+        ("ran", [{"step": 3, "share": "1"}, {"step": 0, "share": "1/10"}]),
+        ("steps", 2 * PLAN.to_dict()["steps"]),
         ("ran", [{"step": 0, "share": "1/10"}] * 2),
     ],
 )
@@ -155,7 +158,9 @@ def test_crafted_files_are_refused(change, value):
 )
 @pytest.mark.parametrize("group_size", [1, 3])
 def test_the_cost_of_a_plan_is_the_cost_that_it_shares(cost, currency, group_size):
-    plan = BudgetPlan.of_cost(cost, [step("a", Fraction(1, 7)), step("b", ALL_LEFT)]).executed
+    plan = BudgetPlan.of_cost(
+        cost, [step("a", Fraction(1, 7)), step("b", ALL_LEFT)]
+    ).with_certain_runs()
     plan = BudgetPlan.from_dict(plan.to_dict() | {"group_size": group_size})
     assert plan.currency == currency
     whole = cost.for_group(group_size)

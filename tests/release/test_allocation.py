@@ -34,9 +34,11 @@ from graphcuts_dp.synth.budget_plans import (
     degree_share,
     matrix_plan,
 )
-from graphcuts_dp.synth.decisions import MatrixDecisions, spread
+from graphcuts_dp.synth.decisions import DegreeChoice, MatrixDecisions, spread
 from graphcuts_dp.synth.mechanisms import Response
 
+UNDECIDED, NOTHING = DegreeChoice.UNDECIDED, DegreeChoice.ENTRIES_SHOW_NOTHING
+BESIDE = DegreeChoice.BESIDE_ENTRIES
 SHAPES = [30, (5, 9)]  # a graph of 30 vertices, or a bipartite one
 
 
@@ -203,8 +205,8 @@ def test_the_choice_depends_on_the_noisy_total_alone(share):
     exact = None if share is None else Fraction(str(share))
     shares = MatrixShares(graph.shape, None, "binary", Response(degree_share=share))
     decisions = MatrixDecisions(shares, Fraction(1))
-    chosen = {decisions.share_from_total(total, Fraction(1)) for total in totals}
-    assert {None, shares.beside_entries} < chosen or chosen == {None, exact}
+    chosen = {decisions.choice_from_total(total, Fraction(1)) for total in totals}
+    assert chosen >= {UNDECIDED, BESIDE, NOTHING}
     assert shares.beside_entries == (degree_share(300) if share is None else exact)
 
 
@@ -268,7 +270,7 @@ def test_the_share_of_degrees():
     ("options", "match"),
     [
         ({"mechanism": "all"}, "unknown mechanism"),
-        ({"mechanism": "response", "degree_share": 0.5}, "for mechanism='degrees"),
+        ({"mechanism": "response", "degree_share": 0.5}, "leave degree_share out"),
         ({"degree_share": 0.0}, "above 0 and below 1"),
         ({"degree_share": 1}, "above 0 and below 1"),
         ({"mechanism": "degrees+response", "degree_share": math.nan}, "above 0 and below 1"),
@@ -374,13 +376,14 @@ def test_early_degrees_of_few_equal_vertices_are_not_taken_for_uneven():
     noise = decisions.shares.deviation(Fraction(1)) * 10
     draws = [noisy_normal(0.01, n=100, seed=seed, scale=25.0) for seed in range(60)]
     draws = [degrees_of(each.steps[0], Fraction(1, 25)) for each in draws]
-    assert decisions._signal(total) > 1.9 * decisions.shares.edge(Fraction(1))
+    assert decisions._signal(total) > 1.9 * decisions.shares.detection_threshold(Fraction(1))
     assert sum(spread(each.steps[0], each) > noise for each in draws) > 6
-    chosen = [decisions.share_from_degrees(each, total, Fraction(1)) for each in draws]
-    assert sum(share not in (0, None) for share in chosen) <= 3
-    assert chosen.count(None) > 6
-    last = [decisions.share_from_degrees(each, total, Fraction(1), last=True) for each in draws]
-    assert last == [share or Fraction(0) for share in chosen]
+    chosen = [decisions.choice_from_degrees(each, total, Fraction(1)) for each in draws]
+    assert sum(choice in (BESIDE, NOTHING) for choice in chosen) <= 3
+    assert chosen.count(UNDECIDED) > 6
+    last = [decisions.choice_from_degrees(each, total, Fraction(1), last=True) for each in draws]
+    none = DegreeChoice.NONE
+    assert last == [none if choice is UNDECIDED else choice for choice in chosen]
 
 
 def test_degrees_get_most_where_entries_can_show_nothing():
@@ -389,25 +392,28 @@ def test_degrees_get_most_where_entries_can_show_nothing():
     decisions = MatrixDecisions(shares, whole)
     # Nearly full graphs, as full as these are empty, but for what missing neighbours count.
     for degree in (-9, 0, 5, 15, 28, 370):
-        assert decisions.share_from_total(400.0 * degree, whole) == HIDDEN_SHARE
-    assert decisions.share_from_total(400 * 45.0, whole) is None
-    assert decisions.share_from_total(400 * 90.0, whole) == degree_share(400) < HIDDEN_SHARE
+        assert decisions.choice_from_total(400.0 * degree, whole) is NOTHING
+    assert decisions.choice_from_total(400 * 45.0, whole) is UNDECIDED
+    assert decisions.choice_from_total(400 * 90.0, whole) is BESIDE
+    assert shares.beside_entries == degree_share(400) < HIDDEN_SHARE == shares.hidden
 
 
 def test_even_degrees_leave_all_to_the_entries_and_uneven_ones_do_not():
     decisions = MatrixDecisions(MatrixShares((400, 400), 1.0, "binary"), Fraction(1))
-    for degree, uneven in ((45.0, HIDDEN_SHARE), (60.0, degree_share(400))):
-        for spread_of, share in ((3.0, 0), (60.0, uneven)):
+    for degree, uneven in ((45.0, NOTHING), (60.0, BESIDE)):
+        for spread_of, choice in ((3.0, DegreeChoice.NONE), (60.0, uneven)):
             early = noisy_normal(spread_of)
-            assert decisions.share_from_degrees(early, 400 * degree, Fraction(1)) == share
+            assert decisions.choice_from_degrees(early, 400 * degree, Fraction(1)) is choice
 
 
 def test_early_degrees_that_err_by_more_than_the_mean_are_not_bought():
     """At .5 they err by 71: in a graph of 242 vertices a mean degree of 65 would pass for even."""
     decisions = MatrixDecisions(MatrixShares((242, 242), 1.0, "binary"), Fraction(1))
-    assert decisions._signal(242 * 65.0) > 1.6 * decisions.shares.edge(Fraction(1, 2))
-    assert decisions.share_from_total(242 * 65.0, Fraction(1, 2)) == HIDDEN_SHARE
-    assert decisions.share_from_total(242 * 80.0, Fraction(1, 2)) is None
+    assert decisions._signal(242 * 65.0) > 1.6 * decisions.shares.detection_threshold(
+        Fraction(1, 2)
+    )
+    assert decisions.choice_from_total(242 * 65.0, Fraction(1, 2)) is NOTHING
+    assert decisions.choice_from_total(242 * 80.0, Fraction(1, 2)) is UNDECIDED
 
 
 @pytest.mark.parametrize(("uneven", "share"), [(False, HIDDEN_SHARE), (True, UNCERTAIN_SHARE)])
