@@ -24,8 +24,9 @@ TARGETS = {
     "privacy": "*",
     "measure": "statistics cells entries",
     "estimate": "measurement strategy",
-    "release": "releases measuring",
-    "offline": "construction *tuning lists query_lists distinguisher* rank_one",
+    "release": "graphs flow_tables measuring",
+    "synth": "budget_plans decisions sparse_decisions",
+    "offline": "accuracy construction *tuning lists query_lists distinguisher* rank_one",
     "cuts": "least network",
     "learn": "calibrations bounds",
     "session": "online plain queries runner",
@@ -37,8 +38,9 @@ CORE = re.compile(
     "privacy/(composition|count_noise|distributions|laws|level_noise|noise|sparse_vector|staircase)|"
     "learn/calibrations|session/(online|plain|runner)|"
     "ledger/uses|"
-    "measure/(cells|entries|statistics)|release/measuring|estimate/strategy|"
-    "offline/(construction|lists|tuning)[.]|"
+    "measure/(cells|entries|statistics)|release/(measuring|flow_tables)|"
+    "synth/(budget_plans|decisions)|estimate/strategy|"
+    "offline/(accuracy|construction|lists|tuning)[.]|"
     "cuts/(least|network)[.]|"
     "offline/(distinguisher|rank_one)[.]|"
     "distances/(coordinate|counts)[.]"

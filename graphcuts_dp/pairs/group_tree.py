@@ -177,6 +177,11 @@ class GroupTree:
 
 
 def checked_names(levels: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of levels, checked.
+
+    Raises:
+        GraphError: no levels, or names that are no text.
+    """
     if not isinstance(levels, Mapping) or not levels:
         raise GraphError("groups need at least one level: {'department': [...]}")
     if not all(isinstance(name, str) and name for name in levels):
@@ -185,6 +190,11 @@ def checked_names(levels: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def frozen(values: npt.NDArray[Any]) -> IntVector:
+    """Return whole numbers, one a group, which nobody writes to.
+
+    Raises:
+        GraphError: something else.
+    """
     if values.dtype.kind not in "iu" or values.ndim != 1 or not len(values):
         raise GraphError("sizes and parents of groups are whole numbers, one a group")
     found = values.astype(np.int64)
