@@ -83,7 +83,7 @@ class BudgetStep:
             "statistic": self.statistic,
             "name": self.label,
             "share": [str(share) for share in self.shares],
-            "noise": self.noise,
+            "distribution": self.noise,
             "if": [condition.name for condition in self.conditions if condition.holds],
             "unless": [condition.name for condition in self.conditions if not condition.holds],
         }
@@ -102,7 +102,7 @@ class BudgetStep:
         return cls(
             statistic=str(stored["statistic"]),
             share=shares if shares[1:] else shares[0],
-            noise=str(stored["noise"]),
+            noise=str(stored["distribution"]),
             conditions=tuple(conditions),
             name="" if name == stored["statistic"] else name,
         )
@@ -157,8 +157,8 @@ class BudgetPlan(Tabled):
     stored_as_dict: ClassVar[bool] = True  # in stores, as in receipts
 
     def __post_init__(self) -> None:
-        if self.amount <= 0 or not self.steps:
-            raise ValueError("a plan has a positive amount and at least one step")
+        if self.amount < 0 or not self.steps:
+            raise ValueError("a plan has an amount of at least 0, and at least one step")
         if len(set(self.steps)) < len(self.steps):
             raise ValueError("two steps of a plan are the same")
 
