@@ -21,6 +21,8 @@ Currency = Literal["epsilon", "rho"]
 ALL_LEFT = Fraction(1)  # the share of a step that takes all that earlier steps have left
 # Fractions in files: exponents would let a short text name a number that fills the memory.
 _FRACTION = re.compile(r"[0-9]{1,2000}(/[0-9]{1,2000})?")
+# Of plans in files, so that none takes long to read, or to follow through all of its conditions.
+_MOST_STEPS, _MOST_CONDITIONS, _LONGEST = 256, 12, 10_000
 
 
 @final
@@ -96,13 +98,13 @@ class BudgetStep:
             LookupError, TypeError, ValueError, ZeroDivisionError: it is something else.
         """
         shares = tuple(map(_fraction, stored["share"]))
-        conditions = [Condition(name) for name in stored["if"]]
-        conditions += [Condition(name, holds=False) for name in stored["unless"]]
-        name = str(stored["name"])
+        conditions = [Condition(_text(name)) for name in stored["if"]]
+        conditions += [Condition(_text(name), holds=False) for name in stored["unless"]]
+        name = _text(stored["name"])
         return cls(
-            statistic=str(stored["statistic"]),
+            statistic=_text(stored["statistic"]),
             share=shares if shares[1:] else shares[0],
-            noise=str(stored["distribution"]),
+            noise=_text(stored["distribution"]),
             conditions=tuple(conditions),
             name="" if name == stored["statistic"] else name,
         )
@@ -353,8 +355,13 @@ class BudgetPlan(Tabled):
         currency = stored["currency"]
         if currency not in ("epsilon", "rho"):
             raise ValueError("a budget is an epsilon or a rho")
+        if not isinstance(stored["steps"], list) or len(stored["steps"]) > _MOST_STEPS:
+            raise ValueError("no list of steps, or too many")
+        steps = tuple(BudgetStep.from_dict(step) for step in stored["steps"])
+        if len({each.name for step in steps for each in step.conditions}) > _MOST_CONDITIONS:
+            raise ValueError("too many conditions")
         plan = cls(
-            steps=tuple(BudgetStep.from_dict(step) for step in stored["steps"]),
+            steps=steps,
             amount=_fraction(stored["amount"]),
             currency=currency,
             delta=float(stored["delta"]),
@@ -381,9 +388,9 @@ class BudgetPlan(Tabled):
             when = " and ".join(map(str, step.conditions))
             state = () if self.ran is None else ("yes" if run else "no",)
             label = f"{step.label}, {when}" if when else step.label
-            rows.append((label, share, step.noise, *state))
+            rows.append((_shown(label), share, _shown(step.noise), *state))
         columns = ("statistic", "share", "noise", *(() if self.ran is None else ("ran",)))
-        parts = [f"{name} {float(amount):.4g}" for name, amount in self._shown_amounts()]
+        parts = [f"{_shown(name)} {float(amount):.4g}" for name, amount in self._shown_amounts()]
         note = "A share is of what the statistics before it have left; a later step for the same "
         note += "statistic refines it, and both together get its share."
         return Card(
@@ -522,6 +529,22 @@ def _smallest_part(steps: tuple[BudgetStep, ...]) -> Fraction:
             execution.take(step, each.share)
             parts.append(execution.amounts[step.statistic])
     return min(parts)
+
+
+def _text(stored: Any) -> str:
+    """Read a text that is not too long.
+
+    Raises:
+        ValueError: something else.
+    """
+    if isinstance(stored, str) and len(stored) <= _LONGEST:
+        return stored
+    raise ValueError("no text, or a long one")
+
+
+def _shown(text: str) -> str:
+    """Return a text as one line of a terminal may show it: others than users chose it."""
+    return text if text.isprintable() else repr(text)
 
 
 def _fraction(stored: Any) -> Fraction:

@@ -437,13 +437,17 @@ class PrivacyGuarantee(Displayed):
         """Read what `to_dict` wrote.
 
         Raises:
-            KeyError, TypeError, AttributeError: it is something else.
+            LookupError, TypeError, ValueError, ArithmeticError, AttributeError: it is something
+                else.
         """
         names = ("epsilon", "delta", "protects", "neighbours", "public", "seed", "rho")
         plain = {key: stored[key] for key in names}
         parts, plan = tuple(stored["parts"].items()), stored.get("budget_plan")
         if plan is not None:
-            return cls(**plain, budget_plan=BudgetPlan.from_dict(plan))
+            read = BudgetPlan.from_dict(plan)
+            if read.ran is not None and read.cost.epsilon > plain["epsilon"] * (1 + 1e-6):
+                raise ValueError("the budget plan costs more than the guarantee states")
+            return cls(**plain, budget_plan=read)
         return cls(**plain, **cls.from_former({"parts": parts}))
 
 

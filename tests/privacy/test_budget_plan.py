@@ -139,6 +139,9 @@ def test_a_replayed_plan_has_the_same_cost_and_another_share_is_refused():
         ("ran", [{"step": -1, "share": "1"}]),
         ("ran", [{"step": 3, "share": "1"}, {"step": 0, "share": "1/10"}]),
         ("steps", 2 * PLAN.to_dict()["steps"]),
+        ("steps", 300 * PLAN.to_dict()["steps"]),
+        ("steps", [PLAN.to_dict()["steps"][0] | {"name": "a" * 10**5}]),
+        ("steps", [PLAN.to_dict()["steps"][0] | {"if": [str(name) for name in range(40)]}]),
         ("ran", [{"step": 0, "share": "1/10"}] * 2),
     ],
 )
@@ -169,6 +172,13 @@ def test_the_cost_of_a_plan_is_the_cost_that_it_shares(cost, currency, group_siz
     parts = dict(plan.parts(whole.epsilon))
     assert parts["a"] == pytest.approx(whole.epsilon / 7)
     assert sum(parts.values()) == pytest.approx(whole.epsilon)
+
+
+def test_control_characters_of_a_file_are_not_printed():
+    stored = PLAN.to_dict()
+    stored["steps"][0] |= {"name": "a\x1b[2J"}
+    plan = BudgetPlan.from_dict(stored)
+    assert "\x1b" not in str(plan) + str(plan.possible_runs[0])
 
 
 def test_it_prints_as_a_table():
@@ -319,3 +329,11 @@ def test_epsilons_of_plans_are_exact():
         isinstance(each, Fraction) for each in job.budget_plan.possible_runs[0].amounts.values()
     )
     assert np.isclose(float(job.budget_plan.spent), 1 / 3)
+
+
+def test_a_receipt_whose_plan_costs_more_than_it_states_is_refused():
+    release = gc.release_graph(CLUB, epsilon=2.0, mechanism="response", fit="none", seed=0)
+    stored = release.guarantee.to_dict()
+    stored["budget_plan"]["amount"] = "3"
+    with pytest.raises(ValueError, match="costs more than the guarantee states"):
+        gc.PrivacyGuarantee.from_dict(stored)
