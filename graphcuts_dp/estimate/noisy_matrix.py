@@ -238,6 +238,7 @@ def _unpack(values: npt.NDArray[Any], distribution: NoiseDistribution, space: Sp
 
 
 _FINEST_OPEN = -22  # of weights without a cap, of which the largest, 2^40, has 2^62 steps then
+_LEAST_CAP = 1e-300  # below, floats lose digits of its steps
 _LARGEST_SCALE = 2**44  # of the noise, in steps: 64-bit integers hold it, and sums of it
 
 
@@ -257,8 +258,8 @@ def noise_distribution(
             for 64 bits.
     """
     exact = exact_epsilon(epsilon)
-    if weight_cap is not None and not (math.isfinite(weight_cap) and weight_cap > 0):
-        raise ParameterError("weight_cap must be a positive, finite number")
+    if weight_cap is not None and not (math.isfinite(weight_cap) and weight_cap > _LEAST_CAP):
+        raise ParameterError("weight_cap must be a positive, finite number, of at least 1e-300")
     if (weight_cap or 1.0) / exact > _LARGEST_SCALE:
         raise ParameterError("the weight cap is too large for this epsilon; rescale the weights")
     return _distribution(name, exact, weight_cap)

@@ -20,9 +20,10 @@ from graphcuts_dp.privacy.composition import Cost, rounded_up
 Currency = Literal["epsilon", "rho"]
 ALL_LEFT = Fraction(1)  # the share of a step that takes all that earlier steps have left
 # Fractions in files: exponents would let a short text name a number that fills the memory.
-_FRACTION = re.compile(r"[0-9]{1,2000}(/[0-9]{1,2000})?")
+_FRACTION = re.compile(r"[0-9]{1,600}(/[0-9]{1,600})?")
 # Of plans in files, so that none takes long to read, or to follow through all of its conditions.
-_MOST_STEPS, _MOST_CONDITIONS, _LONGEST = 256, 12, 10_000
+_MOST_LISTED, _MOST_CONDITIONS, _LONGEST = 64, 12, 10_000
+_LARGEST_AMOUNT, _LARGEST_GROUP = 10**6, 2**40
 
 
 @final
@@ -86,8 +87,7 @@ class BudgetStep:
             "name": self.label,
             "share": [str(share) for share in self.shares],
             "distribution": self.noise,
-            "if": [condition.name for condition in self.conditions if condition.holds],
-            "unless": [condition.name for condition in self.conditions if not condition.holds],
+            "conditions": [[each.name, each.holds] for each in self.conditions],
         }
 
     @classmethod
@@ -97,9 +97,11 @@ class BudgetStep:
         Raises:
             LookupError, TypeError, ValueError, ZeroDivisionError: it is something else.
         """
-        shares = tuple(map(_fraction, stored["share"]))
-        conditions = [Condition(_text(name)) for name in stored["if"]]
-        conditions += [Condition(_text(name), holds=False) for name in stored["unless"]]
+        shares = tuple(map(_fraction, _list(stored["share"])))
+        conditions = [
+            Condition(_text(name), holds=holds is True)
+            for name, holds in _list(stored["conditions"])
+        ]
         name = _text(stored["name"])
         return cls(
             statistic=_text(stored["statistic"]),
@@ -263,13 +265,13 @@ class BudgetPlan(Tabled):
     @property
     def cost(self) -> Cost:
         """The cost of `spent`, for neighbours that differ in `group_size` privacy units."""
+        if not self.spent or (self.currency == "epsilon" and not self.delta):
+            return Cost.of_pure(self.spent * self.group_size)
         if self.currency == "rho":
             cost = Cost.of_rho(rounded_up(self.spent), delta=self.delta)
-        elif self.delta:
-            cost = Cost(epsilon=rounded_up(self.spent), delta=self.delta)
-        else:
-            cost = Cost.of_pure(self.spent)
-        return cost.for_group(self.group_size)
+            return cost.for_group(self.group_size)
+        cost = Cost(epsilon=rounded_up(self.spent), delta=self.delta).for_group(self.group_size)
+        return replace(cost, epsilon=rounded_up(self.spent * self.group_size))
 
     def least(self, statistic: str) -> Fraction:
         """Return the least that a statistic gets in any run that measures it.
@@ -355,21 +357,21 @@ class BudgetPlan(Tabled):
         currency = stored["currency"]
         if currency not in ("epsilon", "rho"):
             raise ValueError("a budget is an epsilon or a rho")
-        if not isinstance(stored["steps"], list) or len(stored["steps"]) > _MOST_STEPS:
-            raise ValueError("no list of steps, or too many")
-        steps = tuple(BudgetStep.from_dict(step) for step in stored["steps"])
+        steps = tuple(BudgetStep.from_dict(step) for step in _list(stored["steps"]))
         if len({each.name for step in steps for each in step.conditions}) > _MOST_CONDITIONS:
             raise ValueError("too many conditions")
-        plan = cls(
-            steps=steps,
-            amount=_fraction(stored["amount"]),
-            currency=currency,
-            delta=float(stored["delta"]),
-            group_size=int(stored["group_size"]),
-        )
+        amount, delta, group = _fraction(stored["amount"]), stored["delta"], stored["group_size"]
+        if amount > _LARGEST_AMOUNT or type(delta) is not float or not 0 <= delta < 1:
+            raise ValueError("no amount of a budget")
+        if type(group) is not int or not 1 <= group <= _LARGEST_GROUP:
+            raise ValueError("no size of a group")
+        plan = cls(steps=steps, amount=amount, currency=currency, delta=delta, group_size=group)
         if stored["ran"] is None:
             return plan
-        runs = [StepRun(int(run["step"]), _fraction(run["share"])) for run in stored["ran"]]
+        ran = _list(stored["ran"])
+        if any(type(run["step"]) is not int for run in ran):
+            raise ValueError("steps are numbered")
+        runs = [StepRun(run["step"], _fraction(run["share"])) for run in ran]
         try:
             replayed = plan.replayed(runs)
             if replayed.spent <= replayed.amount:
@@ -394,12 +396,19 @@ class BudgetPlan(Tabled):
         note = "A share is of what the statistics before it have left; a later step for the same "
         note += "statistic refines it, and both together get its share."
         return Card(
-            title=f"Budget plan: {self.currency} = {float(self.amount):.4g}",
+            title=f"Budget plan: {self.currency} = {float(self.amount):.4g}{self._scope}",
             facts=[("spent on", ", ".join(parts))] if parts else [],
             columns=columns,
             rows=rows,
             notes=(note,),
         )
+
+    @property
+    def _scope(self) -> str:
+        """What the amount is for: the delta, and one of several privacy units."""
+        delta = f", delta = {self.delta:g}" if self.delta else ""
+        units = f" for each of {self.group_size:,} changes together" if self.group_size > 1 else ""
+        return delta + units
 
     def _shown_amounts(self) -> list[tuple[str, Fraction]]:
         if self.ran is None:
@@ -529,6 +538,17 @@ def _smallest_part(steps: tuple[BudgetStep, ...]) -> Fraction:
             execution.take(step, each.share)
             parts.append(execution.amounts[step.statistic])
     return min(parts)
+
+
+def _list(stored: Any) -> list[Any]:
+    """Read a list that is not too long.
+
+    Raises:
+        ValueError: something else.
+    """
+    if isinstance(stored, list) and len(stored) <= _MOST_LISTED:
+        return stored
+    raise ValueError("no list, or a long one")
 
 
 def _text(stored: Any) -> str:

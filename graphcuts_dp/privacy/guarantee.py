@@ -445,7 +445,8 @@ class PrivacyGuarantee(Displayed):
         parts, plan = tuple(stored["parts"].items()), stored.get("budget_plan")
         if plan is not None:
             read = BudgetPlan.from_dict(plan)
-            if read.ran is not None and read.cost.epsilon > plain["epsilon"] * (1 + 1e-6):
+            pure = read.currency == "epsilon" and read.ran is not None
+            if pure and read.cost.epsilon > plain["epsilon"] * (1 + 1e-6):
                 raise ValueError("the budget plan costs more than the guarantee states")
             return cls(**plain, budget_plan=read)
         return cls(**plain, **cls.from_former({"parts": parts}))

@@ -224,7 +224,8 @@ class StaircaseNoise(GridNoise):
     def for_cap(cls, epsilon: Fraction, weight_cap: float) -> "StaircaseNoise":
         """Return the noise on its own grid: the top step is about e^(-epsilon/3) caps wide."""
         narrower = math.ceil(float(epsilon) / (3 * math.log(2)))
-        return cls(epsilon, weight_cap, math.floor(math.log2(weight_cap)) - _GRID_BITS - narrower)
+        step = math.floor(math.log2(weight_cap)) - _GRID_BITS - narrower
+        return cls(epsilon, weight_cap, min(step, -1))  # finer than whole numbers: see `rounding`
 
     @cached_property
     def noise(self) -> Staircase:

@@ -10,6 +10,7 @@ import warnings
 from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
@@ -36,7 +37,7 @@ from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
-from graphcuts_dp.privacy.composition import stated_cost
+from graphcuts_dp.privacy.composition import rounded_up, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.noise import EntropySource
@@ -231,6 +232,7 @@ class _Request:
         response = _suited(response, method)
         shares = MatrixShares(graph.shape, graph.weight_cap, self.noise, response)
         plan = matrix_plan(shares, distribution, epsilon=step, groups=self.groups)
+        check_noise_of_parts(plan, self.noise, distribution)
         least = noise_distribution(
             self.noise, epsilon=plan.least(ENTRIES), weight_cap=graph.weight_cap
         )
@@ -518,6 +520,31 @@ class SparseJob(GraphJob):
     def notes(self) -> tuple[str, ...]:
         """See `Job.notes`."""
         return sparse_notes(self.graph.shape, asked=self.asked)
+
+
+def check_noise_of_parts(plan: BudgetPlan, noise: str, distribution: NoiseDistribution) -> None:
+    """Refuse noise of entries that would cost more than what a run can give them.
+
+    Noise that is purely private costs its epsilon; other noise states a cost of its own, which may
+    not fit where entries get a part of epsilon. It must be known before anything is charged.
+
+    Args:
+        plan: of the release.
+        noise: name of the distribution.
+        distribution: with all of epsilon.
+
+    Raises:
+        ParameterError: the noise costs more in some run.
+    """
+    if distribution.cost.pure is not None and distribution.cost.pure <= plan.amount:
+        return
+    for amount in {run.amounts[ENTRIES] for run in plan.possible_runs}:
+        part = noise_distribution(noise, epsilon=amount, weight_cap=distribution.weight_cap).cost
+        if not part.keeps(epsilon=Fraction(rounded_up(amount)), delta=distribution.cost.delta):
+            raise ParameterError(
+                f"noise {noise!r} costs more than its part of epsilon, {float(amount):.3g}: choose "
+                "mechanism='response', or other noise"
+            )
 
 
 def _suited(response: Response, method: FitMethod | None) -> Response:

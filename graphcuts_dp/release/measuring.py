@@ -23,7 +23,7 @@ from graphcuts_dp.measure.statistics import (
     refinable_degrees,
 )
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, PlanExecution
-from graphcuts_dp.privacy.composition import stated_cost
+from graphcuts_dp.privacy.composition import rounded_up, stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.guarantee import (
     PrivacyGuarantee,
@@ -153,7 +153,7 @@ class GroupsStatistic(GraphStatistic):
                 sides,
                 epsilon=purchase.epsilon,
                 most=purchase.largest,
-                whole=self.distribution.unit == 1,
+                whole=self.distribution.name == "discrete-laplace",
                 name=purchase.name,
                 source=purchase.source,
             )
@@ -295,7 +295,9 @@ def check_amounts(run: BudgetPlan, measured: Mapping[str, Measurement]) -> None:
     for statistic, amount in run.amounts.items():
         cost = measured[statistic].cost()
         delta = min(cost.delta, delta_left)
-        stated_cost(cost, epsilon=amount, delta=delta)
+        # A cost that is not pure is stated in floats, which are rounded up.
+        most = amount if cost.pure is not None else Fraction(rounded_up(amount))
+        stated_cost(cost, epsilon=most, delta=delta)
         delta_left -= delta
 
 
@@ -307,7 +309,7 @@ def sparse_distribution(graph: AnyGraph, noise: str, epsilon: Fraction | float) 
             range.
     """
     graph.check_bounded()
-    if not graph.weighted:
+    if not graph.weighted and noise in ("binary", "laplace"):  # bits, or counts, of edges
         noise = "discrete-laplace"
     return laplace_of(noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap))
 

@@ -663,7 +663,9 @@ def _paid_for(
 ) -> Measurements:
     """Measurements, checked to be those that a guarantee is for, of a matrix of this shape."""
     names = [value.name for value in values]
-    if ([name for name, _ in guarantee.parts] or names[-1:]) != names:
+    plan = guarantee.budget_plan
+    planned = names[-1:] if plan is None or plan.ran is None else list(plan.names.values())
+    if planned != names:
         raise ValueError("the guarantee is for other measurements")
     measurements = Measurements(tuple(values), guarantee)
     groups = measurements.find(CellSums)

@@ -487,7 +487,9 @@ class SessionTerms(Checked):
 
     def guarantee(self, made: CutMechanism[Any], seed: int | None) -> PrivacyGuarantee:
         """What a session with the mechanism of these terms promises."""
-        return self.protect.promise(made.guarantee(seed), made.cost)
+        guarantee = self.protect.promise(made.guarantee(seed), made.cost)
+        plan = made.budget_plan.with_certain_runs()  # its cost is for the whole privacy unit
+        return replace(guarantee, budget_plan=plan)
 
     def warning(self, universe: Universe, grid: Grid) -> str | None:
         """A sentence when a session promises no more than is known without the graph.

@@ -106,7 +106,7 @@ def test_no_run_spends_more_than_there_is(amount, drawn):
     """Steps of one statistic in a row, as plans have them; conditions at random."""
     drawn = sorted(drawn, key=lambda each: each[0])
     steps = tuple(
-        step(str(statistic), share, *([Condition(f"{place}")] * conditional), name=f"{place}")
+        step(str(statistic), share, *([Condition(f"{place}")] * conditional), name=f"n{place}")
         for place, (statistic, share, conditional) in enumerate(drawn)
     )
     plan = BudgetPlan(steps=steps, amount=amount)
@@ -116,6 +116,7 @@ def test_no_run_spends_more_than_there_is(amount, drawn):
         again = BudgetPlan.from_dict(json.loads(json.dumps(run.to_dict())))
         assert again.amounts == run.amounts
         assert again.ran == run.ran
+        assert again == run
 
 
 def test_a_replayed_plan_has_the_same_cost_and_another_share_is_refused():
@@ -132,6 +133,14 @@ def test_a_replayed_plan_has_the_same_cost_and_another_share_is_refused():
         ("amount", "-1"),
         ("amount", 1.0),
         ("amount", "1/0"),
+        ("amount", "9" * 500),
+        ("group_size", 0),
+        ("group_size", True),
+        ("group_size", 10**300),
+        ("delta", float("nan")),
+        ("delta", "0.1"),
+        ("ran", [{"step": False, "share": "1/10"}]),
+        ("steps", [PLAN.to_dict()["steps"][0] | {"conditions": None}]),
         ("currency", "euro"),
         ("steps", []),
         ("ran", [{"step": 0, "share": "1"}]),
@@ -141,7 +150,10 @@ def test_a_replayed_plan_has_the_same_cost_and_another_share_is_refused():
         ("steps", 2 * PLAN.to_dict()["steps"]),
         ("steps", 300 * PLAN.to_dict()["steps"]),
         ("steps", [PLAN.to_dict()["steps"][0] | {"name": "a" * 10**5}]),
-        ("steps", [PLAN.to_dict()["steps"][0] | {"if": [str(name) for name in range(40)]}]),
+        (
+            "steps",
+            [PLAN.to_dict()["steps"][0] | {"conditions": [[str(n), True] for n in range(40)]}],
+        ),
         ("ran", [{"step": 0, "share": "1/10"}] * 2),
     ],
 )
@@ -337,3 +349,26 @@ def test_a_receipt_whose_plan_costs_more_than_it_states_is_refused():
     stored["budget_plan"]["amount"] = "3"
     with pytest.raises(ValueError, match="costs more than the guarantee states"):
         gc.PrivacyGuarantee.from_dict(stored)
+
+
+@pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
+@pytest.mark.parametrize("method", ["laplace", "multiplicative-weights:calibration=gru12"])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_the_plan_of_a_session_is_for_the_whole_privacy_unit(method, steps, tmp_path):
+    options = {"epsilon": 1.0, "delta": 1e-6 if ":" in method else 0.0, "queries": 10}
+    protect = gc.Protect.edges(steps)
+    session = gc.open_session(
+        CLUB, store=tmp_path / "x.db", method=method, protect=protect, **options
+    )
+    guarantee = session.guarantee
+    assert guarantee.budget_plan.cost.epsilon == pytest.approx(guarantee.epsilon, rel=1e-6)
+    assert sum(part for _, part in guarantee.parts) in (0, pytest.approx(guarantee.epsilon))
+
+
+def test_the_cost_of_a_group_is_rounded_once():
+    cost = Cost(epsilon=1 / 3, delta=1e-6)
+    plan = BudgetPlan(steps=(step("a", ALL_LEFT),), amount=Fraction(1, 3), delta=1e-6, group_size=3)
+    assert plan.cost.epsilon == 1.0
+    assert plan.cost.delta == pytest.approx(cost.for_group(3).delta)
+    assert "for each of 3 changes together" in str(plan)
+    assert "delta = 1e-06" in str(plan)
