@@ -31,6 +31,7 @@ from graphcuts_dp.options import check_probability
 from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
 from graphcuts_dp.pairs.queries import Subset
 from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
@@ -135,6 +136,11 @@ class IterativeRelease(Displayed):
             statistics=self.settings.construction == "median",
             clip_values=self.hypothesis is not None and not self.has_graph,
         )
+
+    @property
+    def budget_plan(self) -> BudgetPlan | None:
+        """How the budget was spent; None if that is not known."""
+        return self.guarantee.budget_plan
 
     @property
     def has_graph(self) -> bool:

@@ -23,6 +23,7 @@ from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.frames import check_parquet, made_frame, parquet_bytes
 from graphcuts_dp.pairs.group_tree import GroupTree, listed
 from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.guarantee import promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle, od_tables
@@ -184,6 +185,11 @@ class Flows(FlowStatistics, Displayed):
         fit = LeastSquares(tree, self.variances)
         deviations = tuple(math.sqrt(float(each.mean())) for each in fit.variances)
         return replace(self, noisy=noisy, strategy=replace(self.strategy, deviations=deviations))
+
+    @property
+    def budget_plan(self) -> BudgetPlan | None:
+        """How the budget was spent; None if that is not known."""
+        return self.guarantee.budget_plan
 
     @cached_property
     def total(self) -> FlowAnswer:

@@ -301,6 +301,7 @@ def test_every_kind_of_release_has_a_plan_that_adds_up(tmp_path):
     ]
     for place, result in enumerate(made):
         plan = result.guarantee.budget_plan
+        assert getattr(result, "budget_plan", plan) is plan
         assert plan.spent <= plan.amount
         assert plan.cost.epsilon <= 2.0 * (1 + 1e-12)
         path = tmp_path / f"{place}.csv"
