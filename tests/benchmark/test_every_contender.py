@@ -15,7 +15,7 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy import level_noise
+from graphcuts_dp.privacy import count_noise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from scripts.benchmark.contenders import (
     der,
@@ -299,7 +299,7 @@ def drawn(watch):
         assert source is not None
         seen.append((named.get("rate", arguments[0] if arguments else None), arguments[1]))
 
-    modules = (super_graph, privgraph, louvain_dp, topology_sampler, high_pass_filter, level_noise)
+    modules = (super_graph, privgraph, louvain_dp, topology_sampler, high_pass_filter, count_noise)
     for module in modules:
         watch(module, "sample_discrete_laplace", note)
     watch(johnson_lindenstrauss, "sample_discrete_gaussian", note)
