@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.laws import NoiseLaw
 
 
@@ -63,3 +64,37 @@ class Measurement(ABC):
     @abstractmethod
     def noise_name(self) -> str:
         """Name of the distribution of the noise."""
+
+
+class PairMeasurement(Measurement):
+    """Noisy weights of pairs, each with noise of one distribution, which states its own cost."""
+
+    @property
+    @abstractmethod
+    def pair_noise(self) -> NoiseDistribution:
+        """The noise of one pair; neighbours differ in one of the weights."""
+
+    def cost(self, *, delta: float = 0.0) -> Cost:
+        """See `Measurement.cost`: that of the noise of one pair."""
+        del delta  # the noise of a pair states its own
+        return self.pair_noise.cost
+
+    @property
+    def pure_cost(self) -> Fraction | None:
+        """See `Measurement.pure_cost`."""
+        return self.pair_noise.cost.pure
+
+    @property
+    def noise_name(self) -> str:
+        """See `Measurement.noise_name`."""
+        return self.pair_noise.name
+
+    @property
+    def unit(self) -> float:
+        """What a step of the grid stands for, as a weight."""
+        return self.pair_noise.unit
+
+    @property
+    def law(self) -> NoiseLaw:
+        """See `Measurement.law`."""
+        return self.pair_noise.law

@@ -17,12 +17,11 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.base import Measurement
+from graphcuts_dp.estimate.base import PairMeasurement
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.pairs.queries import pairs_of_cut
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
-from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import (
     BinaryResponse,
     LaplaceNoise,
@@ -30,13 +29,12 @@ from graphcuts_dp.privacy.distributions import (
     fine_grid,
 )
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, exact_epsilon
-from graphcuts_dp.privacy.laws import NoiseLaw
 from graphcuts_dp.privacy.staircase import StaircaseNoise
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class NoisyMatrix(Measurement):
+class NoisyMatrix(PairMeasurement):
     """Randomised responses for all vertex pairs, with the distribution that made them.
 
     Attributes:
@@ -51,30 +49,10 @@ class NoisyMatrix(Measurement):
 
     name = "entries"
 
-    def cost(self, *, delta: float = 0.0) -> Cost:
-        """See `Measurement.cost`: one pair changes one of the entries."""
-        del delta  # the noise of entries states its own
-        return self.distribution.cost
-
     @property
-    def pure_cost(self) -> Fraction | None:
-        """See `Measurement.pure_cost`."""
-        return self.distribution.cost.pure
-
-    @property
-    def noise_name(self) -> str:
-        """See `Measurement.noise_name`."""
-        return self.distribution.name
-
-    @property
-    def unit(self) -> float:
-        """See `Measurement.unit`."""
-        return self.distribution.unit
-
-    @property
-    def law(self) -> NoiseLaw:
-        """See `Measurement.law`."""
-        return self.distribution.law
+    def pair_noise(self) -> NoiseDistribution:
+        """See `PairMeasurement.pair_noise`."""
+        return self.distribution
 
     @property
     def distribution(self) -> NoiseDistribution:

@@ -12,12 +12,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolMatrix, FloatMatrix, FloatVector, IndexArray, IntVector
-from graphcuts_dp.estimate.base import Measurement
+from graphcuts_dp.estimate.base import PairMeasurement
 from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.pairs.vertices import Space
-from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.laws import NoiseLaw
 from graphcuts_dp.privacy.noise import tail_chance
 
 _ARRAYS = (
@@ -32,7 +30,7 @@ _GRAINS = 8  # of a threshold within the scale of the noise
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class KeptEdges(Measurement):
+class KeptEdges(PairMeasurement):
     """All pairs whose noisy weight reached a threshold, in the order of pairs.
 
     What comes out has the law of the whole noisy matrix filtered by a public threshold: kept pairs
@@ -57,30 +55,10 @@ class KeptEdges(Measurement):
 
     name = "kept edges"
 
-    def cost(self, *, delta: float = 0.0) -> Cost:
-        """See `Measurement.cost`: what the whole noisy matrix costs."""
-        del delta  # the noise of entries states its own
-        return self.distribution.cost
-
     @property
-    def pure_cost(self) -> Fraction | None:
-        """See `Measurement.pure_cost`."""
-        return self.distribution.cost.pure
-
-    @property
-    def noise_name(self) -> str:
-        """See `Measurement.noise_name`."""
-        return self.distribution.name
-
-    @property
-    def unit(self) -> float:
-        """See `Measurement.unit`."""
-        return self.distribution.unit
-
-    @property
-    def law(self) -> NoiseLaw:
-        """See `Measurement.law`."""
-        return self.distribution.law
+    def pair_noise(self) -> LaplaceNoise:
+        """See `PairMeasurement.pair_noise`."""
+        return self.distribution
 
     @cached_property
     def layout(self) -> Layout:
