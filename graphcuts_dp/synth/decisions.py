@@ -379,9 +379,9 @@ def informative_groups(measured: CountMeasurement[CellSums], cap: float) -> bool
     for kind in cells.kinds:
         expected = np.maximum(alone[kind], cap / 4)
         difference = cells.values[kind] - expected
-        size, nothing = _sizes(difference, expected, rate)
-        if nothing < _DOUBT:
-            moved.append(_PART * size * expected.sum())
+        strength, no_strength = _strength_posterior(difference, expected, rate)
+        if no_strength < _DOUBT:
+            moved.append(_PART * strength * expected.sum())
             deviation = math.sqrt(len(difference) * measured.law.variance)
             missed = max(0.0, abs(difference.sum()) - 2 * deviation) / 2
     if len(moved) == 1:  # what one kind has too much, the other lacks, if it is there
@@ -389,8 +389,10 @@ def informative_groups(measured: CountMeasurement[CellSums], cap: float) -> bool
     return bool(sum(moved) >= _INFORMATIVE * max(alone.sum(), cap))
 
 
-def _sizes(difference: FloatVector, expected: FloatVector, rate: float) -> tuple[float, float]:
-    """Posterior mean of b, and the chance that it is 0, under Laplace noise of a rate."""
+def _strength_posterior(
+    difference: FloatVector, expected: FloatVector, rate: float
+) -> tuple[float, float]:
+    """Return the posterior mean of b and the probability that it is 0, under Laplace noise."""
     scales = np.geomspace(_LEAST_STRENGTH, _LARGEST_STRENGTH, _STRENGTHS)
     none = float((math.log(rate / 2) - rate * np.abs(difference)).sum())
     some = _log_likelihoods(difference, np.multiply.outer(scales, expected), rate)
