@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from graphcuts_dp import distances as distances
     from graphcuts_dp import estimate as estimate
     from graphcuts_dp import evaluation as evaluation
-    from graphcuts_dp import pairs as pairs
     from graphcuts_dp import planning as planning
     from graphcuts_dp import release as release
     from graphcuts_dp import results as results
+    from graphcuts_dp import schema as schema
     from graphcuts_dp import server as server
     from graphcuts_dp import session as session
     from graphcuts_dp.cutnorm.certificate import CutNormCertificate as CutNormCertificate
@@ -34,27 +34,23 @@ if TYPE_CHECKING:
     from graphcuts_dp.graph.adjacency import Graph as Graph
     from graphcuts_dp.graph.adjacency import read_graph as read_graph
     from graphcuts_dp.graph.rows import Rows as Rows
+    from graphcuts_dp.iterative.construction import Game as Game
+    from graphcuts_dp.iterative.lists import Net as Net
+    from graphcuts_dp.iterative.lists import Sensing as Sensing
+    from graphcuts_dp.iterative.methods import Learning as Learning
+    from graphcuts_dp.iterative.methods import release_iteratively as release_iteratively
+    from graphcuts_dp.iterative.query_lists import CutList as CutList
+    from graphcuts_dp.iterative.release import IterativeRelease as IterativeRelease
     from graphcuts_dp.learn.bounds import SessionWorkload as SessionWorkload
     from graphcuts_dp.ledger.opening import Store as Store
-    from graphcuts_dp.offline.construction import Game as Game
-    from graphcuts_dp.offline.lists import Net as Net
-    from graphcuts_dp.offline.lists import Sensing as Sensing
-    from graphcuts_dp.offline.methods import Learning as Learning
-    from graphcuts_dp.offline.methods import release_iteratively as release_iteratively
-    from graphcuts_dp.offline.query_lists import CutList as CutList
-    from graphcuts_dp.offline.release import IterativeRelease as IterativeRelease
-    from graphcuts_dp.pairs.graph_queries import Query as Query
-    from graphcuts_dp.pairs.group_tree import GroupTree as GroupTree
-    from graphcuts_dp.pairs.groups import Groups as Groups
-    from graphcuts_dp.pairs.periods import Periods as Periods
-    from graphcuts_dp.pairs.queries import CutQuery as CutQuery
-    from graphcuts_dp.pairs.queries import answer_all as answer_all
-    from graphcuts_dp.pairs.vertices import VertexSet as VertexSet
     from graphcuts_dp.planning.planner import Plan as Plan
     from graphcuts_dp.planning.planner import plan as plan
     from graphcuts_dp.privacy.budget_plan import BudgetPlan as BudgetPlan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee as PrivacyGuarantee
     from graphcuts_dp.privacy.guarantee import Protect as Protect
+    from graphcuts_dp.queries.graph_queries import Query as Query
+    from graphcuts_dp.queries.linear import CutQuery as CutQuery
+    from graphcuts_dp.queries.linear import answer_all as answer_all
     from graphcuts_dp.release.contributions import ChosenBound as ChosenBound
     from graphcuts_dp.release.contributions import DegreeBound as DegreeBound
     from graphcuts_dp.release.contributions import choose_bound as choose_bound
@@ -68,6 +64,10 @@ if TYPE_CHECKING:
     from graphcuts_dp.results.partition import Partition as Partition
     from graphcuts_dp.results.release import Release as Release
     from graphcuts_dp.schema.columns import Columns as Columns
+    from graphcuts_dp.schema.group_tree import GroupTree as GroupTree
+    from graphcuts_dp.schema.groups import Groups as Groups
+    from graphcuts_dp.schema.periods import Periods as Periods
+    from graphcuts_dp.schema.vertices import VertexSet as VertexSet
     from graphcuts_dp.server.client import RemoteSession as RemoteSession
     from graphcuts_dp.server.client import connect as connect
     from graphcuts_dp.session.base import Answer as Answer
@@ -92,16 +92,16 @@ _HOMES = {
     "graph.rows": ("Rows",),
     "learn.bounds": ("SessionWorkload",),
     "ledger.opening": ("Store",),
-    "offline.construction": ("Game",),
-    "offline.lists": ("Net", "Sensing"),
-    "offline.methods": ("Learning", "release_iteratively"),
-    "offline.query_lists": ("CutList",),
-    "offline.release": ("IterativeRelease",),
-    "pairs.graph_queries": ("Query",),
-    "pairs.groups": ("Groups",),
-    "pairs.periods": ("Periods",),
-    "pairs.queries": ("CutQuery", "answer_all"),
-    "pairs.vertices": ("VertexSet",),
+    "iterative.construction": ("Game",),
+    "iterative.lists": ("Net", "Sensing"),
+    "iterative.methods": ("Learning", "release_iteratively"),
+    "iterative.query_lists": ("CutList",),
+    "iterative.release": ("IterativeRelease",),
+    "queries.graph_queries": ("Query",),
+    "schema.groups": ("Groups",),
+    "schema.periods": ("Periods",),
+    "queries.linear": ("CutQuery", "answer_all"),
+    "schema.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
     "privacy.guarantee": ("PrivacyGuarantee", "Protect"),
     "release.flow_tables": ("release_flows",),
@@ -119,7 +119,7 @@ _HOMES = {
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
 # What `__all__` lacks belongs to one of these, such as `gc.release.choose_bound`, and is found too.
-_ROOMS = ("cutnorm", "estimate", "evaluation", "pairs", "release", "results", "server", "session")
+_ROOMS = ("cutnorm", "estimate", "evaluation", "release", "results", "schema", "server", "session")
 _SUBMODULES = ("datasets", "distances", "planning", *_ROOMS)
 
 __all__ = sorted(["__version__", *_MODULES, *_SUBMODULES])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph, read_graph
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.schema.columns import Columns
+from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.vertices import VertexSet
 
 _HERE = Path(__file__).resolve().parent
 # In the installed package, or in a checkout.

@@ -26,7 +26,7 @@ TARGETS = {
     "estimate": "measurement strategy",
     "release": "graphs flow_tables measuring",
     "synth": "budget_plans decisions sparse_decisions",
-    "offline": "accuracy construction *tuning lists query_lists distinguisher* rank_one",
+    "iterative": "accuracy construction *tuning lists query_lists distinguisher* rank_one",
     "cuts": "least network",
     "learn": "calibrations bounds",
     "session": "online plain queries runner",
@@ -40,9 +40,9 @@ CORE = re.compile(
     "ledger/uses|"
     "measure/(cells|entries|statistics)|release/(measuring|flow_tables)|"
     "synth/(budget_plans|decisions)|estimate/strategy|"
-    "offline/(accuracy|construction|lists|tuning)[.]|"
+    "iterative/(accuracy|construction|lists|tuning)[.]|"
     "cuts/(least|network)[.]|"
-    "offline/(distinguisher|rank_one)[.]|"
+    "iterative/(distinguisher|rank_one)[.]|"
     "distances/(coordinate|counts)[.]"
 )
 GUARDED = re.compile(r"1e-\d+|_SLACK")  # margins for rounding: a flip changes the last digits

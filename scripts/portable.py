@@ -32,7 +32,7 @@ NEEDS = {"Haswell": "AVX2", "Zen": "AVX2", "SkylakeX": "AVX512F", "Sapphirerapid
 # count integers and allow many standard errors.
 NOT_NUMERICAL = {
     *("architecture", "attacks", "audits", "cli", "contract", "crash", "graph", "io"),
-    *("ledger", "pairs", "schema", "scripts", "server"),
+    *("ledger", "queries", "schema", "scripts", "server"),
 }
 # Prints the kernels that numpy and scipy have loaded, as this process would use them.
 LOADED = """

@@ -17,7 +17,7 @@ import numpy as np
 from command_runs import run_line
 
 import graphcuts_dp as gc
-from graphcuts_dp.pairs.vertices import sets_in
+from graphcuts_dp.schema.vertices import sets_in
 from graphcuts_dp.server.book import Book, first_digest, verify
 from graphcuts_dp.server.people import People
 

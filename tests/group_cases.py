@@ -7,10 +7,10 @@ from release_cases import measured
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CellSums
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.results.release import Release
+from graphcuts_dp.schema.groups import Groups
 
 
 def cliques(sizes=(4, 3, 5), cap=None):

@@ -14,10 +14,10 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.calibrations import Tuning
 from graphcuts_dp.learn.rules import FriezeKannanRule
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
+from graphcuts_dp.queries.linear import CutQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.runner import read_state, stored_state
 from graphcuts_dp.session.terms import METHODS as EVERY_METHOD

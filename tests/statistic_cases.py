@@ -7,9 +7,9 @@ import numpy as np
 from flow_cases import fast_noise
 
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.release.flow_tables import release_flows
 from graphcuts_dp.results.flows import Flows
+from graphcuts_dp.schema.groups import Groups
 
 EXACT = 50.0  # epsilon at which a cell of one level has noise with a chance of 2 e^-50
 

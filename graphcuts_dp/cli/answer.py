@@ -22,16 +22,16 @@ from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.answers import NO_GUARANTEE, CutAnswer
-from graphcuts_dp.offline.release import IterativeRelease
+from graphcuts_dp.iterative.release import IterativeRelease
 from graphcuts_dp.options import Checked, input_option, output_option
-from graphcuts_dp.pairs.groups import GroupNames
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, sides_of
-from graphcuts_dp.pairs.query_lines import read_linear
-from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.queries.group_names import GroupNames
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery, sides_of
+from graphcuts_dp.queries.query_lines import read_linear
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.flows import FlowAnswer, Flows
 from graphcuts_dp.results.release import KIND, Release
+from graphcuts_dp.schema.vertices import Space
 
 _Answering = Release | IterativeRelease
 

@@ -13,12 +13,12 @@ from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
 from graphcuts_dp.options import INPUT, METHOD, option, read_options
-from graphcuts_dp.pairs.queries import sides_of
-from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.queries.linear import sides_of
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.partition import KIND, Partition
 from graphcuts_dp.results.release import Release
+from graphcuts_dp.schema.vertices import Label, VertexSet
 from graphcuts_dp.synth.partitions import KINDS, Partitioning, check_kind
 
 

@@ -14,12 +14,12 @@ from graphcuts_dp.evaluation.cut_error import cut_errors, graph_cut_errors
 from graphcuts_dp.evaluation.tables import NOT_PRIVATE, CutErrorTable, KeptTable
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.options import input_option, option, output_option
-from graphcuts_dp.pairs.queries import sides_of
-from graphcuts_dp.pairs.query_lines import read_lines, read_query
-from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.plotting.style import write_figure
+from graphcuts_dp.queries.linear import sides_of
+from graphcuts_dp.queries.query_lines import read_lines, read_query
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.columns import Columns
+from graphcuts_dp.schema.vertices import VertexSet
 
 evaluate = Commands(
     cls=command_first("graphs"),

@@ -24,10 +24,10 @@ from graphcuts_dp.io.edge_store import Merge
 from graphcuts_dp.io.files import FORMATS, ending_of
 from graphcuts_dp.io.heads import BadRowCounts, FileHead, count_bad_rows, read_head
 from graphcuts_dp.options import described
-from graphcuts_dp.pairs.periods import Periods
-from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.schema.columns import TAIL, Columns
 from graphcuts_dp.schema.counting import Counting
+from graphcuts_dp.schema.periods import Periods
+from graphcuts_dp.schema.vertices import VertexSet
 
 MARK = "not private: counted from rows"
 COUNTED = (

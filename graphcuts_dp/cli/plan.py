@@ -18,12 +18,12 @@ from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, largest_cut, 
 from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.options import Checked, input_option, option, output_option
-from graphcuts_dp.pairs.group_tree import GroupTree
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import RowTable, least_epsilon
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
 from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PROTECTIONS, Protect
 from graphcuts_dp.schema.counting import Counting
+from graphcuts_dp.schema.group_tree import GroupTree
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
 _LARGE = 3.0  # an epsilon from which a promise is weak

@@ -9,10 +9,11 @@ from graphcuts_dp.display import printable
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.io.files import read_vertices
 from graphcuts_dp.options import input_option
-from graphcuts_dp.pairs.groups import GroupNames, Groups, is_group
-from graphcuts_dp.pairs.queries import MARK, CutQuery, LinearQuery, sides_of
-from graphcuts_dp.pairs.query_lines import folder_of, read_linear, read_lines
-from graphcuts_dp.pairs.vertices import ALL, Label, Space, VertexSet
+from graphcuts_dp.queries.group_names import GroupNames, is_group
+from graphcuts_dp.queries.linear import MARK, CutQuery, LinearQuery, sides_of
+from graphcuts_dp.queries.query_lines import folder_of, read_linear, read_lines
+from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.vertices import ALL, Label, Space, VertexSet
 
 _GROUP = "@@"  # before the name of a group; a single @ is for files
 _MOST_PAIRS = 10_000

@@ -33,12 +33,13 @@ from graphcuts_dp.options import (
     input_option,
     privacy_option,
 )
-from graphcuts_dp.pairs.group_tables import vertices_of_table
-from graphcuts_dp.pairs.groups import GroupNames, Groups
-from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
+from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.schema.columns import Column, Columns, column_of, delimiter_of
 from graphcuts_dp.schema.counting import Counting
+from graphcuts_dp.schema.group_tables import vertices_of_table
+from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 
 _protect = partial(privacy_option, usual=True, of=PROTECTIONS)
 WHOM = _protect(EDGE, help="Whom the promise protects; edges if omitted.")

@@ -26,24 +26,24 @@ from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
 from graphcuts_dp.io.files import check_labels, check_writable_graph, graph_files
+from graphcuts_dp.iterative.accuracy import NetChoice
+from graphcuts_dp.iterative.lists import Sensing
+from graphcuts_dp.iterative.methods import CONSTRUCTION, Learning, release_iteratively
+from graphcuts_dp.iterative.release import GRAPH, IterativeRelease
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.offline.accuracy import NetChoice
-from graphcuts_dp.offline.lists import Sensing
-from graphcuts_dp.offline.methods import CONSTRUCTION, Learning, release_iteratively
-from graphcuts_dp.offline.release import GRAPH, IterativeRelease
 from graphcuts_dp.options import METHOD, Checked, input_option, option, output_option
-from graphcuts_dp.pairs.groups import GroupNames
-from graphcuts_dp.pairs.queries import CutQuery, space_of
-from graphcuts_dp.pairs.query_lines import folder_of, read_asked, read_lines
-from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.group_names import GroupNames
+from graphcuts_dp.queries.linear import CutQuery, space_of
+from graphcuts_dp.queries.query_lines import folder_of, read_asked, read_lines
 from graphcuts_dp.release.graphs import communities_note, graph_job, may_be_sparse
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.sizes import check_size
 from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
 from graphcuts_dp.results.bundle import KINDS, check_path
+from graphcuts_dp.schema.vertices import Space
 from graphcuts_dp.synth.mechanisms import RESPONSES, SPARSE, Response
 from graphcuts_dp.synth.methods import FITTINGS, Fitting
 

@@ -36,18 +36,18 @@ from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Budget, open_ledger
 from graphcuts_dp.ledger.uses import SESSION
 from graphcuts_dp.options import input_option, option, privacy_option
-from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery, Question
-from graphcuts_dp.pairs.query_lines import (
+from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery, Question
+from graphcuts_dp.queries.query_lines import (
     folder_of,
     labels_of_cut,
     query_title,
     read_asked,
     read_lines,
 )
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import Label
-from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress
+from graphcuts_dp.schema.vertices import Label
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS, STARTS
 from graphcuts_dp.session.runner import SessionStatus

@@ -26,7 +26,6 @@ from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, wi
 from graphcuts_dp.io.edge_store import LARGEST_OPEN
 from graphcuts_dp.learn.bounds import least_cut_excess
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
@@ -35,6 +34,7 @@ from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.partition import Partition
+from graphcuts_dp.schema.vertices import Label, VertexSet
 
 Terminal = Label | Iterable[Label]
 KIND = "cut"  # of a use

@@ -26,13 +26,13 @@ from graphcuts_dp.frames import made_frame
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.options import check_probability
-from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, count_noise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results import bundle
+from graphcuts_dp.schema.vertices import Label
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.transcript import answer_to_dict
 

@@ -15,9 +15,9 @@ from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.identity import identity_of_counts
 from graphcuts_dp.ledger.opening import Subject
-from graphcuts_dp.pairs.vertices import Label, labels_or_number
 from graphcuts_dp.schema.file_bytes import read_text
 from graphcuts_dp.schema.text_rows import read_table
+from graphcuts_dp.schema.vertices import Label, labels_or_number
 
 _VERTEX_HEADS = ("vertex", "location", "place", "label")
 _COUNT_HEADS = ("people", "count")

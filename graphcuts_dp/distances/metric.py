@@ -21,10 +21,10 @@ from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, Que
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import Graph, read_graph
 from graphcuts_dp.io.edge_store import Vertices
-from graphcuts_dp.pairs.vertices import Label, VertexSet
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.text_rows import read_table
+from graphcuts_dp.schema.vertices import Label, VertexSet
 
 _COORDINATES = (("x", "y"), ("lon", "lat"), ("longitude", "latitude"))
 _NO_LENGTH = "a length of the map is not a positive, finite number"

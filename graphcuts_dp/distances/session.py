@@ -39,10 +39,10 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.ledger import APART, intact, plain
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use
-from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import Protect, warn_of_delta
 from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.schema.vertices import Label
 from graphcuts_dp.session.base import ANSWERED, Answer, Mechanism, Update
 from graphcuts_dp.session.queries import EncodedQuery
 from graphcuts_dp.session.runner import (

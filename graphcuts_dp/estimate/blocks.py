@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import IntegerMatrix, RealMatrix
-from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.resources import in_parallel
+from graphcuts_dp.schema.layout import Layout
 
 R = TypeVar("R")
 Pairs = Callable[[int], IntegerMatrix]

@@ -21,7 +21,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
-from graphcuts_dp.pairs.cells import CellTree, Picked
+from graphcuts_dp.schema.cells import CellTree, Picked
 
 Values = list[FloatVector]  # for each place, a number for each cell
 

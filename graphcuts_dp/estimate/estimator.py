@@ -15,9 +15,9 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.pairs.universe import Layout
-from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.privacy.laws import NoiseSum
+from graphcuts_dp.schema.layout import Layout
+from graphcuts_dp.schema.vertices import Space
 
 Asked = TypeVar("Asked", contravariant=True)  # the queries that an estimator takes
 EstimateKind = Literal["unbiased", "shrunk", "model"]

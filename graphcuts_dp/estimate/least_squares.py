@@ -52,9 +52,6 @@ from graphcuts_dp.estimate.measurement import (
 )
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_cut_bound
 from graphcuts_dp.estimate.shrinkage import Cut
-from graphcuts_dp.pairs.graph_queries import Extent, pair_coefficients
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
-from graphcuts_dp.pairs.universe import Layout, most_weight
 from graphcuts_dp.privacy.laws import (
     NoiseLaw,
     NoiseSum,
@@ -62,6 +59,9 @@ from graphcuts_dp.privacy.laws import (
     TwoSidedGeometric,
     chernoff_radius,
 )
+from graphcuts_dp.queries.graph_queries import Extent, pair_coefficients
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
+from graphcuts_dp.schema.layout import Layout, most_weight
 
 _MOST_SPLIT = 12  # groups that a cut splits and that are kept apart; see `group_classes`
 _LINEAR_ROUNDING = 1e-11  # of all that is added up for a query that is no cut

@@ -26,16 +26,17 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.base import Measurement
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import KeptEdges
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.group_tree import GroupTree
-from graphcuts_dp.pairs.groups import GroupNames, Groups
-from graphcuts_dp.pairs.vertices import Space, vertex_sets
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.schema.counting import COUNTED, Counting, counted_by
+from graphcuts_dp.queries.group_names import GroupNames
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.counting import COUNTED, Counting, Reach, counted_by
+from graphcuts_dp.schema.group_tree import GroupTree
+from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.vertices import Space, vertex_sets
 
 _Arrays = dict[str, npt.NDArray[Any]]
 Rounding = Literal["pairs", "none"]
@@ -634,20 +635,6 @@ def _capped(met: IntVector, bound: int, largest: int | None) -> IntVector:
 def counts_in_parts(counting: str, protection: Protect) -> bool:
     """Whether a row can count for a part of one, as weights do, and rows that are scaled down."""
     return counting == "weight" or (protection.kind == "owner" and counting != "edges")
-
-
-@final
-@dataclass(frozen=True)
-class Reach:
-    """What the rows of one owner can change. Public.
-
-    Attributes:
-        once: whether they change a pair by one step at most.
-        tail: whether all of them begin at one vertex, the owner.
-    """
-
-    once: bool
-    tail: bool
 
 
 def cell_changes(

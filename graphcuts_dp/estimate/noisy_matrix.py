@@ -19,9 +19,6 @@ from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.base import PairMeasurement
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
-from graphcuts_dp.pairs.queries import pairs_of_cut
-from graphcuts_dp.pairs.universe import Layout
-from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
 from graphcuts_dp.privacy.distributions import (
     BinaryResponse,
     LaplaceNoise,
@@ -30,6 +27,9 @@ from graphcuts_dp.privacy.distributions import (
 )
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON, exact_epsilon
 from graphcuts_dp.privacy.staircase import StaircaseNoise
+from graphcuts_dp.queries.linear import pairs_of_cut
+from graphcuts_dp.schema.layout import Layout
+from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet
 
 
 @final

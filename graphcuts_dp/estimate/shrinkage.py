@@ -22,8 +22,8 @@ import numpy as np
 import scipy
 
 from graphcuts_dp.arrays import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.pairs.queries import CutQuery, answer_on_matrix
-from graphcuts_dp.pairs.vertices import Space
+from graphcuts_dp.queries.linear import CutQuery, answer_on_matrix
+from graphcuts_dp.schema.vertices import Space
 
 # What may hold for a kind of cuts, each with nothing to correct first. Constants were chosen on the
 # made graphs that scripts/bench/baseline_graphs.py calls "tuning".

@@ -10,7 +10,7 @@ from graphcuts_dp.errors import GraphError
 from graphcuts_dp.estimate.estimator import AnswerOptions, Estimates
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
 from graphcuts_dp.estimate.shrinkage import Cut, Synthetic, shrunk_list
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery
 
 NO_SYNTHETIC_GRAPH = "this release has no synthetic graph: it was made with fit='none'"
 

@@ -26,11 +26,11 @@ from graphcuts_dp.estimate.estimator import (
 )
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements
 from graphcuts_dp.estimate.sparse_model import Between, CutSets, SparseModel, VertexParts
-from graphcuts_dp.pairs.groups import GroupUnion
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, pairs_of_sizes
-from graphcuts_dp.pairs.universe import most_weight
-from graphcuts_dp.pairs.vertices import ALL, one_set
 from graphcuts_dp.privacy.laws import NoiseSum, NoiseTerm, TwoSidedGeometric
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery, pairs_of_sizes
+from graphcuts_dp.schema.groups import GroupUnion
+from graphcuts_dp.schema.layout import most_weight
+from graphcuts_dp.schema.vertices import ALL, one_set
 
 _DIGITS = 2  # of a number of noises, which is rounded up
 _FEW = 8  # queries of which each is looked at by its vertices

@@ -21,12 +21,12 @@ from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.options import check, option
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.group_tree import GroupTree
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change, count_noise
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, exact_epsilon
 from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.group_tree import GroupTree
 
 ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"
 NOISES = ("auto", *COUNT_NOISES)

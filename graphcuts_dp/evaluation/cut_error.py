@@ -22,10 +22,10 @@ from graphcuts_dp.graph.adjacency import (
     Graph,
     check_kinds,
 )
-from graphcuts_dp.pairs.queries import CutQuery, answer_all, answer_on_matrix
-from graphcuts_dp.pairs.vertices import Label
+from graphcuts_dp.queries.linear import CutQuery, answer_all, answer_on_matrix
 from graphcuts_dp.resources import Progress, seen, silent
 from graphcuts_dp.results.release import Release
+from graphcuts_dp.schema.vertices import Label
 
 _RANDOM_CUTS = 200
 _LEAST_COMMUNITY = 10

@@ -23,8 +23,8 @@ from graphcuts_dp.io.files import (
     read_raw,
     write_graph,
 )
-from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.schema.columns import Columns
+from graphcuts_dp.schema.vertices import Arcs, Label, Space, VertexSet, sets_in, vertex_sets
 
 OTHER_VERTICES = "the graphs have different vertices; read both with the same vertices="
 

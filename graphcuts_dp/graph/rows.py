@@ -19,7 +19,6 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import Reach
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph import engine
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
@@ -43,11 +42,11 @@ from graphcuts_dp.io.tables import (
     open_table,
     plan_reading,
 )
-from graphcuts_dp.pairs.periods import DATES, Periods
-from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 from graphcuts_dp.privacy.guarantee import NO_PERIODS, Protect
 from graphcuts_dp.schema.columns import TAIL, Columns
-from graphcuts_dp.schema.counting import STEPS, Counting, counts_once
+from graphcuts_dp.schema.counting import STEPS, Counting, Reach, counts_once
+from graphcuts_dp.schema.periods import DATES, Periods
+from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 
 COUNTINGS: tuple[Counting, ...] = get_args(Counting)
 _UNIT_NAMES = {"edges": "pairs", "owners": "pairs", "rows": "rows", "weight": "units of weight"}

@@ -37,8 +37,12 @@ from graphcuts_dp.io.edge_store import (
     Merge,
     pieces,
 )
-from graphcuts_dp.pairs.periods import Periods
-from graphcuts_dp.pairs.vertices import (
+from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.columns import ColumnPlaces, Columns, is_integer_literal, parse_number
+from graphcuts_dp.schema.counting import Counting
+from graphcuts_dp.schema.periods import Periods
+from graphcuts_dp.schema.text_rows import MARK, labels_of
+from graphcuts_dp.schema.vertices import (
     Arcs,
     Label,
     Space,
@@ -47,10 +51,6 @@ from graphcuts_dp.pairs.vertices import (
     one_set,
     sets_in,
 )
-from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.columns import ColumnPlaces, Columns, is_integer_literal, parse_number
-from graphcuts_dp.schema.counting import Counting
-from graphcuts_dp.schema.text_rows import MARK, labels_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatArray, IndexArray, IntegerVector, IntVector
 from graphcuts_dp.display import Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.pairs.vertices import Arcs, Label, Space, VertexSet, one_set, sides_in
+from graphcuts_dp.schema.vertices import Arcs, Label, Space, VertexSet, one_set, sides_in
 
 Merge = Literal["max", "min", "sum"]
 

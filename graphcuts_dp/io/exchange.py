@@ -46,10 +46,10 @@ from graphcuts_dp.io.graphml import (
     parse_side,
     pick_names,
 )
-from graphcuts_dp.pairs.vertices import Arcs, one_set, sets_in
 from graphcuts_dp.schema.columns import is_integer_literal, parse_number
 from graphcuts_dp.schema.file_bytes import whole_file
 from graphcuts_dp.schema.text_rows import BYTE_ORDER_MARK, MARK, decode_utf8
+from graphcuts_dp.schema.vertices import Arcs, one_set, sets_in
 
 # What XML cannot hold, or what character references do not bring back.
 _CONTROL = re.compile(

@@ -28,7 +28,6 @@ from graphcuts_dp.io.graphml import graphml_head
 from graphcuts_dp.io.matrices import banner_of
 from graphcuts_dp.io.tables import OpenedTable, ReadingPlan, plan_reading
 from graphcuts_dp.io.text import batches_of, text_batches
-from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.schema.bad_rows import BadRows, CountedBadRows
 from graphcuts_dp.schema.columns import (
     Column,
@@ -42,6 +41,7 @@ from graphcuts_dp.schema.columns import (
 from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked
 from graphcuts_dp.schema.table_schema import TableSchema
 from graphcuts_dp.schema.text_rows import TextTable, konect_weighted, open_text_head
+from graphcuts_dp.schema.vertices import VertexSet
 
 if TYPE_CHECKING:
     import pyarrow as pa

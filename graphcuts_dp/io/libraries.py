@@ -29,8 +29,8 @@ from graphcuts_dp.io.codes import Ends
 from graphcuts_dp.io.edge_store import EdgeStore
 from graphcuts_dp.io.graphml import attributes_read
 from graphcuts_dp.io.matrices import matrix_edges
-from graphcuts_dp.pairs.vertices import Arcs, Label, one_set, sets_in, vertex_sets
 from graphcuts_dp.schema.bad_rows import BadRows
+from graphcuts_dp.schema.vertices import Arcs, Label, one_set, sets_in, vertex_sets
 
 if TYPE_CHECKING:
     import igraph

@@ -12,8 +12,8 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.io.assemble import Options
-from graphcuts_dp.pairs.periods import DATES, Periods
 from graphcuts_dp.schema.dates import date_of_text, local_date
+from graphcuts_dp.schema.periods import DATES, Periods
 from graphcuts_dp.schema.time_zones import DAY_SECONDS, local_days
 
 if TYPE_CHECKING:

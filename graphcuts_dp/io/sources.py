@@ -22,8 +22,8 @@ from graphcuts_dp.io.libraries import (
     edges_of_networkx,
 )
 from graphcuts_dp.io.tables import edges_of_table, open_table
-from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.schema.columns import Columns
+from graphcuts_dp.schema.vertices import vertex_sets
 
 
 def edges_of(source: Any, options: Options) -> RawEdges:

@@ -20,10 +20,10 @@ from graphcuts_dp.io.assemble import Options, RawEdges, Schema, load_schema
 from graphcuts_dp.io.batches import TableBatch
 from graphcuts_dp.io.codes import Gathered
 from graphcuts_dp.io.convert import convert_batches, row_label
-from graphcuts_dp.pairs.periods import DATES
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import ColumnPlaces, find_columns
 from graphcuts_dp.schema.file_bytes import check_unpacked
+from graphcuts_dp.schema.periods import DATES
 from graphcuts_dp.schema.table_schema import TableSchema, stored_kind, table_schema
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ from graphcuts_dp.io.codes import ENDS, Gathered, integers_of
 from graphcuts_dp.io.convert import MISSING, join_batches, period_fault
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
 from graphcuts_dp.io.periods import period_numbers_of_text
-from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import (
     ColumnPlaces,
@@ -46,6 +45,7 @@ from graphcuts_dp.schema.text_rows import (
     begin,
     konect_weighted,
 )
+from graphcuts_dp.schema.vertices import VertexSet, vertex_sets
 
 if TYPE_CHECKING:
     import pyarrow as pa

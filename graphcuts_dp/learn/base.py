@@ -23,8 +23,8 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError
 from graphcuts_dp.options import check_positive
-from graphcuts_dp.pairs.queries import LinearQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.linear import LinearQuery
+from graphcuts_dp.queries.universe import Universe
 
 # +1: the true answer is above the hypothesis; -1: below.
 Sign = Literal[1, -1]

@@ -28,9 +28,9 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.learn.base import Arrays, Hypothesis, tilt
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery
+from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.schema.cells import CellTree
 
 Labels = npt.NDArray[np.int32]
 Distance = Literal["squares", "relative entropy"]

@@ -41,11 +41,11 @@ from graphcuts_dp.options import (
     is_number,
     option,
 )
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import sparse_vector_scales, zcdp_rho
 from graphcuts_dp.privacy.count_noise import ValueNoise, count_noise
 from graphcuts_dp.privacy.distributions import BinaryResponse, response_radius
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.queries.universe import Universe
 
 UpdateBound = Callable[[float], float]
 _USUAL_DEGREE = 20  # average, of a graph of which nobody says how many edges it has

@@ -17,8 +17,8 @@ from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import HypothesisError, QueryError
 from graphcuts_dp.learn.base import Arrays, Hypothesis
 from graphcuts_dp.learn.blocks import BlockHypothesis
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import in_parallel
 
 Words = npt.NDArray[np.uint64]

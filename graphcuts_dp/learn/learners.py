@@ -45,9 +45,9 @@ from graphcuts_dp.learn.rules import (
     MirrorDescentRule,
     MultiplicativeWeightsRule,
 )
-from graphcuts_dp.pairs.graph_queries import MOST_COEFFICIENTS
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.graph_queries import MOST_COEFFICIENTS
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import one_blas_thread
 
 # A side, where a matrix of all pairs is held: 8 n^2 bytes are then 512 MiB.

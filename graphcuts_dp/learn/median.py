@@ -27,9 +27,9 @@ from graphcuts_dp.learn.base import (
     Sign,
     checked_tuning,
 )
-from graphcuts_dp.pairs.graph_queries import GraphQuery
-from graphcuts_dp.pairs.queries import LinearQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.graph_queries import GraphQuery
+from graphcuts_dp.queries.linear import LinearQuery
+from graphcuts_dp.queries.universe import Universe
 
 _MOST_NUMBERS = 1 << 24  # 128 MiB
 

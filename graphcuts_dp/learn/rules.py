@@ -45,8 +45,8 @@ from graphcuts_dp.learn.bounds import entropy_drop, squared_drop
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.norms import mirror_drop, printed_step_size, step_size
 from graphcuts_dp.learn.potentials import Domain, Potential
-from graphcuts_dp.pairs.queries import LinearQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.linear import LinearQuery
+from graphcuts_dp.queries.universe import Universe
 
 # What queries can be added to, and what they can tilt.
 A = TypeVar("A", DenseHypothesis, CutSum)

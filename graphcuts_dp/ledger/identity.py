@@ -38,7 +38,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.io.edge_store import sorted_distinct
-from graphcuts_dp.pairs.vertices import Label, Space, VertexSet, sets_in
+from graphcuts_dp.schema.vertices import Label, Space, VertexSet, sets_in
 
 Identity = dict[str, str]
 _Words = npt.NDArray[np.uint64]

@@ -40,7 +40,7 @@ from typing import Any, Literal, Self, Union, cast, final, get_args, get_origin,
 
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger.file import StoreFile, create_store, explained
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.universe import Universe
 
 DIGEST_SIZE = hashlib.sha256().digest_size
 

@@ -59,9 +59,9 @@ from graphcuts_dp.ledger.opening import (
     open_ledger,
     size_of,
 )
-from graphcuts_dp.pairs.periods import DATES, around, kind_of
 from graphcuts_dp.privacy.composition import Cost, exact, least_epsilon, rounded_up
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
+from graphcuts_dp.schema.periods import DATES, around, kind_of
 
 SESSION = "session"
 DISTANCE_SESSION = "distance session"

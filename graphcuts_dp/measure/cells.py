@@ -11,7 +11,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Reach, cell_changes
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, cell_changes
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import (
     BoundedEdges,
@@ -23,14 +23,14 @@ from graphcuts_dp.graph.grid import (
 )
 from graphcuts_dp.graph.rows import PairCounts, PrivateData, Rows
 from graphcuts_dp.measure.statistics import Digits, Refinable, draw
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import Groups, Sides
-from graphcuts_dp.pairs.vertices import VertexSet, vertex_sets
 from graphcuts_dp.privacy.count_noise import Change, ValueNoise
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.schema.counting import STEPS
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.counting import STEPS, Reach
+from graphcuts_dp.schema.groups import Groups, Sides
+from graphcuts_dp.schema.vertices import VertexSet, vertex_sets
 
 
 def refinable_groups(

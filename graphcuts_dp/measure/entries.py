@@ -16,7 +16,6 @@ from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_distribution
 from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import whole_steps
-from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import LARGEST_STEPS, LaplaceNoise, NoiseDistribution
 from graphcuts_dp.privacy.noise import (
     LARGEST_POSITIONS,
@@ -26,6 +25,7 @@ from graphcuts_dp.privacy.noise import (
     sample_exceeding,
 )
 from graphcuts_dp.resources import in_parallel
+from graphcuts_dp.schema.layout import Layout
 
 _Edges = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]
 

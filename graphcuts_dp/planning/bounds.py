@@ -16,10 +16,10 @@ from graphcuts_dp.estimate.measurement import cell_changes
 from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.estimate.strategy import choose_strategy
 from graphcuts_dp.learn.bounds import SessionWorkload, Setting, noise_error
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.group_tree import GroupTree
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES
 from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.group_tree import GroupTree
 
 
 @final

@@ -19,6 +19,12 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.estimator import AnswerOptions, Sizes
 from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound
 from graphcuts_dp.estimate.partition_noise import FOR_EACH
+from graphcuts_dp.iterative.construction import PLAYERS, Game, PlayerGame
+from graphcuts_dp.iterative.distinguisher import Exponential
+from graphcuts_dp.iterative.lists import FOR_TEST, MOST_LISTED, MOST_SENSED_PAIRS, Steps
+from graphcuts_dp.iterative.query_lists import EDGES, MOST_NUMBERS, CutList, rounding_of
+from graphcuts_dp.iterative.rank_one import Released
+from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.learn.bounds import (
     ArcsOn,
     Setting,
@@ -40,21 +46,16 @@ from graphcuts_dp.learn.calibrations import (
 )
 from graphcuts_dp.learn.learners import CONSTRUCTIONS, MOST_DENSE_VERTICES, MOST_PAIRS
 from graphcuts_dp.learn.norms import AUTO, NORMS, norms_of, parse_norm, terms_of
-from graphcuts_dp.offline.construction import PLAYERS, Game, PlayerGame
-from graphcuts_dp.offline.distinguisher import Exponential
-from graphcuts_dp.offline.lists import FOR_TEST, MOST_LISTED, MOST_SENSED_PAIRS, Steps
-from graphcuts_dp.offline.query_lists import EDGES, MOST_NUMBERS, CutList, rounding_of
-from graphcuts_dp.offline.rank_one import Released
-from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Layout, Universe
-from graphcuts_dp.pairs.vertices import ALL as EVERY_VERTEX
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.count_noise import ValueNoise, discrete_laplace_radius
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.laws import NoiseSum, NoiseTerm
 from graphcuts_dp.privacy.level_noise import MOST_COUNTS, k_norm_radius
 from graphcuts_dp.privacy.noise import shortfall
+from graphcuts_dp.queries.linear import CutQuery
+from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.schema.layout import Layout
+from graphcuts_dp.schema.vertices import ALL as EVERY_VERTEX
 
 ANSWERS = "answers"
 ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"

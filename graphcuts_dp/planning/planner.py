@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import Reach, cell_changes, counts_in_parts
+from graphcuts_dp.estimate.measurement import cell_changes, counts_in_parts
 from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.learn.bounds import (
@@ -25,9 +25,6 @@ from graphcuts_dp.learn.bounds import (
     usual_edges,
 )
 from graphcuts_dp.options import is_number
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.group_tree import GroupTree
-from graphcuts_dp.pairs.periods import Periods
 from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
     FIXED,
@@ -47,7 +44,10 @@ from graphcuts_dp.planning.synthetic import (
     synthetic_forecast,
 )
 from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, SMALLEST_EPSILON, Protect
-from graphcuts_dp.schema.counting import STEPS, Counting, counts_once
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.counting import STEPS, Counting, Reach, counts_once
+from graphcuts_dp.schema.group_tree import GroupTree
+from graphcuts_dp.schema.periods import Periods
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

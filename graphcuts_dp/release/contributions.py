@@ -25,14 +25,14 @@ from graphcuts_dp.measure.statistics import (
     score_rate,
     share_sensitivity,
 )
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import public_vertices
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.guarantee import NO_PERIODS, PrivacyGuarantee, Protect, exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.schema.vertices import public_vertices
 
 EXPONENTIAL = "exponential mechanism"
 _LARGEST_NOISE = 1e9

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Reach, counts_in_parts
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, counts_in_parts
 from graphcuts_dp.estimate.strategy import (
     ALL_LEVELS,
     FlowStrategy,
@@ -43,8 +43,6 @@ from graphcuts_dp.measure.cells import (
     measure_cells,
     sides_of_groups,
 )
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import Groups, Sides
 from graphcuts_dp.privacy.composition import check_paid, stated_cost
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect, exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
@@ -52,7 +50,9 @@ from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.flows import Flows
-from graphcuts_dp.schema.counting import counted_by
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.counting import Reach, counted_by
+from graphcuts_dp.schema.groups import Groups, Sides
 
 
 def release_flows(

@@ -33,20 +33,20 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.options import chosen
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import rounded_up, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, Protect
 from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.measuring import measure, sparse_distribution
 from graphcuts_dp.release.sizes import check_size, needed_memory, size_note
 from graphcuts_dp.resources import Progress, memory_limit, silent
 from graphcuts_dp.results.release import Release
+from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.vertices import vertex_sets
 from graphcuts_dp.synth import budget_plans
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary, what_could_show
 from graphcuts_dp.synth.budget_plans import (

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from graphcuts_dp.graph.rows import PrivateData, Rows
-from graphcuts_dp.pairs.vertices import Arcs, public_vertices
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect, hidden_change
+from graphcuts_dp.schema.vertices import Arcs, public_vertices
 
 
 def release_guarantee(

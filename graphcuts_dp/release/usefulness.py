@@ -18,10 +18,10 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.estimator import AnswerOptions
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.graph.adjacency import AnyGraph, on_space
-from graphcuts_dp.pairs.queries import CutQuery, pairs_of_cut
-from graphcuts_dp.pairs.universe import Layout
-from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet
+from graphcuts_dp.queries.linear import CutQuery, pairs_of_cut
 from graphcuts_dp.results.release import Release
+from graphcuts_dp.schema.layout import Layout
+from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet
 
 _SURE = AnswerOptions(confidence=DEFAULT_CONFIDENCE)  # each interval
 _MOST_EDGES = 20_000_000  # of the graph that a forecast makes up

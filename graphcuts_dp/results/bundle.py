@@ -31,9 +31,9 @@ from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writabl
 from graphcuts_dp.frames import csv_bytes
 from graphcuts_dp.graph.adjacency import AnyGraph, graph_class
 from graphcuts_dp.io.files import check_writable_graph, graph_files
-from graphcuts_dp.pairs.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
 # 12: a release has one measurement of each kind; 11: least cuts are partitions; 10: a guarantee has
@@ -76,10 +76,10 @@ KINDS = {
         "results.flows.Flows", ".noisy.npz", ending=".csv", because="flows are a table"
     ),
     "iterative construction": FileSet(
-        "offline.release.IterativeRelease", ".hypothesis.npz", graph=True
+        "iterative.release.IterativeRelease", ".hypothesis.npz", graph=True
     ),
     "answers": FileSet(
-        "offline.release.IterativeRelease",
+        "iterative.release.IterativeRelease",
         ending=".npz",
         because="it holds arrays; `answer -o` writes a table",
     ),

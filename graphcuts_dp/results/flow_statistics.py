@@ -25,10 +25,10 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.estimate.tails import RatioBounds, Side, error_radii, ratio_bounds
 from graphcuts_dp.frames import made_frame
-from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.level_noise import Spread
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results.flow_table import ROUNDING, FlowTable, checked_failure
+from graphcuts_dp.schema.vertices import Label
 
 _SCALINGS = 30  # rounds of proportional fitting, where some cells are impossible
 _MOST = 10_000_000  # simulated tables

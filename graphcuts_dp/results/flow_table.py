@@ -23,10 +23,10 @@ from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, place_
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.frames import made_frame
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.group_tree import GroupTree
-from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.group_tree import GroupTree
+from graphcuts_dp.schema.vertices import Label
 
 Table = dict[str, npt.NDArray[Any]]  # columns of one level: its names, then its numbers
 

@@ -21,14 +21,14 @@ from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.frames import check_parquet, made_frame, parquet_bytes
-from graphcuts_dp.pairs.group_tree import GroupTree, listed
-from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.guarantee import promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle, od_tables
 from graphcuts_dp.results.flow_statistics import FlowStatistics
 from graphcuts_dp.results.flow_table import NUMBERS, CellSum
+from graphcuts_dp.schema.group_tree import GroupTree, listed
+from graphcuts_dp.schema.vertices import Label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,9 +20,9 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.frames import check_parquet, csv_bytes, frame_of, parquet_bytes, plain
-from graphcuts_dp.pairs.vertices import Label
 from graphcuts_dp.results.flow_table import FlowTable
 from graphcuts_dp.schema.text_rows import read_table
+from graphcuts_dp.schema.vertices import Label
 
 OdColumns = dict[str, Any]  # by name, all of one length
 

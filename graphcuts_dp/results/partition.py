@@ -31,12 +31,12 @@ from graphcuts_dp.estimate.estimator import ROUNDING
 from graphcuts_dp.estimate.partition_noise import FOR_EACH, PartitionNoise
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import made_frame
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.vertices import ALL, Arcs, Label, VertexSet
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.results import bundle
+from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.vertices import ALL, Arcs, Label, VertexSet
 from graphcuts_dp.synth import partitions as found
 from graphcuts_dp.synth.partitions import KINDS, FoundParts, Partitioning
 

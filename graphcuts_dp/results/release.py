@@ -40,9 +40,12 @@ from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
-from graphcuts_dp.pairs.graph_queries import as_cut
-from graphcuts_dp.pairs.groups import GroupNames
-from graphcuts_dp.pairs.queries import (
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.queries.graph_queries import as_cut
+from graphcuts_dp.queries.group_names import GroupNames
+from graphcuts_dp.queries.linear import (
     CutQuery,
     LinearQuery,
     RankOneQuery,
@@ -51,13 +54,10 @@ from graphcuts_dp.pairs.queries import (
     is_query,
     understood,
 )
-from graphcuts_dp.pairs.universe import Layout
-from graphcuts_dp.pairs.vertices import Space, VertexSet, sets_in
-from graphcuts_dp.privacy.budget_plan import BudgetPlan
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.bundle import Saved, space_fields, space_from
+from graphcuts_dp.schema.layout import Layout
+from graphcuts_dp.schema.vertices import Space, VertexSet, sets_in
 from graphcuts_dp.synth.base import FitSummary
 from graphcuts_dp.synth.finishing import DECIMALS, TOLERANCE, row_parts
 

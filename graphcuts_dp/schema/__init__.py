@@ -1,1 +1,10 @@
-"""Public facts about tables: their columns, types and text, before any row is read."""
+"""Public facts about private data: vertices, groups, periods, tables and their columns."""
+
+from graphcuts_dp._lazy import exports
+
+__getattr__, __dir__, __all__ = exports(
+    __name__,
+    {
+        "group_tree": ("GroupTree",),
+    },
+)

@@ -1,7 +1,8 @@
 """What the cells of a table of rows count, in words, and in which steps."""
 
 from collections.abc import Mapping
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, final
 
 STEPS = 1024  # of one row, pair or unit of weight, where they are counted in parts
 Counting = Literal["edges", "owners", "rows", "weight"]  # what a cell of rows tells
@@ -21,3 +22,17 @@ def counted_by(counting: Counting) -> str:
 def counts_once(counting: str) -> bool:
     """Whether one owner changes a pair by at most one, whatever rows there are."""
     return counting in ("edges", "owners")
+
+
+@final
+@dataclass(frozen=True)
+class Reach:
+    """What the rows of one owner can change. Public.
+
+    Attributes:
+        once: whether they change a pair by one step at most.
+        tail: whether all of them begin at one vertex, the owner.
+    """
+
+    once: bool
+    tail: bool

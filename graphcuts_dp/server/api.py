@@ -14,10 +14,10 @@ from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.ledger.uses import spent_together, total_cost
-from graphcuts_dp.pairs.graph_queries import Question
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery, sides_of
-from graphcuts_dp.pairs.query_lines import query_title, query_to_dict
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.queries.graph_queries import Question
+from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery, sides_of
+from graphcuts_dp.queries.query_lines import query_title, query_to_dict
 from graphcuts_dp.server import models
 from graphcuts_dp.server.book import line_of
 from graphcuts_dp.server.desk import Desk

@@ -28,12 +28,12 @@ from graphcuts_dp.errors import (
     ServerError,
 )
 from graphcuts_dp.learn.bounds import SessionWorkload
-from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery, RankOneQuery, Subset, is_query
-from graphcuts_dp.pairs.query_lines import query_of, query_to_dict
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.queries.graph_queries import GraphQuery, Question
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery, Subset, is_query
+from graphcuts_dp.queries.query_lines import query_of, query_to_dict
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress, seen, silent
+from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.runner import Remaining
 from graphcuts_dp.session.session import Preview, named_terms

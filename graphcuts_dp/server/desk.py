@@ -35,15 +35,16 @@ from graphcuts_dp.learn.bounds import SessionWorkload, Setting, size_of
 from graphcuts_dp.ledger.opening import Budget, Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.uses import Use, check_budget
 from graphcuts_dp.measure.cells import sides_of_groups
-from graphcuts_dp.pairs.graph_queries import Question
-from graphcuts_dp.pairs.groups import GroupNames, Groups
-from graphcuts_dp.pairs.queries import LinearQuery
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import sets_in
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import delta_warning
+from graphcuts_dp.queries.graph_queries import Question
+from graphcuts_dp.queries.group_names import GroupNames
+from graphcuts_dp.queries.linear import LinearQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.usefulness import made_up_graph
+from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.vertices import sets_in
 from graphcuts_dp.server.book import Book, now
 from graphcuts_dp.server.models import (
     AnswerOut,

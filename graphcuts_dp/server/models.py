@@ -35,10 +35,10 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.options import Option, described
-from graphcuts_dp.pairs.graph_queries import GraphQuery
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
-from graphcuts_dp.pairs.query_lines import query_of
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.graph_queries import GraphQuery
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery
+from graphcuts_dp.queries.query_lines import query_of
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.server.book import LogLine
 from graphcuts_dp.server.people import MOST_QUERIES, Caps
 from graphcuts_dp.session.base import Answer

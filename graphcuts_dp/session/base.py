@@ -20,13 +20,13 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.ledger.ledger import plain
-from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.queries import CutQuery, LinearQuery
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
 from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.queries.graph_queries import GraphQuery, Question
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.queries import Counted, EdgeCounter, EncodedQuery, decode_query
 
 

@@ -38,20 +38,20 @@ from graphcuts_dp.measure.cells import (
     weighted_sensitivity,
 )
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS
-from graphcuts_dp.pairs.graph_queries import (
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.sparse_vector import Secret
+from graphcuts_dp.queries.graph_queries import (
     Extent,
     GraphQuery,
     LinearSteps,
     Question,
     pair_coefficients,
 )
-from graphcuts_dp.pairs.groups import Sides
-from graphcuts_dp.pairs.queries import MatrixQuery
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.privacy.budget_plan import BudgetPlan
-from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.noise import EntropySource
-from graphcuts_dp.privacy.sparse_vector import Secret
+from graphcuts_dp.queries.linear import MatrixQuery
+from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.schema.groups import Sides
 from graphcuts_dp.session.base import (
     ANSWERED,
     NOTHING,

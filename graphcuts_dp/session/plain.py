@@ -28,9 +28,6 @@ from graphcuts_dp.learn.bounds import (
 from graphcuts_dp.learn.learners import check_disjoint
 from graphcuts_dp.ledger.ledger import APART
 from graphcuts_dp.measure.entries import randomized_response
-from graphcuts_dp.pairs.graph_queries import Extent, LinearSteps, Question
-from graphcuts_dp.pairs.queries import CutQuery, RankOneQuery
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import (
     Cost,
     stated_cost,
@@ -39,6 +36,9 @@ from graphcuts_dp.privacy.count_noise import ValueNoise, count_noise
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
+from graphcuts_dp.queries.graph_queries import Extent, LinearSteps, Question
+from graphcuts_dp.queries.linear import CutQuery, RankOneQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import (
     ANSWERED,
     NOTHING,

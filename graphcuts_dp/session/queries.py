@@ -12,7 +12,7 @@ from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import LedgerError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import DIGIT_BITS, Grid
-from graphcuts_dp.pairs.graph_queries import (
+from graphcuts_dp.queries.graph_queries import (
     Extent,
     GraphQuery,
     LinearSteps,
@@ -21,14 +21,14 @@ from graphcuts_dp.pairs.graph_queries import (
     exact_sums,
     pair_coefficients,
 )
-from graphcuts_dp.pairs.queries import (
+from graphcuts_dp.queries.linear import (
     CutQuery,
     LinearQuery,
     MatrixQuery,
     RankOneQuery,
     pairs_of_cut,
 )
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.universe import Universe
 
 _COMPLEMENT, _PAIR, _RANK_ONE, _DENSE, _SPARSE, _STATISTIC = range(6)
 _BITS, _ROWS, _NAMED = 0, 1, 2

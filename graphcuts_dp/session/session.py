@@ -24,14 +24,15 @@ from graphcuts_dp.ledger.opening import Store, reading_of, size_of
 from graphcuts_dp.ledger.uses import SESSION, Use
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.options import chosen
-from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.groups import GroupNames, Groups, Sides
-from graphcuts_dp.pairs.queries import CutQuery, Subset, is_query, sides_of, understood
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.guarantee import Protect, promise_text, warn_of_delta
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.graph_queries import GraphQuery, Question
+from graphcuts_dp.queries.group_names import GroupNames
+from graphcuts_dp.queries.linear import CutQuery, Subset, is_query, sides_of, understood
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress, seen, silent
+from graphcuts_dp.schema.groups import Groups, Sides
+from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.session.base import Answer, CutMechanism
 from graphcuts_dp.session.online import OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import EncodedQuery, encode_query

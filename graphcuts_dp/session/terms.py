@@ -28,9 +28,9 @@ from graphcuts_dp.learn.learners import (
 )
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.options import PRIVACY, Checked, option
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PrivacyGuarantee, Protect
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.online import STARTS, TOTAL, OnlineMechanism
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise

@@ -20,11 +20,11 @@ from graphcuts_dp.ledger.uses import (
     spent_together,
     uses_of,
 )
-from graphcuts_dp.pairs.graph_queries import Question
-from graphcuts_dp.pairs.query_lines import labels_of_cut, query_to_dict
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.queries.graph_queries import Question
+from graphcuts_dp.queries.query_lines import labels_of_cut, query_to_dict
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.queries import decode_query
 from graphcuts_dp.session.runner import SessionStatus, recorded_answer, session_status

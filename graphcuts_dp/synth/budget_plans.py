@@ -19,7 +19,6 @@ from typing import Self, final
 
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution, sums_grid
-from graphcuts_dp.pairs.groups import Groups, Sides
 from graphcuts_dp.privacy.budget_plan import (
     ALL_LEFT,
     BudgetPlan,
@@ -29,6 +28,7 @@ from graphcuts_dp.privacy.budget_plan import (
 )
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
+from graphcuts_dp.schema.groups import Groups, Sides
 from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT, Response
 
 # Statistics, as steps name them, and receipts where a step has no name of its own.

@@ -23,9 +23,9 @@ from graphcuts_dp.estimate.measurement import (
     Degrees,
     Total,
 )
-from graphcuts_dp.pairs.groups import Sides
 from graphcuts_dp.privacy.budget_plan import BudgetStep
 from graphcuts_dp.privacy.distributions import LaplaceNoise
+from graphcuts_dp.schema.groups import Sides
 from graphcuts_dp.synth import budget_plans
 from graphcuts_dp.synth.budget_plans import (
     DEGREES,

@@ -12,10 +12,10 @@ from graphcuts_dp.estimate.measurement import (
     CountMeasurement,
 )
 from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
-from graphcuts_dp.pairs.groups import Groups, Sides
-from graphcuts_dp.pairs.vertices import Space, vertex_sets
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.distributions import LaplaceNoise
+from graphcuts_dp.schema.groups import Groups, Sides
+from graphcuts_dp.schema.vertices import Space, vertex_sets
 from graphcuts_dp.synth import budget_plans
 from graphcuts_dp.synth.block_model import found_groups
 from graphcuts_dp.synth.budget_plans import (

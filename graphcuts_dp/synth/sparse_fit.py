@@ -21,8 +21,8 @@ from graphcuts_dp.estimate.measurement import (
     Measurements,
 )
 from graphcuts_dp.estimate.sparse_model import SparseModel
-from graphcuts_dp.pairs.universe import Layout
-from graphcuts_dp.pairs.vertices import Space
+from graphcuts_dp.schema.layout import Layout
+from graphcuts_dp.schema.vertices import Space
 from graphcuts_dp.synth.sampling import saturated_pairs
 from graphcuts_dp.synth.targets import CellEstimates, known_totals, posterior_shares, weighed
 

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Degrees
-from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.resources import NEVER, Deadline
+from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.block_model import best_structure
 from graphcuts_dp.synth.structure import Structure, View

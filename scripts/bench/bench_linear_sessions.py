@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.pairs.queries import MatrixQuery
+from graphcuts_dp.queries.linear import MatrixQuery
 from scripts.bench.harness import Outcome, Table, compared_norms, run, session_errors
 
 QUERIES, ASKED = 10**6, 8

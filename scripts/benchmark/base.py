@@ -6,8 +6,8 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
+from graphcuts_dp.schema.groups import Groups
 
 Kind = Literal["undirected", "directed", "bipartite"]
 # (S, T), masks of the rows and columns -> the cut's estimated weight

@@ -8,8 +8,8 @@ from typing import Any
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.schema.groups import Groups
 from scripts.benchmark.base import Contender, Method, Submission, hidden
 from scripts.benchmark.contenders.table import CONTENDERS
 

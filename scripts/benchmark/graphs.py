@@ -13,8 +13,8 @@ from graphcuts_dp import datasets
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph, read_graph
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.vertices import VertexSet
 from scripts.benchmark import made_graphs as made
 from scripts.benchmark.base import Contender, Kind
 

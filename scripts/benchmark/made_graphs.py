@@ -8,8 +8,8 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.vertices import VertexSet
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

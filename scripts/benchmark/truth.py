@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.schema.groups import Groups
 from scripts.benchmark.base import SparseMatrix
 from scripts.benchmark.estimates import truth_of
 from scripts.benchmark.families import DisjointCuts, families_of

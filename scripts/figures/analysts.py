@@ -3,8 +3,8 @@
 import numpy as np
 
 from graphcuts_dp.arrays import BoolMatrix, FloatMatrix
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.linear import CutQuery
+from graphcuts_dp.queries.universe import Universe
 
 Cut = tuple[BoolMatrix, BoolMatrix]
 _MOST_ALTERNATIONS = 30

@@ -32,8 +32,8 @@ from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.potentials import near_one
-from graphcuts_dp.pairs.queries import CutQuery
 from graphcuts_dp.plotting.style import PAGE, house_style
+from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.session import session_of
 from scripts.figures.analysts import worst_cut

@@ -11,7 +11,7 @@ from graphcuts_dp.errors import HypothesisError, ParameterError
 from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.learn.learners import Learned, Learner
 from graphcuts_dp.learn.median import DatabaseFamily
-from graphcuts_dp.pairs.queries import LinearQuery
+from graphcuts_dp.queries.linear import LinearQuery
 
 _MOST_NUMBERS = 1 << 22  # hypotheses times pairs or queries: 32 MiB
 _ROUNDED = 9  # decimals: hypotheses that agree to them are one member

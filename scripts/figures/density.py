@@ -24,11 +24,11 @@ from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.offline.methods import Learning, release_iteratively
-from graphcuts_dp.pairs.queries import CutQuery, answer_all
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.iterative.methods import Learning, release_iteratively
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.linear import CutQuery, answer_all
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.terms import SessionTerms

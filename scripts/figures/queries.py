@@ -19,11 +19,11 @@ from matplotlib.lines import Line2D
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import SessionWorkload, Setting
-from graphcuts_dp.pairs.queries import CutQuery, answer_all
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.linear import CutQuery, answer_all
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.plain import BinaryAnswers
 from graphcuts_dp.session.terms import SessionTerms

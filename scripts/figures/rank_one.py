@@ -19,18 +19,18 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.offline.rank_one import (
+from graphcuts_dp.iterative.rank_one import (
     PowerRankOne,
     ResponseRankOne,
     heavier_sign,
     matrix_search,
     top_pair,
 )
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.linear import CutQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress
 from scripts.figures.base import Table, at_most
 from scripts.figures.bingham import bingham_samples

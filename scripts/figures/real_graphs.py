@@ -18,9 +18,9 @@ from graphcuts_dp import datasets
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
-from graphcuts_dp.offline.methods import release_iteratively
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.iterative.methods import release_iteratively
 from graphcuts_dp.plotting.style import PAGE, house_style
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.resources import Progress
 from scripts.benchmark.baselines import noisy_degrees_chung_lu

@@ -5,7 +5,7 @@ import math
 
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.median import DatabaseFamily, check_size, family_of, log2_binomial
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.universe import Universe
 
 
 def small_databases(universe: Universe, *, total_weight: float, size: int) -> DatabaseFamily:

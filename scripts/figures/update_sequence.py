@@ -18,8 +18,8 @@ from graphcuts_dp.learn.rules import (
     MultiplicativeWeightsRule,
     coordinates,
 )
-from graphcuts_dp.pairs.queries import LinearQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.linear import LinearQuery
+from graphcuts_dp.queries.universe import Universe
 
 
 @final

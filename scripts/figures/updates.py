@@ -31,9 +31,9 @@ from graphcuts_dp.learn.potentials import (
     near_one,
 )
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
+from graphcuts_dp.queries.linear import CutQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress
 from scripts.figures.analysts import worst_cut
 from scripts.figures.base import Finding, Table, at_most

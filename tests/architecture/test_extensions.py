@@ -11,12 +11,12 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound
+from graphcuts_dp.iterative.distinguisher import Distinguisher, Found
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.learners import Learner
 from graphcuts_dp.learn.rules import FriezeKannanRule
-from graphcuts_dp.offline.distinguisher import Distinguisher, Found
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import silent
 from graphcuts_dp.synth.base import Fit, FitMethod
 

@@ -28,13 +28,13 @@ from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.iterative.lists import Steps
+from graphcuts_dp.iterative.rank_one import ResponseRankOne
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.measure.statistics import measure_total
-from graphcuts_dp.offline.lists import Steps
-from graphcuts_dp.offline.rank_one import ResponseRankOne
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.linear import CutQuery, MatrixQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.results.bundle import KINDS, receipt_path
 from graphcuts_dp.session.terms import SessionTerms
 

@@ -33,10 +33,10 @@ from graphcuts_dp.cuts import least
 from graphcuts_dp.distances import locations as distance_locations
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.iterative import distinguisher, lists, rank_one
+from graphcuts_dp.iterative.query_lists import CutList, QuestionList
 from graphcuts_dp.ledger import opening, uses
 from graphcuts_dp.measure import cells, entries, statistics
-from graphcuts_dp.offline import distinguisher, lists, rank_one
-from graphcuts_dp.offline.query_lists import CutList, QuestionList
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy

@@ -20,12 +20,12 @@ from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.calibrations import Calibration, Tuning
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MedianLearner, MirrorDescentLearner
 from graphcuts_dp.measure.statistics import ROOT_STEPS, root_degrees
-from graphcuts_dp.pairs.graph_queries import GraphQuery
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
+from graphcuts_dp.queries.graph_queries import GraphQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.online import GROUPS, OnlineMechanism, OnlineState
 from graphcuts_dp.session.queries import linear_count
 from tests.audits.base import audited_runs

@@ -27,11 +27,11 @@ from graphcuts_dp.measure.cells import (
     measure_cells,
     sums_of_cells,
 )
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import Sides
 from graphcuts_dp.privacy.guarantee import EDGE
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.groups import Sides
 from tests.audits.base import Audit, Enumerated, Sampled, audited
 from tests.audits.graphs import BIPARTITE, LAST_PAIR, UNCAPPED, capped
 from tests.audits.losses import DistributionPair, laplace_gain, normal_pair, side_by_side

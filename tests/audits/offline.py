@@ -19,6 +19,24 @@ from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.iterative.construction import (
+    PLAYERS,
+    GameTuning,
+    IterativeConstruction,
+    PlayerGame,
+)
+from graphcuts_dp.iterative.distinguisher import Distinguisher, Exponential
+from graphcuts_dp.iterative.lists import Answers
+from graphcuts_dp.iterative.query_lists import QuestionList
+from graphcuts_dp.iterative.rank_one import Released, ResponseRankOne
+from graphcuts_dp.iterative.task import Task
+from graphcuts_dp.iterative.tuning import (
+    CALIBRATIONS,
+    OfflineCalibration,
+    OfflineTuning,
+    PracticalOffline,
+    PureOffline,
+)
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.learners import (
     CONSTRUCTIONS,
@@ -27,30 +45,12 @@ from graphcuts_dp.learn.learners import (
     MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.offline.construction import (
-    PLAYERS,
-    GameTuning,
-    IterativeConstruction,
-    PlayerGame,
-)
-from graphcuts_dp.offline.distinguisher import Distinguisher, Exponential
-from graphcuts_dp.offline.lists import Answers
-from graphcuts_dp.offline.query_lists import QuestionList
-from graphcuts_dp.offline.rank_one import Released, ResponseRankOne
-from graphcuts_dp.offline.task import Task
-from graphcuts_dp.offline.tuning import (
-    CALIBRATIONS,
-    OfflineCalibration,
-    OfflineTuning,
-    PracticalOffline,
-    PureOffline,
-)
-from graphcuts_dp.pairs.graph_queries import GraphQuery, Question
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise
 from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.queries.graph_queries import GraphQuery, Question
+from graphcuts_dp.queries.universe import Universe
 from tests.audits.base import Twins, audited_laws, audited_runs
 from tests.audits.bought import ALL_EDGES
 from tests.audits.graphs import EMPTY, FIRST_PAIR, one_more

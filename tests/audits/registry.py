@@ -13,11 +13,11 @@ from graphcuts_dp.distances import answers as distance_answers
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.evaluation.audit import ALPHA
+from graphcuts_dp.iterative.construction import PLAYERS
+from graphcuts_dp.iterative.methods import DISTINGUISHERS, MEDIAN
+from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
-from graphcuts_dp.offline.construction import PLAYERS
-from graphcuts_dp.offline.methods import DISTINGUISHERS, MEDIAN
-from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.privacy.noise import EntropySource, entropy_source

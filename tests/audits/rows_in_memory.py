@@ -8,8 +8,8 @@ import numpy.typing as npt
 import graphcuts_dp as gc
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.row_sources import Held
-from graphcuts_dp.pairs.vertices import Space
 from graphcuts_dp.schema.counting import Counting
+from graphcuts_dp.schema.vertices import Space
 
 
 def rows_in_memory(

@@ -19,14 +19,14 @@ import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
+from graphcuts_dp.iterative import lists
+from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential
+from graphcuts_dp.iterative.lists import Steps
+from graphcuts_dp.iterative.rank_one import PowerRankOne, ResponseRankOne
 from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.offline import lists
-from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential
-from graphcuts_dp.offline.lists import Steps
-from graphcuts_dp.offline.rank_one import PowerRankOne, ResponseRankOne
-from graphcuts_dp.pairs.queries import LinearQuery
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy, sample_geometric
+from graphcuts_dp.queries.linear import LinearQuery
+from graphcuts_dp.queries.universe import Universe
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.base import (
     Audit,

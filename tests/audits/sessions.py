@@ -28,7 +28,6 @@ from graphcuts_dp.learn.learners import (
     MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
@@ -39,6 +38,7 @@ from graphcuts_dp.privacy.sparse_vector import (
     Secret,
     SharedThreshold,
 )
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise

@@ -9,8 +9,8 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import DirectedGraph, Graph
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.universe import Universe
 from scripts.benchmark.baselines import (
     BASELINES,
     density_only,

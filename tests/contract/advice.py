@@ -21,8 +21,8 @@ from pyarrow import parquet
 import graphcuts_dp as gc
 from graphcuts_dp.graph import engine
 from graphcuts_dp.graph.adjacency import kind_of_graph
-from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.schema.counting import STEPS
+from graphcuts_dp.schema.vertices import vertex_sets
 
 Doing = Callable[[Path], Any]
 COLUMNS = (

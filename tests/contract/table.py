@@ -13,8 +13,8 @@ from typing import Any, Self
 import pyarrow as pa
 
 import graphcuts_dp as gc
-from graphcuts_dp.pairs.vertices import vertex_sets
 from graphcuts_dp.schema.counting import STEPS
+from graphcuts_dp.schema.vertices import vertex_sets
 
 ROLES = ("source", "target", "user", "period", "weight")
 HEADERS = {"source": "o", "target": "d", "user": "who", "period": "when", "weight": "paid"}

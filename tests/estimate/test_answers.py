@@ -18,12 +18,12 @@ from graphcuts_dp.estimate import least_squares
 from graphcuts_dp.estimate.estimator import Sizes, log_cuts
 from graphcuts_dp.estimate.least_squares import best_combination
 from graphcuts_dp.estimate.measurement import CellSums
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.release.graphs import release_graph
+from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.layout import Layout
 
 MECHANISMS = ["response", "degrees+response", "auto"]
 NOISES = ["binary", "laplace", "discrete-laplace", "staircase"]

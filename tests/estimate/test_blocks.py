@@ -5,6 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from graphcuts_dp.pairs import universe
 from helpers import random_graph
 
 from graphcuts_dp import resources
@@ -12,9 +13,8 @@ from graphcuts_dp.estimate.blocks import Blocks, RowBlock
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.pairs import universe
-from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.schema.layout import Layout
 
 NOISES = ["binary", "laplace", "discrete-laplace", "staircase"]
 KINDS = [random_graph(45), random_graph((45, 21)), random_graph(45, directed=True)]

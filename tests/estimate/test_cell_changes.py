@@ -7,8 +7,9 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import Reach, cell_changes
-from graphcuts_dp.pairs.cells import CellTree
+from graphcuts_dp.estimate.measurement import cell_changes
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.counting import Reach
 
 GROUPS = ([0, 0, 1], [0, 1, 2], [0, 1, 1])
 PERIODS = gc.Periods.of("2025-12..2026-02")

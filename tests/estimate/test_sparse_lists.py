@@ -6,7 +6,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.estimate import sparse_answers
 from graphcuts_dp.estimate.sparse_answers import common_parts, parted_cuts
-from graphcuts_dp.pairs.groups import GroupUnion
+from graphcuts_dp.schema.groups import GroupUnion
 
 N, M = 60, 40  # rows, and columns of two sides
 KINDS = pytest.mark.parametrize("kind", ["plain", "directed", "bipartite"])

@@ -20,8 +20,8 @@ from graphcuts_dp.estimate.strategy import (
     guaranteed_flows,
     level_errors,
 )
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.group_tree import GroupTree
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.group_tree import GroupTree
 
 
 def regular(*arities, size=5):

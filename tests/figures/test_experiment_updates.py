@@ -9,7 +9,7 @@ from helpers import frieze_kannan
 
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import HypothesisError
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.universe import Universe
 from scripts.figures.analysts import worst_cut
 from scripts.figures.updates import (
     ANALYSTS,

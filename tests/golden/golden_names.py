@@ -7,15 +7,15 @@ from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
 from graphcuts_dp.distances.answers import MECHANISMS as DISTANCES
 from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.io.files import FORMATS
+from graphcuts_dp.iterative.construction import PLAYERS
+from graphcuts_dp.iterative.methods import DISTINGUISHER_NAMES, MEDIAN
+from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS
-from graphcuts_dp.offline.construction import PLAYERS
-from graphcuts_dp.offline.methods import DISTINGUISHER_NAMES, MEDIAN
-from graphcuts_dp.offline.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
-from graphcuts_dp.pairs.graph_queries import STATISTICS
 from graphcuts_dp.privacy.guarantee import PROTECTIONS
 from graphcuts_dp.privacy.level_noise import NORMS as ANSWER_NOISES
+from graphcuts_dp.queries.graph_queries import STATISTICS
 from graphcuts_dp.session.online import STARTS
 from graphcuts_dp.session.terms import LINEAR_METHODS, METHODS
 from graphcuts_dp.synth.cutting_plane import ORACLES

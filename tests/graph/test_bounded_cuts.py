@@ -15,7 +15,7 @@ from graphcuts_dp.graph.grid import (
     doubled_sums,
     vertices_of,
 )
-from graphcuts_dp.pairs.queries import CutQuery
+from graphcuts_dp.queries.linear import CutQuery
 from scripts.figures.random_graphs import planted_partition
 
 KINDS = ("plain", "directed", "bipartite")

@@ -21,8 +21,8 @@ from graphcuts_dp.graph.adjacency import (
     read_graph,
 )
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import Arcs, VertexSet
+from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.schema.vertices import Arcs, VertexSet
 
 MIXED = """<graphml><graph edgedefault="directed"><node id="a"/><node id="b"/>
 <edge source="a" target="b" directed="false"/></graph></graphml>"""

@@ -10,7 +10,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.engine import MOST
 from graphcuts_dp.graph.rows import COUNTINGS
-from graphcuts_dp.pairs.vertices import Arcs, VertexSet
+from graphcuts_dp.schema.vertices import Arcs, VertexSet
 from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables

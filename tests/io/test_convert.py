@@ -16,7 +16,7 @@ from helpers import make_flat
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
-from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.schema.vertices import VertexSet
 
 
 def test_from_edges():

@@ -12,10 +12,10 @@ from graphcuts_dp.learn.learners import (
     MirrorDescentLearner,
     MultiplicativeWeightsLearner,
 )
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.queries.linear import CutQuery
+from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.vertices import VertexSet
 from scripts.figures.update_sequence import UpdateSequence, potential
 
 LEARNERS = {

@@ -12,8 +12,8 @@ from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.bounds import largest_disjoint_cut, pairs_of, size_of
 from graphcuts_dp.learn.learners import CONSTRUCTIONS, bound_of
 from graphcuts_dp.learn.rules import MultiplicativeWeightsRule
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.queries.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence, checked
 
 SIX = Universe(6)

@@ -9,8 +9,8 @@ from graphcuts_dp.learn.base import DenseHypothesis, pack
 from graphcuts_dp.learn.blocks import BlockHypothesis
 from graphcuts_dp.learn.cut_sum import BitSets, CutSum, pack_bits
 from graphcuts_dp.learn.median import DatabaseFamily
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.queries.universe import Universe
 
 UNIVERSES = [
     *(Universe(n) for n in (2, 3, 9, 64, 70)),

@@ -27,10 +27,10 @@ from graphcuts_dp.learn.rules import (
     MultiplicativeWeightsRule,
     minimal_start,
 )
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import VertexSet
+from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.vertices import VertexSet
 from scripts.figures.small_databases import small_databases
 
 SIX, FOUR, PLAIN, BOTH = Universe(6), Universe(4), Universe(3), Universe(3, 2)

@@ -21,8 +21,8 @@ from graphcuts_dp.learn.rules import (
     MultiplicativeWeightsRule,
     minimal_start,
 )
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.queries.universe import Universe
 from scripts.figures.update_sequence import potential
 
 UNIVERSES = {

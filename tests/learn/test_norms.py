@@ -20,8 +20,8 @@ from graphcuts_dp.learn.norms import (
     worth_buying,
 )
 from graphcuts_dp.learn.potentials import GroupNorm, LpNorm, SchattenNorm, bregman, near_one
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.linear import CutQuery, MatrixQuery
+from graphcuts_dp.queries.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence
 
 SIZES = (14, 10)

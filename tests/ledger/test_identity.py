@@ -25,8 +25,8 @@ from graphcuts_dp.ledger.opening import (
     stores_beside,
 )
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.pairs.vertices import Arcs, VertexSet
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.schema.vertices import Arcs, VertexSet
 from graphcuts_dp.session.session import session_of
 from tests.audits.rows_in_memory import rows_in_memory
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups
-from graphcuts_dp.pairs.groups import Groups
+from graphcuts_dp.schema.groups import Groups
 
 
 def pairs_of(kind, n):

@@ -17,9 +17,9 @@ from graphcuts_dp.measure.cells import (
     sides_of_groups,
     sums_of_cells,
 )
-from graphcuts_dp.pairs.cells import CellTree
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.schema.cells import CellTree
 
 LEVELS = {"top": [0, 0, 1, 1], "fine": [0, 1, 2, 2]}
 CAP = 2.5

@@ -20,9 +20,9 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.estimate.sparse_model import FALSE_SHARE, KeptEdges, threshold_for
 from graphcuts_dp.measure.entries import measure_kept_edges, row_parts
-from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.schema.layout import Layout
 
 LEVEL = 1e-9
 RUNS = 1000

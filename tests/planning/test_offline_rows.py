@@ -15,17 +15,17 @@ from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.iterative.construction import IterativeConstruction, PlayerGame, finished
+from graphcuts_dp.iterative.distinguisher import Exponential
+from graphcuts_dp.iterative.query_lists import CutList, QuestionList
+from graphcuts_dp.iterative.rank_one import Released
+from graphcuts_dp.iterative.task import Task
+from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
 from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner, learner_of
-from graphcuts_dp.offline.construction import IterativeConstruction, PlayerGame, finished
-from graphcuts_dp.offline.distinguisher import Exponential
-from graphcuts_dp.offline.query_lists import CutList, QuestionList
-from graphcuts_dp.offline.rank_one import Released
-from graphcuts_dp.offline.task import Task
-from graphcuts_dp.offline.tuning import PracticalOffline, TightOffline
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.privacy.level_noise import KNormNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.universe import Universe
 
 learn = gc.release_iteratively
 

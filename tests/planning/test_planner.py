@@ -31,11 +31,11 @@ from graphcuts_dp.learn.bounds import (
     pairs_of,
 )
 from graphcuts_dp.learn.median import all_graphs
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.universe import Universe
-from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.planning.mechanisms import mechanisms_for
 from graphcuts_dp.planning.planner import VACUOUS, plan, plan_of
+from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.session.terms import SessionTerms
 
 pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables

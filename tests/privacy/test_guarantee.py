@@ -20,7 +20,6 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger.opening import Store, create_ledger
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, as_stored, zcdp_epsilon
 from graphcuts_dp.privacy.guarantee import (
@@ -30,6 +29,7 @@ from graphcuts_dp.privacy.guarantee import (
     exact_epsilon,
     posterior,
 )
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.server.desk import forecast
 from graphcuts_dp.session.session import session_of
 

@@ -29,8 +29,6 @@ from p_values import chi_square
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.noise import (
     Choice,
@@ -45,6 +43,8 @@ from graphcuts_dp.privacy.noise import (
     uniform_below,
     wide_context,
 )
+from graphcuts_dp.queries.linear import CutQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.plain import PerQueryNoise
 
 SIGNIFICANT = 1e-8

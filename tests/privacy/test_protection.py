@@ -13,11 +13,11 @@ from products import GRAPH, RELEASES, make
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
 from graphcuts_dp.estimate.measurement import cell_changes, largest_squares
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.group_tree import GroupTree
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.group_tree import GroupTree
 from graphcuts_dp.session.session import session_of
 
 pytestmark = [

@@ -20,7 +20,6 @@ from p_values import chi_square, dependence
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import randomized_response
-from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.noise import (
@@ -30,6 +29,7 @@ from graphcuts_dp.privacy.noise import (
     happens,
     noisy_maximum,
 )
+from graphcuts_dp.schema.layout import Layout
 
 SIZE = 40_001  # odd, so that words of two bytes and of eight never have the same total
 LEVEL = 1e-9

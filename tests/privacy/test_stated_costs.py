@@ -21,18 +21,16 @@ from graphcuts_dp.cuts import least
 from graphcuts_dp.distances import counts, learner
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.iterative import construction, lists, tuning
+from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, Found
+from graphcuts_dp.iterative.query_lists import CutList
+from graphcuts_dp.iterative.rank_one import PowerRankOne
+from graphcuts_dp.iterative.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
 from graphcuts_dp.learn import bounds, calibrations
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, START_SHARE, Tight
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS, ROOT_STEPS, buy_root_degrees
-from graphcuts_dp.offline import construction, lists, tuning
-from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential, Found
-from graphcuts_dp.offline.query_lists import CutList
-from graphcuts_dp.offline.rank_one import PowerRankOne
-from graphcuts_dp.offline.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import (
     Cost,
     check_paid,
@@ -44,6 +42,8 @@ from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.guarantee import EDGE, Protect
 from graphcuts_dp.privacy.level_noise import NORMS, LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.linear import CutQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release import contributions, flow_tables, measuring
 from graphcuts_dp.session import plain
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise

@@ -13,7 +13,7 @@ from graphcuts_dp.estimate.measurement import CountMeasurement
 from graphcuts_dp.graph.grid import Grid, joined_digits
 from graphcuts_dp.io.edge_store import LARGEST_OPEN
 from graphcuts_dp.measure.cells import grid_of_cells
-from graphcuts_dp.pairs.queries import MatrixQuery
+from graphcuts_dp.queries.linear import MatrixQuery
 
 V = ["DE", "FR", "IT", "ES"]
 HEAVY = [4e6, 5e6, 9.1e7, 4.2e9, 4.4e9, 9.1e10, LARGEST_OPEN]

@@ -13,12 +13,12 @@ from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure.entries import randomized_response
-from graphcuts_dp.pairs.vertices import VertexSet
 from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
 from graphcuts_dp.release import graphs
 from graphcuts_dp.release import measuring as mechanism
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.results.release import Release
+from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.synth.base import Fit, FitMethod
 from graphcuts_dp.synth.cutting_plane import QueryGame
 from graphcuts_dp.synth.mechanisms import Response

@@ -12,9 +12,9 @@ from statistic_cases import exact_flows, many_flows, planted
 
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.pairs.cells import CellTree
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.release.flow_tables import release_flows
+from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.groups import Groups
 
 RELEASES, FEW = 2000, 300
 

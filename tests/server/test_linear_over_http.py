@@ -8,7 +8,7 @@ from server_cases import Office, Wires
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.pairs.query_lines import query_to_dict, read_asked
+from graphcuts_dp.queries.query_lines import query_to_dict, read_asked
 from graphcuts_dp.server import api
 from graphcuts_dp.server.client import RemoteSession
 from graphcuts_dp.server.settings import Limits, Ticks

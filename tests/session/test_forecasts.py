@@ -32,10 +32,10 @@ from graphcuts_dp.learn.bounds import (
 )
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, learning_error, mirror_descent_error
 from graphcuts_dp.learn.learners import CONSTRUCTIONS as RULES
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy import composition
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms

@@ -12,12 +12,12 @@ from online_cases import KINDS, Weighed, graph_of, linear_queries
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.graph_queries import Extent, LinearSteps
-from graphcuts_dp.pairs.queries import MixedCut, understood
-from graphcuts_dp.pairs.query_lines import query_to_dict, read_asked
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.graph_queries import Extent, LinearSteps
+from graphcuts_dp.queries.linear import MixedCut, understood
+from graphcuts_dp.queries.query_lines import query_to_dict, read_asked
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query, linear_count
 from graphcuts_dp.session.session import session_of

@@ -13,11 +13,11 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import Setting
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, median_error
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
-from graphcuts_dp.pairs.graph_queries import STATISTICS, GraphQuery
-from graphcuts_dp.pairs.queries import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.pairs.query_lines import query_title, query_to_dict, read_asked, read_linear
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery
+from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
+from graphcuts_dp.queries.query_lines import query_title, query_to_dict, read_asked, read_linear
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.queries import decode_query
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms

@@ -14,9 +14,9 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import Setting
 from graphcuts_dp.learn.calibrations import mirror_descent_error
 from graphcuts_dp.learn.norms import best_exponent, parse_norm
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import Counting
 from graphcuts_dp.session.queries import Counted, linear_count

@@ -7,7 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.pairs.groups import members
+from graphcuts_dp.queries.group_names import members
 from graphcuts_dp.session.session import session_of
 
 LABELS = ["ann", "bob", "eve", "kim", "lee", "@IT"]

@@ -10,7 +10,7 @@ from online_cases import Halves
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, QueryError
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session import terms
 
 TERMS = {"epsilon": 40.0, "delta": 0.01, "queries": 300, "seed": 9}

@@ -12,9 +12,9 @@ from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
+from graphcuts_dp.queries.linear import CutQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import Answer, Update
 from graphcuts_dp.session.plain import BinaryAnswers
 from graphcuts_dp.session.runner import read_state, stored_state

@@ -14,9 +14,9 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli.main import app
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import FileFormatError, QueryError
-from graphcuts_dp.pairs.queries import understood
-from graphcuts_dp.pairs.query_lines import read_asked
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.linear import understood
+from graphcuts_dp.queries.query_lines import read_asked
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.session import session_of
 
 pytestmark = pytest.mark.usefixtures("no_forecast")

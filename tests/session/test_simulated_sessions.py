@@ -13,9 +13,9 @@ import scipy.stats
 from online_cases import two_communities
 
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.linear import CutQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.terms import SessionTerms
 
 BETA = 0.2

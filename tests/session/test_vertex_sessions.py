@@ -9,11 +9,11 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.guarantee import Protect
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
+from graphcuts_dp.queries.linear import CutQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms

@@ -17,8 +17,8 @@ from noisy_numbers import total_of
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CellSums, Degrees
-from graphcuts_dp.pairs.groups import Groups
 from graphcuts_dp.resources import Deadline
+from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.synth import targets
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.targets import CellEstimates, credible_sums

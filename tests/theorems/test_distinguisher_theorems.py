@@ -15,14 +15,14 @@ from helpers import cuts_of_halves
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.iterative.construction import IterativeConstruction
+from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential
+from graphcuts_dp.iterative.tuning import MARGINS, PaperOffline, PracticalOffline, TightOffline
 from graphcuts_dp.learn.bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
-from graphcuts_dp.offline.construction import IterativeConstruction
-from graphcuts_dp.offline.distinguisher import ExactCuts, Exponential
-from graphcuts_dp.offline.tuning import MARGINS, PaperOffline, PracticalOffline, TightOffline
-from graphcuts_dp.pairs.universe import Universe
 from graphcuts_dp.privacy.composition import Cost, compose
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence
 
 N = 12

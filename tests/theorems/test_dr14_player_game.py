@@ -24,11 +24,11 @@ from norm_reference import (
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.offline import construction
-from graphcuts_dp.offline.construction import PlayerGame, WeightsPlayer, best_response, sum_of
-from graphcuts_dp.offline.tuning import PracticalOffline
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.iterative import construction
+from graphcuts_dp.iterative.construction import PlayerGame, WeightsPlayer, best_response, sum_of
+from graphcuts_dp.iterative.tuning import PracticalOffline
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.synth.cutting_plane import QueryGame, cutting_plane, query_game
 from scripts.figures.update_sequence import checked
 from tests.audits.offline import game_of, paths

@@ -22,7 +22,7 @@ from graphcuts_dp.learn.cut_sum import CutSum
 from graphcuts_dp.learn.learners import learner_of
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
 from graphcuts_dp.learn.rules import FriezeKannanRule, MultiplicativeWeightsRule
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence, checked, potential
 
 UNIVERSES = [

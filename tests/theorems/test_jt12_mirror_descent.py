@@ -25,7 +25,7 @@ from graphcuts_dp.learn.potentials import (
     near_one,
 )
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.universe import Universe
 from scripts.figures.base import fitted_exponent
 from scripts.figures.bounds import printed_update_bound
 from scripts.figures.random_graphs import imbalanced_bipartite, power_law_bipartite

@@ -9,10 +9,10 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.iterative.methods import Learning, release_iteratively
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups
-from graphcuts_dp.offline.methods import Learning, release_iteratively
-from graphcuts_dp.pairs.queries import CutQuery
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.linear import CutQuery
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.flow_tables import release_flows
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.results.release import Release

@@ -12,8 +12,8 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.measure.cells import refinable_groups, sides_of_groups
 from graphcuts_dp.measure.statistics import measure_degrees
-from graphcuts_dp.pairs.groups import Groups
-from graphcuts_dp.pairs.universe import Universe
+from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.schema.groups import Groups
 from scripts.benchmark.base import Answers, Contender, SparseMatrix, Submission
 from scripts.benchmark.baselines import (
     Baseline,

@@ -17,9 +17,9 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.pairs.universe import Layout
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.noise import Choice, EntropySource, sample_discrete_laplace
+from graphcuts_dp.schema.layout import Layout
 from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.subsets import uniform_subset
 

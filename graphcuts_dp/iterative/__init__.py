@@ -1,0 +1,1 @@
+"""Iterative releases: hypotheses that learn from noisy answers to queries they look for."""

@@ -1,0 +1,375 @@
+"""The result of an iterative release: answers, a graph or a matrix, files."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, final
+
+import numpy as np
+
+from graphcuts_dp.confidence import percent
+from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, size_text
+from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.estimate.answers import AnswerList, CutAnswer, answer_queries, whole_query
+from graphcuts_dp.estimate.estimator import AnswerOptions
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.iterative.accuracy import (
+    Accuracy,
+    CountNoise,
+    Law,
+    NetChoice,
+    law_fields,
+    law_from,
+)
+from graphcuts_dp.iterative.hypothesis_estimator import HypothesisEstimator, Listed
+from graphcuts_dp.iterative.query_digests import Digests
+from graphcuts_dp.iterative.query_lists import CutList, QuestionList
+from graphcuts_dp.learn.base import DenseHypothesis
+from graphcuts_dp.options import check_probability
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
+from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.queries.graph_queries import GraphQuery, Question
+from graphcuts_dp.queries.linear import Subset
+from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.results import bundle
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+GRAPH, TABLE = "iterative construction", "answers"  # kinds of files: with a graph, or without
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A query that a round has found or chosen, with its noisy answer. Public.
+
+    Attributes:
+        round: from 1.
+        query: the cut, or whatever was asked for in a list; the place in the list where all of it
+            was measured, and of sensing, whose queries are too large to be kept.
+        value: noisy answer, in weight.
+        updated: whether the hypothesis was corrected by it.
+        estimate: of the hypothesis before; NaN where that is not told.
+    """
+
+    round: int
+    query: Any
+    value: float
+    updated: bool
+    estimate: float = math.nan
+
+
+_TOLD = ("round", "value", "updated", "estimate")  # of a measured query, in files
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a release was made.
+
+    Attributes:
+        construction: name of the update rule, or of what takes its place.
+        distinguisher: its name, or how queries were chosen; "" where none are.
+        calibration: its name; "" where there is one way.
+        rounds: hard cap on the number of rounds.
+        used: rounds that were run.
+        stopped: see `Outcome`.
+        total: total weight that it was made from, noisy unless it was public; None where it is not
+            used.
+    """
+
+    construction: str
+    distinguisher: str = ""
+    calibration: str = ""
+    rounds: int = 1
+    used: int = 1
+    stopped: str = "rounds"
+    total: float | None = None
+
+
+_LISTS: dict[str, Any] = {"cuts": CutList, "questions": QuestionList, "digests": Digests}
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class IterativeRelease(Displayed):
+    """What was learnt about a graph from noisy answers to queries. All of it may be published.
+
+    Attributes:
+        universe: the public vertex pairs.
+        guarantee: the promise of differential privacy.
+        accuracy: how far off answers may be.
+        settings: how it was made.
+        hypothesis: what has been learnt, in weight; `answer` reads it. None of answers alone.
+        transcript: the queries that were measured, with their noisy answers.
+        cap: public largest weight of a pair.
+        listed: the queries that were given, if any.
+        law: of errors, where it tells them for every confidence.
+    """
+
+    universe: Universe
+    guarantee: PrivacyGuarantee
+    accuracy: Accuracy
+    settings: Settings
+    _graph: AnyGraph | None = None
+    hypothesis: DenseHypothesis | None = None
+    transcript: tuple[Measured, ...] = ()
+    cap: float = 1.0
+    listed: Listed = None
+    law: Law | None = None
+
+    @cached_property
+    def estimator(self) -> HypothesisEstimator:
+        """Estimates queries from what was learnt, or looks them up among those measured."""
+        return HypothesisEstimator(
+            universe=self.universe,
+            hypothesis=self.hypothesis,
+            accuracy=self.accuracy,
+            cap=self.cap,
+            listed=self.listed,
+            measured=[each.value for each in self.transcript],
+            law=self.law,
+            statistics=self.settings.construction == "median",
+            clip_values=self.hypothesis is not None and not self.has_graph,
+        )
+
+    @property
+    def budget_plan(self) -> BudgetPlan | None:
+        """How the budget was spent; None if that is not known."""
+        return self.guarantee.budget_plan
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether there is a synthetic graph: not of sensing, nor of answers alone."""
+        return self._graph is not None
+
+    @property
+    def graph(self) -> AnyGraph:
+        """The synthetic graph: what was learnt with weights cut to [0, cap], or a net's member.
+
+        Raises:
+            GraphError: there is none.
+        """
+        if self._graph is None:
+            raise GraphError("this release has no graph: it answers queries alone")
+        return self._graph
+
+    def answer(
+        self, S: Subset | Question, T: Subset | None = None, *, confidence: float | None = None
+    ) -> CutAnswer:
+        """Answer any linear query; free, as often as you like.
+
+        Releases of the median answer statistics of whole graphs, too; those of the constructions
+        "answers", "k-norm" and "laplace" the cuts of their list alone.
+
+        The interval holds for all queries of `accuracy.queries` at once, and what follows from
+        these (see `HypothesisEstimator`), cut to what the query can be. For others it is all of
+        that, which is certain.
+
+        Args:
+            S: vertex labels or a truth vector, "*" for all vertices, or a whole query, such as a
+                `CutQuery`, a `RankOneQuery` or a `GraphQuery`. Labels of a bipartite graph may be
+                of both sides.
+            T: likewise; None for all vertices outside S (all right ones).
+            confidence: in (0, 1), for all queries of the list at once; None for that of
+                `accuracy`, the only one that releases without a `law` have.
+
+        Raises:
+            QueryError: an unknown vertex, a query that does not fit or was not answered, or a
+                confidence out of range.
+        """
+        query = S if isinstance(S, GraphQuery) else whole_query(S, T)
+        return self.answer_all([query], confidence=confidence)[0]
+
+    def answer_all(
+        self, queries: Iterable[Question], *, confidence: float | None = None
+    ) -> AnswerList:
+        """Answer several queries; see `answer`."""
+        options = AnswerOptions(
+            confidence=self.accuracy.confidence if confidence is None else confidence
+        )
+        seeded = not self.guarantee.is_private
+        asked = [
+            each if isinstance(each, GraphQuery) else whole_query(each, None) for each in queries
+        ]
+        return answer_queries(self.estimator, asked, options, seeded=seeded)
+
+    def plot(self, *, title: str | None = None) -> "Figure":
+        """Draw the queries that were measured: noisy answers, and what was learnt of them.
+
+        Args:
+            title: above the picture, before the guarantee.
+
+        Returns:
+            A figure of matplotlib. Where the whole list was measured, with intervals; where sensing
+            has chosen, with what the hypothesis expected of each query before.
+
+        Raises:
+            QueryError: no query was measured.
+        """
+        from graphcuts_dp.plotting.answer_lists import answer_list_figure  # slow: matplotlib
+
+        if not self.transcript:
+            raise QueryError("no query was measured, so there is nothing to draw")
+        shown = noisy = np.array([measured.value for measured in self.transcript])
+        queries = [each.query for each in self.transcript if not isinstance(each.query, int)]
+        if queries:
+            answers = self.answer_all(queries)
+            shown, other = np.array([answer.value for answer in answers]), noisy
+            low, high = np.array([answer.interval for answer in answers]).T
+        else:
+            radius = self.accuracy.error if self.accuracy.queries == "measured" else math.inf
+            low, high = noisy - radius, noisy + radius
+            other = np.array([measured.estimate for measured in self.transcript])
+        return answer_list_figure(
+            values=shown,
+            low=low,
+            high=high,
+            other=None if np.isnan(other).any() else other,
+            other_label="noisy, as measured" if queries else "expected by what was learnt before",
+            title=f"{title or 'Measured queries'} ({promise_text(self.guarantee)})",
+            across="query, in the order of measuring",
+            unit=f"{self.guarantee.counted} between S and T",
+        )
+
+    def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
+        """Write what is released and a receipt beside it, at `path` + ".json".
+
+        Args:
+            path: where; the ending tells the graph's format, and what was learnt is at `path` +
+                ".hypothesis.npz". Without a graph `path` ends in .npz and holds all.
+            force: replace files that are there.
+
+        Returns:
+            The paths written, the receipt last.
+
+        Raises:
+            FileFormatError: unknown ending, missing folder, files that are there, a full disk.
+                Nothing is left behind then, and older files stay as they are.
+        """
+        transcript, found = self.transcript, self.listed
+        queries = [measured.query for measured in transcript]
+        if found is None and queries:
+            found = CutList(self.universe, queries)
+        kinds = [name for name, kind in _LISTS.items() if isinstance(found, kind)]
+        fields = {
+            "settings": asdict(self.settings),
+            "accuracy": asdict(self.accuracy),
+            "cap": self.cap,
+            "law": law_fields(self.law),
+            "list": {"kind": kinds[0] if kinds else None, "given": self.listed is not None},
+            **bundle.space_fields(self.universe.space),
+        }
+        arrays = {name: np.array([getattr(each, name) for each in transcript]) for name in _TOLD}
+        if found is not None:
+            places = [each if isinstance(each, int) else found.find(each) for each in queries]
+            arrays["places"] = np.array(places, dtype=np.int64)
+            arrays |= {f"list_{name}": values for name, values in found.arrays().items()}
+        if self.hypothesis is not None:
+            arrays["matrix"] = self.hypothesis.matrix
+        if isinstance(self.law, CountNoise):
+            arrays["facets"] = self.law.noise.facets
+        kind = GRAPH if self.has_graph else TABLE
+        return bundle.save(
+            kind, path, self.guarantee, fields, arrays, graph=self._graph, force=force
+        )
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Read back what `save` wrote.
+
+        Args:
+            path: the same path as for `save`.
+
+        Raises:
+            FileFormatError: a file is missing, damaged, or not the one that the receipt names.
+        """
+        with bundle.opened(path, GRAPH, TABLE) as saved:
+            fields, arrays = saved.fields, saved.arrays()
+            universe = Universe.over(saved.space)
+            found: Any = None
+            if fields["list"]["kind"] is not None:
+                parts = {
+                    name.removeprefix("list_"): values
+                    for name, values in arrays.items()
+                    if name.startswith("list_")
+                }
+                found = _LISTS[fields["list"]["kind"]].of_arrays(universe, **parts)
+            rows = zip(*(arrays[name].tolist() for name in _TOLD), strict=True)
+            learnt, accuracy = arrays.get("matrix"), Accuracy(**fields["accuracy"])
+            places = arrays.get("places", np.zeros(0, dtype=np.int64)).tolist()
+            if accuracy.queries != "measured":  # else places tell it
+                places = [found.asked[place] for place in places]
+            made = cls(
+                universe=universe,
+                guarantee=saved.guarantee,
+                accuracy=accuracy,
+                settings=Settings(**fields["settings"]),
+                _graph=saved.graph(universe.space) if saved.kind == GRAPH else None,
+                hypothesis=None if learnt is None else DenseHypothesis(universe, learnt),
+                transcript=tuple(
+                    Measured(query=query, **dict(zip(_TOLD, row, strict=True)))
+                    for query, row in zip(places, rows, strict=True)
+                ),
+                cap=fields["cap"],
+                listed=found if fields["list"]["given"] else None,
+                law=law_from(fields["law"], arrays),
+            )
+            made._check_whole()
+            return made
+
+    def _check_whole(self) -> None:
+        """Refuse parts of a saved release that do not belong together."""
+        accuracy, listed = self.accuracy, self.listed
+        if not self.cap > 0:
+            raise ValueError("no largest weight")
+        check_probability("confidence", accuracy.confidence)
+        if accuracy.error is not None and not accuracy.error >= 0:
+            raise ValueError("an error that is none")
+        if accuracy.queries == "measured":
+            places = sorted(each.query for each in self.transcript)
+            if listed is None or places != list(range(len(listed))):
+                raise ValueError("answers to other queries")
+        if self.law is not None:
+            self.law.error(0.5)
+            if isinstance(self.law, CountNoise) and self.law.noise.counts != len(self.transcript):
+                raise ValueError("noise of other answers")
+        elif self.hypothesis is None:
+            raise ValueError("answers without the law of their noise")
+
+    def _picture(self) -> "Figure | None":
+        return self.plot() if 0 < len(self.transcript) <= MOST_PICTURED else None
+
+    def _card(self) -> Card:
+        settings, accuracy, law = self.settings, self.accuracy, self.law
+        error = "nothing is proven"
+        if accuracy.error is not None:
+            error = f"{accuracy.error:,.5g}, with probability {percent(accuracy.confidence)}"
+        told = [each for each in self.transcript if not math.isnan(each.estimate)]
+        facts = {
+            "vertices": size_text(self.universe.shape),
+            "construction": settings.construction,
+            "distinguisher": settings.distinguisher,
+            "members of the net": f"{law.members:,}" if isinstance(law, NetChoice) else "",
+            "rounds": f"{settings.used} of at most {settings.rounds}",
+            "error at most": error,
+        }
+        return Card(
+            title="Iterative release",
+            facts=(*(fact for fact in facts.items() if fact[1]), *self.guarantee.facts),
+            columns=("query", "noisy answer", "estimate before") if told else (),
+            rows=[(each.query, each.value, each.estimate) for each in told],
+            warning=self.guarantee.warning,
+        )
+
+    def __repr__(self) -> str:
+        size = " x ".join(str(n) for n in self.universe.shape)
+        mark = "" if self.guarantee.is_private else f", {SEEDED_WARNING}"
+        return (
+            f"IterativeRelease({size}, epsilon={self.guarantee.epsilon:g}, "
+            f"construction={self.settings.construction!r}, rounds={self.settings.used}{mark})"
+        )

@@ -1,0 +1,223 @@
+"""What is asked of a construction of an iterative release, and the job that carries it out."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, final
+
+from graphcuts_dp.confidence import DEFAULT_FAILURE
+from graphcuts_dp.errors import GraphError, ParameterError, QueryError
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.grid import Grid
+from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
+from graphcuts_dp.iterative.query_lists import CutList, QuestionList, as_list
+from graphcuts_dp.iterative.release import IterativeRelease
+from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
+from graphcuts_dp.options import check_probability
+from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.composition import as_stored
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, hidden_change
+from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.queries.graph_queries import Question
+from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.release.job import Job
+from graphcuts_dp.resources import Progress, silent
+
+
+@final
+class Task:
+    """What is asked for, of data of a schema. Public: it holds no private row.
+
+    Args:
+        data: the private data, of which no row is kept.
+        queries: the public list, if any.
+        epsilon: for all steps of the protection together, in [1e-6, 50].
+        delta: likewise, in [0, 1).
+        beta: probability that a stated error fails, in (0, 1).
+        protect: whom the promise is for.
+
+    Attributes:
+        data: the private data without any row.
+        graph: the graph of these, likewise.
+
+    Raises:
+        ParameterError: a number out of range, weights without a public cap, or a protection that
+            the data cannot have.
+        GraphError: no graph, or one without pairs.
+    """
+
+    def __init__(
+        self,
+        data: PrivateData,
+        queries: Iterable[Question] | None = None,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        beta: float = DEFAULT_FAILURE,
+        protect: str | Protect = "edges",
+    ) -> None:
+        check_probability("beta", beta)
+        check_probability("delta", delta, zero=True)
+        self.data: PrivateData = without_rows(data)
+        self.graph, self.protect = paired_graph(self.data, protect, at_most=None, epsilon=epsilon)
+        if not Universe.of(self.graph).size:
+            raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
+        if self.graph.weighted and self.graph.weight_cap is None:
+            raise ParameterError(
+                "an iterative release of weights needs their public cap: pass weight_cap= when the "
+                "graph is read or made, or leave its weights out by weighted=False"
+            )
+        if queries is not None and not isinstance(queries, CutList | QuestionList):
+            if not isinstance(queries, Iterable):
+                raise QueryError(f"queries are a list of queries, not {queries!r:.60}")
+            queries = tuple(queries)
+        self.queries: Sequence[Any] | None = queries
+        self.epsilon, self.delta, self.beta = epsilon, delta, beta
+
+    @cached_property
+    def universe(self) -> Universe:
+        """The public vertex pairs."""
+        return Universe.of(self.graph)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """How weights are counted."""
+        return Grid.of(self.graph)
+
+    @cached_property
+    def listed(self) -> CutList | QuestionList | None:
+        """The queries as a list, if there are any."""
+        return None if self.queries is None else as_list(self.universe, self.queries)
+
+    @property
+    def confidence(self) -> float:
+        """Of what is stated."""
+        return 1 - self.beta
+
+    @property
+    def failure(self) -> float:
+        """1 - confidence, rounded down."""
+        return math.nextafter(1 - self.confidence, 0)
+
+    def check_size(self) -> None:
+        """Refuse more vertices than a number for each pair is held for.
+
+        Raises:
+            ParameterError: there are more.
+        """
+        if max(self.universe.shape) > MOST_DENSE_VERTICES:
+            raise ParameterError(
+                "an iterative construction holds a number for each pair: up to"
+                f" {MOST_DENSE_VERTICES} vertices; use release_graph"
+            )
+
+    def given(self, what: str) -> Sequence[Any]:
+        """The queries.
+
+        Raises:
+            ParameterError: there are none.
+        """
+        if not self.queries:
+            raise ParameterError(f"{what} needs queries, a public list of at least one")
+        return self.queries
+
+    def job(
+        self,
+        *,
+        kind: str,
+        parameters: dict[str, Any],
+        plan: BudgetPlan,
+        public: str,
+        measure: Callable[[Any, EntropySource, Progress], Any],
+        release: Callable[[Any, PrivacyGuarantee], IterativeRelease],
+        warning: str | None = None,
+    ) -> "IterativeJob":
+        """Return the job that measures and releases, with its cost and its promise.
+
+        Args:
+            kind: for the ledger.
+            parameters: likewise.
+            plan: how the budget is spent, for one step of the protection; its cost is that of the
+                scales of the noise.
+            public: what is public besides the vertices and their pairs.
+            measure: draws all noise: (bounded graph, noise, progress) -> what was drawn.
+            release: makes the result of what was drawn.
+            warning: why the result will be worthless, or None.
+        """
+        epsilon, graph = as_stored(self.epsilon), self.graph
+        step = plan.cost
+        cost = self.protect.cost(step, epsilon=epsilon, delta=self.delta)
+        promised = PrivacyGuarantee(
+            epsilon=step.epsilon,
+            delta=step.delta,
+            neighbours=hidden_change(
+                weighted=graph.weighted,
+                weight_cap=graph.weight_cap,
+                directed=self.universe.directed,
+            ),
+            public=", ".join(filter(None, (self.universe.public, public))),
+            budget_plan=plan.with_certain_runs(),
+        )
+        return IterativeJob(
+            kind=kind,
+            public=self.data,
+            epsilon=epsilon,
+            delta=self.delta,
+            budget_plan=replace(plan, group_size=self.protect.steps),
+            guarantee=self.protect.promise(promised, cost),
+            whom=self.protect,
+            told=parameters,
+            why_worthless=warning,
+            measuring=measure,
+            releasing=release,
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class IterativeJob(Job[IterativeRelease]):
+    """An iterative release.
+
+    Attributes:
+        whom: the promise is for.
+        told: see `Job.parameters`.
+        why_worthless: see `Job.warning`.
+        measuring: draws all noise: (bounded graph, noise, progress) -> what was drawn.
+        releasing: makes the result of what was drawn.
+    """
+
+    whom: Protect
+    told: dict[str, Any]
+    why_worthless: str | None
+    measuring: Callable[[Any, EntropySource, Progress], Any]
+    releasing: Callable[[Any, PrivacyGuarantee], IterativeRelease]
+
+    def bound(self, data: PrivateData) -> AnyGraph:
+        """See `Job.bound`."""
+        return bounded_graph(data, self.whom)
+
+    def measure(self, bounded: Any, source: EntropySource, progress: Progress = silent) -> Any:
+        """See `Job.measure`."""
+        return self.measuring(bounded, source, progress)
+
+    def finish(
+        self,
+        measured: Any,
+        guarantee: PrivacyGuarantee,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> IterativeRelease:
+        """See `Job.finish`."""
+        del source, progress
+        return self.releasing(measured, guarantee)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """See `Job.parameters`."""
+        return self.told
+
+    @property
+    def warning(self) -> str | None:
+        """See `Job.warning`."""
+        return self.why_worthless

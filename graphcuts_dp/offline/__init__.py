@@ -1,1 +1,0 @@
-"""Offline releases that learn the graph from noisy answers to queries they look for."""

@@ -1,0 +1,170 @@
+"""The pairs that queries are about: of one vertex set, across two, or arcs.
+
+GRU12 sees a graph as a database over the universe X of pairs, and a linear query as a vector q with
+one coefficient for each pair. Matrices over the universe are as `schema.layout` describes them.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.errors import GraphError
+from graphcuts_dp.queries.linear import (
+    AnyGraph,
+    CutQuery,
+    LinearQuery,
+    answer_on_matrix,
+    pairs_of_cut,
+    space_of,
+)
+from graphcuts_dp.schema.layout import Layout
+from graphcuts_dp.schema.vertices import Arcs, Label, Space, VertexSet, public_vertices
+
+Vertices = VertexSet | int | Sequence[Label]
+
+
+@final
+class Universe:
+    """All pairs of one public vertex set, all pairs across two, or all arcs on one.
+
+    Args:
+        vertices: a count n, labels, or a `VertexSet` (left ones of a bipartite graph).
+        right: right vertices of a bipartite graph; None for another one.
+        directed: whether pairs are arcs.
+
+    Attributes:
+        space: the vertex set, or the two, or `Arcs`: what `CutQuery.masks` and `sensitivity` take.
+        bipartite: whether there are two sides.
+        directed: whether pairs are arcs on one vertex set.
+        symmetric: whether there is one set of unordered pairs: neither of the two.
+        hollow: whether no vertex is paired with itself, so that matrices have a zero diagonal: not
+            bipartite.
+        shape: (n, n), or (n_left, n_right): the shape of matrices over the universe.
+        size: number of pairs X = n (n - 1) / 2, n_left * n_right, or n (n - 1).
+
+    Raises:
+        GraphError: labels that are no vertex set, or two sides of a directed graph.
+    """
+
+    def __init__(
+        self, vertices: Vertices, right: Vertices | None = None, *, directed: bool = False
+    ) -> None:
+        left = vertices if isinstance(vertices, VertexSet) else VertexSet(vertices)
+        if directed and right is not None:
+            raise GraphError("the arcs of a directed graph are on one vertex set, not on two")
+        self.space: Space = Arcs(left) if directed else left
+        if right is not None:
+            # Always a new object: queries take one object on both sides for one set.
+            inferred = isinstance(right, VertexSet) and right.inferred
+            self.space = left, VertexSet(right, inferred=inferred)
+        self._layout = layout = Layout.of(self.space)
+        self.shape, self.symmetric, self.directed = layout.shape, layout.symmetric, directed
+        self.hollow = layout.hollow
+        self.bipartite = not self.hollow
+        self.size = layout.pairs_before(self.shape[0])
+
+    @classmethod
+    def of(cls, graph: AnyGraph) -> Self:
+        """All pairs of a graph's public vertex sets."""
+        return cls.over(space_of(graph))
+
+    @classmethod
+    def over(cls, space: Space) -> Self:
+        """All pairs of a space: of one vertex set, across two, or `Arcs`."""
+        if isinstance(space, VertexSet):
+            return cls(space)
+        return cls(space.vertices, directed=True) if isinstance(space, Arcs) else cls(*space)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Universe) and self.space == other.space
+
+    def __hash__(self) -> int:
+        return hash(self.space)
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else f"bipartite={self.bipartite}"
+        return f"Universe(shape={self.shape}, {kind})"
+
+    @property
+    def public(self) -> str:
+        """What a guarantee says about the vertex sets."""
+        return public_vertices(self.space)
+
+    @property
+    def disjoint_norm_squared(self) -> int:
+        """Largest number of pairs between disjoint S and T: floor(n^2/4), or X if bipartite."""
+        return self.size if self.bipartite else self.shape[0] ** 2 // 4
+
+    def clear_diagonal(self, matrix: FloatMatrix) -> None:
+        """Set to 0, in place, the entries of a matrix over the universe that are no pairs."""
+        if self.hollow:
+            np.fill_diagonal(matrix, 0)
+
+    def pairs_between(self, query: CutQuery) -> int:
+        """How many pairs a cut query counts.
+
+        Raises:
+            QueryError: as for `masks`.
+        """
+        return pairs_of_cut(*self.masks(query), self.space)
+
+    def pairs(self) -> tuple[IntVector, IntVector]:
+        """Row and column of each pair once, in the order of rows; shape (X,) each."""
+        return self._layout.ends(np.arange(self.size))
+
+    def matrix_of(self, values: FloatVector) -> FloatMatrix:
+        """The matrix with one value a pair, in the order of `pairs`; zero where there is none."""
+        matrix = np.zeros(self.shape)
+        matrix[self.pairs()] = values
+        return matrix + matrix.T if self.symmetric else matrix
+
+    def total(self, matrix: npt.NDArray[Any]) -> float:
+        """Sum over pairs of the entries of a matrix over the universe."""
+        return float(matrix.sum(dtype=np.float64)) / (2 if self.symmetric else 1)
+
+    def answers(self, queries: Sequence[LinearQuery], matrix: Any) -> FloatVector:
+        """Answers on a matrix over the universe, which is not checked again.
+
+        Raises:
+            QueryError: a query that does not fit the vertex sets.
+        """
+        return answer_on_matrix(queries, matrix, self.space)
+
+    def masks(self, query: CutQuery) -> tuple[BoolVector, BoolVector]:
+        """Truth vectors of S and T.
+
+        Raises:
+            QueryError: an unknown vertex, or a truth vector of the wrong length.
+        """
+        return query.masks(self.space)
+
+    def coefficients(self, query: LinearQuery) -> FloatMatrix:
+        """The query as a matrix over the universe: the coefficient of each pair.
+
+        The answer on a matrix H is `total(coefficients * H)`.
+
+        Raises:
+            QueryError: a query that does not fit the vertex sets.
+        """
+        return query.coefficients(self.space)
+
+    def norm_squared(self, query: LinearQuery) -> float:
+        """||q||_2^2 over pairs; for a cut query the number of pairs between S and T.
+
+        Raises:
+            QueryError: a query that does not fit the vertex sets.
+        """
+        return query.norm_squared(self.space)
+
+    def coefficient_range(self, query: LinearQuery) -> tuple[float, float]:
+        """Bounds (low, high) with low <= 0 <= high on the coefficients of a query.
+
+        (0, 1) for every cut query; (0, sensitivity) for a rank-one query.
+
+        Raises:
+            QueryError: a query that does not fit the vertex sets.
+        """
+        return query.coefficient_range(self.space)

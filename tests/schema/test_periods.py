@@ -1,0 +1,213 @@
+"""Periods: ranges, lists, levels of them, and which period a date lies in."""
+
+from datetime import date, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.schema.periods import around, kind_of
+
+YEARS = gc.Periods.of("2023..2025")
+DAYS = gc.Periods.of("2023-11-28..2024-03-02")
+
+
+@pytest.mark.parametrize(
+    ("given", "by", "count", "ends"),
+    [
+        ("2026-01..2026-12", "month", 12, ("2026-01", "2026-12")),
+        ("2025-11 .. 2026-02", "month", 4, ("2025-11", "2026-02")),
+        ("2026-Q3..2027-Q2", "quarter", 4, ("2026-Q3", "2027-Q2")),
+        ("2024-02-27..2024-03-02", "day", 5, ("2024-02-27", "2024-03-02")),
+        ("2020..2023", "year", 4, ("2020", "2023")),
+        ("2026-05", "month", 1, ("2026-05", "2026-05")),
+        (["2026-01", "2026-03"], "month", 2, ("2026-01", "2026-03")),
+        ([2020, 2021], "year", 2, ("2020", "2021")),
+        ([date(2026, 1, 31), date(2026, 2, 1)], "day", 2, ("2026-01-31", "2026-02-01")),
+        (["spring", "autumn"], "period", 2, ("spring", "autumn")),
+        (["2026-01-01 08:00", "2026-01-01 09:00"], "period", 2, None),
+        (DAYS, "day", 96, ("2023-11-28", "2024-03-02")),
+    ],
+)
+def test_ranges_and_lists(given, by, count, ends):
+    found = gc.Periods.of(given)
+    assert (found.by, len(found.labels)) == (by, count)
+    assert ends is None or (found.labels[0], found.labels[-1]) == ends
+    assert found == gc.Periods.of(list(found.labels))
+    assert hash(found) == hash(gc.Periods(found.labels))
+    assert repr(found).startswith(f"Periods({count} {by}: ")
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ([], "at least one period"),
+        ("2026-02..2026-01", "ends before it begins"),
+        ("2026-01..2026", "no range of periods"),
+        ("month", "no range of periods"),
+        ("spring..autumn", "no range of periods"),
+        ("2026-13..2026-14", "there is no '2026-13'"),
+        (["2025-02-29"], "there is no '2025-02-29'"),
+        ("0001-01-01..2026-01-01", "at most 10,000 periods"),
+        ([str(each) for each in range(10_001)], "at most 10,000 periods"),
+        (["2026-02", "2026-01"], "in the order of time"),
+        (["2026-01", "2026-01"], "occurs twice"),
+        (["2026-01", "2026"], "not month and year in one list"),
+        (["2026-01", "spring"], "not month and period in one list"),
+        (["2026-01..2026-03"], "stands alone"),
+        (["spring", " "], "text on one line"),
+        (["spring", "late\nsummer"], "text on one line"),
+        (["\u00c1", "A\u0301"], "two periods look alike"),
+        (["spring", None], "periods are texts"),
+        ([True], "periods are texts"),
+        (5, "a range"),
+    ],
+)
+def test_what_is_refused(given, problem):
+    with pytest.raises(ParameterError, match=problem) as refused:
+        gc.Periods.of(given)
+    assert "\n" not in str(refused.value)
+
+
+def parts(day):
+    return {
+        "day": f"{day:%Y-%m-%d}",
+        "month": f"{day:%Y-%m}",
+        "quarter": f"{day:%Y}-Q{(day.month - 1) // 3 + 1}",
+        "year": f"{day:%Y}",
+    }
+
+
+@pytest.mark.parametrize(
+    "by", ["day", "month", "quarter", "year", ("year", "month"), ("year", "quarter", "day")]
+)
+def test_levels_hold_the_days_of_a_calendar(by):
+    days = [date(2023, 11, 28) + timedelta(number) for number in range(len(DAYS.labels))]
+    names = [by] if isinstance(by, str) else list(by)
+    tree = DAYS.tree(by)
+    assert (tree.levels, tree.n) == (tuple(names), len(days))
+    for name in names:
+        own = [parts(day)[name] for day in days]
+        assert list(tree.labels(name)) == sorted(set(own))
+        assert tree.sizes(name).tolist() == [own.count(label) for label in tree.labels(name)]
+    for above, name in pairwise(names):
+        for code, label in enumerate(tree.labels(name)):
+            day = next(day for day in days if parts(day)[name] == label)
+            assert tree.labels(above)[tree.parents(name)[code]] == parts(day)[above]
+    own = [tree.labels()[code] for code in DAYS.codes(by)]
+    assert own == [parts(day)[names[-1]] for day in days]
+
+
+@pytest.mark.parametrize("by", ["month", "week", "period", [], ["year", "year"]])
+def test_levels_are_not_finer_than_the_periods(by):
+    with pytest.raises(ParameterError):
+        YEARS.tree(by)
+    with pytest.raises(ParameterError, match="from the coarsest to the finest"):
+        DAYS.tree(["month", "year"])
+
+
+def test_names_have_one_level():
+    terms = gc.Periods.of(["spring", "autumn"])
+    assert terms.tree("period") == terms.tree()
+    with pytest.raises(ParameterError, match="the periods are names: tables of them are by 'per"):
+        terms.tree("month")
+    with pytest.raises(ParameterError, match="by 'year'; for others declare shorter periods, such"):
+        gc.Periods.of("2026").tree("month")
+
+
+def test_which_period_a_date_lies_in():
+    months = gc.Periods.of("2026-01..2026-12")
+    for value in ("2026-03-09", "2026-03-09T11:30:00", "2026-03", datetime(2026, 3, 9, 1)):
+        assert months.number(value) == 2
+    for value in (
+        "2025-12",
+        "2026",
+        "2026-Q1",
+        "2026-02-30",
+        "March",
+        "2026-03-09T11:30Z",
+        None,
+        2026.03,
+    ):
+        assert months.number(value) == -1
+    quarters = gc.Periods.of("2026-Q1..2026-Q4")
+    assert [quarters.number(f"2026-{month:02}-28") for month in range(1, 13)] == [
+        (month - 1) // 3 for month in range(1, 13)
+    ]
+    terms = gc.Periods.of(["spring", "autumn"])
+    assert [terms.number(each) for each in ("autumn", "spring", "winter")] == [1, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        ("2026", ("year", ["2026"])),
+        ("2026-Q3", ("quarter", ["2026", "2026-Q3"])),
+        ("2026-09", ("month", ["2026", "2026-Q3", "2026-09"])),
+        ("2024-02-29", ("day", ["2024", "2024-Q1", "2024-02", "2024-02-29"])),
+        ("2026-02-29", ("period", ["2026-02-29"])),  # there is no such day
+        ("2026-13", ("period", ["2026-13"])),
+        ("2026-01-17 08:30", ("period", ["2026-01-17 08:30"])),
+        ("spring", ("period", ["spring"])),
+        ("", ("period", [""])),
+    ],
+)
+def test_what_a_label_names_and_the_periods_around_it(label, expected):
+    assert (kind_of(label), list(around(label))) == expected
+
+
+@pytest.mark.parametrize("text", ["2026-01-17 08", "2026-01-17 25:00", "2026-01-17T08:30+02:00"])
+def test_text_behind_a_day_is_a_time_without_an_offset(text):
+    assert not DAYS.is_one(text)
+
+
+@pytest.mark.parametrize("given", ["2024-02..2024-04", "2023-Q4..2024-Q2", "2023..2024"])
+def test_first_and_last_days_are_those_of_the_calendar(given):
+    periods = gc.Periods.of(given)
+    starts, ends = periods.days
+    for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        days = [date(1970, 1, 1) + timedelta(day) for day in (start - 1, start, end, end + 1)]
+        found = [periods.number(day) for day in days]
+        assert found[1:3] == [number, number]
+        assert number not in (found[0], found[3])
+    with pytest.raises(ParameterError, match="need periods of time"):
+        _ = gc.Periods.of(["spring"]).days
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("spring,autumn", ["spring", "autumn"]),
+        ("spring, late summer ,autumn", ["spring", "late summer", "autumn"]),
+        ("2026-01,2026-02", ["2026-01", "2026-02"]),
+        ("2026-01..2026-03,2026-06", ["2026-01", "2026-02", "2026-03", "2026-06"]),
+        ("2024,2025..2026", ["2024", "2025", "2026"]),
+        ("2026-Q1,2026-Q3..2026-Q4", ["2026-Q1", "2026-Q3", "2026-Q4"]),
+    ],
+)
+def test_commas_separate_a_list(text, labels):
+    assert gc.Periods.of(text) == gc.Periods.of(labels)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("spring,,autumn", "an empty name in the list of periods"),
+        ("spring,autumn,", "an empty name in the list of periods"),
+        (",", "an empty name in the list of periods"),
+        ("spring,spring", "twice"),
+        ("spring,2026-01", "not month and period in one list"),
+        ("2026-02,2026-01", "in the order of time"),
+        ("2026-01..2026-03,2026-02", "a period occurs twice"),
+        ("2026-13,2026-14", "there is no '2026-13'"),
+        ("spring,summer..autumn", "no range of periods: 'summer..autumn'"),
+        (",".join(map(str, range(10_001))), "at most 10,000 periods"),
+        ("0001..9999,2026..3000", "at most 10,000 periods"),
+        ("spring", 'or list all labels, as "spring,autumn"'),
+    ],
+)
+def test_what_is_no_list_is_refused_in_one_line(text, problem):
+    with pytest.raises(ParameterError, match=problem) as refused:
+        gc.Periods.of(text)
+    assert "\n" not in str(refused.value)
