@@ -26,8 +26,8 @@ check: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check  ## lint, types, import rules, and every test that takes seconds, or those of ROOM=learn
-	$(BIN)/pytest $(if $(ROOM),tests/$(ROOM) tests/architecture/test_house.py)
+test: check  ## lint, types, import rules, and every test that takes seconds, or those of FOLDER=learn
+	$(BIN)/pytest $(if $(FOLDER),tests/$(FOLDER) tests/architecture/test_layers.py)
 
 test-slow: $(STAMP)  ## the tests that take minutes, some of which need Java
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,slow]'
@@ -44,7 +44,7 @@ test-next:  ## the tests with the newest of everything, pre-releases too: make t
 mutate: $(STAMP)  ## break the privacy of the code on purpose, see which tests notice (an hour)
 	$(BIN)/python scripts/mutate.py
 
-audit: $(STAMP)  ## audit every mechanism and its broken twins, on made graphs; one table
+audit: $(STAMP)  ## audit every mechanism and its incorrect variants, on simulated graphs; one table
 	$(BIN)/graphcuts-dp audit all --processes 2
 
 bench: $(STAMP)  ## speed and accuracy beside peers, as ratios

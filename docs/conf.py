@@ -11,7 +11,7 @@ _DOCS = Path(__file__).resolve().parent
 _PAGES = {
     "../README.md": "index.md",
     "../SECURITY.md": "security.md",
-    "../CONTRIBUTING.md": "house.md",
+    "../CONTRIBUTING.md": "architecture.md",
     "../CHANGELOG.md": "changelog.md",
     "../figures/README.md": "figures.md",
     "../datasets/README.md": "datasets.md",

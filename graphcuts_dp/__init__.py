@@ -47,13 +47,15 @@ if TYPE_CHECKING:
     from graphcuts_dp.planning.planner import plan as plan
     from graphcuts_dp.privacy.budget_plan import BudgetPlan as BudgetPlan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee as PrivacyGuarantee
-    from graphcuts_dp.privacy.guarantee import Protect as Protect
+    from graphcuts_dp.privacy.guarantee import PrivacyUnit as PrivacyUnit
     from graphcuts_dp.queries.graph_queries import Query as Query
     from graphcuts_dp.queries.linear import CutQuery as CutQuery
     from graphcuts_dp.queries.linear import answer_all as answer_all
-    from graphcuts_dp.release.contributions import ChosenBound as ChosenBound
+    from graphcuts_dp.release.contributions import ContributionBound as ContributionBound
     from graphcuts_dp.release.contributions import DegreeBound as DegreeBound
-    from graphcuts_dp.release.contributions import choose_bound as choose_bound
+    from graphcuts_dp.release.contributions import (
+        choose_contribution_bound as choose_contribution_bound,
+    )
     from graphcuts_dp.release.contributions import choose_degree_bound as choose_degree_bound
     from graphcuts_dp.release.contributions import release_contributions as release_contributions
     from graphcuts_dp.release.flow_tables import release_flows as release_flows
@@ -78,8 +80,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.session.terms import MultiplicativeWeights as MultiplicativeWeights
     from graphcuts_dp.session.transcript import LedgerStatus as LedgerStatus
     from graphcuts_dp.session.transcript import store_status as store_status
-    from graphcuts_dp.synth.mechanisms import Response as Response
-    from graphcuts_dp.synth.methods import Fitting as Fitting
+    from graphcuts_dp.synth.mechanisms import Mechanism as Mechanism
+    from graphcuts_dp.synth.methods import FitOptions as FitOptions
 
 # Modules are imported when something of theirs is first used: a command that reads a graph should
 # not wait for everything else. Type checkers see the imports above; a test compares the two.
@@ -103,10 +105,10 @@ _HOMES = {
     "queries.linear": ("CutQuery", "answer_all"),
     "schema.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
-    "privacy.guarantee": ("PrivacyGuarantee", "Protect"),
+    "privacy.guarantee": ("PrivacyGuarantee", "PrivacyUnit"),
     "release.flow_tables": ("release_flows",),
     "release.graphs": ("release_graph",),
-    "synth.mechanisms": ("Response",),
+    "synth.mechanisms": ("Mechanism",),
     "results.bundle": ("load",),
     "results.flows": ("Flows",),
     "results.release": ("Release",),
@@ -114,11 +116,11 @@ _HOMES = {
     "session.session": ("Session", "open_session"),
     "session.terms": ("FriezeKannan", "MirrorDescent", "MultiplicativeWeights"),
     "session.transcript": ("store_status",),
-    "synth.methods": ("Fitting",),
+    "synth.methods": ("FitOptions",),
     "schema.columns": ("Columns",),
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names}
-# What `__all__` lacks belongs to one of these, such as `gc.release.choose_bound`, and is found too.
+# What `__all__` lacks belongs to one of these, such as `gc.schema.GroupTree`, and is found too.
 _ROOMS = ("cutnorm", "estimate", "evaluation", "release", "results", "schema", "server", "session")
 _SUBMODULES = ("datasets", "distances", "planning", *_ROOMS)
 
@@ -133,7 +135,10 @@ def __getattr__(name: str) -> Any:
         rooms = {room: import_module(f"graphcuts_dp.{room}") for room in _ROOMS}
         home = next((room for room, held in rooms.items() if name in held.__all__), None)
     if home is None:
-        raise AttributeError(f"module 'graphcuts_dp' has no attribute {name!r}")
+        from graphcuts_dp.former_names import PUBLIC_NAMES
+
+        now = f"; it is now called {PUBLIC_NAMES[name]}" if name in PUBLIC_NAMES else ""
+        raise AttributeError(f"module 'graphcuts_dp' has no attribute {name!r}{now}")
     value = getattr(import_module(f"graphcuts_dp.{home}"), name)
     globals()[name] = value
     return value

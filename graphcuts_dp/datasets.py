@@ -98,7 +98,7 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str, *, weighted: bool = True) -> AnyGraph:
-    """Load a data set; its vertices are public, and its weights have no cap (`hide_change=1`).
+    """Load a data set with public vertices and weights without a bound (`max_weight_change=1`).
 
     Args:
         name: one of those that `list_datasets` tells, with underscores or hyphens; "us-flights"
@@ -124,7 +124,7 @@ def load(name: str, *, weighted: bool = True) -> AnyGraph:
     if not weighted:
         return read_graph(path, weighted=False, public_vertices_from_file=True)
     columns = Columns(weight=found.weight)
-    return read_graph(path, columns=columns, public_vertices_from_file=True, hide_change=1)
+    return read_graph(path, columns=columns, public_vertices_from_file=True, max_weight_change=1)
 
 
 def load_groups(name: str) -> Groups:

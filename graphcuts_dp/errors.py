@@ -58,4 +58,4 @@ class AccuracyWarning(UserWarning):
 
 
 class PrivacyWarning(UserWarning):
-    """What was asked for is kept, but promises too little: its delta is too large."""
+    """What was asked for is kept, but guarantees too little: its delta is too large."""

@@ -41,6 +41,7 @@ from typing import (
 )
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.former_names import KEYS, VALUES
 
 INPUT, PRIVACY, METHOD, OUTPUT = "Input", "Privacy", "Method", "Output"
 GROUPS = (INPUT, PRIVACY, METHOD, OUTPUT)  # in which help lists them
@@ -170,8 +171,7 @@ class Option:
             return
         if self.choices and (self.kind is not None or isinstance(value, str)):
             if value not in self.choices:
-                names = ", ".join(map(repr, self.choices))
-                raise ParameterError(f"unknown {self.name}={value!r:.60}; choose one of {names}")
+                raise ParameterError(_no_choice(self.name, value, self.choices))
             return
         if self.kind is None:
             return
@@ -334,8 +334,7 @@ def chosen(given: str | T, kinds: Mapping[str, Callable[..., T]], what: str) -> 
         return given
     name, colon, rest = given.partition(":")
     if name not in kinds:
-        names = ", ".join(map(repr, kinds))
-        raise ParameterError(f"unknown {what}={name!r:.60}; choose one of {names}")
+        raise ParameterError(_no_choice(what, name, kinds))
     return read_options(rest if colon else None, kinds[name], name)
 
 
@@ -383,10 +382,19 @@ def read_options(text: str | None, kind: Callable[..., T], name: str = "") -> T:
     return kind(**values)
 
 
+def _no_choice(option: str, word: Any, choices: Iterable[str]) -> str:
+    now = VALUES.get(option, {}).get(word) if isinstance(word, str) else None
+    if now is not None:
+        return f"{option}={word!r} is now called {now!r}"
+    return f"unknown {option}={word!r:.60}; choose one of {', '.join(map(repr, choices))}"
+
+
 def _no_key(key: str, known: Mapping[str, Option], name: str) -> str:
     of = f" of {name!r}" if name else ""
     if key in known:
         return f"{key}{of} needs a value: {key}=..."
+    if key in KEYS.get(name, {}):
+        return f"{key}{of} is now called {KEYS[name][key]}"
     there = f"there is: {', '.join(known)}" if known else "there is none"
     return f"unknown option {key!r:.60}{of}; {there}"
 

@@ -101,11 +101,11 @@ def show_flows(graph: gc.Graph, groups: gc.Groups, level: str) -> gc.Flows:
         flows.ei_index(level),
     ):
         out.print(f"   {statistic}")
-    top = flows.top_flows(min(3, flows.cells.size(flows.cells.place(level))), level)
+    top = flows.top_flows(min(3, flows.cells.size(flows.cells.level_index(level))), level)
     named = ", ".join(f"{flow.source} - {flow.target}" for flow in top.flows)
     out.print(f"   largest: {named}; proven confidence in this order {top.order_chance:.3f}")
     for each in flows.levels:
-        cells = flows.cells.cells(flows.cells.place(each))
+        cells = flows.cells.cells(flows.cells.level_index(each))
         true, values, low, high = (
             table[cells]
             for table in (

@@ -31,7 +31,7 @@ def main() -> None:
     rows = [f"{label},{groups.group_of(label, 'region')}\n" for label in graph.vertices.labels]
     (FOLDER / "regions.csv").write_text("airport,region\n" + "".join(rows))
     store = Store(FOLDER / "flights.db", budget=(4.0, 1e-5))
-    create_ledger(store, graph, protects="1 edge")
+    create_ledger(store, graph, privacy_unit="1 edge")
     book = Book(book_of(store.file))
     people = People(book)
     for person in (

@@ -27,7 +27,7 @@ TASKS = {
         f"session start {FLIGHTS} --store flights.db --epsilon 1 --queries 50 --budget 2",
         "session status flights.db",
     ),
-    "a maintainer audits a mechanism and its broken twins": ('audit "noisy degrees"',),
+    "a maintainer audits a mechanism and its incorrect variants": ('audit "noisy degrees"',),
 }
 
 

@@ -54,7 +54,7 @@ import format_facts as facts  # noqa: E402
 SEED = 2026
 ZONES = [f"z{k}" for k in range(6)]
 MONTHS = "2026-01..2026-03"
-TRIPS = gc.Columns(source="origin", target="destination", owner="user", period="day")
+TRIPS = gc.Columns(source="origin", target="destination", user="user", period="day")
 SMALL = gc.FlowWorkload(expected_cell=0)  # noise hides what so few vertices have
 
 
@@ -76,7 +76,7 @@ def make_data(folder: Path) -> None:
         [(name, "ab"[k // 12], f"{'ab'[k // 12]}{k // 6 % 2}") for k, name in enumerate(people)],
     )
     weights = 1.0 + rng.integers(0, 4, chosen.sum())
-    gc.Graph(i[chosen], j[chosen], weights, vertices=people, weight_cap=4.0).write(
+    gc.Graph(i[chosen], j[chosen], weights, vertices=people, max_weight=4.0).write(
         folder / "calls.edges"
     )
     tail, head = np.nonzero(rng.random((10, 10)) < 0.3)
@@ -86,7 +86,7 @@ def make_data(folder: Path) -> None:
     left, right = np.nonzero(rng.random((6, 4)) < 0.6)
     stars = 1.0 + rng.integers(0, 5, len(left))
     sides = {"left": [f"u{k}" for k in range(6)], "right": [f"f{k}" for k in range(4)]}
-    gc.BipartiteGraph(left, right, stars, weight_cap=5.0, **sides).write(folder / "ratings.edges")
+    gc.BipartiteGraph(left, right, stars, max_weight=5.0, **sides).write(folder / "ratings.edges")
     trips = [
         (
             f"u{rng.integers(30):02}",
@@ -243,10 +243,10 @@ def _vertex(path: Path, data: Path) -> None:
     """A directed graph of which one vertex with all its edges is protected."""
     graph = gc.DirectedGraph.read(data / "follows.graphml")
     halves = gc.Groups(graph.vertices, {"half": list("aaaaabbbbb")})
-    vertex = gc.Protect.vertex(degree_bound=4)
+    vertex = gc.PrivacyUnit.vertex(max_degree=4)
     gc.release.choose_degree_bound(graph, epsilon=0.5, store=Store(path, budget=5.0))
-    gc.release_flows(graph, halves, epsilon=1.0, protect=vertex, workload=SMALL, store=path)
-    terms = {"epsilon": 1.0, "queries": 5, "method": "laplace", "protect": vertex}
+    gc.release_flows(graph, halves, epsilon=1.0, privacy_unit=vertex, workload=SMALL, store=path)
+    terms = {"epsilon": 1.0, "queries": 5, "method": "laplace", "privacy_unit": vertex}
     with gc.open_session(graph, store=path, **terms) as session:
         session.ask([0, 1], [2, 3])
 
@@ -308,24 +308,24 @@ def _killed(path: Path, data: Path) -> None:
     killed_in_a_step(graph, path, "reserved", singles[1:3])
 
 
-def _owners(path: Path, data: Path) -> None:
-    """Rows that were in memory, known by digests; all that an owner has is protected."""
+def _users(path: Path, data: Path) -> None:
+    """Rows that were in memory, known by digests; all that a user has is protected."""
     rows, zones = trips_of(data, periods=None), zones_of(data)
-    owner = gc.Protect.owner(at_most=8)
+    user = gc.PrivacyUnit.user(max_contributions=8)
     gc.release.release_contributions(rows, epsilon=0.5, store=Store(path, budget=6.0))
-    gc.release.choose_bound(rows, epsilon=0.25, store=path)
-    gc.release_flows(rows, zones, epsilon=1.0, protect=owner, workload=SMALL, store=path)
+    gc.release.choose_contribution_bound(rows, epsilon=0.25, store=path)
+    gc.release_flows(rows, zones, epsilon=1.0, privacy_unit=user, workload=SMALL, store=path)
     with gc.open_session(
-        rows, store=path, epsilon=1.0, queries=5, method="laplace", protect=owner
+        rows, store=path, epsilon=1.0, queries=5, method="laplace", privacy_unit=user
     ) as session:
         session.ask(["z0"], ["z1"])
 
 
 def _periods(path: Path, data: Path) -> None:
-    """Rows that stayed in an engine, known by a name; an owner in one month is protected."""
+    """Rows that stayed in an engine, known by a name; a user in one month is protected."""
     zones = zones_of(data)
-    whom = gc.Protect.owner(at_most=4, per_period=True)
-    options = {"protect": whom, "workload": SMALL}
+    privacy_unit = gc.PrivacyUnit.user(max_contributions=4, per_period=True)
+    options = {"privacy_unit": privacy_unit, "workload": SMALL}
     months = partial(trips_of, data, name="trips-2026")
     gc.release_flows(
         months(periods="2026-01..2026-01"),
@@ -357,7 +357,7 @@ def _distances(path: Path, data: Path) -> None:
 def _server(path: Path, data: Path) -> None:
     """A store that a server works on, with its book: people, requests, keys, the audit log."""
     graph = gc.read_graph(data / "letters.csv")
-    create_ledger(Store(path, budget=9.0), graph, protects="1 edge")
+    create_ledger(Store(path, budget=9.0), graph, privacy_unit="1 edge")
     ann = Person(name="ann", preapproved=True, epsilon=2.0)
     curator, bob = Person(name="carol", role="curator"), Person(name="bob", epsilon=3.0)
     with closing(Desk(graph, Store(path), Book(book_of(path)))) as desk:
@@ -381,7 +381,7 @@ STORES = {
     "median.db": _median,
     "learnt.db": _learnt,
     "killed.db": _killed,
-    "owners.db": _owners,
+    "users.db": _users,
     "periods.db": _periods,
     "distances-seeded.db": _distances,
     "server.db": _server,
@@ -410,8 +410,14 @@ def results(data: Path) -> dict[str, tuple[object, list[tuple[object, object]]]]
     seeded = {"seed": SEED}
     release, learn, flows = gc.release_graph, gc.release_iteratively, gc.release_flows
     rows, zones = trips_of(data), zones_of(data)
-    owner, month = gc.Protect.owner(at_most=8), gc.Protect.owner(at_most=4, per_period=True)
-    vertex, gaussian = gc.Protect.vertex(degree_bound=4), {"noise": "gaussian", "expected_cell": 0}
+    user, month = (
+        gc.PrivacyUnit.user(max_contributions=8),
+        gc.PrivacyUnit.user(max_contributions=4, per_period=True),
+    )
+    vertex, gaussian = (
+        gc.PrivacyUnit.vertex(max_degree=4),
+        {"noise": "gaussian", "expected_cell": 0},
+    )
     cuts = [(names[:1], None), (names[:12], None), (names[:4], names[12:18])]
     asked = [gc.CutQuery(*cut) for cut in cuts]
     rated = [(("u0", "u1"), ("f0",)), (("u2",), ("f1", "f2")), (("u3", "u4", "u5"), ("f3",))]
@@ -422,8 +428,10 @@ def results(data: Path) -> dict[str, tuple[object, list[tuple[object, object]]]]
     alone = {
         "default.csv": default,
         "default-private.graphml": release(graph, epsilon=3.0),
-        "response.edges": release(graph, epsilon=3.0, mechanism="response", **seeded),
-        "degrees.mtx": release(graph, epsilon=3.0, mechanism="degrees+response", **seeded),
+        "response.edges": release(graph, epsilon=3.0, mechanism="randomized-response", **seeded),
+        "degrees.mtx": release(
+            graph, epsilon=3.0, mechanism="degrees+randomized-response", **seeded
+        ),
         "sparse.edges.gz": release(graph, epsilon=4.0, mechanism="sparse", **seeded),
         "sparse-weighted.edges": release(calls, epsilon=6.0, mechanism="sparse", **seeded),
         "sparse-communities.edges.gz": release(
@@ -444,11 +452,13 @@ def results(data: Path) -> dict[str, tuple[object, list[tuple[object, object]]]]
             graph, staff, epsilon=1.0, delta=1e-6, workload=gc.FlowWorkload(**gaussian), **seeded
         ),
         "flows-vertex.csv": flows(
-            graph, staff, epsilon=2.0, protect=vertex, workload=SMALL, **seeded
+            graph, staff, epsilon=2.0, privacy_unit=vertex, workload=SMALL, **seeded
         ),
-        "flows-owner.csv": flows(rows, zones, epsilon=2.0, protect=owner, workload=SMALL, **seeded),
+        "flows-user.csv": flows(
+            rows, zones, epsilon=2.0, privacy_unit=user, workload=SMALL, **seeded
+        ),
         "flows-months.csv": flows(
-            rows, zones, epsilon=2.0, protect=month, workload=SMALL, by="month", **seeded
+            rows, zones, epsilon=2.0, privacy_unit=month, workload=SMALL, by="month", **seeded
         ),
         "flows-quarters.csv": flows(
             rows, zones, epsilon=2.0, by=["quarter", "month"], workload=SMALL, **seeded
@@ -506,7 +516,7 @@ def make_results(folder: Path, data: Path) -> dict[str, object]:
     told["distances.csv"] = {
         "files": _beside(folder / "distances.csv"),
         "class": "DistanceAnswers",
-        "promise": facts.promise(made.guarantee),
+        "guarantee": facts.guarantee(made.guarantee),
         "best": made.best.vertex,
         "answers": [[each.vertex, each.value, *each.interval] for each in made.all()],
     }
@@ -591,8 +601,8 @@ the system, unless "seeded" is in the name. All that each file said when it was 
 `facts.json`; `tests/ledger/test_format_fixtures.py` and `tests/results/test_result_fixtures.py`
 compare it.
 
-Not here: releases of the contributions of owners, of bounds and of degree bounds, which are written
-to no file (their uses are in `owners.db`, `periods.db` and `vertex.db`); tables, pictures and
+Not here: releases of the contributions of users, of bounds and of degree bounds, which are written
+to no file (their uses are in `users.db`, `periods.db` and `vertex.db`); tables, pictures and
 transcripts that nothing reads back; sessions of a learner of one's own; early degrees, which only
 releases of hundreds of vertices buy, and which are stored as degrees are.
 
@@ -629,7 +639,7 @@ def read_me(told: dict[str, Any]) -> str:
         whole = f"epsilon {found['epsilon']:g}, delta {found['delta']:g}"
         kinds = ", ".join(f"{kind}: {count}" for kind, count in found["records"].items())
         text += f"### {name}.gz\n\n{STORES[name].__doc__}\n\n"
-        text += f"- spent on {found['protects']}: {whole}; budget {found['budget']}\n"
+        text += f"- spent on {found['privacy_unit']}: {whole}; budget {found['budget']}\n"
         for period, cost in found["periods"].items():
             text += f"- on {period}: epsilon {cost['epsilon']:g}\n"
         text += f"- records by kind: {kinds}\n\n"
@@ -639,21 +649,21 @@ def read_me(told: dict[str, Any]) -> str:
             own = found["sessions"].get(use["name"], {}) if use["name"] else {}
             asked = [own.get(key) for key in ("answers", "corrections", "interruptions")]
             cells = [use["number"], use["kind"], use["name"], use["state"]]
-            cells += [f"{use['promise']['epsilon']:g}", f"{use['promise']['delta']:g}"]
+            cells += [f"{use['guarantee']['epsilon']:g}", f"{use['guarantee']['delta']:g}"]
             cells += [" ".join(use["periods"] or []), ", ".join(map(str, asked)) if own else ""]
             text += "| " + " | ".join(map(str, cells)) + " |\n"
         text += "\n"
     text += "## results\n\nWith the first of the answers, or the value of a partition.\n\n"
-    text += "| file | class | protects | epsilon | delta | what | says |\n"
+    text += "| file | class | privacy unit | epsilon | delta | what | says |\n"
     text += "|---|---|---|---|---|---|---|\n"
     for name, found in told["results"].items():
-        promise, what = found["promise"], found.get("construction") or found.get("kind")
+        guarantee, what = found["guarantee"], found.get("construction") or found.get("kind")
         what = what or ", ".join(found.get("measured", found.get("levels", [])))
         says = found["total"] if "total" in found else found.get("answers", [[""]])[0]
         says = [found["value"] or found["shortfall"]] if "parts" in found else says
         shown = ", ".join(f"{each:.6g}" for each in says)
-        cells = [name, found["class"], promise["protects"]]
-        cells += [f"{promise['epsilon']:g}", f"{promise['delta']:g}", what, shown]
+        cells = [name, found["class"], guarantee["privacy_unit"]]
+        cells += [f"{guarantee['epsilon']:g}", f"{guarantee['delta']:g}", what, shown]
         text += "| " + " | ".join(cells) + " |\n"
     return text
 

@@ -34,7 +34,7 @@ def fuzz(ending: str, seconds: int, inputs: Path) -> None:
     graphs = [
         gc.Graph.of([(0, 1), (1, 2), (0, 3)], vertices=5),
         gc.Graph.of([("a b", "ü"), ("ü", '"')], vertices=["a b", "ü", '"', "&"]),
-        gc.Graph.of([(0, 1, 0.5), (1, 2, 3.0)], weighted=True, weight_cap=4),
+        gc.Graph.of([(0, 1, 0.5), (1, 2, 3.0)], weighted=True, max_weight=4),
         gc.BipartiteGraph.of([("u", "x"), ("v", "x")]),
         gc.DirectedGraph.of([("u", "x"), ("x", "u")]),
     ]

@@ -99,14 +99,14 @@ def our_rows(path: Path) -> list[Row]:
         kind="directed",
         public_vertices_from_file=True,
     )
-    assert rows.held is not None  # noqa: S101  # a file that was read
+    assert rows.row_arrays is not None  # noqa: S101  # a file that was read
     labels = rows.space.vertices.labels
-    return [(str(labels[a]), str(labels[b])) for a, b in zip(*rows.held.ends, strict=True)]
+    return [(str(labels[a]), str(labels[b])) for a, b in zip(*rows.row_arrays.ends, strict=True)]
 
 
 def our_graph(path: Path) -> list[Row]:
     """Read a graph with `gc.DirectedGraph`."""
-    graph = gc.DirectedGraph.read(path, columns=_columns(path), hide_change=1)
+    graph = gc.DirectedGraph.read(path, columns=_columns(path), max_weight_change=1)
     pairs = zip(graph.rows.tolist(), graph.columns.tolist(), strict=True)
     return [(str(graph.labels[a]), str(graph.labels[b])) for a, b in pairs]
 

@@ -29,7 +29,7 @@ class Row:
         session: methods of sessions.
         test: paths below tests, with or without the name of a test.
         erratum: what is wrong as printed, and what holds.
-        reason: why there is no public door, or not for all of it.
+        reason: why there is no public interface, or not for all of it.
         note: what else is worth knowing.
     """
 

@@ -1,7 +1,7 @@
 """Runs the numerical tests as other processors would: other BLAS kernels, threads, numpy loops.
 
 Last digits differ between processors, since OpenBLAS and numpy choose their loops by what the
-processor has. A test that takes such a digit for a promise fails on other machines than its
+processor has. A test that takes such a digit for a guarantee fails on other machines than its
 author's. Each setup below changes all three choices at once, for a whole run of pytest.
 
     python scripts/portable.py                     # every kernel that this processor can run

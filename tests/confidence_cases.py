@@ -31,10 +31,10 @@ from graphcuts_dp.distances import (
 from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.learn.bounds import least_cut_excess
-from graphcuts_dp.planning import plan_bounds, plan_degree_bounds
+from graphcuts_dp.planning import plan_contribution_bounds, plan_degree_bounds
 from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
-from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.guarantee import PrivacyUnit
 from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.usefulness import usefulness_of
 from graphcuts_dp.results.flow_table import CellSum
@@ -132,14 +132,14 @@ def forecast_by_default() -> dict[str, Any]:
     made = releases()
     (least,) = (error for _, error in cut_job(CLUB, 0, 33, epsilon=1.0).errors())
     job = flows_job(CLUB, GROUPS, epsilon=1.0)
-    hidden = plan_bounds(TABLE, epsilon=1)
+    hidden = plan_contribution_bounds(TABLE, epsilon=1)
     total = made["flows"].total
     return {
         "least cut": [least, gc.least_cut(CLUB, 0, 33, epsilon=1.0, seed=1).shortfall],
         "flows": [error for _, error in job.errors()],
         "total": [total.confidence, total.interval],
         "proposal": [plan._epsilon_of_sums(9.0, 1), plan._epsilon_of_graph(999.0, 500, 1)],
-        "contributions": [hidden.confidence, TABLE.radius, TABLE.owners_above(1)[1]],
+        "contributions": [hidden.confidence, TABLE.radius, TABLE.users_above(1)[1]],
         "usefulness": [
             [each.error for each in usefulness_of(made[name]).questions]
             for name in ("release", "sparse")
@@ -159,7 +159,7 @@ def forecast_as_given() -> dict[str, Any]:
         return discrete_laplace_radius(epsilon, failure=FAILURE) <= 9.0
 
     def halves_near(epsilon: float) -> bool:
-        noise = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
+        noise = noise_distribution("binary", epsilon=epsilon, max_weight=1.0)
         return deviations * noise.standard_deviation * 500 / 2 <= 999.0
 
     errors = []
@@ -187,7 +187,7 @@ def forecast_as_given() -> dict[str, Any]:
         "contributions": [
             CONFIDENCE,
             discrete_laplace_radius(0.5, failure=FAILURE / 4),
-            TABLE.owners_above(1, failure=FAILURE)[1],
+            TABLE.users_above(1, failure=FAILURE)[1],
         ],
         "usefulness": errors,
     }
@@ -219,7 +219,7 @@ def written() -> dict[str, str]:
         "card of a release": made["release"],
         "card of flows": flows,
         "card of usefulness": usefulness_of(made["release"]),
-        "card of a plan of bounds": plan_bounds(TABLE, epsilon=1),
+        "card of a plan of bounds": plan_contribution_bounds(TABLE, epsilon=1),
     }
     texts = {name: str(each._card()) for name, each in cards.items()}
     texts["legend of flows"] = words_of(over.plot(by="month"))
@@ -228,7 +228,7 @@ def written() -> dict[str, str]:
     texts["notes of flows"] = " ".join(filter(None, flows_job(CLUB, GROUPS, epsilon=1.0).notes))
     texts["receipt of flows"] = flows._intervals_text
     texts["answer"] = str(made["release"].answer(HALF))
-    texts["proposal"] = plan._proposal("mail.csv", None, Protect.edges(1), 9.0, "analysts", 0)[2]
+    texts["proposal"] = plan._proposal("mail.csv", None, PrivacyUnit.edge(1), 9.0, "analysts", 0)[2]
     for command in COMMANDS:
         texts[f"help of {command}"] = printed(*command.split(), "--help")
     return texts

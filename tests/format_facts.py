@@ -17,6 +17,7 @@ import numpy as np
 from command_runs import run_line
 
 import graphcuts_dp as gc
+from graphcuts_dp.former_names import current
 from graphcuts_dp.schema.vertices import sets_in
 from graphcuts_dp.server.book import Book, first_digest, verify
 from graphcuts_dp.server.people import People
@@ -28,7 +29,7 @@ _NEAR = 1e-9  # a fit by least squares may end in other last digits elsewhere
 
 def recorded() -> dict[str, Any]:
     """Read what the files of the folder held when they were made."""
-    return json.loads((FOLDER / "facts.json").read_text())
+    return dict(current(json.loads((FOLDER / "facts.json").read_text())))
 
 
 def differences(found: Any, known: Any, where: str = "") -> list[str]:
@@ -54,14 +55,14 @@ def stored(folder: Path, name: str = "") -> Path:
     return folder / name
 
 
-def promise(guarantee: gc.PrivacyGuarantee) -> dict[str, Any]:
+def facts_of(guarantee: gc.PrivacyGuarantee) -> dict[str, Any]:
     """Tell what is guaranteed."""
     return {
         "epsilon": float(guarantee.epsilon),
         "delta": float(guarantee.delta),
-        "protects": guarantee.protects,
+        "privacy_unit": guarantee.privacy_unit,
         "neighbours": guarantee.neighbours,
-        "parts": {name: float(spent) for name, spent in guarantee.parts},
+        "spent": {name: float(spent) for name, spent in guarantee.spent},
         "seed": guarantee.seed,
     }
 
@@ -77,14 +78,14 @@ def of_store(path: Path) -> dict[str, Any]:
         answers[answer.pop("session")].append(answer)
     told = found.to_dict()
     return {
-        **{name: told[name] for name in ("epsilon", "delta", "budget", "left", "protects")},
+        **{name: told[name] for name in ("epsilon", "delta", "budget", "left", "privacy_unit")},
         **{name: told[name] for name in ("entropy", "periods", "all_periods", "head")},
         "uses": [
             {
                 **{name: use[name] for name in ("number", "kind", "name", "state", "time", "user")},
                 **{name: use[name] for name in ("periods", "parameters")},
                 "made_by": each.use.made_by,
-                "promise": promise(each.use.guarantee),
+                "guarantee": facts_of(each.use.guarantee),
             }
             for use, each in zip(told["uses"], found.uses, strict=True)
         ],
@@ -117,10 +118,10 @@ def of_book(path: Path) -> dict[str, Any]:
         salt, start, lines = book.salt, book.log_start, list(people.log_lines())
         return {
             "people": [vars(person) for person in people.all()],
-            "read by bob": sorted(people.owners_read_by("bob")),
+            "read by bob": sorted(people.analysts_read_by("bob")),
             "requests": [
-                [name, owner, state, json.loads(terms)["epsilon"]]
-                for name, owner, state, terms in book.rows(
+                [name, user, state, json.loads(terms)["epsilon"]]
+                for name, user, state, terms in book.rows(
                     "SELECT id, owner, state, terms FROM requests ORDER BY id"
                 )
             ],
@@ -218,4 +219,4 @@ def of_result(made: Any, asked: Asked = ()) -> dict[str, Any]:
         told = of_iterative(made, asked)
     else:
         told = {"Release": of_release, "Flows": of_flows, "Partition": of_partition}[name](made)
-    return {"class": name, "promise": promise(made.guarantee), **told}
+    return {"class": name, "guarantee": facts_of(made.guarantee), **told}

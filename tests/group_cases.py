@@ -18,7 +18,7 @@ def cliques(sizes=(4, 3, 5), cap=None):
     labels = np.repeat(np.arange(len(sizes)), sizes)
     rows, columns = np.nonzero(np.triu(labels[:, None] == labels, 1))
     given = None if cap is None else np.full(len(rows), cap)
-    graph = gc.Graph(rows, columns, given, vertices=len(labels), weight_cap=cap)
+    graph = gc.Graph(rows, columns, given, vertices=len(labels), max_weight=cap)
     return graph, Groups(graph.vertices, {"club": [f"c{label}" for label in labels]})
 
 
@@ -27,7 +27,7 @@ def directed(cap=None):
     labels = np.repeat(np.arange(3), (3, 2, 3))
     rows, columns = np.nonzero((labels[None] - labels[:, None]) % 3 <= 1)
     given = None if cap is None else np.full(len(rows), cap)
-    graph = gc.DirectedGraph(rows, columns, given, vertices=len(labels), weight_cap=cap)
+    graph = gc.DirectedGraph(rows, columns, given, vertices=len(labels), max_weight=cap)
     return graph, Groups(graph.vertices, {"club": [f"c{label}" for label in labels]})
 
 
@@ -36,7 +36,7 @@ def two_sided(cap=None):
     left, right = np.repeat([0, 1, 2], [2, 3, 2]), np.repeat([0, 1], [3, 2])
     rows, columns = np.nonzero(left[:, None] % 2 == right)
     given = None if cap is None else np.full(len(rows), cap)
-    graph = gc.BipartiteGraph(rows, columns, given, left=7, right=5, weight_cap=cap)
+    graph = gc.BipartiteGraph(rows, columns, given, left=7, right=5, max_weight=cap)
     groups = (
         Groups(graph.left, {"kind": [f"l{g}" for g in left]}),
         Groups(graph.right, {"kind": [f"r{g}" for g in right]}),
@@ -46,7 +46,7 @@ def two_sided(cap=None):
 
 def drawn(graph, groups, how, *, noise="binary", epsilon=2.0, source=None):
     """A release without a synthetic graph; without groups, degrees get a share that they feel."""
-    share = 0.4 if groups is None and how != "response" else None
+    share = 0.4 if groups is None and how != "randomized-response" else None
     source = source or SeededEntropy(1)
     options = {"epsilon": epsilon, "noise": noise, "share": share, "groups": groups}
     return Release(measurements=measured(graph, how, source=source, **options))

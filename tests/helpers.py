@@ -62,8 +62,8 @@ def random_graph(
         weights = np.ceil(weights)
     if plain:
         kind = DirectedGraph if directed else Graph
-        return kind(*ends, weights, **{"vertices": shape, "hide_change": 1} | options)
-    sides = {"left": shape[0], "right": shape[1], "hide_change": 1}
+        return kind(*ends, weights, **{"vertices": shape, "max_weight_change": 1} | options)
+    sides = {"left": shape[0], "right": shape[1], "max_weight_change": 1}
     return BipartiteGraph(*ends, weights, **sides | options)
 
 
@@ -111,12 +111,12 @@ def make_flat(source, /, **options):
 
 
 def read_owned_flat(path, /, *, bipartite=False, directed=False, **options):
-    """Rows with owners of a file, likewise."""
+    """Rows with users of a file, likewise."""
     return gc.Rows.read(path, kind=word(bipartite, directed), **_counting(options))
 
 
 def owned_flat(table, /, *, bipartite=False, directed=False, **options):
-    """Rows with owners of a table, likewise."""
+    """Rows with users of a table, likewise."""
     return gc.Rows.of(table, kind=word(bipartite, directed), **_counting(options))
 
 

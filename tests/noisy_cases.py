@@ -63,7 +63,7 @@ def problem(graph, *, epsilon=1.0, noise="binary", degrees=None, seed=0):
             graph, distribution, epsilon=Fraction(degrees), source=source
         )
     noisy = randomized_response(graph, distribution, source)
-    return FitProblem(noisy.blocks, graph.weight_cap, noisy_degrees)
+    return FitProblem(noisy.blocks, graph.max_weight, noisy_degrees)
 
 
 def gaussian(shape, *, symmetric, deviation=1.0, signal=0.0, seed=0):

@@ -27,13 +27,13 @@ METHODS = [name for name in EVERY_METHOD if name != "median"]
 CONSTRUCTIONS = ("multiplicative-weights", "frieze-kannan", "mirror-descent")
 KINDS = {
     "plain": {"shape": 14, "seed": 1},
-    "weighted": {"shape": 14, "seed": 2, "largest": 3.0, "weight_cap": 3.0},
+    "weighted": {"shape": 14, "seed": 2, "largest": 3.0, "max_weight": 3.0},
     "directed": {"shape": 14, "seed": 3, "directed": True},
-    "bipartite": {"shape": (9, 11), "seed": 4, "largest": 5.0, "weight_cap": 5.0},
+    "bipartite": {"shape": (9, 11), "seed": 4, "largest": 5.0, "max_weight": 5.0},
 }
 EVERY_KIND = KINDS | {
     "sides": {"shape": (9, 11), "seed": 5},
-    "uncapped": {"shape": 14, "seed": 6, "largest": 7.0, "hide_change": 1},
+    "uncapped": {"shape": 14, "seed": 6, "largest": 7.0, "max_weight_change": 1},
 }
 EDGE = CutQuery([0], [1])
 UNIVERSE = Universe(4)
@@ -174,7 +174,7 @@ class Weighed(Query):
 def graph_of(kind):
     """A small graph of one of `EVERY_KIND`."""
     options = dict(EVERY_KIND[kind])
-    return random_graph(options.pop("shape"), **{"hide_change": None} | options)
+    return random_graph(options.pop("shape"), **{"max_weight_change": None} | options)
 
 
 def linear_queries(graph, seed=0):

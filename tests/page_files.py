@@ -75,7 +75,7 @@ def _calls(folder, rng):
         table,
         columns=gc.Columns(source="caller", target="called", weight="minutes"),
         vertices=PEOPLE,
-        hide_change=1,
+        max_weight_change=1,
         merge="sum",
     )
     graph.write(folder / "calls.npz")
@@ -140,7 +140,7 @@ def names(folder):
     calls = pd.read_csv(folder / "calls.csv").rename(columns={"called": "callee"})
     calls.to_sql("calls", connection, index=False)
     columns = ["division", "department"]
-    ratings = gc.BipartiteGraph.read(folder / "ratings.csv", weight_cap=5.0)
+    ratings = gc.BipartiteGraph.read(folder / "ratings.csv", max_weight=5.0)
     return {
         "ratings": ratings,
         "cities": gc.Groups.read(folder / "cities.csv", ratings.left),

@@ -39,7 +39,7 @@ def flows_of(cells, finest, *, epsilon=1.0, seed=1, unit=1.0, whole=True, worklo
     kind = CellSums(
         tree=cells,
         places=strategy.places,
-        weight_cap=None,
+        max_weight=None,
         weighted=not whole,
         whole=whole,
         rounding="pairs" if whole else "none",

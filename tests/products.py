@@ -1,6 +1,6 @@
 """Every product that takes a budget, quickly made of data on six vertices.
 
-A product in this table is tested for what it promises, what it charges to a store, and what it
+A product in this table is tested for what it guarantees, what it charges to a store, and what it
 refuses; one whose options have a `delta` also for what it says of a large one.
 """
 
@@ -21,7 +21,12 @@ _RATED = [gc.CutQuery([0], [1])]
 _DELTA = {"delta": 1e-6}
 # How the store calls it, and what makes it of what with which options.
 PRODUCTS = {
-    "response": ("release", gc.release_graph, (GRAPH,), {"mechanism": "response", "fit": "none"}),
+    "response": (
+        "release",
+        gc.release_graph,
+        (GRAPH,),
+        {"mechanism": "randomized-response", "fit": "none"},
+    ),
     "auto": ("release", gc.release_graph, (GRAPH,), {}),
     "groups": ("release", gc.release_graph, (GRAPH,), {"groups": GROUPS}),
     "sparse": ("release", gc.release_graph, (GRAPH,), {"mechanism": "sparse"}),

@@ -23,7 +23,7 @@ def job_of(
         graph,
         epsilon=epsilon,
         noise=noise,
-        mechanism=gc.Response(how, degree_share=share),
+        mechanism=gc.Mechanism(how, degree_share=share),
         groups=groups,
         fitted=False,
     )

@@ -23,7 +23,7 @@ from graphcuts_dp.session.session import session_of
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["graphcuts_dp.session.session"])
 N = 48
-PROMISED = 100_000
+GUARANTEED = 100_000
 LEARNT = "schatten"  # a session of mirror descent that learns from any linear queries
 DISTANCES = "distances"  # one about where people are on a map
 CONNECT = store_module._connect
@@ -70,15 +70,15 @@ def begin(path, *, method: str = "gaussian", name: str = "default", **options) -
         city = gc.distances.Metric.grid(3, 4)
         people = gc.distances.Locations(city, np.arange(12) * 900 + 1)
         return gc.distances.open_distance_session(city, people, store=path, epsilon=5.0, queries=8)
-    terms = {"epsilon": 40.0, "delta": 0.01, "queries": PROMISED} | options
+    terms = {"epsilon": 40.0, "delta": 0.01, "queries": GUARANTEED} | options
     graph = private_graph(tiny=method == "median")
     if method == LEARNT:
         method, graph = "mirror-descent", private_ratings()
-        terms |= {"linear": True, "norm": "schatten-1.5", "most_spectral": 24.0, "queries": 100}
+        terms |= {"linear": True, "norm": "schatten-1.5", "max_spectral_norm": 24.0, "queries": 100}
     if method == "groups":  # one that starts from the sums between them
         method = "frieze-kannan"
         terms |= {"start": "groups", "groups": kept_groups(graph)}
-    with warnings.catch_warnings():  # these promise little, and say so
+    with warnings.catch_warnings():  # these guarantee little, and say so
         if method in ("median", "mirror-descent"):
             warnings.simplefilter("ignore", AccuracyWarning)
         return session_of(graph, store=path, method=method, name=name, **terms)

@@ -38,7 +38,7 @@ def exact_flows(graph, groups):
 def many_flows(graph, groups, *, epsilon, count, delta=0.0, seed=0, told=1.0):
     """Quick releases of one graph, with noise of the same law from a fast generator.
 
-    With `told` above 1 the noise is stated to be that much less than it is: a broken twin.
+    With `told` above 1 the noise is stated to be that much less than it is: an incorrect variant.
     """
     model = release_flows(graph, groups, epsilon=epsilon, delta=delta, seed=0)
     truth = exact_flows(graph, groups).estimates

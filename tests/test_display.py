@@ -57,7 +57,7 @@ TELLS = {
     "SensingRelease": ["error at most", "noisy answer"],
     "DistanceAnswers": ["may be the best", "1 person"],
     "PrivacyGuarantee": ["epsilon 1", "seeded: not private"],
-    "Explanation": ["Protected", "afterwards at least", "1e-06"],
+    "Explanation": ["The guarantee", "afterwards at least", "1e-06"],
     "Contributions": ["at most 1", "3 to 5", "over 5", "a public table"],
 }
 
@@ -148,9 +148,9 @@ def test_tables_for_pandas(made):
         assert len(found[name].answer_all(queries).to_frame()) == len(queries)
     distances = found["DistanceAnswers"].to_frame()
     np.testing.assert_array_equal(distances["value"], found["DistanceAnswers"].values)
-    owners = found["Contributions"].to_frame()
-    assert owners["over"].tolist() == [0, 1, 2, 5]
-    assert owners["at_most"].isna().tolist() == [False, False, False, True]
+    users = found["Contributions"].to_frame()
+    assert users["over"].tolist() == [0, 1, 2, 5]
+    assert users["bound"].isna().tolist() == [False, False, False, True]
     history = made[2][1]
     assert history["S"].tolist() == [(shown.EVIL,), ("b", "c")]
     assert [set(T) for T in history["T"]] == [{"b"}, set(shown.LABELS) - {"b", "c"}]

@@ -17,17 +17,17 @@ COLUMNS = gc.Columns(source="caller", target="callee", weight="minutes")
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_comes_in_and_goes_out(kind):
-    graph = gc.DirectedGraph.of(KINDS[kind](CALLS), columns=COLUMNS, weight_cap=5)
-    assert graph == gc.DirectedGraph.of(zip(*CALLS.values(), strict=True), weight_cap=5)
+    graph = gc.DirectedGraph.of(KINDS[kind](CALLS), columns=COLUMNS, max_weight=5)
+    assert graph == gc.DirectedGraph.of(zip(*CALLS.values(), strict=True), max_weight=5)
     made = graph.to_frame(kind)
     assert type(made) is type(graph.to_frame(made)) is type(KINDS[kind](CALLS))
-    assert gc.DirectedGraph.of(made, weight_cap=5) == graph
+    assert gc.DirectedGraph.of(made, max_weight=5) == graph
     towns = KINDS[kind]({"who": ["eve", "ann", "bob"], "town": ["waco", "waco", "austin"]})
     groups = gc.Groups.of(towns, graph, vertex="who")
     assert groups == gc.Groups.of({"ann": "waco", "bob": "austin", "eve": "waco"}, graph, "town")
     rows = gc.Rows.of(
         KINDS[kind](CALLS),
-        columns=gc.Columns(source="caller", target="callee", owner="caller"),
+        columns=gc.Columns(source="caller", target="callee", user="caller"),
         vertices=graph.vertices,
         counting="edges",
     )
@@ -42,7 +42,7 @@ def test_labels_of_two_types_are_text_where_a_column_has_one_type():
 
 
 def test_a_lazy_table_is_computed_and_a_series_is_a_column():
-    assert gc.Graph.of(pl.LazyFrame(CALLS), columns=COLUMNS, weight_cap=5).weight_cap == 5
+    assert gc.Graph.of(pl.LazyFrame(CALLS), columns=COLUMNS, max_weight=5).max_weight == 5
     series = pd.Series({0: "a", 1: "b"}, name="side")
     assert gc.Groups.of(series, gc.VertexSet(2)).levels == ("side",)
 

@@ -211,15 +211,15 @@ def test_python_takes_strings_for_objects(tmp_path):
     typed, made = (
         gc.release_graph(club, epsilon=4.0, seed=1, mechanism=mechanism, fit=fit)
         for mechanism, fit in (
-            ("degrees+response:degree-share=.5", "maximum-entropy:time-limit=60"),
+            ("degrees+randomized-response:degree-share=.5", "maximum-entropy:time-limit=60"),
             (
-                gc.Response(mechanism="degrees+response", degree_share=0.5),
-                gc.Fitting("maximum-entropy", time_limit=60),
+                gc.Mechanism(mechanism="degrees+randomized-response", degree_share=0.5),
+                gc.FitOptions("maximum-entropy", time_limit=60),
             ),
         )
     )
     assert typed.graph == made.graph
-    assert gc.Protect.of("owner:50") == gc.Protect.owner(at_most=50)
+    assert gc.PrivacyUnit.of("user:50") == gc.PrivacyUnit.user(max_contributions=50)
     asked = {"epsilon": 40.0, "delta": 1e-6, "queries": 9, "store": tmp_path / "club.db"}
     with gc.open_session(club, method="mirror-descent:norm=l2", **asked) as session:
         assert session.norm == "l2"

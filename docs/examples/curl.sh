@@ -1,12 +1,12 @@
 #!/bin/sh
 # Every call of the server, in an order that works on a new store. ANALYST and CURATOR are tokens.
-# The id of a session is the name of its owner, a dot, and its own name: ann.first.
+# The id of a session is the name of its analyst, a dot, and its own name: ann.first.
 at="${SERVER:-http://127.0.0.1:8470}/v1"
 json="Content-Type: application/json"
 ann="Authorization: Bearer $ANALYST"
 boss="Authorization: Bearer $CURATOR"
 
-# Who I am, what is public, what is left; what mechanisms and sessions would promise.
+# Who I am, what is public, what is left; what mechanisms and sessions would guarantee.
 curl -H "$ann" $at/me
 curl -H "$ann" $at/graph
 curl -H "$ann" $at/vertices
@@ -32,7 +32,7 @@ curl -H "$boss" $at/people
 curl -H "$boss" -H "$json" -d '{"name": "bob", "epsilon": 1, "queries": 100}' $at/people
 curl -H "$boss" -H "$json" -X PUT -d '{"preapproved": true, "epsilon": 0.5}' $at/people/bob
 curl -H "$boss" -X POST $at/people/bob/token
-curl -H "$boss" -H "$json" -X PUT -d '{"reader": "ann", "owner": "bob", "allowed": true}' $at/grants
+curl -H "$boss" -H "$json" -X PUT -d '{"reader": "ann", "analyst": "bob", "allowed": true}' $at/grants
 curl -H "$boss" -X DELETE $at/people/bob
 
 # What was spent, and the audit log.

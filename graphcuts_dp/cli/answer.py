@@ -202,7 +202,7 @@ def _answers(
     learnt = release.law is None
     if learnt and intervals != Intervals():
         raise ParameterError(
-            "this release was learnt from a few answers: its intervals are what they are, for all"
+            "this release was learned from a few answers: its intervals are what they are, for all"
             " queries at once; leave out --confidence, --simultaneous and --joint"
         )
     return release.answer_all(cuts, confidence=None if learnt else intervals.confidence)

@@ -26,7 +26,7 @@ from graphcuts_dp.files import atomic_write
 from graphcuts_dp.resources import Progress, silent
 
 if TYPE_CHECKING:
-    from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
+    from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, PrivacyUnit
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
@@ -86,14 +86,14 @@ class Report:
 
 def foretold(
     guarantee: "PrivacyGuarantee",
-    protect: "Protect",
+    privacy_unit: "PrivacyUnit",
     errors: Iterable[tuple[str, float]],
     notes: Iterable[str | None] = (),
     warning: str | None = None,
     picture: dict[str, Any] | None = None,
 ) -> Report:
     """What a dry run says of a use of the budget; forms read its data, and draw made cells."""
-    sentences = protect.explain(epsilon=guarantee.epsilon, delta=guarantee.delta).sentences
+    sentences = privacy_unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta).sentences
     told = [*filter(None, (warning, *notes))]
     rows = [*errors]
     data = {
@@ -101,12 +101,12 @@ def foretold(
         "guarantee": str(guarantee),
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
-        "protected": sentences["Protected"],
-        "errors": [{"of": of, "at_most": error} for of, error in rows],
+        "unit_in_words": sentences["The guarantee"],
+        "errors": [{"of": of, "bound": error} for of, error in rows],
         "notes": told,
         "picture": picture and {**picture, "deviation": picture["error"] / DEFAULT_DEVIATIONS},
     }
-    columns = ("what is told", f"off by at most ({DEFAULT_PERCENT})")
+    columns = ("what is reported", f"off by at most ({DEFAULT_PERCENT})")
     card = Card(title="To expect", columns=columns, rows=[(of, short(e)) for of, e in rows])
     done = "A dry run: no graph was read, nothing was spent, and nothing was written."
     return Report(data, [{"guarantee": data["guarantee"]}, card], [*told, done])
@@ -213,7 +213,7 @@ def progress_bar(title: str) -> Iterator[Progress]:
 
 
 def _tell(file: Path, text: str) -> None:
-    with suppress(OSError):  # what is told of the work must not stop it
+    with suppress(OSError):  # what is reported of the work must not stop it
         file.write_text(text, encoding="utf-8")
 
 

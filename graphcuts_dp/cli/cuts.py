@@ -7,13 +7,13 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.queries import read_set
-from graphcuts_dp.cli.reading import WHOM, Reading, Spending, TriedRun
+from graphcuts_dp.cli.reading import GRAPH_UNIT, Reading, Spending, TriedRun
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
 from graphcuts_dp.options import INPUT, METHOD, option, read_options
-from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyUnit
 from graphcuts_dp.queries.linear import sides_of
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.partition import KIND, Partition
@@ -31,7 +31,7 @@ def cuts(
     epsilon: float | None = options.ANY_EPSILON,
     spending: Spending,
     reading: Reading,
-    protect: Protect = WHOM,
+    privacy_unit: PrivacyUnit = GRAPH_UNIT,
     first: str | None = option(
         None,
         usual=True,
@@ -62,7 +62,7 @@ def cuts(
     --vertices staff.txt
 
     Example: graphcuts-dp cuts roads.csv parts.csv --from depot --to north,harbour/south --epsilon 2
-    --vertices places.txt --weight-cap 100 --store roads.db
+    --vertices places.txt --max-weight 100 --store roads.db
 
     Example: graphcuts-dp cuts synthetic.graphml parts.csv --partition balanced:parts=4
 
@@ -83,7 +83,7 @@ def cuts(
     tree, cut into so many.
     """
     if partition is not None:
-        given = (epsilon, first, second, run, spending, reading, protect)
+        given = (epsilon, first, second, run, spending, reading, privacy_unit)
         plain = (None, None, None, TriedRun(force=run.force), Spending(), Reading(), EDGE)
         if given != plain:
             raise ParameterError("--partition is of a release, and goes with --force alone")
@@ -93,16 +93,16 @@ def cuts(
         raise ParameterError("give --epsilon, --from and --to; or --partition of a saved release")
     store = spending.check()
     if run.dry_run:
-        private, _ = reading.without_file(protect)
+        private, _ = reading.without_file(privacy_unit)
     else:
         check_path(KIND, target, force=run.force)
-        private, _ = reading.read_private(source, protect)
+        private, _ = reading.read_private(source, privacy_unit)
         spending.remind(private, source)
-    vertices = sides_of(bounded_graph(without_rows(private), protect))[0]
+    vertices = sides_of(bounded_graph(without_rows(private), privacy_unit))[0]
     ends = [_terminal(text, vertices) for text in (first, *second.split("/"))]
-    job = cut_job(private, *ends, epsilon=epsilon, protect=protect)
+    job = cut_job(private, *ends, epsilon=epsilon, privacy_unit=privacy_unit)
     if run.dry_run:
-        return foretold(job.guarantee, protect, job.errors(), job.notes, job.warning)
+        return foretold(job.guarantee, privacy_unit, job.errors(), job.notes, job.warning)
     made = carry_out(job, private, store=store, seed=run.seed)
     return _report(made, target, source, force=run.force)
 

@@ -77,7 +77,7 @@ class MapReading:
 @final
 @dataclass(frozen=True, kw_only=True)
 class DistanceTerms(Checked):
-    """What is promised of distances; None has the default of a session, or of all vertices."""
+    """What is guaranteed of distances; None has the default of a session, or of all vertices."""
 
     epsilon: float | None = privacy_option(
         None, help="Epsilon of one person; smaller is more private."
@@ -85,10 +85,10 @@ class DistanceTerms(Checked):
     delta: float | None = privacy_option(
         None, help="0, if omitted, for pure privacy; else far below 1/n."
     )
-    at_most: int | None = privacy_option(
-        None, help="Number of people that are protected together; 1 if omitted."
+    group_size: int | None = privacy_option(
+        None, help="People who are one privacy unit together; 1 if omitted."
     )
-    queries: int | None = option(None, help="Begin a session that promises so many answers.")
+    queries: int | None = option(None, help="Begin a session that guarantees so many answers.")
     confidence: float | None = output_option(
         None,
         help=f"Probability that all intervals hold at once; {DEFAULT_CONFIDENCE:g} if omitted.",

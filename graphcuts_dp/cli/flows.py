@@ -1,4 +1,4 @@
-"""`graphcuts-dp flows`: what passes between public groups, and how much owners contribute."""
+"""`graphcuts-dp flows`: what passes between public groups, and how much users contribute."""
 
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -10,7 +10,7 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.reading import (
-    ApproximatePromise,
+    ApproximatePrivacyOptions,
     GroupReading,
     Reading,
     Spending,
@@ -25,10 +25,10 @@ from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import check, input_option, option, output_option
-from graphcuts_dp.planning.bounds import BoundPlan, plan_bounds
+from graphcuts_dp.planning.bounds import ContributionBoundPlan, plan_contribution_bounds
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.release.contributions import choose_bound, release_contributions
-from graphcuts_dp.release.flow_tables import flows_job, whom_of
+from graphcuts_dp.release.contributions import choose_contribution_bound, release_contributions
+from graphcuts_dp.release.flow_tables import flows_job, privacy_unit_of
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.od_tables import GroupLocations, od_files
@@ -44,23 +44,23 @@ def _bounds(text: str) -> list[int]:
 
 
 _CANDIDATES = option(
-    None, help="Public candidates, as 1/5/10; from 1 to 100,000 if omitted.", parse=_bounds
+    None, help="Public candidates for the bound, as 1/5/10; 1 to 100,000 if omitted.", parse=_bounds
 )
-_IN_EACH_PERIOD = option(
-    default=False, help="The bound is one for each period, and so is who is counted."
-)
+_IN_EACH_PERIOD = option(default=False, help="Count the rows of a user in each period by itself.")
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class BoundTable:
-    """How many owners have more than each bound, and what each would leave out."""
+    """How many users have more than each bound, and what each would leave out."""
 
-    for_epsilon: float = option(1.0, help="Epsilon of the release that the bound is for.")
+    for_epsilon: float = option(1.0, help="Epsilon of the later release that the bound is for.")
     cells: int = option(
-        1, help="Cells of that release over which the left-out rows spread.", least=1
+        1, help="In how many cells of that release the rows are that the bound leaves out.", least=1
     )
-    most: int | None = option(None, help="Publicly known: no owner has more than this.", least=1)
+    most: int | None = option(
+        None, help="Publicly known: no user has more rows than this.", least=1
+    )
     bounds: list[int] | None = _CANDIDATES
     per_period: bool = _IN_EACH_PERIOD
 
@@ -81,20 +81,22 @@ class BoundTable:
             store=store,
             seed=seed,
         )
-        plan = plan_bounds(told, epsilon=self.for_epsilon, cells=self.cells, most=self.most)
+        plan = plan_contribution_bounds(
+            told, epsilon=self.for_epsilon, cells=self.cells, most=self.most
+        )
         notes = ["A known number is typed as --contributions table:most=."] if plan.warning else []
-        if plan.rows[-1].owners_above > told.owners_above(plan.rows[-1].at_most)[1]:
-            notes.append("Some owners have more than the last bound; give larger bounds=.")
-        facts = {"guarantee": str(told.guarantee), "at_most": plan.best.at_most}
+        if plan.rows[-1].users_above > told.users_above(plan.rows[-1].max_contributions)[1]:
+            notes.append("Some users have more than the last bound; give larger bounds=.")
+        facts = {"guarantee": str(told.guarantee), "max_contributions": plan.best.max_contributions}
         return Report(facts | _plain(plan), [facts, plan], notes)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class BoundChoice:
-    """One bound that about a share of the owners exceeds: it needs less epsilon."""
+    """One bound that about a share of the users exceeds: it needs less epsilon."""
 
-    share_above: float = option(help="About this share of the owners exceeds the bound.")
+    share_above: float = option(help="Choose the bound that about this share of the users exceeds.")
     bounds: list[int] | None = _CANDIDATES
     per_period: bool = _IN_EACH_PERIOD
 
@@ -105,7 +107,7 @@ class BoundChoice:
         self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
     ) -> Report:
         """The bound, chosen with noise."""
-        found = choose_bound(
+        found = choose_contribution_bound(
             rows,
             share_above=self.share_above,
             epsilon=epsilon,
@@ -114,8 +116,8 @@ class BoundChoice:
             store=store,
             seed=seed,
         )
-        facts = {"guarantee": str(found.guarantee), "at_most": found.at_most}
-        told = "The owners above the bound, however few, may have most of the rows."
+        facts = {"guarantee": str(found.guarantee), "max_contributions": found.max_contributions}
+        told = "The users above the bound, however few, may have most of the rows."
         return Report(facts, [facts], [told])
 
 
@@ -128,12 +130,13 @@ class FlowOptions(TriedRun):
         None,
         usual=True,
         parse=partial(str.split, sep=","),
-        help="Of rows with periods: a table for each day, month, quarter or year; or several of "
-        "these, coarsest first, as year,month. The periods of --periods if omitted.",
+        help="Of rows with periods: one table for each day, month, quarter or year; or several of "
+        "these, coarsest first, as year,month. Those of --periods if omitted.",
     )
     contributions: BoundTable | BoundChoice | None = option(
         None,
-        help="Instead of flows: how many rows owners have, and which bound on it to take.",
+        help="In place of flows: a noisy table of how many rows users have, or a choice of "
+        "max-contributions from it.",
         of={"table": BoundTable, "choice": BoundChoice},
     )
     plot: str | None = output_option(
@@ -145,14 +148,14 @@ class FlowOptions(TriedRun):
     )
     od: str | None = output_option(
         None,
-        help="Also write what is above 0 for sure to a .csv or .parquet file for flowmap.blue or "
-        "kepler.gl, or with --locations as lines to .geojson.",
+        help="Also write the flows whose interval is above 0, in the format of flowmap.blue and "
+        "kepler.gl (.csv, .parquet), or with --locations as lines (.geojson).",
         metavar="FILE",
     )
     locations: str | None = input_option(
         None,
         usual=True,
-        help="Public places of the groups: a .csv or .tsv file with columns id, lat and lon.",
+        help="Public coordinates of the groups: a .csv or .tsv file with columns id, lat and lon.",
         metavar="FILE",
     )
 
@@ -189,7 +192,7 @@ class FlowOptions(TriedRun):
 def flows(
     *,
     source: str = options.PRIVATE_GRAPH,
-    promise: ApproximatePromise,
+    privacy: ApproximatePrivacyOptions,
     spending: Spending,
     reading: Reading,
     grouping: GroupReading,
@@ -209,10 +212,10 @@ def flows(
     --locations places.csv --plot map.png --od trips.geojson
 
     Example: graphcuts-dp flows visits.csv --contributions table:for-epsilon=1 --epsilon 0.5
-    --columns owner=patient --vertices wards.txt --store visits.db
+    --columns user=patient --vertices wards.txt --store visits.db
 
     Example: graphcuts-dp flows visits.csv --contributions choice:share-above=0.05 --epsilon 0.1
-    --columns owner=patient --vertices wards.txt --store visits.db
+    --columns user=patient --vertices wards.txt --store visits.db
 
     GRAPH is a file, a folder of Parquet files, or - for rows in CSV on standard input.
 
@@ -223,18 +226,18 @@ def flows(
     (.json) and the measured sums (.noisy.npz). Of a bipartite graph, GROUPS are those of the left
     side, and --right-groups those of the right.
 
-    --contributions table shows, with noise, how many owners of rows have more than each bound and
+    --contributions table shows, with noise, how many users of rows have more than each bound and
     what the bound would leave out, beside the noise that it needs. --contributions choice chooses
-    one. Both spend a part of the budget of the rows. Noise hides a few owners, and each of them may
-    have most of the rows: no private table can rule that out. If no owner can have more than a
+    one. Both spend a part of the budget of the rows. Noise hides a few users, and each of them may
+    have most of the rows: no private table can rule that out. If no user can have more than a
     known number, say it with --contributions table:most=.
     """
     store, files = spending.check(), grouping.of(groups)
     if asked.contributions is not None:
         drawn = (asked.plot, asked.od, asked.locations) != (None, None, None)
-        if target is not None or reading.columns.owner is None or drawn:
+        if target is not None or reading.columns.user is None or drawn:
             raise ParameterError(
-                "--contributions needs the file of rows and --columns owner=COLUMN, and no OUT or "
+                "--contributions needs the file of rows and --columns user=COLUMN, and no OUT or "
                 "maps: what it finds is printed"
             )
         rows = reading.read_rows(source, public=reading.vertices_beside(files))
@@ -245,37 +248,37 @@ def flows(
             )
         spending.remind(rows, source)
         return asked.contributions.report(
-            rows, epsilon=promise.epsilon, store=store, seed=asked.seed
+            rows, epsilon=privacy.epsilon, store=store, seed=asked.seed
         )
     if groups is None or target is None:
         raise ParameterError("name the groups and the file to write: GRAPH GROUPS OUT")
     places = None
     if asked.dry_run:
-        private, found = reading.without_file(promise.protect, files)
+        private, found = reading.without_file(privacy.privacy_unit, files)
     else:
         check_path("flows", target, force=asked.force)
         places = asked.read(target)
-        private, found = reading.read_private(source, promise.protect, files)
+        private, found = reading.read_private(source, privacy.privacy_unit, files)
         spending.remind(private, source)
     sides: Any = found  # never None: the file is named
     if places is not None:
         for side in sides if isinstance(sides, tuple) else (sides,):
-            places.of_labels(side.labels())  # refused here, before anything is paid
+            places.of_labels(side.labels())  # refused here, before anything is spent
     job = flows_job(
         private,
         sides,
-        epsilon=promise.epsilon,
-        delta=promise.delta,
+        epsilon=privacy.epsilon,
+        delta=privacy.delta,
         by=asked.by,
         workload=workload,
-        protect=promise.protect,
+        privacy_unit=privacy.privacy_unit,
     )
     if asked.dry_run:
-        whom, errors = whom_of(private, promise.protect), list(job.errors())
+        privacy_unit, errors = privacy_unit_of(private, privacy.privacy_unit), list(job.errors())
         pair = sides if isinstance(sides, tuple) else (sides,)
         side = max(len(each.labels()) for each in pair)
         cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
-        return foretold(job.guarantee, whom, errors, job.notes, job.warning, cells)
+        return foretold(job.guarantee, privacy_unit, errors, job.notes, job.warning, cells)
     made = carry_out(job, private, store=store, seed=asked.seed)
     written = [*made.save(target, force=asked.force), *asked.write(made, places)]
     report = released(_facts(made), made.guarantee, written, source)
@@ -299,9 +302,9 @@ def _facts(made: Flows) -> dict[str, Any]:
     }
 
 
-def _plain(plan: BoundPlan) -> dict[str, Any]:
+def _plain(plan: ContributionBoundPlan) -> dict[str, Any]:
     rows = [asdict(row) for row in plan.rows]
     for row in rows:
         row["left_out"] = [each if isfinite(each) else None for each in row["left_out"]]
-    told = {"what": plan.what, "confidence": plan.confidence, "hidden": plan.hidden}
+    told = {"what": plan.what, "confidence": plan.confidence, "undetectable": plan.undetectable}
     return told | {"warning": plan.warning, "bounds": rows}

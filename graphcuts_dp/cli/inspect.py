@@ -1,4 +1,4 @@
-"""`graphcuts-dp inspect`: what was released, what is promised, and whether its files are whole.
+"""`graphcuts-dp inspect`: what was released, what is guaranteed, and whether its files are whole.
 
 Of a private file `cli.inspect_data` reports how it would be read. And `datasets`: the small public
 graphs that come with the package.
@@ -8,7 +8,6 @@ import re
 from dataclasses import asdict
 from glob import escape
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -20,7 +19,7 @@ from graphcuts_dp.datasets import list_datasets, load
 from graphcuts_dp.display import Displayed, cell_text
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.options import input_option
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, Protected, posterior
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, PrivacyUnit, UnitKind, posterior
 from graphcuts_dp.results.bundle import KINDS, check_files, read_receipt, receipt_path
 from graphcuts_dp.results.bundle import load as load_result
 
@@ -35,21 +34,18 @@ _SHOWN = 10  # rows of the result's table
 _PRIOR = 0.01  # what an attacker may believe beforehand, for one line of odds
 
 
-def promise(guarantee: PrivacyGuarantee) -> dict[str, str]:
-    """What it means for whom it protects, and how well it does.
+def guarantee_in_words(guarantee: PrivacyGuarantee) -> dict[str, str]:
+    """Return what a guarantee means, and how strong it is, by headings.
 
     Raises:
-        GraphCutsError, ValueError: an epsilon or a protection that no release has.
+        GraphCutsError, ValueError: an epsilon or a privacy unit that no release has.
     """
     if guarantee.epsilon == 0:
         return {"Strength": "nothing private was read, so nothing can come out."}
-    count, what = _protected(guarantee)
-    bound: dict[str, Any] = {"degree_bound": count} if what == "vertex" else {"steps": count}
-    if what == "owner":
-        bound["per_period"] = guarantee.differs_within is not None
-    told = Protect(kind=what, **bound).explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
-    sentences = dict(told.sentences)
-    del sentences["Protected"]
+    unit = _privacy_unit(guarantee)
+    explanation = unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
+    sentences = dict(explanation.sentences)
+    del sentences["The guarantee"]
     return sentences | {"Strength": _strength(sentences["Strength"], guarantee)}
 
 
@@ -62,23 +58,37 @@ def _strength(text: str, guarantee: PrivacyGuarantee) -> str:
     )
 
 
-_BOUNDED: dict[str, Protected] = {"row": "rows", "owner": "owner", "vertex": "vertex"}
+_UNITS: dict[str, UnitKind] = {
+    "edge": "edge",
+    "edges": "edge",
+    "row": "row",
+    "user": "user",
+    "vertex": "vertex",
+    "person": "person",
+    "people": "person",
+}
 
 
-def _protected(guarantee: PrivacyGuarantee) -> tuple[int, Protected]:
-    """How many, and of what kind."""
-    found = re.fullmatch(
-        r"([\d,]+) (edges?|row|owner|vertex|person|people)(?: in one \w+)?", guarantee.protects
-    )
-    if found is None:
-        raise ValueError("an unknown protection")
-    count, what = int(found[1].replace(",", "")), found[2]
-    if what in ("row", "owner", "vertex"):
+def _privacy_unit(guarantee: PrivacyGuarantee) -> PrivacyUnit:
+    """Return the unit that a guarantee names in words, with its bound from `neighbours`.
+
+    Raises:
+        ValueError: no unit, or one without its bound.
+    """
+    words = re.fullmatch(r"([\d,]+) (\w+)(?: in one \w+)?", guarantee.privacy_unit)
+    if words is None or words[2] not in _UNITS:
+        raise ValueError("an unknown privacy unit")
+    kind, count = _UNITS[words[2]], words[1]
+    if kind in ("row", "user", "vertex"):
         bound = re.search(r"at most ([\d,]*\d)", guarantee.neighbours)
         if bound is None:
-            raise ValueError("a protection without its bound")
-        return int(bound[1].replace(",", "")), _BOUNDED[what]
-    return count, "edges" if what.startswith("edge") else "people"
+            raise ValueError("a privacy unit without its bound")
+        count = bound[1]
+    size = int(count.replace(",", ""))
+    if kind == "vertex":
+        return PrivacyUnit.vertex(max_degree=size)
+    per_period = kind == "user" and guarantee.differs_within is not None
+    return PrivacyUnit(kind=kind, group_size=size, per_period=per_period)
 
 
 def _receipt(name: str) -> Path:
@@ -163,7 +173,7 @@ def _inspect_release(name: str) -> Report:
         if KINDS[kind].home:
             made = load_result(str(file).removesuffix(".json"))
         facts = {name: cell_text(value) for name, value in made._card().facts}
-        words = promise(guarantee)
+        words = guarantee_in_words(guarantee)
         versions = ", ".join(f"{name} {text}" for name, text in fields["versions"].items())
     except FileFormatError:
         raise

@@ -38,7 +38,7 @@ _GROUPS = "groups.csv", "out.csv"
 _WEIGHT_CAP = 1.0  # of the command: hides whole edges, whatever they weigh
 _PERIODS = "2026-01..2026-12"
 _TYPED = {"\t": "tab", " ": "blank", ",": "comma", True: "yes", False: "no"}
-_ROLES = ("source", "target", "weight", "owner", "period")
+_ROLES = ("source", "target", "weight", "user", "period")
 _COLUMN = "COLUMN"  # in the command, where the caller must say which one
 _WORD = re.compile(r"[\w-]+")  # needs no quotation marks in a sentence
 _MOST_SHOWN = 40  # columns in the table
@@ -88,7 +88,7 @@ def is_there(path: str | Path) -> bool:
 
 def _of_rows(path: str, reading: Reading) -> Reading:
     """Return the options with what a folder, and rows in general, imply."""
-    if reading.counting is None and (Path(path).is_dir() or reading.data or reading.rows):
+    if reading.counting is None and (Path(path).is_dir() or reading.data_name or reading.rows):
         return replace(reading, counting="rows")
     return reading
 
@@ -108,7 +108,7 @@ def _options(path: str, reading: Reading) -> tuple[Options, list[GraphCutsError]
             Rows.empty(
                 columns=reading.columns,
                 counting=cast(Counting, reading.counting),
-                unit=reading.unit,
+                weight_unit=reading.weight_unit,
                 vertices=(one, one) if reading.bipartite else one,
                 periods=periods,
                 kind=reading.kind,
@@ -121,15 +121,15 @@ def _options(path: str, reading: Reading) -> tuple[Options, list[GraphCutsError]
             columns=reading.columns,
             vertices=reading.public_sets,
             weighted=None if reads_weights else False,
-            weight_cap=reading.weight_cap,
-            hide_change=reading.hide_change,
+            max_weight=reading.max_weight,
+            max_weight_change=reading.max_weight_change,
             public_vertices=reading.public_vertices_from_file,
             bipartite=reading.bipartite,
             directed=reading.directed,
             merge=cast(Merge, reading.merge),
             periods=periods,
             counting=cast(Counting, reading.counting or "rows"),
-            unit=reading.unit,
+            weight_unit=reading.weight_unit,
         ),
         problems,
     )
@@ -160,13 +160,13 @@ def _still_needed(head: FileHead, reading: Reading) -> list[str]:
     lacks_weights = head.places is not None and not head.has_weights and not head.problems
     if reading.counting == "weight" and lacks_weights:
         needed.append("--columns weight=, the column of the weights, or another --counting.")
-    if reading.columns.owner is not None:
-        needed.append("--protect owner:at-most=, how much of each owner counts.")
+    if reading.columns.user is not None:
+        needed.append("--privacy-unit user:max-contributions=, how much of each user counts.")
     elif reading.counting == "weight":
-        needed.append("--protect rows:at-most=, how many units of the weight of a row count.")
+        needed.append("--privacy-unit row:max-units=, how many units of the weight of a row count.")
     if _needs_cap(head, reading):
         needed.append(
-            "a public bound on weights, --weight-cap, or --hide-change 1; or --ignore-weights."
+            "a public bound on weights: --max-weight or --max-weight-change 1; or --ignore-weights."
         )
     if head.open_ended and _weight_is_open(head, reading):
         needed.append(
@@ -178,7 +178,7 @@ def _still_needed(head: FileHead, reading: Reading) -> list[str]:
 
 def _needs_cap(head: FileHead, reading: Reading) -> bool:
     """Whether a graph has weights, of which nobody has given a bound."""
-    given = (reading.weight_cap, reading.hide_change, head.declared.weight_cap)
+    given = (reading.max_weight, reading.max_weight_change, head.declared.max_weight)
     ignored = reading.rows or reading.ignore_weights or head.without_weights
     return bool(head.has_weights) and not ignored and given == (None, None, None)
 
@@ -196,7 +196,7 @@ def _ignores_weights(head: FileHead, reading: Reading) -> bool:
     is_open = (
         head.without_weights or unknown or (head.open_ended and _weight_is_open(head, reading))
     )
-    bounded = reading.weight_cap is not None or reading.hide_change is not None
+    bounded = reading.max_weight is not None or reading.max_weight_change is not None
     return is_open and not reading.rows and not bounded
 
 
@@ -331,14 +331,14 @@ def _command(path: str, head: FileHead, reading: Reading) -> tuple[str, str]:
     if reading.columns.period is not None and reading.periods is None:
         typed = replace(typed, periods=_PERIODS)
         replaced.append("periods")
-    if reading.columns.owner is not None:
-        words += ["--protect", "owner:at-most=1"]
-        replaced.append("bound on what counts of an owner")
+    if reading.columns.user is not None:
+        words += ["--privacy-unit", "user:max-contributions=1"]
+        replaced.append("bound on what counts of a user")
     elif reading.counting == "weight":
-        words += ["--protect", "rows:at-most=1"]
+        words += ["--privacy-unit", "row:max-units=1"]
         replaced.append("bound on the weight of a row")
     if _needs_cap(head, reading):
-        typed = replace(typed, weight_cap=_WEIGHT_CAP)
+        typed = replace(typed, max_weight=_WEIGHT_CAP)
         replaced.append("bound on weights")
     if _ignores_weights(head, reading):
         typed = replace(typed, ignore_weights=True)

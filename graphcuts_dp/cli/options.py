@@ -36,11 +36,18 @@ from graphcuts_dp.options import (
 PRIVATE_GRAPH = typer.Argument(metavar="GRAPH", help="The private graph.")
 SESSION_STORE = typer.Argument(metavar="STORE", help="The store, made by `session start`.")
 _epsilon = functools.partial(
-    option, help="Privacy parameter; smaller is more private.", group=PRIVACY, usual=True
+    option,
+    help="Privacy parameter of the guarantee; smaller is more private.",
+    group=PRIVACY,
+    usual=True,
 )
 EPSILON, ANY_EPSILON = _epsilon(), _epsilon(None)
 DELTA = privacy_option(
-    0.0, help="0 for pure differential privacy; otherwise choose far below 1/n.", least=0, below=1
+    0.0,
+    help="Delta of the guarantee: 0 is pure differential privacy; else far below 1/n, n the number "
+    "of vertices. ",
+    least=0,
+    below=1,
 )
 EXPECT_HEAD = privacy_option(
     None,
@@ -59,7 +66,8 @@ OUT = output_option(
 PLOT = output_option(None, help="Also draw the result to this .png or .pdf file.", metavar="FILE")
 SEED = output_option(None, help="Seed of a repeatable run. NOT PRIVATE: for tests only.")
 DRY_RUN = output_option(
-    False, help="Only say what it would promise, from --vertices and groups: reads no private file."
+    False,
+    help="Forecast the guarantee and the errors from --vertices and groups; read no private file.",
 )
 FORCE = output_option(False, help="Replace existing files.")
 _JSON = Option(

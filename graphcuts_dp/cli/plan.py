@@ -10,7 +10,7 @@ from typing import cast, final, get_args
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
-from graphcuts_dp.cli.reading import PROTECT
+from graphcuts_dp.cli.reading import PRIVACY_UNIT
 from graphcuts_dp.confidence import DEFAULT_DEVIATIONS, DEFAULT_FAILURE, DEFAULT_PERCENT
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
@@ -21,18 +21,18 @@ from graphcuts_dp.options import Checked, input_option, option, output_option
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import RowTable, least_epsilon
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
-from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PROTECTIONS, Protect
+from graphcuts_dp.privacy.guarantee import BOUND_KEYS, EDGE, LARGEST_EPSILON, PrivacyUnit, UnitKind
 from graphcuts_dp.schema.counting import Counting
 from graphcuts_dp.schema.group_tree import GroupTree
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
-_LARGE = 3.0  # an epsilon from which a promise is weak
+_LARGE = 3.0  # an epsilon from which a guarantee is weak
 _QUERIES = 50  # that analysts ask
-# Of each protection: what bounds it, the question, and the default.
-_BOUNDS = {
-    "edges": ("at-most", "How many edges together?", 1),
-    "owner": ("at-most", "How many rows of an owner count?", 20),
-    "vertex": ("degree-bound", "How many edges of a vertex count?", 50),
+# Of each privacy unit: the question about its bound, and the default.
+_BOUNDS: dict[UnitKind, tuple[str, int]] = {
+    "edge": ("How many edges together?", 1),
+    "user": ("How many rows of a user count?", 20),
+    "vertex": ("How many edges of a vertex count?", 50),
 }
 
 
@@ -136,7 +136,7 @@ def plan(
     graph: PlannedGraph,
     epsilon: float | None = options.ANY_EPSILON,
     delta: float = options.DELTA,
-    protect: Protect | None = PROTECT,
+    privacy_unit: PrivacyUnit | None = PRIVACY_UNIT,
     queries: SessionWorkload = option(
         SessionWorkload(queries=1000),
         help="How many queries will be asked, and of what; 1000 if omitted.",
@@ -146,7 +146,7 @@ def plan(
     target_error: float | None = output_option(
         None, help="Also show the epsilon that guarantees this error."
     ),
-    explain: bool = output_option(False, help="Explain in plain words what the promise means."),
+    explain: bool = output_option(False, help="Explain in plain words what the guarantee means."),
     ask: bool = output_option(False, help="Ask five questions, and print the command to type."),
 ) -> Report:
     """Compare what all mechanisms would guarantee, best first. Reads no data.
@@ -154,16 +154,16 @@ def plan(
     Example: graphcuts-dp plan --n 5000 --edges 5e4 --queries 1e6 --epsilon 1 --delta 1e-6
 
     Example: graphcuts-dp plan --n 200 --groups 5,50 --periods 2026-01..2026-12 --by month
-    --protect owner:at-most=20 --epsilon 1
+    --privacy-unit user:max-contributions=20 --epsilon 1
 
-    Example: graphcuts-dp plan --explain --epsilon 1 --protect vertex:degree-bound=50
+    Example: graphcuts-dp plan --explain --epsilon 1 --privacy-unit vertex:max-degree=50
 
     Example: graphcuts-dp plan --ask
 
     The command uses formulas only. It reads no data and spends no budget. --edges is a guess that
     may be public, such as the number of edges of a similar graph; never count the edges of the
-    private graph. --explain says in plain words what a promise means. --ask asks five questions and
-    prints the command to type; an empty line takes the default.
+    private graph. --explain says in plain words what a guarantee means. --ask asks five questions
+    and prints the command to type; an empty line takes the default.
     """
     if ask:
         return _ask()
@@ -174,12 +174,12 @@ def plan(
     ]
     if missing:
         raise ParameterError(f"a plan needs {' and '.join(missing)}, for example; or --ask")
-    if protect is None:
+    if privacy_unit is None:
         counting, periods = flows.counting, flows.periods
         single = counting in ("rows", "weight") or (counting is None and periods is not None)
-        protect = Protect.rows() if single else EDGE
+        privacy_unit = PrivacyUnit.row() if single else EDGE
     if explain:
-        told = protect.explain(epsilon=cast(float, epsilon), delta=delta)
+        told = privacy_unit.explain(epsilon=cast(float, epsilon), delta=delta)
         return Report(told.to_dict(), [told])
     n = cast(int, graph.n)
     made = planner.plan(
@@ -190,7 +190,7 @@ def plan(
         delta=delta,
         rank=graph.rank,
         directed=graph.kind == "directed",
-        protect=protect,
+        privacy_unit=privacy_unit,
         groups=flows.of(n),
         target_error=target_error,
     )
@@ -202,42 +202,42 @@ def _ask() -> Report:
     data = _file(_asked("1. Which file holds the private graph?", ""))
     groups = _asked("2. Which public table names the groups of vertices? (or: none)", "none")
     named = None if groups == "none" else _file(groups)
-    kind = _chosen("3. Whom to protect", tuple(_BOUNDS))
-    key, question, usual = _BOUNDS[kind]
+    kind = cast(UnitKind, _chosen("3. Privacy unit", tuple(_BOUNDS)))
+    question, usual = _BOUNDS[kind]
     bound = int(_number(f"   {question}", usual, whole=True))
-    protect = PROTECTIONS[kind](**{key.replace("-", "_"): bound})
-    owner = _asked("   Which column says whose a row is?", "") if kind == "owner" else ""
-    if kind == "owner" and not owner:
-        raise ParameterError("to protect owners, name the column that says whose a row is")
+    privacy_unit = PrivacyUnit.of(f"{kind}:{BOUND_KEYS[kind]}={bound}")
+    user = _asked("   Which column says whose a row is?", "") if kind == "user" else ""
+    if kind == "user" and not user:
+        raise ParameterError("privacy unit user needs the column that names the user of each row")
     error = _number("4. By how many edges may an answer be off?", 20)
     if not 0 < error < math.inf:
         raise ParameterError("the error is a number of edges above 0, for example 20")
     who, n = _chosen("5. Who asks", WHO), 0
-    if (who == EVERYBODY and named is None) or (who != EVERYBODY and owner):
+    if (who == EVERYBODY and named is None) or (who != EVERYBODY and user):
         n = int(_number("   How many vertices are there? (if that is public)", 0, whole=True))
-    words, epsilon, promise, hint = _proposal(data, named, protect, error, who, n)
+    words, epsilon, subject, hint = _proposal(data, named, privacy_unit, error, who, n)
     words += ["--budget" if who == TEAM else "--epsilon", f"{epsilon:g}"]
     words += ["--vertices", str(n)] if n else []
-    words += ["--columns", f"owner={owner}", "--counting", "edges"] if owner else []
-    words += ["--protect", f"{kind}:{key}={bound}"] if protect != EDGE else []
+    words += ["--columns", f"user={user}", "--counting", "edges"] if user else []
+    words += ["--privacy-unit", privacy_unit.typed] if privacy_unit != EDGE else []
     line = shlex.join(["graphcuts-dp", *words])
-    told = protect.explain(epsilon=epsilon).sentences
+    told = privacy_unit.explain(epsilon=epsilon).sentences
     parts = [
         f"Type:\n\n  {line}\n",
-        f"Forecast: epsilon = {short(epsilon)} keeps that error for {promise}.",
-        f"Protected: {told['Protected']}",
+        f"Forecast: epsilon = {short(epsilon)} keeps that error for {subject}.",
+        f"The guarantee: {told['The guarantee']}",
         f"Strength: {told['Strength']}",
     ]
     if epsilon >= _LARGE:
         parts.append(
             f"That is weak: an epsilon of {short(epsilon)} hides little. Allow more error, or "
-            "protect fewer together."
+            "take a smaller privacy unit."
         )
     facts = {
         "command": line,
         "epsilon": epsilon,
-        "error_of": promise,
-        "protects": str(protect),
+        "error_of": subject,
+        "privacy_unit": str(privacy_unit),
         "private_file_read": False,
     }
     nothing = "Nothing of the private file was read, nothing spent; the forecast is a formula."
@@ -245,14 +245,14 @@ def _ask() -> Report:
 
 
 def _proposal(
-    data: str, groups: str | None, protection: Protect, error: float, who: str, vertices: int
+    data: str, groups: str | None, privacy_unit: PrivacyUnit, error: float, who: str, vertices: int
 ) -> tuple[list[str], float, str, str]:
     """The command, the least epsilon that keeps the error, what the error is of, and a hint.
 
     Args:
         data: path of the private graph, which is not read.
         groups: path of the public groups, or None.
-        protection: whom to protect.
+        privacy_unit: what neighbours differ by.
         error: in edges, that an answer keeps with the default confidence.
         who: one of `WHO`.
         vertices: public number of vertices; 0 where nobody was asked.
@@ -260,9 +260,9 @@ def _proposal(
     Raises:
         ParameterError: answers that do not fit together, or an error that no epsilon keeps.
     """
-    change = protection.degree_bound or protection.steps
+    change = privacy_unit.max_degree or privacy_unit.group_size
     if who == EVERYBODY and groups is not None:
-        if protection.kind == "vertex":
+        if privacy_unit.kind == "vertex":
             raise ParameterError(
                 "what a table costs that hides vertices depends on how many groups there are: "
                 "graphcuts-dp flows tells it before it spends; or choose analysts"
@@ -274,7 +274,7 @@ def _proposal(
             "If the table of groups has several columns, add --groups-columns levels=NAME.",
         )
     if who == EVERYBODY:
-        if protection.kind == "vertex":
+        if privacy_unit.kind == "vertex":
             raise ParameterError("a published graph cannot hide a vertex: choose analysts")
         if vertices < 2:
             raise ParameterError(
@@ -287,8 +287,8 @@ def _proposal(
             f"a cut between halves of all vertices, about, each with probability {DEFAULT_PERCENT}",
             "Before you spend: add --dry-run EDGES for a forecast in full.",
         )
-    if who == TEAM and protection.kind == "owner":
-        raise ParameterError("the server reads graphs, not rows with owners: choose analysts")
+    if who == TEAM and privacy_unit.kind == "user":
+        raise ParameterError("the server reads graphs, not rows with users: choose analysts")
     words = ["session", "start", data, "--store", f"{data}.db", "--queries", str(_QUERIES)]
     if who == TEAM:
         words = ["serve", f"{data}.db", "--graph", data]
@@ -319,7 +319,7 @@ def _epsilon_of_graph(error: float, n: int, change: int) -> float:
     """
 
     def enough(epsilon: float) -> bool:
-        noise = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
+        noise = noise_distribution("binary", epsilon=epsilon, max_weight=1.0)
         between_halves = DEFAULT_DEVIATIONS * noise.standard_deviation * n / 2
         holds = largest_cut((n, n), symmetric=True, cap=1.0)
         return between_halves <= error and expected_worst_cut(noise, (n, n)) <= holds
@@ -336,7 +336,7 @@ def _rounded(epsilon: float) -> float:
     if not epsilon <= LARGEST_EPSILON / 1.1:
         raise ParameterError(
             "so small an error cannot be had for these answers at any epsilon that hides anything: "
-            "allow more, name public groups, or protect fewer edges together"
+            "allow more, name public groups, or a smaller group of edges"
         )
     scale = 10.0 ** (math.floor(math.log10(epsilon)) - 1)
     return max(float(f"{math.ceil(epsilon / scale * (1 - 1e-12)) * scale:.2g}"), 1e-3)

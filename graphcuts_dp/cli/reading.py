@@ -33,7 +33,7 @@ from graphcuts_dp.options import (
     input_option,
     privacy_option,
 )
-from graphcuts_dp.privacy.guarantee import EDGE, PROTECTIONS, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, PRIVACY_UNITS, PrivacyUnit
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.schema.columns import Column, Columns, column_of, delimiter_of
 from graphcuts_dp.schema.counting import Counting
@@ -41,15 +41,21 @@ from graphcuts_dp.schema.group_tables import vertices_of_table
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 
-_protect = partial(privacy_option, usual=True, of=PROTECTIONS)
-WHOM = _protect(EDGE, help="Whom the promise protects; edges if omitted.")
-PROTECT = _protect(
+_unit_option = partial(privacy_option, usual=True, of=PRIVACY_UNITS)
+GRAPH_UNIT = _unit_option(
+    EDGE, help="Privacy unit: what neighbouring graphs differ by; edge if omitted."
+)
+PRIVACY_UNIT = _unit_option(
     None,
-    help="Whom the promise protects; edges if omitted, and of rows with amounts or periods single "
-    "rows.",
+    help="What neighbouring data differ by: edge, row, user (give max-contributions) or vertex "
+    "(give "
+    "max-degree). If omitted edge; of rows whose weight or periods count, row.",
 )
 BUDGET = privacy_option(
-    None, usual=True, help="Of a new store: cap on all uses of the data together.", of=Budget
+    None,
+    usual=True,
+    help="Of a new store: the largest epsilon, and delta, of all uses of the data together.",
+    of=Budget,
 )
 KINDS = ("undirected", "directed", "bipartite")
 STDIN = "-"
@@ -58,25 +64,25 @@ _Groups = Groups | tuple[Groups, Groups] | None  # of both sides, where there ar
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise:
-    """How much is promised, and to whom."""
+class PrivacyOptions:
+    """The privacy parameters and the privacy unit of a command."""
 
     epsilon: float = options.EPSILON
-    protect: Protect | None = PROTECT
+    privacy_unit: PrivacyUnit | None = PRIVACY_UNIT
 
     def __post_init__(self) -> None:
         check(self)
-        self.whom.per_step(self.epsilon)
+        self.unit_of_graph.per_change(self.epsilon)
 
     @property
-    def whom(self) -> Protect:
-        """Of what has edges."""
-        return self.protect or EDGE
+    def unit_of_graph(self) -> PrivacyUnit:
+        """The privacy unit of a command that reads a graph: an edge if omitted."""
+        return self.privacy_unit or EDGE
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ApproximatePromise(Promise):
+class ApproximatePrivacyOptions(PrivacyOptions):
     """Of approximate differential privacy, where delta is given."""
 
     delta: float = options.DELTA
@@ -105,67 +111,75 @@ class Reading:
     columns: Columns = input_option(
         Columns(),
         usual=True,
-        help="How to read the columns of an edge list or a table.",
+        help="Which columns of an edge list or a table are read, and how; see the keys below.",
         of=Columns,
     )
     vertices: str | None = input_option(
         None,
         usual=True,
-        help="Public vertex set: a count, or a file with one label on each line; of two sides "
-        "two of these with a comma between.",
+        help="Public vertex set: a count n (vertices 0 to n-1), or a file with one label on each "
+        "line. For a bipartite graph two of these, left,right.",
         metavar="COUNT|FILE",
     )
     public_vertices_from_file: bool = input_option(
         False,
         usual=True,
-        help="Declare that the vertices in the file are public. Without this or --vertices they "
-        "may reveal edges, and the guarantee says so.",
+        help="Declare that the vertices that occur in GRAPH are public. Without this or "
+        "--vertices, "
+        "that they occur may reveal edges, and the guarantee says so.",
     )
     kind: str = input_option(
         KINDS[0],
         usual=True,
-        help="Of the graph. Directed: from the first column to the second. Bipartite: first column "
-        "left, second right.",
+        help="Kind of graph. Directed: edges go from source to target. Bipartite: source vertices "
+        "are "
+        "left, target vertices right.",
         choices=KINDS,
     )
-    ignore_weights: bool = input_option(False, help="Keep only which pairs are edges.")
-    weight_cap: float | None = input_option(
+    ignore_weights: bool = input_option(False, help="Drop the weights: a pair is an edge or not.")
+    max_weight: float | None = input_option(
         None,
-        help="Public bound on a weight; larger ones are clipped. Hides whole edges. Private "
-        "weights need it, or --hide-change.",
+        help="Public bound on every weight; larger ones are clipped to it. Neighbours then differ "
+        "in "
+        "a whole edge. A graph with weights needs it, or --max-weight-change.",
     )
-    hide_change: float | None = input_option(
+    max_weight_change: float | None = input_option(
         None,
-        help="Instead of a cap: 1 hides a change of a weight by at most 1, but not that there "
-        "is a heavier edge.",
+        help="In place of --max-weight, only 1: neighbours differ in one weight by at most 1, so "
+        "an "
+        "edge that weighs far more can be detected.",
     )
     merge: str = input_option(
         "max",
-        help="Weight of an edge that several rows list: their largest, smallest or sum.",
+        help="Weight of an edge that several lines of the file list: the largest, the smallest, or "
+        "their sum.",
         choices=("max", "min", "sum"),
     )
     counting: str | None = input_option(
         None,
         usual=True,
-        help="Read rows, not a graph, and count for each pair: rows; their weight; edges: whether "
-        "there is a row; or how many owners have one. Rows if an owner or a period is named.",
+        help="Read rows, such as trips, in place of a graph. What is counted of each pair of "
+        "vertices: "
+        "its rows; their weight; its users; or edges, 1 if there is any row. rows if omitted and "
+        "--columns names a user or a period.",
         choices=COUNTINGS,
     )
-    unit: float = input_option(
+    weight_unit: float = input_option(
         1.0,
-        help="Of --counting weight: the weight of one unit; --protect owner:at-most= counts units.",
+        help="With --counting weight: the weight that counts as one unit in the keys "
+        "max-contributions and max-units of --privacy-unit.",
     )
     periods: str | None = input_option(
         None,
         usual=True,
-        help="Public: the periods of --columns period=, as 2026-01..2026-12 or spring,autumn. "
-        "Rows of others do not count.",
+        help="Public periods for the column --columns period=, as 2026-01..2026-12 or "
+        "spring,autumn. Rows of other periods are left out.",
         metavar="FROM..TO",
     )
-    data: str | None = input_option(
+    data_name: str | None = input_option(
         None,
-        help="Leave the rows of Parquet files where they lie; this is the name by which a store "
-        "knows them, such as trips-2026.",
+        help="Do not load Parquet files into memory, but read them where they are; the store knows "
+        "these data by this name, such as trips-2026. Use the same name each time.",
         metavar="NAME",
     )
 
@@ -207,9 +221,9 @@ class Reading:
         """
         if path == STDIN:
             raise ParameterError("- is standard input, for rows: add --counting, or name a file")
-        if self.rows or self.data is not None:
+        if self.rows or self.data_name is not None:
             raise ParameterError(
-                "--counting, --periods, --data and --columns owner= and period= are for rows; "
+                "--counting, --periods, --data-name and --columns user= and period= are for rows; "
                 "this command reads graphs"
             )
         with naming("--columns", Columns, path):
@@ -219,8 +233,8 @@ class Reading:
                 vertices=self._vertices() if public is None else public,
                 public_vertices_from_file=self.public_vertices_from_file,
                 weighted=False if self.ignore_weights else None,
-                weight_cap=self.weight_cap,
-                hide_change=self.hide_change,
+                max_weight=self.max_weight,
+                max_weight_change=self.max_weight_change,
                 merge=cast(Merge, self.merge),
                 tell=tell,
             )
@@ -228,7 +242,7 @@ class Reading:
     @property
     def rows(self) -> bool:
         """Whether rows are read, not a graph."""
-        owned = self.columns.owner is not None or self.columns.period is not None
+        owned = self.columns.user is not None or self.columns.period is not None
         return self.counting is not None or owned or self.periods is not None
 
     def read_rows(
@@ -249,12 +263,12 @@ class Reading:
                 getattr(stdin, "buffer", stdin) if path == STDIN else path,
                 columns=self.columns,
                 counting=cast(Counting, self.counting or "rows"),
-                unit=self.unit,
+                weight_unit=self.weight_unit,
                 vertices=self._vertices() if public is None else public,
                 public_vertices_from_file=self.public_vertices_from_file,
                 periods=self.periods,
                 kind=self.kind,
-                data=self.data,
+                data_name=self.data_name,
             )
         if rows.reading:
             note(rows.reading)
@@ -266,11 +280,12 @@ class Reading:
         Raises:
             ParameterError: one is given.
         """
-        given = (self.weight_cap, self.hide_change, self.ignore_weights or None)
+        given = (self.max_weight, self.max_weight_change, self.ignore_weights or None)
         if any(each is not None for each in given) or self.merge != "max":
             raise ParameterError(
-                "--weight-cap, --hide-change, --ignore-weights and --merge are not for rows; see "
-                "--counting"
+                "--max-weight, --max-weight-change, --ignore-weights and --merge are for graphs, "
+                "not "
+                "for rows; see --counting"
             )
 
     def vertices_beside(self, grouping: "GroupFile | None") -> GivenVertices:
@@ -294,7 +309,10 @@ class Reading:
         return self.read_rows(path) if self.rows else self.read(path)
 
     def read_private(
-        self, path: str, protect: Protect | None = EDGE, grouping: "GroupFile | None" = None
+        self,
+        path: str,
+        privacy_unit: PrivacyUnit | None = EDGE,
+        grouping: "GroupFile | None" = None,
     ) -> tuple[PrivateData, _Groups]:
         """Read what will be released, and say how it was read; and its groups.
 
@@ -302,25 +320,29 @@ class Reading:
 
         Raises:
             GraphCutsError: as `read` and `read_rows`.
-            ParameterError: weights whose bound nobody has given; owners that are not to be
+            ParameterError: weights whose bound nobody has given; users that are not to be
                 protected, or the other way round.
         """
-        self._check_owner(protect)
+        self._check_user(privacy_unit)
         if self.rows:
             rows = self.read_rows(path, public=self.vertices_beside(grouping))
-            if protect is not None and protect.kind == "owner":
-                each = " in each period" if protect.per_period else ""
+            if privacy_unit is not None and privacy_unit.kind == "user":
+                each = " in each period" if privacy_unit.per_period else ""
                 note(
-                    f"Of each owner at most {_amount(rows, protect)} count{each}; how much is "
-                    "left out is not told: flows --contributions tells it, for a part of the "
+                    f"Of each user at most {_amount(rows, privacy_unit)} count{each}; how much is "
+                    "left out is private: flows --contributions estimates it, for a part of the "
                     "budget."
                 )
-            if protect is not None and protect.kind == "rows" and rows.counting == "weight":
-                note(f"Of each row at most {_amount(rows, protect)} count.")
+            if (
+                privacy_unit is not None
+                and privacy_unit.kind == "row"
+                and rows.counting == "weight"
+            ):
+                note(f"Of each row at most {_amount(rows, privacy_unit)} count.")
             if isinstance(rows.space, VertexSet):
                 note("Both directions of a pair count together: --kind directed keeps them apart.")
             if rows.periods is not None:
-                note("Rows of other periods do not count; whether there are any is not told.")
+                note("Rows of other periods do not count; whether there are any is private.")
             if grouping is not None and not self.bipartite:
                 note("Rows whose two ends are equal count, in cells of their own.")
             if rows.counting == "weight":
@@ -344,18 +366,20 @@ class Reading:
             vertices_given=self.vertices is not None or self.public_vertices_from_file,
             inferred=any(vertices.inferred for vertices in sets_in(graph.space)),
             weighted=graph.weighted,
-            capped=self.weight_cap is not None,
+            capped=self.max_weight is not None,
             merge=cast(Merge, self.merge),
             bipartite=self.bipartite,
             directed=self.directed,
             repeats=FORMATS[ending_of(path)].repeats,
         ):
             note(text)
-        bounded_graph(without_rows(graph), protect or EDGE)  # refuses what cannot be promised
+        bounded_graph(
+            without_rows(graph), privacy_unit or EDGE
+        )  # refuses what cannot be guaranteed
         return graph, groups
 
     def without_file(
-        self, protect: Protect | None = EDGE, grouping: "GroupFile | None" = None
+        self, privacy_unit: PrivacyUnit | None = EDGE, grouping: "GroupFile | None" = None
     ) -> tuple[PrivateData, _Groups]:
         """Data of the schema that the options give, without any row, and their groups.
 
@@ -364,7 +388,7 @@ class Reading:
         Raises:
             GraphCutsError: as `read_private`.
         """
-        self._check_owner(protect)
+        self._check_user(privacy_unit)
         public = self.public_sets
         if public is None and grouping is not None:
             public = grouping.space(bipartite=self.bipartite)
@@ -375,7 +399,7 @@ class Reading:
             data = Rows.empty(
                 columns=self.columns,
                 counting=cast(Counting, self.counting or "rows"),
-                unit=self.unit,
+                weight_unit=self.weight_unit,
                 vertices=public,
                 periods=self.periods,
                 kind=self.kind,
@@ -390,7 +414,7 @@ class Reading:
         On the vertices that the options name, or else on those that are known.
 
         Raises:
-            ParameterError: they name none; owners of rows; or a number that is no guess of edges.
+            ParameterError: they name none; users of rows; or a number that is no guess of edges.
         """
         from graphcuts_dp.release.usefulness import made_up_graph  # results are slow to import
 
@@ -398,24 +422,25 @@ class Reading:
         space: Space | None = public if named is None else named
         if space is None:
             raise ParameterError(_NO_FILE)
-        if self.columns.owner is not None and self.counting != "edges":
-            raise ParameterError("--dry-run with owners is for --counting edges")
+        if self.columns.user is not None and self.counting != "edges":
+            raise ParameterError("--dry-run with users is for --counting edges")
         if self.directed and isinstance(space, VertexSet):
             space = Arcs(space)
-        cap, change = self.weight_cap, self.hide_change
+        cap, change = self.max_weight, self.max_weight_change
         weighted = (cap, change) != (None, None) and not self.ignore_weights
-        schema = {"weight_cap": cap, "hide_change": change} if weighted else {}
+        schema = {"max_weight": cap, "max_weight_change": change} if weighted else {}
         return made_up_graph(space, edges, weighted=weighted, **schema)
 
-    def _check_owner(self, protect: Protect | None) -> None:
-        """Refuse owners that are not to be protected, or the other way round."""
-        owner = self.columns.owner is not None
-        if owner is not (protect is not None and protect.kind == "owner"):
+    def _check_user(self, privacy_unit: PrivacyUnit | None) -> None:
+        """Refuse a column of users without users as privacy unit, or the other way round."""
+        user = self.columns.user is not None
+        if user is not (privacy_unit is not None and privacy_unit.kind == "user"):
             raise ParameterError(
-                "--columns owner=COLUMN is for --protect owner:at-most=K, which says how much of "
-                "each owner counts; --contributions helps to choose K"
-                if owner
-                else "--protect owner needs --columns owner=COLUMN, which names whose a row is"
+                "--columns user=COLUMN needs --privacy-unit user:max-contributions=K, which bounds "
+                "how "
+                "much of each user counts; flows --contributions helps to choose K"
+                if user
+                else "--privacy-unit user needs --columns user=COLUMN, the column of users"
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -447,10 +472,14 @@ class Reading:
         return _count_or_file(parts[0]), _count_or_file(parts[1])
 
 
-def _amount(rows: Rows, protect: Protect) -> str:
+def _amount(rows: Rows, privacy_unit: PrivacyUnit) -> str:
     """What a bound of rows lets through, and of units what they are together."""
-    told = f"{protect.steps:,} {rows.what}"
-    return told if rows.unit == 1 else f"{told} of {rows.unit:g} ({protect.steps * rows.unit:,g})"
+    told = f"{privacy_unit.group_size:,} {rows.what}"
+    return (
+        told
+        if rows.weight_unit == 1
+        else f"{told} of {rows.weight_unit:g} ({privacy_unit.group_size * rows.weight_unit:,g})"
+    )
 
 
 def note(text: str) -> None:
@@ -483,7 +512,7 @@ class GroupColumns:
         None,
         usual=True,
         metavar="COLUMN",
-        help="Columns of the groups, coarsest first, as region/office.",
+        help="Columns of the groups, one for each level, coarsest first, as region/office.",
         parse=_levels,
     )
     vertex: Column | None = input_option(
@@ -494,12 +523,14 @@ class GroupColumns:
         parse=column_of,
     )
     right_levels: list[Column] | None = input_option(
-        None, metavar="COLUMN", help="Columns of --right-groups, likewise.", parse=_levels
+        None, metavar="COLUMN", help="Columns of the groups in --right-groups.", parse=_levels
     )
-    rest: str | None = input_option(None, help="Group of all vertices that have none.")
+    default_group: str | None = input_option(
+        None, help="Name of the group of all vertices that the table does not list."
+    )
     unknown: str = input_option(
         "error",
-        help="Whether rows about no vertex are left out.",
+        help="What to do with rows of the table about unknown vertices.",
         choices=("error", "ignore"),
     )
     header: bool | None = input_option(None, help="Whether the first line names the columns.")
@@ -508,7 +539,7 @@ class GroupColumns:
         help="What separates columns: a character, tab, blank or comma.",
         parse=delimiter_of,
     )
-    encoding: str | None = input_option(None, help="Of the text, such as cp1252.")
+    encoding: str | None = input_option(None, help="Encoding of the table, such as cp1252.")
 
     @property
     def text(self) -> Columns:
@@ -521,10 +552,15 @@ class GroupReading:
     """How public groups are read that an argument names."""
 
     groups_columns: GroupColumns = input_option(
-        GroupColumns(), usual=True, help="How to read the columns of the groups.", of=GroupColumns
+        GroupColumns(),
+        usual=True,
+        help="Which columns of the table of groups are read, and how; see the keys below.",
+        of=GroupColumns,
     )
     right_groups: str | None = input_option(
-        None, help="Public groups of the right side, of a bipartite graph.", metavar="FILE"
+        None,
+        help="Of a bipartite graph: the table of public groups of the right vertices.",
+        metavar="FILE",
     )
 
     def of(self, path: str | None) -> "GroupFile":
@@ -573,7 +609,7 @@ class GroupFile(GroupReading):
                 vertices,
                 columns=levels,
                 vertex=how.vertex,
-                rest=how.rest,
+                default_group=how.default_group,
                 unknown=how.unknown,
                 text=how.text,
             )
@@ -615,12 +651,14 @@ class Spending:
     store: str | None = privacy_option(
         None,
         usual=True,
-        help="File that records what was spent on the data; created if it does not exist.",
+        help="Ledger file (.db): this use is charged to it, and refused if its budget does not "
+        "suffice. Created if it does not exist.",
         metavar="FILE",
     )
     budget: Budget | None = BUDGET
     uncounted: bool = privacy_option(
-        False, help="Charge no store, even if a store near the data is about them."
+        False,
+        help="Charge no store. Without this, a use beside a store about the same data is refused.",
     )
 
     def check(self) -> Store | None:

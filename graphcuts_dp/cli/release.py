@@ -13,9 +13,9 @@ from graphcuts_dp.cli.inspect import NOT_PRIVATE
 from graphcuts_dp.cli.queries import read_query_file
 from graphcuts_dp.cli.reading import (
     STDIN,
-    ApproximatePromise,
+    ApproximatePrivacyOptions,
     GroupFile,
-    Promise,
+    PrivacyOptions,
     Reading,
     Run,
     Spending,
@@ -44,8 +44,8 @@ from graphcuts_dp.release.sizes import check_size
 from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.schema.vertices import Space
-from graphcuts_dp.synth.mechanisms import RESPONSES, SPARSE, Response
-from graphcuts_dp.synth.methods import FITTINGS, Fitting
+from graphcuts_dp.synth.mechanisms import MECHANISM_OPTIONS, SPARSE, Mechanism
+from graphcuts_dp.synth.methods import FIT_OPTIONS, FitOptions
 
 BLOCKS = 12  # on each side of the picture of a made graph
 R = TypeVar("R")
@@ -57,13 +57,19 @@ TARGET = typer.Argument(metavar="OUT", help="File for what is released.")
 class ReleaseMethod(Checked):
     """How a graph is released; as `graph_job` takes it."""
 
-    mechanism: Response = option(
-        Response(), help="How epsilon is spent; auto if omitted.", of=RESPONSES
+    mechanism: Mechanism = option(
+        Mechanism(),
+        help="What epsilon is spent on: noisy entries (randomized-response), degrees too, or kept "
+        "edges (sparse); auto chooses.",
+        of=MECHANISM_OPTIONS,
     )
-    fit: Fitting = option(Fitting(), help="How the graph is fitted; auto if omitted.", of=FITTINGS)
+    fit: FitOptions = option(
+        FitOptions(), help="How the graph is fitted; auto if omitted.", of=FIT_OPTIONS
+    )
     noise: str | None = option(
         None,
-        help="Noise of entries; if omitted, binary, and with weights laplace or staircase.",
+        help="Noise of the entries of the matrix; if omitted binary, and for weights laplace or "
+        "staircase.",
         choices=tuple(NOISES),
     )
 
@@ -77,10 +83,11 @@ class Trial(Checked):
         None,
         metavar="EDGES",
         usual=True,
-        help="Forecast from --vertices and this public guess of the number of edges.",
+        help="Only forecast, for a public guess of the number of edges; needs --vertices, reads no "
+        "private file.",
     )
-    force_hopeless: bool = option(
-        False, help="Release even where the noise hides every graph of this size."
+    allow_useless: bool = option(
+        False, help="Release even if the noise hides every graph of this size."
     )
 
 
@@ -88,7 +95,7 @@ def release(
     *,
     source: str = options.PRIVATE_GRAPH,
     target: str = TARGET,
-    promise: Promise,
+    privacy: PrivacyOptions,
     spending: Spending,
     reading: Reading,
     grouping: GroupFile,
@@ -117,27 +124,31 @@ def release(
     50000 forecasts what the release would be good for if the graph had so many edges: it reads no
     graph, spends no budget and writes no file.
     """
-    protect, fit, force = promise.whom, method.fit, run.force
+    privacy_unit, fit, force = privacy.unit_of_graph, method.fit, run.force
     likely = method.noise or "binary"  # before the graph is read
     if trial.dry_run is not None:
         guess = trial.dry_run
         graph = reading.made_up(guess, grouping.space(bipartite=reading.bipartite))
-        each, groups = float(protect.per_step(promise.epsilon)), grouping.read(graph.space)
+        each, groups = float(privacy_unit.per_change(privacy.epsilon)), grouping.read(graph.space)
         job = graph_job(graph, epsilon=each, groups=groups, fitted=False, **vars(method))
         made = job.run(graph, SeededEntropy(0))
         found = usefulness_of(made, edges=guess)
         lost = None
         dense = made.measurements.matrix is not None
         if dense and fit.fit != "none" and not graph.weighted and groups is None:
-            lost = communities_note(graph, each, noise=likely, guess=guess, steps=protect.steps)
-        step = Cost.of_pure(protect.per_step(promise.epsilon))
-        whole = protect.promise(job.guarantee, protect.cost(step, epsilon=promise.epsilon))
+            lost = communities_note(
+                graph, each, noise=likely, guess=guess, steps=privacy_unit.group_size
+            )
+        step = Cost.of_pure(privacy_unit.per_change(privacy.epsilon))
+        whole = privacy_unit.guarantee(
+            job.guarantee, privacy_unit.cost(step, epsilon=privacy.epsilon)
+        )
         unproven = {"proven": ""}
         errors = [
             (one.what + unproven.get(one.basis, f" ({one.basis}, no proof)"), one.error)
             for one in found.questions
         ]
-        told = foretold(whole, protect, errors, [lost], job.warning, _blocks(found))
+        told = foretold(whole, privacy_unit, errors, [lost], job.warning, _blocks(found))
         return replace(
             told, data=found.to_dict() | told.data | {"communities": lost}, parts=[found]
         )
@@ -149,19 +160,19 @@ def release(
         check_writable_set(files, force=force)
     if reading.counts is not None and not may_be_sparse(method.mechanism, fit):
         check_size(reading.counts, noise=likely, fit=fit.fit != "none")  # before a long reading
-    private, groups = reading.read_private(source, protect, grouping)
-    graph = bounded_graph(without_rows(private), protect)
+    private, groups = reading.read_private(source, privacy_unit, grouping)
+    graph = bounded_graph(without_rows(private), privacy_unit)
     spending.remind(private, source)
     check_labels(target, graph)
     if weights is not None:
         check_labels(weights, graph)
     job = graph_job(
-        private, epsilon=promise.epsilon, groups=groups, protect=protect, **vars(method)
+        private, epsilon=privacy.epsilon, groups=groups, privacy_unit=privacy_unit, **vars(method)
     )
     if weights is not None and (fit.fit == "none" or job.parameters["mechanism"] == SPARSE):
         raise ParameterError("--weights is for a release with a fit, and not for a sparse one")
-    if job.warning is not None and not trial.force_hopeless:
-        raise ParameterError(f"{job.warning}; --force-hopeless releases it all the same")
+    if job.warning is not None and not trial.allow_useless:
+        raise ParameterError(f"{job.warning}; --allow-useless releases it all the same")
     made = carry_out(job, private, store=store, seed=run.seed)
     written = [*made.save(target, force=force)]
     if weights is not None:
@@ -220,7 +231,7 @@ def iteratively(
     *,
     source: str = options.PRIVATE_GRAPH,
     target: str = TARGET,
-    promise: ApproximatePromise,
+    privacy: ApproximatePrivacyOptions,
     spending: Spending,
     reading: Reading,
     grouping: GroupFile,
@@ -229,13 +240,13 @@ def iteratively(
     ),
     construction: Any = option(
         Learning(),
-        help="What is drawn and learnt; multiplicative-weights if omitted.",
+        help="What is drawn and learned; multiplicative-weights if omitted.",
         of=CONSTRUCTION,
         group=METHOD,
     ),
     beta: float = output_option(
         DEFAULT_FAILURE,
-        help="Probability that an answer is farther off than stated.",
+        help="Probability that an answer is at a larger error than stated.",
         above=0,
         below=1,
     ),
@@ -250,7 +261,7 @@ def iteratively(
     --construction answers --groups staff.csv
 
     Example: graphcuts-dp release-iteratively ratings.csv out.npz --epsilon 1 --delta 1e-6 --queries
-    sums.jsonl --construction sensing:rounds=20 --weight-cap 5 --vertices users.txt,films.txt
+    sums.jsonl --construction sensing:rounds=20 --max-weight 5 --vertices users.txt,films.txt
 
     The command learns a graph from noisy answers to cuts that a private search finds. It writes the
     synthetic graph, a receipt beside it (.json) and the learnt weights (.hypothesis.npz). Use it
@@ -262,15 +273,15 @@ def iteratively(
     second), and learns a matrix. `graphcuts-dp answer OUT --queries cuts.csv` gives answers with
     intervals.
     """
-    protect = promise.whom
+    privacy_unit = privacy.unit_of_graph
     store = spending.check()
     check_path(construction.files, target, force=run.force)
     if isinstance(construction, Sensing):
         if reading.directed:
             raise ParameterError("ratings have two sides; leave out --kind directed")
         reading = replace(reading, kind="bipartite")
-    private, _ = reading.read_private(source, protect)
-    graph = bounded_graph(without_rows(private), protect)
+    private, _ = reading.read_private(source, privacy_unit)
+    graph = bounded_graph(without_rows(private), privacy_unit)
     spending.remind(private, source)
     if construction.files == GRAPH:
         check_labels(target, graph)
@@ -280,11 +291,11 @@ def iteratively(
         made = release_iteratively(
             private,
             asked,
-            epsilon=promise.epsilon,
-            delta=promise.delta,
+            epsilon=privacy.epsilon,
+            delta=privacy.delta,
             construction=construction,
             beta=beta,
-            protect=protect,
+            privacy_unit=privacy_unit,
             store=store,
             seed=run.seed,
             progress=progress,
@@ -307,7 +318,7 @@ def _facts(made: IterativeRelease) -> dict[str, object]:
     settings, accuracy = made.settings, made.accuracy
     facts: dict[str, object] = {
         "guarantee": str(made.guarantee),
-        "epsilon_spent_on": dict(made.guarantee.parts),
+        "epsilon_spent_on": dict(made.guarantee.spent),
         "vertices": " x ".join(f"{n:,}" for n in made.universe.shape),
         "construction": settings.construction,
         "distinguisher": settings.distinguisher,

@@ -11,7 +11,7 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, out, write_out
 from graphcuts_dp.cli.options import Commands, command_first
-from graphcuts_dp.cli.reading import BUDGET, WHOM, GroupFile, Reading, store_named
+from graphcuts_dp.cli.reading import BUDGET, GRAPH_UNIT, GroupFile, Reading, store_named
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import open_secret
@@ -19,7 +19,7 @@ from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, create_ledger, ledger_budget, open_ledger
 from graphcuts_dp.options import input_option, option, privacy_option
-from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.guarantee import PrivacyUnit
 from graphcuts_dp.server.book import Book, book_of, log_text, read_export, verify
 from graphcuts_dp.server.people import CURATOR, ROLES, Caps, People, Person
 from graphcuts_dp.server.settings import Binding
@@ -43,7 +43,7 @@ def start(
     binding: Binding,
     reading: Reading,
     grouping: GroupFile,
-    protect: Protect = WHOM,
+    privacy_unit: PrivacyUnit = GRAPH_UNIT,
     budget: Budget | None = BUDGET,
     expect_head: str | None = options.EXPECT_HEAD,
 ) -> None:
@@ -51,7 +51,7 @@ def start(
 
     Example: graphcuts-dp serve mail.db --graph mail.edges.gz --vertices staff.txt --budget 2
 
-    The first start creates a curator, whose token it writes to mail.db-token, which the owner alone
+    The first start creates a curator, whose token it writes to mail.db-token, which the user alone
     can read: move it to where you keep passwords. The server listens on this machine only, unless
     you give --host; then it needs a certificate, or a proxy that encrypts. `serve access` makes
     more tokens. A line for each request goes to stderr: method, path, status, seconds and person.
@@ -69,17 +69,15 @@ def start(
     if not place.exists and budget is None:
         raise ParameterError("a new store needs --budget, a cap on all that is spent")
     with serving(place.file):
-        private, _ = reading.read_private(graph, protect)
+        private, _ = reading.read_private(graph, privacy_unit)
         if isinstance(private, Rows):
-            raise ParameterError("the server reads graphs, not rows with owners")
+            raise ParameterError("the server reads graphs, not rows with users")
         groups = grouping.read(private.space)
         if not place.exists:
-            create_ledger(place, private, protects=str(protect))
-        given = protect.keywords.items()
-        whom = {name: value for name, value in given if value not in (None, "edges")}
+            create_ledger(place, private, privacy_unit=str(privacy_unit))
         with (
             closing(Book(book_of(place.file))) as book,
-            closing(Desk(private, place, book, groups, whom)) as desk,
+            closing(Desk(private, place, book, groups, privacy_unit)) as desk,
         ):
             if not any(each.role == CURATOR for each in desk.people.all()):
                 out.print(f"token of the curator: {_first_token(desk.people, place.file)}")

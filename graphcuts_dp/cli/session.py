@@ -19,7 +19,7 @@ from graphcuts_dp.cli.queries import TypedQuery, read_sets
 from graphcuts_dp.cli.reading import (
     BUDGET,
     STDIN,
-    ApproximatePromise,
+    ApproximatePrivacyOptions,
     GroupFile,
     Reading,
     kept_source,
@@ -36,7 +36,7 @@ from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Budget, open_ledger
 from graphcuts_dp.ledger.uses import SESSION
 from graphcuts_dp.options import input_option, option, privacy_option
-from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.guarantee import PrivacyUnit
 from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.queries.query_lines import (
     folder_of,
@@ -70,7 +70,7 @@ _PROMPT_HELP = """A query is one or two sets of labels:
   @team.txt | kim        a set from a file, one label on each line
   @@Sales, @@IT | kim    groups of the public table --groups
 Commands:
-  :status                what was promised, asked and left
+  :status                what was guaranteed, asked and left
   :cost QUERY            whether a query is on the record already; asks nothing
   :history [N]           the latest answers
   :plot FILE.png         draw all answers with their intervals (.png or .pdf)
@@ -88,7 +88,9 @@ class NewSession:
 
     store: str = privacy_option(
         usual=True,
-        help="File that records what was spent on this graph; created if it does not exist.",
+        help="Ledger file (.db) of the graph: the session is charged to it, and kept in it. "
+        "Created if "
+        "it does not exist.",
         metavar="FILE",
     )
     name: str = options.NAME
@@ -132,14 +134,18 @@ def start(
     *,
     graph: str = options.PRIVATE_GRAPH,
     place: NewSession,
-    promise: ApproximatePromise,
+    privacy: ApproximatePrivacyOptions,
     queries: SessionWorkload = option(
-        usual=True, help="How many answers the session promises, and of what.", of=SessionWorkload
+        usual=True,
+        help="How many queries the session answers, and of what kind; see the keys below.",
+        of=SessionWorkload,
     ),
     reading: Reading,
     grouping: GroupFile,
     method: Method = option(
-        Auto(), help="auto if omitted: least guaranteed error.", of={Auto.name: Auto, **METHODS}
+        Auto(),
+        help="How queries are answered; auto, the least guaranteed error, if omitted.",
+        of={Auto.name: Auto, **METHODS},
     ),
     dry_run: bool = options.DRY_RUN,
     seed: int | None = options.SEED,
@@ -165,14 +171,15 @@ def start(
             "--groups is for --method ...:start=groups here; to name groups in queries, give it to "
             "session ask"
         )
-    protect = promise.whom
-    terms = named_terms(promise.epsilon, promise.delta, queries, method) | protect.keywords
+    privacy_unit = privacy.unit_of_graph
+    terms = named_terms(privacy.epsilon, privacy.delta, queries, method)
+    terms["privacy_unit"] = privacy_unit.typed
     terms.pop("rule", None)
     if dry_run:
-        empty, _ = reading.without_file(protect, grouping)
-        return _foretold(bounded_graph(empty, protect), protect, SessionTerms.of(**terms))
+        empty, _ = reading.without_file(privacy_unit, grouping)
+        return _foretold(bounded_graph(empty, privacy_unit), privacy_unit, SessionTerms.of(**terms))
     kept = store_named(place.store, place.budget, place.expect_head)
-    private, _ = reading.read_private(graph, protect)
+    private, _ = reading.read_private(graph, privacy_unit)
     source = {"path": str(Path(graph).resolve()), **reading.to_dict()}
     with session_of(
         private,
@@ -199,14 +206,14 @@ def start(
     )
 
 
-def _foretold(empty: AnyGraph, protect: Protect, asked: SessionTerms) -> Report:
+def _foretold(empty: AnyGraph, privacy_unit: PrivacyUnit, asked: SessionTerms) -> Report:
     universe, grid = Universe.of(empty), asked.grid(empty)
     terms = asked.resolved(universe, grid)
     made = terms.mechanism(universe, grid)
     error = terms.expected_error(universe, grid)
     return foretold(
         terms.guarantee(made, None),
-        protect,
+        privacy_unit,
         [(f"each of {terms.workload.queries:,} answers, all at once", error)],
         [f"It answers by the method {terms.method.name}."],
         terms.warning(universe, grid),
@@ -357,7 +364,7 @@ def status(
     totals = {
         largest: f"epsilon = {found.epsilon:.4g}{delta}{mark}",
         **_in_all(found),
-        "protects": found.protects,
+        "privacy_unit": found.privacy_unit,
         "budget": f"{found.budget}; {found.left:.4g} is left" if found.budget else "no cap",
         "head": found.head,
     }
@@ -386,7 +393,7 @@ def _by_period(found: LedgerStatus) -> Iterator[Card]:
 
 
 def _in_all(found: LedgerStatus) -> dict[str, str]:
-    """What was spent on all periods of an owner together, for printing."""
+    """What was spent on all periods of a user together, for printing."""
     cost = found.all_periods
     if cost is None:
         return {}

@@ -20,6 +20,7 @@ from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_FAILURE, DEFAULT
 from graphcuts_dp.cuts.network import MOST_TOTAL, least_side
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
@@ -28,7 +29,7 @@ from graphcuts_dp.learn.bounds import least_cut_excess
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, PrivacyUnit
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace, wide_context
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
@@ -44,11 +45,12 @@ _RATE_BITS, _LOSS_BITS = 80, 100
 _FLOW_BITS = 29  # about as much noise in all still flows fast
 
 
+@refuses_former_options()
 def least_cut(
     graph: PrivateData,
     *terminals: Terminal,
     epsilon: float = 1.0,
-    protect: str | Protect = "edges",
+    privacy_unit: str | PrivacyUnit = "edge",
     store: PathLike | Store | None = None,
     seed: int | None = None,
     progress: Progress = silent,
@@ -60,17 +62,17 @@ def least_cut(
     is halved again within its part.
 
     Args:
-        graph: the private graph, or rows with owners; undirected or directed. Of a directed one
+        graph: the private graph, or rows with users; undirected or directed. Of a directed one
             the arcs that leave the part of the first terminal count, and there are two terminals.
         terminals: two or more: each a label, or a list of labels that stay together. Public.
-        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
-            Of k terminals there are ceil(log2 k) halvings, each with more than an equal part of it:
-            a pair pays for being parted once.
-        protect: whom the promise is for: "edges", or a `Protect`. Where k edges may change
-            together, each has a k-th of epsilon. It cannot hide a vertex.
+        epsilon: privacy parameter, for one `privacy_unit`, in [1e-6, 50]; all of it is
+            spent. Of k terminals there are ceil(log2 k) halvings, each with more than an equal part
+            of it: a pair pays for being parted once.
+        privacy_unit: what neighbouring data differ by: "edge", or a `PrivacyUnit`. Where k edges
+            may change together, each has a k-th of epsilon. It cannot hide a vertex.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             cut is charged to it, and refused if its budget does not allow it.
-        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+        seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
         progress: called with the fraction done and a message.
 
     Returns:
@@ -128,7 +130,7 @@ def least_cut(
     s-t and Multiway Cut", NeurIPS 2023: the idea, and the lower bound. The proof, the grid and the
     rule for equal cuts are our own.
     """
-    job = cut_job(graph, *terminals, epsilon=epsilon, protect=protect)
+    job = cut_job(graph, *terminals, epsilon=epsilon, privacy_unit=privacy_unit)
     return execute(job, graph, store=store, seed=seed, progress=progress)
 
 
@@ -136,7 +138,7 @@ def cut_job(
     data: PrivateData,
     *terminals: Terminal,
     epsilon: float = 1.0,
-    protect: str | Protect = "edges",
+    privacy_unit: str | PrivacyUnit = "edge",
 ) -> "CutJob":
     """Return what `least_cut` does with these options. Reads the schema of the data alone.
 
@@ -145,30 +147,30 @@ def cut_job(
     """
     empty = without_rows(data)
     del data  # nothing below can reach it
-    graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
+    graph, privacy_unit = paired_graph(empty, privacy_unit, epsilon=epsilon)
     if isinstance(graph, BipartiteGraph):
         raise ParameterError(
             "least cuts are of graphs with one vertex set: read the graph as undirected, without "
             "kind bipartite, with labels that tell its two sides apart"
         )
-    ends = rows_of_terminals(graph.vertices, terminals)
-    if len(ends) > 2 and isinstance(graph, DirectedGraph):
+    terminal_rows = rows_of_terminals(graph.vertices, terminals)
+    if len(terminal_rows) > 2 and isinstance(graph, DirectedGraph):
         raise ParameterError("a directed graph is cut between two terminals: name two")
-    halvings = math.ceil(math.log2(len(ends)))
-    step = whom.per_step(epsilon)
+    halvings = math.ceil(math.log2(len(terminal_rows)))
+    step = privacy_unit.per_change(epsilon)
     grid = grid_of_cuts(graph, step / halvings)
     rate = rate_of_cuts(step, grid.sensitivity, halvings)
     spent = loss_of_cuts(rate, grid.sensitivity, halvings)
     plan = BudgetPlan.of_one("least cut", "discrete Laplace", Cost.of_pure(spent))
-    plan = replace(plan, group_size=whom.steps)
+    plan = replace(plan, group_size=privacy_unit.group_size)
     return CutJob(
         public=empty,
         epsilon=epsilon,
         budget_plan=plan,
-        guarantee=release_guarantee(graph, stated_cost(plan.cost, epsilon=epsilon), whom),
+        guarantee=release_guarantee(graph, stated_cost(plan.cost, epsilon=epsilon), privacy_unit),
         graph=graph,
-        whom=whom,
-        ends=tuple(ends),
+        privacy_unit=privacy_unit,
+        terminal_rows=tuple(terminal_rows),
         rate=rate,
         grid=grid,
     )
@@ -181,29 +183,34 @@ class CutJob(Job[Partition]):
 
     Attributes:
         graph: of the schema, without any edge.
-        whom: the promise is for.
-        ends: row numbers of each terminal.
+        privacy_unit: the guarantee is for.
+        terminal_rows: row numbers of each terminal.
         rate: of the noise, in steps of the grid.
         grid: in which weights count.
     """
 
     kind: str = KIND
     graph: Graph | DirectedGraph
-    whom: Protect
-    ends: tuple[IntVector, ...]
+    privacy_unit: PrivacyUnit
+    terminal_rows: tuple[IntVector, ...]
     rate: Fraction
     grid: Grid
 
     def bound(self, data: PrivateData) -> AnyGraph:
         """See `Job.bound`."""
-        return bounded_graph(data, self.whom)
+        return bounded_graph(data, self.privacy_unit)
 
     def measure(
         self, bounded: AnyGraph, source: EntropySource, progress: Progress = silent
     ) -> IntVector:
         """See `Job.measure`."""
         return measure_cut(
-            bounded, source, progress, ends=self.ends, rate=self.rate, grid=self.grid
+            bounded,
+            source,
+            progress,
+            terminal_rows=self.terminal_rows,
+            rate=self.rate,
+            grid=self.grid,
         )
 
     def finish(
@@ -216,7 +223,7 @@ class CutJob(Job[Partition]):
         """See `Job.finish`."""
         del source, progress
         labels = self.graph.labels
-        named = [[labels[row] for row in rows.tolist()] for rows in self.ends]
+        named = [[labels[row] for row in rows.tolist()] for rows in self.terminal_rows]
         heavy = self._heavy
         return Partition(
             kind="least-cut",
@@ -233,11 +240,14 @@ class CutJob(Job[Partition]):
     @property
     def parameters(self) -> dict[str, Any]:
         """See `Job.parameters`."""
-        return {"terminals": len(self.ends), "ends": sum(map(len, self.ends))}
+        return {
+            "terminals": len(self.terminal_rows),
+            "terminal_vertices": sum(map(len, self.terminal_rows)),
+        }
 
     @property
     def _halvings(self) -> int:
-        return math.ceil(math.log2(len(self.ends)))
+        return math.ceil(math.log2(len(self.terminal_rows)))
 
     @property
     def _excess(self) -> float:
@@ -249,7 +259,7 @@ class CutJob(Job[Partition]):
     def _heavy(self) -> str:
         """What to tell of weights above the largest that counts; empty if there can be none."""
         graph, largest = self.graph, largest_weight(self.graph, self.grid)
-        if not graph.weighted or largest >= (graph.weight_cap or LARGEST_OPEN):
+        if not graph.weighted or largest >= (graph.max_weight or LARGEST_OPEN):
             return ""
         below = max(0.0, largest - self._excess)
         return (
@@ -272,9 +282,9 @@ class CutJob(Job[Partition]):
 def _ends_alone(terminals: Sequence[Sequence[Label]], sizes: IntVector) -> tuple[str, ...]:
     """What follows from the partition alone: a sentence about parts that are only their ends."""
     alone = [
-        ", ".join(map(str, ends[:3])) + (", ..." if ends[3:] else "")
-        for ends, size in zip(terminals, sizes, strict=True)
-        if size == len(ends) and size < sizes.sum()
+        ", ".join(map(str, terminal_rows[:3])) + (", ..." if terminal_rows[3:] else "")
+        for terminal_rows, size in zip(terminals, sizes, strict=True)
+        if size == len(terminal_rows) and size < sizes.sum()
     ]
     if not alone:
         return ()
@@ -362,10 +372,10 @@ def grid_of_cuts(graph: AnyGraph, epsilon: Fraction) -> Grid:
     graph.check_bounded()
     if not graph.weighted:
         return Grid()
-    hidden = graph.weight_cap or 1.0
+    hidden = graph.max_weight or 1.0
     room = math.floor(_FLOW_BITS + math.log2(float(epsilon) / sum(graph.shape)))
     unit = 2.0 ** (math.floor(math.log2(hidden)) - min(max(room, _COARSEST), _FINEST))
-    return Grid(unit, math.ceil(hidden / unit), graph.weight_cap)
+    return Grid(unit, math.ceil(hidden / unit), graph.max_weight)
 
 
 def largest_weight(graph: AnyGraph, grid: Grid) -> float:
@@ -378,7 +388,7 @@ def measure_cut(
     source: EntropySource,
     progress: Progress = silent,
     *,
-    ends: Sequence[IntVector],
+    terminal_rows: Sequence[IntVector],
     rate: Fraction,
     grid: Grid,
 ) -> IntVector:
@@ -388,7 +398,7 @@ def measure_cut(
         graph: the private graph.
         source: where the noise comes from.
         progress: called with the fraction done.
-        ends: row numbers of each terminal, at least two.
+        terminal_rows: row numbers of each terminal, at least two.
         rate: L, of the noise in steps of the grid.
         grid: of the weights.
 
@@ -398,16 +408,16 @@ def measure_cut(
     steps = grid.edge_steps(graph)
     weights = np.ones(len(graph.rows), np.int64) if steps is None else steps
     weights = np.minimum(weights, MOST_TOTAL // n)  # `largest_weight`, which is stated
-    halvings = math.ceil(math.log2(len(ends)))
+    halvings = math.ceil(math.log2(len(terminal_rows)))
     # Parts and terminals go by the leading binary digits of the terminals' numbers.
     part = np.zeros(n, dtype=np.int64)
     for bit in reversed(range(halvings)):
         progress(1 - (bit + 1) / halvings, "cutting")
         pull = sample_discrete_laplace(rate, n, source)
         # A part all of whose terminals are in the first half stays whole.
-        second = [number >> (bit + 1) for number in range(len(ends)) if number >> bit & 1]
+        second = [number >> (bit + 1) for number in range(len(terminal_rows)) if number >> bit & 1]
         side = np.where(np.isin(part, second), 0, 1).astype(np.int8)
-        for number, rows in enumerate(ends):
+        for number, rows in enumerate(terminal_rows):
             side[rows] = -1 if number >> bit & 1 else 1
         within = part[graph.rows] == part[graph.columns]
         pairs = graph.rows[within], graph.columns[within]

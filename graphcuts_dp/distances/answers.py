@@ -22,6 +22,7 @@ from graphcuts_dp.distances.locations import HIDDEN, PUBLIC, Locations, checked_
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import charged
@@ -29,7 +30,7 @@ from graphcuts_dp.options import check_probability
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, count_noise
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, PrivacyUnit, exact_epsilon
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results import bundle
 from graphcuts_dp.schema.vertices import Label
@@ -49,7 +50,7 @@ _MOST_COORDINATES = 64  # beyond it the learner is only tried when asked for
 @final
 @dataclass(frozen=True, eq=False)
 class DistancePlanRow:
-    """One mechanism and what it promises, in the units of the map's lengths.
+    """One mechanism and what it guarantees, in the units of the map's lengths.
 
     Attributes:
         mechanism: the name that `answer_distances` takes.
@@ -162,13 +163,14 @@ class DistancePlan(Tabled):
         }
 
 
+@refuses_former_options(at_most="group_size")
 def plan_distances(
     map_graph: Any,
     *,
     people: int,
     epsilon: float,
     delta: float = 0.0,
-    at_most: int = 1,
+    group_size: int = 1,
     confidence: float = DEFAULT_CONFIDENCE,
     mechanism: str = "auto",
     noise: str = "auto",
@@ -180,11 +182,11 @@ def plan_distances(
         people: n, public, at least 1.
         epsilon: privacy parameter of one person's location, in [1e-6, 50].
         delta: in [0, 1); at 0 there is no Gaussian noise.
-        at_most: how many people are protected together.
+        group_size: how many people are one privacy unit together.
         confidence: of the guaranteed errors, in (0, 1).
         mechanism: one of `MECHANISMS`; "auto" for all of them, except where they would never win:
             noise on each answer on large maps that are no trees, and the learner where its
-            embedding is not exact, has many coordinates, or promises nothing.
+            embedding is not exact, has many coordinates, or guarantees nothing.
         noise: one of `NOISES`; "auto" for both distributions.
 
     Raises:
@@ -195,9 +197,9 @@ def plan_distances(
     metric = Metric.of(map_graph)
     checked_people(people)
     check_terms(metric, delta=delta, confidence=confidence)
-    protection, rows = Protect.of_people(at_most), []
+    privacy_unit, rows = PrivacyUnit.person(group_size), []
     for name, distribution in _wanted(metric, mechanism, noise, delta):
-        budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "protection": protection}
+        budget: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "privacy_unit": privacy_unit}
         built: NoisySums | L1Learner
         if name == L1Learner.name:
             built = learner_for(
@@ -242,7 +244,7 @@ def _wanted(metric: Metric, mechanism: str, noise: str, delta: float) -> Iterato
 
 
 def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
-    """Refuse what cannot be promised to anybody.
+    """Refuse what cannot be guaranteed to anybody.
 
     Raises:
         ParameterError: a number out of range, or a map of a single vertex.
@@ -256,17 +258,17 @@ def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
 
 
 def step_epsilon(
-    distribution: str, *, protection: Protect, epsilon: float | Fraction, delta: float
+    distribution: str, *, privacy_unit: PrivacyUnit, epsilon: float | Fraction, delta: float
 ) -> float | Fraction:
-    """The epsilon for one person with which a mechanism keeps that of all who are protected.
+    """Return the epsilon for one person with which a mechanism keeps that of the privacy unit.
 
     Raises:
         ParameterError: out of range, or too little is left for one.
     """
     exact = exact_epsilon(epsilon)
     if count_noise(distribution).pure:
-        return protection.per_step(exact)
-    return protection.step_budget(epsilon=exact, delta=delta, zcdp=True)[0]
+        return privacy_unit.per_change(exact)
+    return privacy_unit.budget_per_change(epsilon=exact, delta=delta, zcdp=True)[0]
 
 
 def learner_for(
@@ -290,15 +292,15 @@ def learner_for(
     )
 
 
-def promise_to_people(
-    protection: Protect, plan: BudgetPlan, *, epsilon: float, delta: float, seed: int | None
+def guarantee_of_people(
+    privacy_unit: PrivacyUnit, plan: BudgetPlan, *, epsilon: float, delta: float, seed: int | None
 ) -> tuple[Cost, PrivacyGuarantee]:
-    """What a mechanism costs for all who are protected together, and what they are promised.
+    """Return what a mechanism costs for the privacy unit, and the guarantee.
 
     Raises:
         BudgetError: it costs more than was asked for.
     """
-    cost = protection.cost(plan.cost, epsilon=exact_epsilon(epsilon), delta=delta)
+    cost = privacy_unit.cost(plan.cost, epsilon=exact_epsilon(epsilon), delta=delta)
     one = PrivacyGuarantee(
         epsilon=cost.epsilon,
         delta=cost.delta,
@@ -307,7 +309,7 @@ def promise_to_people(
         seed=seed,
         budget_plan=plan.with_certain_runs(),
     )
-    return cost, protection.promise(one, cost)
+    return cost, privacy_unit.guarantee(one, cost)
 
 
 @final
@@ -352,7 +354,7 @@ class DistanceAnswers(Displayed):
         values: estimates of the average distances, shape (V,), in the order of the vertices.
         radii: half widths of the intervals, shape (V,).
         confidence: that all intervals hold the true values at once.
-        guarantee: what is promised to the people.
+        guarantee: what is guaranteed to the people.
         plan: the mechanisms that were compared; its best one was run.
     """
 
@@ -521,13 +523,14 @@ class DistanceAnswers(Displayed):
         )
 
 
+@refuses_former_options(at_most="group_size")
 def answer_distances(
     map_graph: Any,
     locations: Locations | PathLike | Mapping[Label, int] | Iterable[Label],
     *,
     epsilon: float,
     delta: float = 0.0,
-    at_most: int = 1,
+    group_size: int = 1,
     store: PathLike | Store | None = None,
     mechanism: str = "auto",
     noise: str = "auto",
@@ -546,7 +549,7 @@ def answer_distances(
             the path of a CSV file, see `Locations.read`.
         epsilon: privacy parameter, in [1e-6, 50].
         delta: in [0, 1); 0 for pure privacy.
-        at_most: how many people are protected together.
+        group_size: how many people are one privacy unit together.
         store: path of the store, or a `Store`, that remembers what was spent on these locations;
             None for locations of which nothing else is ever released.
         mechanism: "auto" (the least guaranteed error), "tree-counts", "histogram", "per-query"
@@ -579,16 +582,16 @@ def answer_distances(
         people=placed.people,
         epsilon=epsilon,
         delta=delta,
-        at_most=at_most,
+        group_size=group_size,
         confidence=confidence,
         mechanism=mechanism,
         noise=noise,
     )
     if plan.vacuous:
-        warnings.warn(plan.reason, AccuracyWarning, stacklevel=2)
+        warnings.warn(plan.reason, AccuracyWarning, stacklevel=3)
     built = plan.best.built
-    cost, guarantee = promise_to_people(
-        Protect.of_people(at_most),
+    cost, guarantee = guarantee_of_people(
+        PrivacyUnit.person(group_size),
         built.budget_plan,
         epsilon=epsilon,
         delta=delta,

@@ -24,7 +24,7 @@ STEPS = 2**24  # of the grid, in a diameter, where distances are not whole numbe
 _MOST_ENTRIES = 2**27  # 1 GiB of coordinates
 _REPETITIONS = (1, 2, 4)  # of each size of random sets: few, since coordinates are dear
 _DIRECTIONS = (4, 8, 16)  # of projections
-_PUBLIC_SEED = 0  # of random sets and directions, which protect nothing
+_PUBLIC_SEED = 0  # of random sets and directions, which are public
 
 
 @final
@@ -324,11 +324,11 @@ def projection_embedding(
     weights: of a difference v it is distributed as |v|_p times one such variable Z, so that the
     average of absolute values tends to |v|_p E|Z|, which is finite for p > 1. For p = 2 these are
     Gaussian weights; below 2 they have heavy tails, so that more dimensions are needed, and no
-    number of them is promised beforehand.
+    number of them is guaranteed beforehand.
 
     Scaled so that the largest expansion of a pair is 1; then the contraction is at most
     (1 + a)/(1 - a) with probability 1 - failure, for p = 2 and (pi/a^2) ln(V^2/failure) dimensions.
-    It is measured: all pairs are public. The directions are public coins that protect nothing,
+    It is measured: all pairs are public. The directions are public coins,
     hence a seed; so the embedding is oblivious to the people, and also to the queries.
 
     Raises:

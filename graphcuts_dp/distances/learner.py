@@ -1,4 +1,4 @@
-"""HR12's learner on an l1 embedding of the map: how a budget is shared, and what is promised.
+"""HR12's learner on an l1 embedding of the map: how a budget is shared, and what is guaranteed.
 
 The sum G(t) of people's distances from t on one coordinate is convex and has slopes from -n to n,
 and G(0) + G(W) = n W. With probability 1 - beta, as in `tune_coordinate`, every line is off by no
@@ -58,7 +58,7 @@ class L1Learner:
     Attributes:
         embedding: public.
         people: n, public.
-        queries: k, how many answers are promised; None if each position of each coordinate is
+        queries: k, how many answers are guaranteed; None if each position of each coordinate is
             asked for once, as the offline mechanism does.
         epsilon: in [1e-6, 50].
         delta: 0 for pure differential privacy, else in (0, 1) for zCDP.
@@ -251,7 +251,7 @@ def guaranteed(states: Sequence[CoordinateState]) -> bool:
 
 
 def best_learner(embeddings: Sequence[L1Embedding], **terms: Any) -> L1Learner:
-    """The learner whose embedding promises most: more dimensions distort less, but cost more.
+    """The learner whose embedding guarantees most: more dimensions distort less, but cost more.
 
     HR12 chooses the dimension where the additive error of the mechanism meets that of the
     embedding, up to constants; here both are numbers, and their sum is what is compared.

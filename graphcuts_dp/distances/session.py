@@ -15,8 +15,8 @@ from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.distances.answers import (
     DistanceAnswer,
     check_terms,
+    guarantee_of_people,
     learner_for,
-    promise_to_people,
 )
 from graphcuts_dp.distances.coordinate import (
     CoordinateState,
@@ -36,14 +36,15 @@ from graphcuts_dp.errors import (
     ParameterError,
 )
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.ledger.ledger import APART, intact, plain
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import Protect, warn_of_delta
+from graphcuts_dp.privacy.guarantee import PrivacyUnit, warn_of_delta
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.schema.vertices import Label
-from graphcuts_dp.session.base import ANSWERED, Answer, Mechanism, Update
+from graphcuts_dp.session.base import ANSWERED, Answer, SessionMechanism, Update
 from graphcuts_dp.session.queries import EncodedQuery
 from graphcuts_dp.session.runner import (
     Beginning,
@@ -62,7 +63,7 @@ class InteractiveState:
     Attributes:
         profiles: the private side.
         coordinates: one state each.
-        limit: how many answers are promised.
+        limit: how many answers are guaranteed.
         queries: answers given so far, lost ones among them.
     """
 
@@ -79,7 +80,7 @@ class InteractiveState:
 
 @final
 @dataclass(frozen=True)
-class InteractiveDistances(Mechanism[int, InteractiveState]):
+class InteractiveDistances(SessionMechanism[int, InteractiveState]):
     """Answers distance queries about private locations, one by one; queries are rows of the map.
 
     A step tests each coordinate at the vertex's position, buys a tangent where a test fires, and
@@ -94,7 +95,7 @@ class InteractiveDistances(Mechanism[int, InteractiveState]):
 
     Attributes:
         learner: with `queries` set.
-        together: what all answers cost for those who are protected together; None for one person.
+        together: what all answers cost for the privacy unit; None for one person.
         seed: of the noise, or None.
 
     Source: HR12, Theorem 1; deviations in `L1Learner` and `tune_coordinate`.
@@ -110,7 +111,7 @@ class InteractiveDistances(Mechanism[int, InteractiveState]):
 
     @cached_property
     def parameters(self) -> Any:
-        """See `Mechanism.parameters`: all that noise and intervals depend on."""
+        """See `SessionMechanism.parameters`: all that noise and intervals depend on."""
         of = self.learner.embedding
         points = hashlib.sha256(of.points.astype("<i8").tobytes()).hexdigest()
         lengths = of.unit, of.reach, of.diameter, of.expansion, of.contraction, of.rounding
@@ -118,11 +119,11 @@ class InteractiveDistances(Mechanism[int, InteractiveState]):
 
     @property
     def cost(self) -> Cost:
-        """See `Mechanism.cost`."""
+        """See `SessionMechanism.cost`."""
         return self.together or self.learner.cost
 
     def start(self, data: Locations, source: EntropySource) -> InteractiveState:
-        """See `Mechanism.start`.
+        """See `SessionMechanism.start`.
 
         Raises:
             ParameterError: locations that the learner was not made for.
@@ -132,10 +133,10 @@ class InteractiveDistances(Mechanism[int, InteractiveState]):
         return InteractiveState(profiles, states, self.learner.queries or 0)
 
     def check(self, state: InteractiveState, query: int) -> None:
-        """See `Mechanism.check`.
+        """See `SessionMechanism.check`.
 
         Raises:
-            ExhaustedError: all promised answers were given.
+            ExhaustedError: all guaranteed answers were given.
             QueryError: a row that may not be asked about.
         """
         self.learner.embedding.check(query)
@@ -145,7 +146,7 @@ class InteractiveDistances(Mechanism[int, InteractiveState]):
     def step(
         self, state: InteractiveState, query: int, _truth: int | None, source: EntropySource
     ) -> tuple[InteractiveState, Answer]:
-        """See `Mechanism.step`; the state holds the private side, so nothing is asked besides."""
+        """See `SessionMechanism.step`; the state holds the private side: nothing else is asked."""
         self.check(state, query)
         point = self.learner.embedding.points[query].tolist()
         parts = zip(self.learner.tunings, state.coordinates, state.profiles, point, strict=True)
@@ -173,17 +174,17 @@ class InteractiveDistances(Mechanism[int, InteractiveState]):
         )
 
     def interrupted(self, state: InteractiveState, source: EntropySource) -> InteractiveState:
-        """See `Mechanism.interrupted`: the answer counts as given, see `lose_step`."""
+        """See `SessionMechanism.interrupted`: the answer counts as given, see `lose_step`."""
         parts = zip(self.learner.tunings, state.coordinates, strict=True)
         after = tuple(lose_step(tuning, part, source) for tuning, part in parts)
         return replace(state, coordinates=after, queries=state.queries + 1)
 
     def unguaranteed(self, state: InteractiveState, query: int) -> Answer:
-        """See `Mechanism.unguaranteed`."""
+        """See `SessionMechanism.unguaranteed`."""
         return self._answer(state, query, tested=False, seed=self.seed)
 
     def resumed(self, state: InteractiveState, data: Locations, *_: Any) -> InteractiveState:
-        """See `Mechanism.resumed`: with the private side made again."""
+        """See `SessionMechanism.resumed`: with the private side made again."""
         if len(state.coordinates) != len(self.learner.tunings):
             raise FileFormatError("the state is of another number of coordinates")
         return replace(state, profiles=self.learner.profiles(data))
@@ -263,6 +264,7 @@ def _encoded(row: int) -> EncodedQuery:
     return EncodedQuery.of(row, json.dumps({"distance_from_row": row}).encode())
 
 
+@refuses_former_options(at_most="group_size")
 def open_distance_session(
     map_graph: Any,
     locations: Any,
@@ -272,23 +274,23 @@ def open_distance_session(
     epsilon: float | None = None,
     delta: float | None = None,
     queries: int | None = None,
-    at_most: int | None = None,
+    group_size: int | None = None,
     confidence: float | None = None,
     seed: int | None = None,
 ) -> DistanceSession:
     """Begin a session of distances on private locations, or resume one.
 
     HR12's interactive mechanism. `answer_distances` answers all vertices at once for the same cost,
-    and on most maps better; a session promises a number of answers, to vertices that may be chosen
-    after earlier answers.
+    and on most maps better; a session guarantees a number of answers, to vertices that may be
+    chosen after earlier answers.
 
     The store is a file that remembers everything that was spent on these locations; it is made if
     it is not there. A session of this name that is on it is resumed; parameters may then be left
     out, and must agree where they are given.
 
     Guarantee: (epsilon, delta)-differential privacy for a change of one person's location (of
-    `at_most` people's), for all answers of the session together. The map and the number of people
-    are public.
+    `group_size` people's), for all answers of the session together. The map and the number of
+    people are public.
 
     Args:
         map_graph: the public map, as for `answer_distances`.
@@ -297,8 +299,8 @@ def open_distance_session(
         name: of the session.
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1); 0, for pure privacy, if omitted.
-        queries: how many answers are promised.
-        at_most: how many people are protected together; 1 if omitted.
+        queries: how many answers are guaranteed.
+        group_size: how many people are one privacy unit together; 1 if omitted.
         confidence: that all guaranteed intervals hold at once; `DEFAULT_CONFIDENCE` if omitted.
         seed: makes the noise repeatable. NOT PRIVATE: for tests only.
 
@@ -319,7 +321,7 @@ def open_distance_session(
         "epsilon": epsilon,
         "delta": delta,
         "queries": queries,
-        "at_most": at_most,
+        "group_size": group_size,
         "confidence": confidence,
     }
     return session_on(placed, terms, store=store, name=name, seed=seed)
@@ -354,35 +356,35 @@ def session_on(
 
 def _fresh(placed: Locations, wanted: dict[str, Any], seed: int | None) -> Beginning:
     """A new session, before anything is spent."""
-    asked = {"delta": 0.0, "at_most": 1, "confidence": DEFAULT_CONFIDENCE} | wanted
+    asked = {"delta": 0.0, "group_size": 1, "confidence": DEFAULT_CONFIDENCE} | wanted
     learner = _learner(placed, **asked)
     if learner.radius >= placed.metric.diameter / 2:
         warnings.warn(
             "half the diameter for every vertex guarantees as much as this session: raise epsilon,"
-            " ask more people, promise fewer answers, or use answer_distances",
+            " ask more people, guarantee fewer answers, or use answer_distances",
             AccuracyWarning,
-            stacklevel=6,
+            stacklevel=7,
         )
     budget = {name: asked[name] for name in ("epsilon", "delta")}
-    protection = Protect.of_people(asked["at_most"])
-    cost, guarantee = promise_to_people(protection, learner.budget_plan, seed=seed, **budget)
-    warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=6)
+    privacy_unit = PrivacyUnit.person(asked["group_size"])
+    cost, guarantee = guarantee_of_people(privacy_unit, learner.budget_plan, seed=seed, **budget)
+    warn_of_delta(cost.delta, count=placed.people, of="people", stacklevel=7)
     mechanism = InteractiveDistances(learner, cost, seed)
     return Beginning(mechanism=mechanism, data=placed, parameters=asked, guarantee=guarantee)
 
 
 def _learner(
-    placed: Locations, *, queries: int, epsilon: float, delta: float, at_most: int, **rest: float
+    placed: Locations, *, queries: int, epsilon: float, delta: float, group_size: int, **rest: float
 ) -> L1Learner:
     if isinstance(queries, bool) or not isinstance(queries, int) or queries < 1:
-        raise ParameterError("queries is a whole number from 1 on: how many answers are promised")
+        raise ParameterError("queries is a whole number from 1 on: how many answers are guaranteed")
     check_terms(placed.metric, delta=delta, **rest)
     return learner_for(
         placed.metric,
         placed.people,
         queries,
         distribution="gaussian" if delta else "laplace",
-        protection=Protect.of_people(at_most),
+        privacy_unit=PrivacyUnit.person(group_size),
         epsilon=epsilon,
         delta=delta,
         **rest,

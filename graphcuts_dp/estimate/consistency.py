@@ -251,7 +251,7 @@ class RoundedFlows:
         Raises:
             QueryError: no such level or period.
         """
-        place = self.cells.place(level)
+        place = self.cells.level_index(level)
         counts = self.cells.summed(place, self.counts[place], period)
         return self.cells.matrix(place, counts * self.unit)
 
@@ -268,7 +268,7 @@ class RoundedFlows:
         Raises:
             QueryError: no such level, group or period.
         """
-        place = self.cells.place(level)
+        place = self.cells.level_index(level)
         picked = self.cells.picked(place, a, b, period)
         return float(self.counts[place][picked].sum() * self.unit)
 
@@ -283,7 +283,7 @@ def rounded_cells(
         fit: of its least squares.
         estimates: of all cells, in units of weight.
     """
-    cells, cap = noisy.map.tree, noisy.map.weight_cap
+    cells, cap = noisy.map.tree, noisy.map.max_weight
     unit = noisy.unit if noisy.map.rounding == "pairs" else max(noisy.unit, 1.0)
     room = math.inf if cap is None else cap // unit
     most: Values = [np.asarray(cells.pairs(place) * room) for place in range(cells.depth)]

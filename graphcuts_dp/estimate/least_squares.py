@@ -289,7 +289,7 @@ class MatrixEstimator:
     def _estimate_cuts(self, queries: Sequence[CutQuery], options: AnswerOptions) -> Estimates:
         """Estimate cuts; of a joint list, different ones share the failure probability."""
         noisy, cuts = self.noisy, [query.masks(self.space) for query in queries]
-        cap = noisy.distribution.weight_cap
+        cap = noisy.distribution.max_weight
         most = [most_weight(pairs_of_cut(*masks, self.space), cap) for masks in cuts]
         together = distinct_cuts(cuts, symmetric=noisy.symmetric) if options.joint and cuts else 1
 
@@ -486,7 +486,7 @@ class MatrixEstimator:
         """
         noisy = self.noisy
         extent = Extent.of(query, noisy.space)
-        least, most = extent.possible(noisy.distribution.weight_cap)
+        least, most = extent.possible(noisy.distribution.max_weight)
         if not extent.largest:
             return QueryEstimate(0.0, (0.0, 0.0), 0.0)
         coefficients = pair_coefficients(query, noisy.space)

@@ -6,7 +6,7 @@ Other counts of a graph, which are linear in no weights, are `NonlinearCounts`: 
 errors, and used by no answer. Noisy entries, and kept edges, have a value for each pair; see
 `noisy_matrix` and `sparse_model`.
 
-Last, by how much the cells of a table can change between neighbours, for whom a promise protects.
+Last, by how much the cells of a table can change between neighbours, for a privacy unit.
 """
 
 import math
@@ -28,7 +28,7 @@ from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, PrivacyUnit
 from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.queries.group_names import GroupNames
@@ -193,13 +193,13 @@ class CellSums(MeasurementMap):
         places: which places are measured, ascending; the last one always is.
         codes: public code of the group of each row and of each column, for the finest level; one
             array twice for a symmetric matrix. None where it is not told.
-        weight_cap: public largest weight; 1 for graphs without weights, None without a cap.
+        max_weight: public largest weight; 1 for graphs without weights, None without a cap.
         weighted: whether edges have weights.
         whole: whether sums are of whole numbers: of edges, or of weights that were rounded down.
-        degree_bound: None, or D of bounded sums: those of the finest level are f_D of
+        max_degree: None, or D of bounded sums: those of the finest level are f_D of
             `graph.bounded_cuts`, each for itself, and others are sums of these.
         rounding: of sums that are not whole: "pairs" if the weight of each pair was rounded down to
-            steps, "none" if the table that is promised is itself counted in steps.
+            steps, "none" if the table that is guaranteed is itself counted in steps.
         counting: of rows: what cells count, see `Rows`; None for a graph.
     """
 
@@ -212,10 +212,10 @@ class CellSums(MeasurementMap):
     tree: CellTree
     places: tuple[int, ...]
     codes: tuple[IntVector, IntVector] | None = None
-    weight_cap: float | None
+    max_weight: float | None
     weighted: bool
     whole: bool
-    degree_bound: int | None = None
+    max_degree: int | None = None
     rounding: Rounding = "pairs"
     counting: Counting | None = None
 
@@ -249,7 +249,7 @@ class CellSums(MeasurementMap):
     def members(self) -> tuple[IntVector, IntVector]:
         """The codes, of a measurement that tells them."""
         if self.codes is None:
-            raise ValueError("it is not told who is in which group")
+            raise ValueError("the members of groups are not in the file")
         return self.codes
 
     def names(self, space: Space) -> GroupNames:
@@ -274,7 +274,7 @@ class CellSums(MeasurementMap):
             "rows": tree.rows.to_dict(),
             "columns": None if tree.one_set else tree.columns.to_dict(),
             "periods": None if tree.periods is None else tree.periods.to_dict(),
-            "places": list(self.places),
+            "measured_levels": list(self.places),
             "directed": tree.directed,
             "loops": tree.loops,
         }
@@ -292,14 +292,14 @@ class CellSums(MeasurementMap):
             raise ValueError("there are no groups")
         directed, loops = bool(fields["directed"]), bool(fields["loops"])
         tree = CellTree(rows, columns, directed=directed, periods=periods, loops=loops)
-        places = tuple(int(place) for place in fields["places"])
+        places = tuple(int(place) for place in fields["measured_levels"])
         if not places or places[-1] != tree.depth - 1:
             raise ValueError("the finest level was not measured")
         codes = [arrays[key] for key in sorted(arrays) if "codes " in key]
         for own, side in zip(codes, (tree.rows, tree.columns), strict=False):
             if not np.array_equal(np.bincount(own, minlength=len(side.sizes())), side.sizes()):
                 raise ValueError("the groups have other sizes")
-        cap, bound = fields["weight_cap"], fields["degree_bound"]
+        cap, bound = fields["max_weight"], fields["max_degree"]
         rounding = fields["rounding"]
         if rounding not in get_args(Rounding):
             raise ValueError("no such rounding")
@@ -310,10 +310,10 @@ class CellSums(MeasurementMap):
             tree=tree,
             places=places,
             codes=(codes[0], codes[-1]) if codes else None,
-            weight_cap=None if cap is None else float(cap),
+            max_weight=None if cap is None else float(cap),
             weighted=bool(fields["weighted"]),
             whole=bool(fields["whole"]),
-            degree_bound=None if bound is None else int(bound),
+            max_degree=None if bound is None else int(bound),
             rounding=rounding,
             counting=counting,
         )
@@ -484,7 +484,8 @@ class Measurements:
 
         Examples:
             >>> club = gc.datasets.load("karate")
-            >>> release = gc.release_graph(club, epsilon=4.0, mechanism="degrees+response")
+            >>> both = "degrees+randomized-response"
+            >>> release = gc.release_graph(club, epsilon=4.0, mechanism=both)
             >>> [round(error, 2) for error in release.measurements.named("degrees").standard_errors]
             [1.51]
         """
@@ -588,8 +589,9 @@ def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> 
     """
     if cells.periods is not None or cells.loops:
         raise ParameterError(
-            "protect='vertex' is for one graph, without periods and without edges from a vertex to "
-            "itself: leave periods out, or protect owners"
+            "privacy_unit='vertex' is for one graph, without periods and without edges from a "
+            "vertex"
+            " to itself: leave periods out, or take privacy_unit='user:max-contributions=...'"
         )
     found: list[Change] = []
     groups, numbers, change = _incidences(cells, bound, largest)
@@ -632,14 +634,14 @@ def _capped(met: IntVector, bound: int, largest: int | None) -> IntVector:
     return np.where(met < fewest, met * largest, bound)
 
 
-def counts_in_parts(counting: str, protection: Protect) -> bool:
+def counts_in_parts(counting: str, privacy_unit: PrivacyUnit) -> bool:
     """Whether a row can count for a part of one, as weights do, and rows that are scaled down."""
-    return counting == "weight" or (protection.kind == "owner" and counting != "edges")
+    return counting == "weight" or (privacy_unit.kind == "user" and counting != "edges")
 
 
 def cell_changes(
     cells: CellTree,
-    protection: Protect = EDGE,
+    privacy_unit: PrivacyUnit = EDGE,
     *,
     sensitivity: int | None = None,
     capped: bool = True,
@@ -653,7 +655,7 @@ def cell_changes(
     squared, by most where as many as possible fall into one cell. Where weights are bounded, a cell
     of p pairs changes by p s at most, p counting a pair once for each period that the cell holds:
     the sum of squares is convex, so it is largest where the largest cells are full, one after the
-    other, and all others do not change. The same holds of the rows of an owner who changes a pair
+    other, and all others do not change. The same holds of the rows of a user who changes a pair
     by one at most. If all of them begin at one vertex v, of group g, they lie in the cells of g,
     and in that of g and h there are as many of their pairs as h has vertices, but for v itself
     (unless it can be joined to itself), in each period. Of all v, the one of the smallest group
@@ -662,28 +664,28 @@ def cell_changes(
 
     Args:
         cells: the public cells.
-        protection: whom the promise is for.
+        privacy_unit: what neighbouring data differ by.
         sensitivity: s: by how many steps of the grid one pair changes, `Grid.sensitivity`; of a
             vertex D in steps. None for steps of one edge.
         capped: whether a pair changes by no more than that, however many steps change it: true for
             graphs without weights, and with a cap.
         largest: of a vertex: how many steps a pair can weigh, where there is a cap.
-        reach: of rows: whether they change a pair once, and of an owner, which cells its rows can
-            touch: other pairs may lie anywhere. An owner who is replaced by another is two owners,
+        reach: of rows: whether they change a pair once, and of a user, which cells its rows can
+            touch: other pairs may lie anywhere. A user who is replaced by another is two users,
             one whose rows go and one whose rows come: the sum of |change| is at most twice as
             large, and that of change^2, too, since (x - y)^2 <= x^2 + y^2 for x, y >= 0.
 
     Returns:
         For each place (0: everything) the pair (sum of |change|, sum of change^2).
     """
-    if protection.degree_bound is not None:
-        bound = protection.degree_bound if sensitivity is None else sensitivity
+    if privacy_unit.max_degree is not None:
+        bound = privacy_unit.max_degree if sensitivity is None else sensitivity
         return bounded_changes(cells, bound=bound, largest=largest if capped else None)
-    s, k = sensitivity or 1, protection.steps
+    s, k = sensitivity or 1, privacy_unit.group_size
     bounded = capped if reach is None else reach.once
     if k == 1 or not bounded:
         return ((k * s, (k * s) ** 2),) * cells.depth
-    tail = protection.kind == "owner" and reach is not None and reach.tail
+    tail = privacy_unit.kind == "user" and reach is not None and reach.tail
     rooms = (_room_of_one(cells, p) if tail else cells.pairs(p) for p in range(cells.depth))
     return tuple((k * s, largest_squares(room, k) * s**2) for room in rooms)
 

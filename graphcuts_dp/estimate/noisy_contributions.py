@@ -1,4 +1,4 @@
-"""How much owners have, as a noisy table: what a bound on each of them would leave out."""
+"""How much users have, as a noisy table: what a bound on each of them would leave out."""
 
 import math
 from dataclasses import dataclass
@@ -32,16 +32,16 @@ _MOST_BOUNDS = 1000
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contributions(Displayed):
-    """Noisy numbers of owners by how much they have. All of it may be published.
+    """Noisy numbers of users by how much they have. All of it may be published.
 
     Attributes:
         bounds: the public upper ends of the classes, ascending; behind the last one is one more.
-        counts: of the owners in each class, noisy whole numbers, some of which may be negative,
+        counts: of the users in each class, noisy whole numbers, some of which may be negative,
             shape (bounds + 1,). Class i holds those with more than bounds[i-1] and at most
             bounds[i].
         rate: of the discrete Laplace noise of each count; None for a public table.
         what: what was counted: "pairs", "rows" or "units of weight".
-        guarantee: what the table promises; None for a public one.
+        guarantee: what the table guarantees; None for a public one.
     """
 
     bounds: tuple[int, ...]
@@ -56,7 +56,7 @@ class Contributions(Displayed):
 
         Args:
             bounds: as above.
-            counts: of owners in each class, one more than bounds.
+            counts: of users in each class, one more than bounds.
             what: was counted.
 
         Raises:
@@ -67,11 +67,11 @@ class Contributions(Displayed):
             raise ParameterError("a table of contributions has one count more than bounds")
         return cls(bounds=found, counts=np.array(counts, dtype=np.int64), what=what)
 
-    def owners_above(self, at_most: int, *, failure: float = DEFAULT_FAILURE) -> tuple[int, int]:
-        """How many owners have more than a bound, and how far off that may be.
+    def users_above(self, bound: int, *, failure: float = DEFAULT_FAILURE) -> tuple[int, int]:
+        """How many users have more than a bound, and how far off that may be.
 
         Args:
-            at_most: one of `bounds`.
+            bound: one of `bounds`.
             failure: in (0, 1): the probability with which it is farther off.
 
         Returns:
@@ -80,7 +80,7 @@ class Contributions(Displayed):
         Raises:
             ParameterError: it is none of the bounds.
         """
-        above = self.counts[self._place(at_most) + 1 :]
+        above = self.counts[self._place(bound) + 1 :]
         if self.rate is None:
             return int(above.sum()), 0
         classes, one = np.array([[float(len(above))]]), np.array([[1.0]])
@@ -88,39 +88,39 @@ class Contributions(Displayed):
         radius = error_radii(noise, (0,), spread, failure=failure)
         return int(above.sum()), math.floor(radius[0])  # errors are whole numbers
 
-    def left_out(self, at_most: int, *, most: int | None = None) -> tuple[float, float]:
+    def left_out(self, bound: int, *, most: int | None = None) -> tuple[float, float]:
         """What a bound leaves out of all rows: pairs, rows or units, from and to.
 
         With the default confidence, what is left out lies in this range, for all bounds at once:
-        no class has more or fewer owners than its count says by more than `radius`. The upper end
+        no class has more or fewer users than its count says by more than `radius`. The upper end
         is infinite without `most`, unless the last class is empty beyond doubt. It cannot be
-        otherwise: what is told with and without one owner has nearly the same distribution, however
-        many rows that owner has, so a finite number that covers them all could not hold.
+        otherwise: what is reported with and without one user has nearly the same distribution,
+        however many rows that user has, so a finite number that covers them all could not hold.
 
         Args:
-            at_most: one of `bounds`.
-            most: what no owner has more of, if that is publicly known, >= 1. Units are rounded up.
+            bound: one of `bounds`.
+            most: what no user has more of, if that is publicly known, >= 1. Units are rounded up.
 
         Raises:
             ParameterError: it is none of the bounds, or `most` is not a whole number from 1 on.
         """
         check_most(most)
         low = high = 0.0
-        for owners, least, largest in self._beyond(at_most, most):
-            low += max(0, owners - self.radius) * least
-            could = max(0, owners + self.radius)
+        for users, least, largest in self._beyond(bound, most):
+            low += max(0, users - self.radius) * least
+            could = max(0, users + self.radius)
             high += could * largest if could else 0.0  # none of an infinite number is 0
         return low, high
 
-    def left_out_by_seen(self, at_most: int, *, most: int | None = None) -> float:
-        """What a bound leaves out of the rows of owners that the noise cannot hide, at most.
+    def left_out_by_detected(self, bound: int, *, most: int | None = None) -> float:
+        """What a bound leaves out of the rows of users that the noise cannot hide, at most.
 
-        Only classes that have owners beyond doubt count. With the default confidence, all bounds
-        at once, their owners have no more rows beyond the bound than this. Of the class behind the
+        Only classes that have users beyond doubt count. With the default confidence, all bounds
+        at once, their users have no more rows beyond the bound than this. Of the class behind the
         last bound its least number counts, unless `most` is given.
 
         Args:
-            at_most: as for `left_out`.
+            bound: as for `left_out`.
             most: likewise.
 
         Raises:
@@ -128,21 +128,21 @@ class Contributions(Displayed):
         """
         check_most(most)
         return sum(
-            (owners + self.radius) * (largest if math.isfinite(largest) else least)
-            for owners, least, largest in self._beyond(at_most, most)
-            if owners > self.radius
+            (users + self.radius) * (largest if math.isfinite(largest) else least)
+            for users, least, largest in self._beyond(bound, most)
+            if users > self.radius
         )
 
-    def _beyond(self, at_most: int, most: int | None) -> list[tuple[int, int, float]]:
-        """Of each class above a bound: its count, and what one owner there has beyond the bound."""
+    def _beyond(self, bound: int, most: int | None) -> list[tuple[int, int, float]]:
+        """Of each class above a bound: its count, and what one user there has beyond the bound."""
         limit = math.inf if most is None else float(most)
         found = []
-        for number in range(self._place(at_most) + 1, len(self.counts)):
+        for number in range(self._place(bound) + 1, len(self.counts)):
             least = self.bounds[number - 1] + 1
             if least > limit:
                 break
             end = self.bounds[number] if number < len(self.bounds) else math.inf
-            found.append((int(self.counts[number]), least - at_most, min(end, limit) - at_most))
+            found.append((int(self.counts[number]), least - bound, min(end, limit) - bound))
         return found
 
     @property
@@ -153,10 +153,10 @@ class Contributions(Displayed):
         each = DEFAULT_FAILURE / len(self.counts)
         return discrete_laplace_radius(float(self.rate), failure=each)
 
-    def _place(self, at_most: int) -> int:
-        if at_most not in self.bounds:
-            raise ParameterError(f"{at_most} is none of the bounds of this table")
-        return self.bounds.index(at_most)
+    def _place(self, bound: int) -> int:
+        if bound not in self.bounds:
+            raise ParameterError(f"{bound} is none of the bounds of this table")
+        return self.bounds.index(bound)
 
     @property
     def names(self) -> list[str]:
@@ -167,38 +167,40 @@ class Contributions(Displayed):
         return [*names, f"over {self.bounds[-1]:,}"]
 
     def plot(self) -> "Figure":
-        """Draw the noisy numbers of owners by class, as a figure of matplotlib."""
+        """Draw the noisy numbers of users by class, as a figure of matplotlib."""
         from graphcuts_dp.plotting.answer_lists import (
             classes_figure,  # matplotlib is slow to import
         )
 
-        promise = self.guarantee
-        told = "a public table" if promise is None else f"epsilon = {promise.epsilon:g}"
-        if promise is not None and promise.warning:
-            told += f", {promise.warning}"
+        guarantee = self.guarantee
+        told = "a public table" if guarantee is None else f"epsilon = {guarantee.epsilon:g}"
+        if guarantee is not None and guarantee.warning:
+            told += f", {guarantee.warning}"
         return classes_figure(
             self.names,
             self.counts.astype(np.float64),
-            title=f"How many owners have how many {self.what} ({told})",
-            what=f"{self.what} of an owner",
+            title=f"How many users have how many {self.what} ({told})",
+            what=f"{self.what} of a user",
         )
 
     def to_frame(self, kind: Any = None) -> Any:
-        """A table, as `Graph.to_frame`: over, at_most (missing for the last), owners (noisy)."""
+        """A table, as `Graph.to_frame`: over, bound (missing for the last), users (noisy)."""
         ends = [*self.bounds, None]
-        return made_frame({"over": [0, *self.bounds], "at_most": ends, "owners": self.counts}, kind)
+        return made_frame({"over": [0, *self.bounds], "bound": ends, "users": self.counts}, kind)
 
     def _picture(self) -> "Figure | None":
         return self.plot()
 
     def _card(self) -> Card:
-        promise = self.guarantee
+        guarantee = self.guarantee
         return Card(
-            title=f"How many owners have how many {self.what}",
-            facts=(("promise", "none: a public table"),) if promise is None else promise.facts,
-            columns=(self.what, "owners, noisy"),
+            title=f"How many users have how many {self.what}",
+            facts=(("guarantee", "none: a public table"),)
+            if guarantee is None
+            else guarantee.facts,
+            columns=(self.what, "users, noisy"),
             rows=[(end, int(count)) for end, count in zip(self.names, self.counts, strict=True)],
-            warning="" if promise is None else promise.warning,
+            warning="" if guarantee is None else guarantee.warning,
         )
 
     def __repr__(self) -> str:
@@ -206,7 +208,7 @@ class Contributions(Displayed):
 
 
 def check_bounds(bounds: tuple[int, ...] | list[int] | None) -> tuple[int, ...]:
-    """Public candidates for a bound on owners; `BOUNDS` if None.
+    """Public candidates for a bound on users; `BOUNDS` if None.
 
     Raises:
         ParameterError: none, more than a thousand, or not ascending whole numbers from 1 on.
@@ -223,11 +225,11 @@ def check_bounds(bounds: tuple[int, ...] | list[int] | None) -> tuple[int, ...]:
 
 
 def check_most(most: int | None) -> None:
-    """Check what no owner is known to have more of.
+    """Check what no user is known to have more of.
 
     Raises:
         ParameterError: not a whole number from 1 on.
     """
     whole = isinstance(most, int | np.integer) and not isinstance(most, bool)
     if most is not None and not (whole and most >= 1):
-        raise ParameterError("most must be a whole number from 1 on: what no owner has more of")
+        raise ParameterError("most must be a whole number from 1 on: what no user has more of")

@@ -121,7 +121,7 @@ class NoisyMatrix(PairMeasurement):
         fields = {
             "noise": distribution.name,
             "epsilon": [distribution.epsilon.numerator, distribution.epsilon.denominator],
-            "weight_cap": distribution.weight_cap,
+            "max_weight": distribution.max_weight,
             "offset": distribution.offset,
             "unit": distribution.unit,
             "standard_deviation": distribution.standard_deviation,
@@ -151,12 +151,12 @@ class NoisyMatrix(PairMeasurement):
                 else.
         """
         distribution = noise_distribution(
-            fields["noise"], epsilon=Fraction(*fields["epsilon"]), weight_cap=fields["weight_cap"]
+            fields["noise"], epsilon=Fraction(*fields["epsilon"]), max_weight=fields["max_weight"]
         )
         if type(distribution) is LaplaceNoise:  # finer steps were in use once
             steps = LaplaceNoise(
                 distribution.epsilon,
-                distribution.weight_cap,
+                distribution.max_weight,
                 math.frexp(float(fields["unit"]))[1] - 1,
             )
             if steps.unit != fields["unit"]:
@@ -221,14 +221,14 @@ _LARGEST_SCALE = 2**44  # of the noise, in steps: 64-bit integers hold it, and s
 
 
 def noise_distribution(
-    name: str, *, epsilon: float | Fraction, weight_cap: float | None = None
+    name: str, *, epsilon: float | Fraction, max_weight: float | None = None
 ) -> NoiseDistribution:
     """The distribution of a name, as `NOISES` lists them.
 
     Args:
         name: one of `NOISES`.
         epsilon: privacy parameter, in [1e-6, 50].
-        weight_cap: public largest weight; None if neighbours differ by at most 1 in one weight.
+        max_weight: public largest weight; None if neighbours differ by at most 1 in one weight.
 
     Raises:
         ParameterError: an unknown name, epsilon out of range, a cap that is not positive and
@@ -236,49 +236,51 @@ def noise_distribution(
             for 64 bits.
     """
     exact = exact_epsilon(epsilon)
-    if weight_cap is not None and not (math.isfinite(weight_cap) and weight_cap > _LEAST_CAP):
-        raise ParameterError("weight_cap must be a positive, finite number, of at least 1e-300")
-    if (weight_cap or 1.0) / exact > _LARGEST_SCALE:
-        raise ParameterError("the weight cap is too large for this epsilon; rescale the weights")
-    return _distribution(name, exact, weight_cap)
+    if max_weight is not None and not (math.isfinite(max_weight) and max_weight > _LEAST_CAP):
+        raise ParameterError("max_weight must be a positive, finite number, of at least 1e-300")
+    if (max_weight or 1.0) / exact > _LARGEST_SCALE:
+        raise ParameterError(
+            "the maximum weight is too large for this epsilon; rescale the weights"
+        )
+    return _distribution(name, exact, max_weight)
 
 
 @lru_cache(maxsize=64)  # distributions keep what they have computed of themselves
-def _distribution(name: str, exact: Fraction, weight_cap: float | None) -> NoiseDistribution:
+def _distribution(name: str, exact: Fraction, max_weight: float | None) -> NoiseDistribution:
     if name not in NOISES:
         raise ParameterError(f"unknown noise {name!r}; choose one of {', '.join(NOISES)}")
-    return NOISES[name](exact, weight_cap)
+    return NOISES[name](exact, max_weight)
 
 
-def _binary(epsilon: Fraction, weight_cap: float | None) -> NoiseDistribution:
-    if weight_cap not in (None, 1.0):
+def _binary(epsilon: Fraction, max_weight: float | None) -> NoiseDistribution:
+    if max_weight not in (None, 1.0):
         raise ParameterError("binary noise is for graphs without weights: use laplace noise")
     return BinaryResponse(epsilon, 1.0)
 
 
-def laplace_grid(epsilon: Fraction, weight_cap: float | None) -> LaplaceNoise:
+def laplace_grid(epsilon: Fraction, max_weight: float | None) -> LaplaceNoise:
     """Return Laplace noise on a grid that is fine beside it: "laplace"."""
-    scale = Fraction(weight_cap or 1.0) / epsilon
+    scale = Fraction(max_weight or 1.0) / epsilon
     step = fine_grid(scale)
-    if weight_cap is None:
+    if max_weight is None:
         step = max(step, _FINEST_OPEN)
-    return LaplaceNoise(epsilon, weight_cap, step)
+    return LaplaceNoise(epsilon, max_weight, step)
 
 
-def _discrete_laplace(epsilon: Fraction, weight_cap: float | None) -> NoiseDistribution:
-    if weight_cap is not None and not float(weight_cap).is_integer():
+def _discrete_laplace(epsilon: Fraction, max_weight: float | None) -> NoiseDistribution:
+    if max_weight is not None and not float(max_weight).is_integer():
         raise ParameterError(
-            "discrete-laplace noise needs a whole-number weight cap: use laplace noise"
+            "discrete-laplace noise needs a whole-number maximum weight: use laplace noise"
         )
-    return LaplaceNoise(epsilon, weight_cap)
+    return LaplaceNoise(epsilon, max_weight)
 
 
-def _staircase(epsilon: Fraction, weight_cap: float | None) -> NoiseDistribution:
-    if weight_cap is None:
+def _staircase(epsilon: Fraction, max_weight: float | None) -> NoiseDistribution:
+    if max_weight is None:
         raise ParameterError(
-            "staircase noise needs a public weight cap: give weight_cap, or use laplace noise"
+            "staircase noise needs a public maximum weight: give max_weight, or use laplace noise"
         )
-    return StaircaseNoise.for_cap(epsilon, weight_cap)
+    return StaircaseNoise.for_cap(epsilon, max_weight)
 
 
 # The table of noises: what `noise=` of a release can name. Each is made from epsilon and the cap.
@@ -291,7 +293,7 @@ NOISES: Mapping[str, Callable[[Fraction, float | None], NoiseDistribution]] = {
 _WORTH_CHANGING = 0.9  # of Laplace noise's deviation: a default changes for a gain of a tenth
 
 
-def best_capped_noise(epsilon: float | Fraction, weight_cap: float) -> str:
+def best_capped_noise(epsilon: float | Fraction, max_weight: float) -> str:
     """Return the name of the better noise for weights with a cap, from public numbers alone.
 
     "staircase" where its standard deviation is lower than that of "laplace" by a tenth or more,
@@ -299,13 +301,13 @@ def best_capped_noise(epsilon: float | Fraction, weight_cap: float) -> str:
 
     Args:
         epsilon: of the entries, in [1e-6, 50].
-        weight_cap: public largest weight.
+        max_weight: public largest weight.
 
     Raises:
         ParameterError: as `noise_distribution`.
     """
     laplace, staircase = (
-        noise_distribution(name, epsilon=epsilon, weight_cap=weight_cap).standard_deviation
+        noise_distribution(name, epsilon=epsilon, max_weight=max_weight).standard_deviation
         for name in ("laplace", "staircase")
     )
     return "staircase" if staircase <= _WORTH_CHANGING * laplace else "laplace"
@@ -324,11 +326,11 @@ def sums_grid(distribution: NoiseDistribution, *, without_cap: bool = False) -> 
     Raises:
         ParameterError: weights without a cap, or with one so large that sums could overflow.
     """
-    cap = distribution.weight_cap
+    cap = distribution.max_weight
     if cap is None and not without_cap:
         raise ParameterError(
-            "sums of weights have no bounded sensitivity without a public weight cap: give "
-            "weight_cap, or choose mechanism='response'"
+            "sums of weights have no bounded sensitivity without a public maximum weight: give "
+            "max_weight, or choose mechanism='randomized-response'"
         )
     if isinstance(distribution, LaplaceNoise):
         grid = distribution
@@ -338,8 +340,8 @@ def sums_grid(distribution: NoiseDistribution, *, without_cap: bool = False) -> 
         grid = laplace_grid(distribution.epsilon, cap)
     if cap is not None and grid.sensitivity_steps > LARGEST_ENTRY:
         raise ParameterError(
-            "the weight cap is too large for sums of weights: rescale the weights, or choose "
-            "mechanism='response'"
+            "the maximum weight is too large for sums of weights: rescale the weights, or choose "
+            "mechanism='randomized-response'"
         )
     return grid
 
@@ -428,15 +430,15 @@ def accuracy_warning(
         distribution: of the noise of a pair.
         left: public vertex set of the rows.
         right: of the columns.
-        steps: how many pairs share the epsilon that a user names, see `Protect.steps`.
+        steps: how many pairs share the epsilon that a user names, see `PrivacyUnit.group_size`.
 
     Returns:
         None when a graph of this size can hold cuts above the expected worst error.
     """
-    if distribution.weight_cap is None:
+    if distribution.max_weight is None:
         return None  # weights without a bound can be larger than any noise
     shape = len(left), len(right)
-    holds = largest_cut(shape, symmetric=left is right, cap=distribution.weight_cap)
+    holds = largest_cut(shape, symmetric=left is right, cap=distribution.max_weight)
     error = expected_worst_cut(distribution, shape)
     if error <= holds:
         return None
@@ -460,7 +462,7 @@ def _least_epsilon(
 
     def gain(epsilon: float) -> float:
         trial = noise_distribution(
-            distribution.name, epsilon=float(epsilon), weight_cap=distribution.weight_cap
+            distribution.name, epsilon=float(epsilon), max_weight=distribution.max_weight
         )
         return -expected_worst_cut(trial, shape)
 

@@ -141,7 +141,7 @@ class SparseEstimator:
                 yield QueryEstimate(0.0, (0.0, 0.0), 0.0)
                 continue
             pairs = pairs_of_sizes(*sizes, symmetric=self.model.symmetric)
-            most = most_weight(pairs, self.model.weight_cap)
+            most = most_weight(pairs, self.model.max_weight)
             log = log_failures(sizes)
             degrees = float(sums[0][row]), float(sums[1][row])
             measured = self._measured(sizes, degrees, cells)

@@ -83,7 +83,7 @@ class KeptEdges(PairMeasurement):
             "threshold": self.threshold,
             "unit": self.unit,
             "log2_step": self.distribution.log2_step,
-            "weight_cap": self.distribution.weight_cap,
+            "max_weight": self.distribution.max_weight,
             "epsilon": [self.epsilon.numerator, self.epsilon.denominator],
             "rate": [rate.numerator, rate.denominator],
             "false_chance": self.false_chance,
@@ -101,7 +101,7 @@ class KeptEdges(PairMeasurement):
         Raises:
             KeyError, TypeError, ValueError, ArithmeticError: it is something else.
         """
-        cap = stored["weight_cap"]
+        cap = stored["max_weight"]
         distribution = LaplaceNoise(
             Fraction(*stored["epsilon"]),
             None if cap is None else float(cap),
@@ -272,7 +272,7 @@ class SparseModel:
 
     Attributes:
         space: which pairs there are.
-        weight_cap: public largest weight, or None.
+        max_weight: public largest weight, or None.
         whole: whether weights are whole numbers.
         rows: row of each kept pair (of an undirected graph the smaller end), shape (kept,).
         columns: column, likewise.
@@ -293,7 +293,7 @@ class SparseModel:
     """
 
     space: Space
-    weight_cap: float | None
+    max_weight: float | None
     whole: bool
     rows: IndexArray
     columns: IndexArray
@@ -406,7 +406,7 @@ class SparseModel:
         parts: dict[str, npt.NDArray[Any]],
         space: Space,
         *,
-        weight_cap: float | None,
+        max_weight: float | None,
         whole: bool,
     ) -> Self:
         """Read what `to_parts` gave.
@@ -422,7 +422,7 @@ class SparseModel:
                 values[f"column_{name}"] = values[f"row_{name}"]
         found = cls(
             space=space,
-            weight_cap=weight_cap,
+            max_weight=max_weight,
             whole=whole,
             left_mean=mean,
             left_square=square,

@@ -47,10 +47,10 @@ class FlowWorkload:
             counts alike), "all cells" (every cell of every level counts alike, so that the finest
             level counts most), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
-        whole: count weights in whole numbers, rounded down; else in small steps. Of owners with
+        whole: count weights in whole numbers, rounded down; else in small steps. Of users with
             more rows than count: keep so many whole ones; else each row counts for a share of one.
         expected_cell: about what a cell of the finest level holds, a public guess: a release whose
-            noise is above it is refused, before anything is paid. None: one of a graph without
+            noise is above it is refused, before anything is spent. None: one of a graph without
             weights is refused where most of these cells cannot hold as many edges as the noise; 0
             releases it all the same, with a warning.
 
@@ -66,14 +66,20 @@ class FlowWorkload:
     accurate: str = option(
         ALL_LEVELS,
         flag="--workload",
-        help='What should be accurate: "all levels", "all cells", totals, or one level by name.',
+        help='Which sums are to be accurate: "all levels", "all cells", totals, or one level.',
     )
     noise: str = option("auto", help="Distribution of the noise.", choices=NOISES)
-    whole: bool = option(False, help="Round weights down to whole numbers; keep whole rows.")
+    whole: bool = option(
+        False,
+        help="Count whole rows, and weights rounded down to whole numbers; otherwise a user above "
+        "the "
+        "bound has a share of each row counted.",
+    )
     expected_cell: float | None = option(
         None,
-        help="About what a cell of the finest level holds, a public guess: refuse the release where"
-        " noise is above it. 0 releases also where noise hides every cell.",
+        help="A public guess of what a cell of the finest level holds: the release is refused if "
+        "noise"
+        " is above it. 0 refuses nothing.",
         least=0,
     )
 
@@ -81,15 +87,15 @@ class FlowWorkload:
         check(self)
 
     @classmethod
-    def of(cls, given: "str | FlowWorkload") -> "FlowWorkload":
+    def of(cls, workload: "str | FlowWorkload") -> "FlowWorkload":
         """From what users pass.
 
         Raises:
             ParameterError: something else.
         """
-        if not isinstance(given, str | FlowWorkload):
-            raise ParameterError(f"workload is a name or a FlowWorkload, not {given!r:.60}")
-        return cls(accurate=given) if isinstance(given, str) else given
+        if not isinstance(workload, str | FlowWorkload):
+            raise ParameterError(f"workload is a name or a FlowWorkload, not {workload!r:.60}")
+        return cls(accurate=workload) if isinstance(workload, str) else workload
 
 
 @final
@@ -410,7 +416,7 @@ def least_cell_note(cells: CellTree, strategy: FlowStrategy, *, unit: float, cou
         f"A cell of level {cells.levels[-1]!r:.60} shows above its noise from about "
         f"{_three(least)} on, and all {count:,} cells together from a total of "
         f"{_three(least * count)} ({counted}). --expected-cell NUMBER (expected_cell=) tells what "
-        "you expect in one: then a table of noise is refused before it is paid."
+        "you expect in one: then a table of noise is refused before anything is spent."
     )
 
 

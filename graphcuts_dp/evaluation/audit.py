@@ -35,11 +35,11 @@ _LUCK = 0.1  # of the training runs, in each share
 @final
 @dataclass(frozen=True)
 class Claim:
-    """What a mechanism promises, in the currency in which it is audited.
+    """What a mechanism guarantees, in the currency in which it is audited.
 
     Attributes:
         value: epsilon or rho, > 0.
-        delta: in [0, 1), of an (epsilon, delta) promise.
+        delta: in [0, 1), of an (epsilon, delta) guarantee.
         kind: "epsilon", or "rho" for zero-concentrated differential privacy.
     """
 
@@ -240,7 +240,7 @@ def one_by_one(mechanism: Callable[[T, int], npt.ArrayLike]) -> Draw:
 def _best_event(
     outputs: tuple[FloatMatrix, FloatMatrix], runs: int, claim: Claim, alpha: float
 ) -> _Event:
-    """The event that promises the best bound from so many fresh runs, by its share of these."""
+    """The event that guarantees the best bound from so many fresh runs, by its share of these."""
     features = [_features(output) for output in outputs]
     trials = len(features[0])
     levels = np.quantile(np.concatenate(features), _LEVELS, axis=0, method="nearest")

@@ -151,7 +151,7 @@ def _by_degrees(graph: AnyGraph) -> npt.NDArray[np.float64]:
     found = np.outer(rows, columns / max(rows.sum(), 1e-300))
     if not isinstance(graph, BipartiteGraph):
         np.fill_diagonal(found, 0.0)
-    cap = graph.weight_cap if graph.weighted else 1.0
+    cap = graph.max_weight if graph.weighted else 1.0
     return found if cap is None else np.minimum(found, cap, out=found)
 
 

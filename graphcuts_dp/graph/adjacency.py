@@ -1,7 +1,7 @@
 """Graphs as values: immutable, validated, on a public vertex set.
 
 A graph may be private, so nothing here prints its edges or their number: `repr` and errors tell
-the vertex set and the schema (weighted or not, weight cap), which are public.
+the vertex set and the schema (weighted or not, maximum weight), which are public.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.io import libraries, sources
 from graphcuts_dp.io.assemble import Options, RawEdges, numbered
 from graphcuts_dp.io.edge_store import Above, EdgeParts, EdgeStore, Merge, Vertices, checked_parts
@@ -40,6 +41,7 @@ class _Kind(EdgeStore):
     _directed: ClassVar[bool] = False
 
     @classmethod
+    @refuses_former_options()
     def read(
         cls,
         path: PathLike,
@@ -48,8 +50,8 @@ class _Kind(EdgeStore):
         vertices: VertexSource | tuple[VertexSource, VertexSource] | None = None,
         public_vertices_from_file: bool = False,
         weighted: bool | None = None,
-        weight_cap: float | None = None,
-        hide_change: float | None = None,
+        max_weight: float | None = None,
+        max_weight_change: float | None = None,
         merge: Merge = "max",
         tell: Callable[[str], None] | None = None,
     ) -> Self:
@@ -80,11 +82,11 @@ class _Kind(EdgeStore):
             public_vertices_from_file: say that the vertices that occur in this file are public.
             weighted: None reads weights if the file declares them (.gml and Pajek files of others
                 declare nothing: if all edges have one); False ignores them; True requires them.
-            weight_cap: public bound on any weight; larger weights are clipped to it. Without it,
+            max_weight: public bound on any weight; larger weights are clipped to it. Without it,
                 the one that the file declares, if any.
-            hide_change: 1 to have weights without a cap: then a change of a weight by at most 1 is
-                hidden, and no edge that weighs more. Rows that weigh more than 2^40 (1.1e12) are
-                bad ones. One of the two is needed for all that draws noise.
+            max_weight_change: 1 to have weights without a cap: then a change of a weight by at most
+                1 is hidden, and no edge that weighs more. Rows that weigh more than 2^40 (1.1e12)
+                are bad ones. One of the two is needed for all that draws noise.
             merge: weight of parallel and reciprocal edges: the largest ("max"), the smallest
                 ("min", for lengths) or their "sum", which is then clipped to the cap. Reciprocal
                 arcs of a directed graph stay two. A matrix (.mtx, .npz) that does not declare
@@ -104,8 +106,8 @@ class _Kind(EdgeStore):
                 names a vertex outside the public set, a weight is negative or not finite, or an
                 option does not fit the file or is needed.
             GraphError: `vertices` holds a label twice, or none.
-            ParameterError: `weight_cap`, `hide_change`, `merge`, `delimiter` or `encoding` is none,
-                or an owner or a period is named.
+            ParameterError: `max_weight`, `max_weight_change`, `merge`, `delimiter` or `encoding` is
+                none, or a user or a period is named.
 
         Examples:
             >>> import tempfile, pathlib
@@ -119,8 +121,8 @@ class _Kind(EdgeStore):
             vertices,
             columns=columns,
             weighted=weighted,
-            weight_cap=weight_cap,
-            hide_change=hide_change,
+            max_weight=max_weight,
+            max_weight_change=max_weight_change,
             public_vertices=public_vertices_from_file,
             merge=merge,
         )
@@ -133,6 +135,7 @@ class _Kind(EdgeStore):
         return graph
 
     @classmethod
+    @refuses_former_options()
     def of(
         cls,
         source: Any,
@@ -140,8 +143,8 @@ class _Kind(EdgeStore):
         columns: Columns = Columns(),  # noqa: B008  # frozen
         vertices: VertexSource | tuple[VertexSource, VertexSource] | None = None,
         weighted: bool | None = None,
-        weight_cap: float | None = None,
-        hide_change: float | None = None,
+        max_weight: float | None = None,
+        max_weight_change: float | None = None,
         merge: Merge = "max",
         tell: Callable[[str], object] | None = None,
     ) -> Self:
@@ -174,8 +177,8 @@ class _Kind(EdgeStore):
             weighted: None: use weights where there are any: of a matrix unless its entries are
                 truth values; of networkx if all edges have them (some and not all is an error); of
                 no edges those that a cap is given for. False: ignore them; True: require them.
-            weight_cap: public bound on any weight; larger ones are clipped to it.
-            hide_change: 1 to have weights without a cap, see `read`.
+            max_weight: public bound on any weight; larger ones are clipped to it.
+            max_weight_change: 1 to have weights without a cap, see `read`.
             merge: as for `read`. Of a matrix a "sum" would count each edge of a symmetric one
                 twice, and whether it is symmetric is not for its entries to tell: to add up arcs,
                 give `matrix + matrix.T`.
@@ -186,7 +189,7 @@ class _Kind(EdgeStore):
             GraphError: ends that are neither strings nor integers, or missing; no such columns; a
                 matrix that is not real, finite, non-negative or, but for two sides, square; an end
                 outside the vertex set; no vertices; weights that are negative or not finite.
-            ParameterError: `weight_cap` or `merge` is none.
+            ParameterError: `max_weight` or `merge` is none.
 
         Examples:
             >>> gc.Graph.of([("ann", "bob"), ("bob", "eve")], vertices=["ann", "bob", "eve", "kim"])
@@ -203,8 +206,8 @@ class _Kind(EdgeStore):
             vertices,
             columns=columns,
             weighted=weighted,
-            weight_cap=weight_cap,
-            hide_change=hide_change,
+            max_weight=max_weight,
+            max_weight_change=max_weight_change,
             merge=merge,
         )
         raw = sources.edges_of(source, options)
@@ -218,8 +221,8 @@ class _Kind(EdgeStore):
     def _options(cls, vertices: Any, **given: Any) -> Options:
         """What the caller says, and which kind of graph this class is."""
         columns = given["columns"]
-        if columns.owner is not None or columns.period is not None:
-            raise ParameterError("owner= and period= are for rows: read them with Rows.read")
+        if columns.user is not None or columns.period is not None:
+            raise ParameterError("user= and period= are for rows: read them with Rows.read")
         public = public_vertices_of(vertices, cls._sides)
         return Options(vertices=public, bipartite=cls._sides, directed=cls._directed, **given)
 
@@ -227,7 +230,7 @@ class _Kind(EdgeStore):
     def _built(cls, raw: RawEdges, options: Options) -> Self:
         space, parts, cap = numbered(raw, options)
         graph = object.__new__(cls)
-        note, change = raw.schema.note, options.hide_change
+        note, change = raw.schema.note, options.max_weight_change
         # Where bad rows are left out, no row decides whether the table is read, nor do their sums.
         above: Above = "clip" if raw.bad.skip else "refuse"
         graph._set_up(space, parts, cap, change, note, clip=True, above=above, merge=options.merge)
@@ -242,10 +245,11 @@ class _Kind(EdgeStore):
     ) -> None:
         """Write the graph to a file; `read` restores it with labels and isolated vertices.
 
-        The file appears whole or not at all. Text formats carry the vertex set, and the weight cap,
-        in a comment `graphcuts-dp: {...}`; but `.csv` and `.tsv` files begin with their header, so
-        that other programs read them, and have these facts beside them in `<path>.schema.json`. The
-        file holds the edges: only write graphs that are synthetic, or that stay private.
+        The file appears whole or not at all. Text formats carry the vertex set, and the maximum
+        weight, in a comment `graphcuts-dp: {...}`; but `.csv` and `.tsv` files begin with their
+        header, so that other programs read them, and have these facts beside them in
+        `<path>.schema.json`. The file holds the edges: only write graphs that are synthetic, or
+        that stay private.
 
         Args:
             path: where; the ending tells the format, as for `read`, KONECT excepted.
@@ -319,6 +323,7 @@ class _Kind(EdgeStore):
 class _OneSet(_Kind):
     """Edges among the vertices of one public set."""
 
+    @refuses_former_options()
     def __init__(
         self,
         rows: npt.ArrayLike,
@@ -326,13 +331,13 @@ class _OneSet(_Kind):
         weights: npt.ArrayLike | None = None,
         *,
         vertices: Vertices,
-        weight_cap: float | None = None,
-        hide_change: float | None = None,
+        max_weight: float | None = None,
+        max_weight_change: float | None = None,
         note: str = "",
     ) -> None:
         parts, found = checked_parts(rows, columns, weights), _vertex_set(vertices)
         space = Arcs(found) if self._directed else found
-        self._set_up(space, parts, weight_cap, hide_change, note)
+        self._set_up(space, parts, max_weight, max_weight_change, note)
 
     @property
     def vertices(self) -> VertexSet:
@@ -360,9 +365,10 @@ class Graph(_OneSet):
             occurs more than once, in either direction, is one edge with the largest weight.
         weights: None for a simple graph, else finite numbers >= 0; zeros are no edges.
         vertices: public vertex set: a count, labels, or a `VertexSet`.
-        weight_cap: public bound on any weight. Neighbouring graphs then differ in one pair by up
+        max_weight: public bound on any weight. Neighbouring graphs then differ in one pair by up
             to the cap.
-        hide_change: 1 to have weights without a cap, and to hide a change of one by at most 1.
+        max_weight_change: 1 to have weights without a cap, and to hide a change of one by at most
+            1.
         note: public remark that goes with the graph, also into files.
 
     Raises:
@@ -410,8 +416,8 @@ class BipartiteGraph(_TwoSided):
         weights: None for a simple graph, else finite numbers >= 0; zeros are no edges.
         left: public left vertex set: a count, labels, or a `VertexSet`.
         right: public right vertex set, likewise. A label may occur on both sides.
-        weight_cap: as for `Graph`.
-        hide_change: as for `Graph`.
+        max_weight: as for `Graph`.
+        max_weight_change: as for `Graph`.
         note: as for `Graph`.
 
     Raises:
@@ -420,6 +426,7 @@ class BipartiteGraph(_TwoSided):
 
     _sides = True
 
+    @refuses_former_options()
     def __init__(
         self,
         rows: npt.ArrayLike,
@@ -428,12 +435,14 @@ class BipartiteGraph(_TwoSided):
         *,
         left: Vertices,
         right: Vertices,
-        weight_cap: float | None = None,
-        hide_change: float | None = None,
+        max_weight: float | None = None,
+        max_weight_change: float | None = None,
         note: str = "",
     ) -> None:
         parts = checked_parts(rows, columns, weights)
-        self._set_up((_vertex_set(left), _vertex_set(right)), parts, weight_cap, hide_change, note)
+        self._set_up(
+            (_vertex_set(left), _vertex_set(right)), parts, max_weight, max_weight_change, note
+        )
 
 
 @final
@@ -449,9 +458,9 @@ class DirectedGraph(_OneSet, _TwoSided):
             with the largest weight. u -> v and v -> u are two arcs.
         weights: None for a simple graph, else finite numbers >= 0; zeros are no arcs.
         vertices: public vertex set: a count, labels, or a `VertexSet`.
-        weight_cap: public bound on any weight. Neighbouring graphs differ in one arc: it is there
+        max_weight: public bound on any weight. Neighbouring graphs differ in one arc: it is there
             or not, or its weight differs by up to the cap.
-        hide_change: as for `Graph`.
+        max_weight_change: as for `Graph`.
         note: as for `Graph`.
 
     Attributes:
@@ -529,7 +538,7 @@ def on_space(
 
 
 def from_parts_on(
-    space: Space, parts: EdgeParts, *, merge: Merge, weight_cap: float | None, **schema: Any
+    space: Space, parts: EdgeParts, *, merge: Merge, max_weight: float | None, **schema: Any
 ) -> AnyGraph:
     """The same of edges that nothing else keeps, in little memory; weights are clipped to the cap.
 
@@ -537,7 +546,7 @@ def from_parts_on(
         space: as for `on_space`.
         parts: the edges, row numbers within the space; empty then.
         merge: weight of a pair that occurs more than once.
-        weight_cap: as for `Graph`.
+        max_weight: as for `Graph`.
         schema: its other keywords.
 
     Raises:
@@ -545,7 +554,7 @@ def from_parts_on(
     """
     graph = object.__new__(graph_class(space))
     schema = {"above": "keep", **schema}
-    graph._set_up(space, parts, weight_cap=weight_cap, clip=True, merge=merge, **schema)
+    graph._set_up(space, parts, max_weight=max_weight, clip=True, merge=merge, **schema)
     return graph
 
 
@@ -554,7 +563,7 @@ def from_rows_on(
     parts: Iterable[npt.NDArray[Any]],
     *,
     weighted: bool = True,
-    weight_cap: float | None = None,
+    max_weight: float | None = None,
     note: str = "",
 ) -> AnyGraph:
     """The same of a dense matrix that comes a few rows at a time, in order; needs little memory.
@@ -564,7 +573,7 @@ def from_rows_on(
         parts: each of shape (some rows, columns); finite entries >= 0. Of an undirected graph the
             entries above the diagonal are read; of arcs all but those on it.
         weighted: False keeps only which entries are non-zero.
-        weight_cap: as for `Graph`, with weights.
+        max_weight: as for `Graph`, with weights.
         note: as for `Graph`.
 
     Raises:
@@ -572,7 +581,7 @@ def from_rows_on(
     """
     graph = object.__new__(graph_class(space))
     graph._set_up(space, None, note=note)
-    graph._store_rows(parts, weighted=weighted, weight_cap=weight_cap)
+    graph._store_rows(parts, weighted=weighted, max_weight=max_weight)
     return graph
 
 

@@ -106,7 +106,7 @@ class Shape:
 
     Attributes:
         counting: what a cell counts of a pair in a period: "edges": whether there is a row;
-            "owners": how many users have one; "rows": how many there are; "weight": the sum of
+            "users": how many users have one; "rows": how many there are; "weight": the sum of
             their weights in units.
         left: how many vertices first endpoints have.
         right: how many vertices second endpoints have.
@@ -117,7 +117,7 @@ class Shape:
         marked: whether users are numbers that depend on other users; a column `mark` then has
             numbers that follow from the user's name alone, and rows are chosen by it.
         per_period: whether a user in each period is bounded as one of its own.
-        unit: weight of one unit, > 0.
+        weight_unit: weight of one unit, > 0.
     """
 
     counting: Counting
@@ -129,7 +129,7 @@ class Shape:
     owned: bool = False
     marked: bool = False
     per_period: bool = False
-    unit: float = 1.0
+    weight_unit: float = 1.0
 
     @property
     def cells(self) -> int:
@@ -142,7 +142,7 @@ class Shape:
 
     @property
     def bounded(self) -> tuple[str, ...]:
-        """The columns that identify whom the bound is for."""
+        """The columns that identify the user, or the user in a period, that the bound is for."""
         mark = ("mark",) if self.marked else ()
         return ("user_key", *mark, *(("period",) if self.per_period else ()))
 
@@ -184,20 +184,20 @@ def cells(table: Any, shape: Shape) -> Cells:
             rows = _rows_sql(shape, _MOST_UNITS)
             total = f"select coalesce(sum(amount::double), 0) as total from ({rows})"  # noqa: S608
             if _collected(table, total)["total"][0] > _MOST_SUM:
-                raise GraphError("the weights are too large for this unit; pass a larger unit=")
+                raise GraphError(
+                    "the weights are too large for this unit; pass a larger weight_unit="
+                )
             return _summed(table, shape, rows)
-        rows = (
-            _user_cells_sql(shape, MOST) if shape.counting == "owners" else _rows_sql(shape, MOST)
-        )
+        rows = _user_cells_sql(shape, MOST) if shape.counting == "users" else _rows_sql(shape, MOST)
         counts = f"select cell, count(*) * {STEPS} as amount from ({rows}) group by cell"  # noqa: S608
         return _cells_of(_collected(table, counts), shape)
 
 
-def scaled_cells(table: Any, shape: Shape, *, at_most: int, whole: bool = False) -> Cells:
+def scaled_cells(table: Any, shape: Shape, *, bound: int, whole: bool = False) -> Cells:
     """Return what is in each cell, everybody's cells scaled down to a sum of at most C. Private.
 
     Let c_i >= 0 be what a user has in cell i (a period and a pair): rows, 1 for
-    `counting="owners"`, or steps of weight, in which each row counts at most C units; T their sum,
+    `counting="users"`, or steps of weight, in which each row counts at most C units; T their sum,
     and B the bound: C rows or pairs, or 1024 C steps. An user with T <= B adds c_i to each cell,
     another one floor(1024 C c_i / T) steps; or whole rows and units, rounded down for each user.
 
@@ -215,26 +215,26 @@ def scaled_cells(table: Any, shape: Shape, *, at_most: int, whole: bool = False)
     Args:
         table: coded rows with users, a relation of DuckDB.
         shape: how rows become cells.
-        at_most: C, in 1..2^20.
+        bound: C, in 1..2^20.
         whole: whether what a user adds to a cell is rounded down to whole units.
 
     Raises:
         ParameterError: another bound, no users, or `counting="edges"`, which cannot be scaled.
         GraphError: the engine returned a user who is above the bound.
     """
-    check_at_most(at_most)
+    check_bound(bound)
     if shape.counting == "edges":
         raise ParameterError(
-            "counting='edges' cannot be scaled: choose rows of each user, or count owners"
+            "counting='edges' cannot be scaled: choose rows of each user, or count users"
         )
     with hiding_rows_in_errors():
-        return _bounded(table, shape, at_most, _SCALED, whole=whole)
+        return _bounded(table, shape, bound, _SCALED, whole=whole)
 
 
-def kept_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
+def kept_cells(table: Any, shape: Shape, *, bound: int) -> Cells:
     """Return what is in each cell, of which at most k whole rows of each user count. Private.
 
-    Of a user with more than k rows, or for "owners" and "edges" pairs in periods, k are kept:
+    Of a user with more than k rows, or for "users" and "edges" pairs in periods, k are kept:
     the cells are put in the order of a hash of the user and the cell, and filled in it until k
     rows are taken. Others keep all. Windows are made over users above k only.
 
@@ -246,40 +246,40 @@ def kept_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
     Args:
         table: as for `scaled_cells`.
         shape: how rows become cells; not weights.
-        at_most: k, in 1..2^20.
+        bound: k, in 1..2^20.
 
     Raises:
         ParameterError: another bound, no users, or `counting="weight"`.
         GraphError: as `scaled_cells`.
     """
-    check_at_most(at_most)
+    check_bound(bound)
     if shape.counting == "weight":
         raise ParameterError("weights are bounded by scaling, since rows of weight are no unit")
     with hiding_rows_in_errors():
-        return _bounded(table, shape, at_most, _KEPT)
+        return _bounded(table, shape, bound, _KEPT)
 
 
-def clipped_cells(table: Any, shape: Shape, *, at_most: int) -> Cells:
+def clipped_cells(table: Any, shape: Shape, *, bound: int) -> Cells:
     """Return the sum of weights in each cell, of which each row counts at most C units. Private.
 
     Sensitivity: one row changes one cell, by at most 1024 C steps; so one row changes all cells of
     all periods together by that in L1, and a row that moves by twice that. What a row adds is
-    floor(1024 min(w / unit, C) + 1/2), in 64-bit floats, which depends on no other row.
+    floor(1024 min(w / weight_unit, C) + 1/2), in 64-bit floats, which depends on no other row.
 
     Raises:
         ParameterError: a bound outside 1..2^20, or not weights.
     """
-    check_at_most(at_most)
+    check_bound(bound)
     if shape.counting != "weight":
         raise ParameterError("clipping is for counting='weight'; a row counts as one row")
     with hiding_rows_in_errors():
-        return _summed(table, shape, _rows_sql(shape, at_most))
+        return _summed(table, shape, _rows_sql(shape, bound))
 
 
 def contributions(table: Any, shape: Shape) -> IntVector:
     """Return the pairs, rows or units of each user that has any, in no order. Private.
 
-    Of pairs (`counting` "edges" and "owners") each counts once in every period. Units are rounded
+    Of pairs (`counting` "edges" and "users") each counts once in every period. Units are rounded
     up; a row counts at most 2^20 of them. So a user is above a bound if and only if this is.
 
     Raises:
@@ -295,15 +295,15 @@ def contributions(table: Any, shape: Shape) -> IntVector:
     return -(-totals // STEPS) if shape.counting == "weight" else totals
 
 
-def check_at_most(at_most: Any) -> None:
-    """Check a bound on what one owner or row counts.
+def check_bound(bound: Any) -> None:
+    """Check a bound on what one user or row counts.
 
     Raises:
         ParameterError: not a whole number in 1..2^20.
     """
-    whole = isinstance(at_most, int | np.integer) and not isinstance(at_most, bool)
-    if not whole or not 1 <= at_most <= MOST:
-        raise ParameterError(f"at_most must be a whole number from 1 to {MOST:,}")
+    whole = isinstance(bound, int | np.integer) and not isinstance(bound, bool)
+    if not whole or not 1 <= bound <= MOST:
+        raise ParameterError(f"the bound must be a whole number from 1 to {MOST:,}")
 
 
 def _rows_sql(shape: Shape, most_units: int) -> str:
@@ -313,7 +313,9 @@ def _rows_sql(shape: Shape, most_units: int) -> str:
     picked = [f"{columns[name]} as {name}" for name in shape.bounded] if shape.owned else []
     amount = "1::bigint"
     if shape.counting == "weight":
-        units = f"least(weight / {float(shape.unit)!r}::double, {float(most_units)!r}::double)"
+        units = (
+            f"least(weight / {float(shape.weight_unit)!r}::double, {float(most_units)!r}::double)"
+        )
         amount = f"floor({units} * {float(STEPS)!r}::double + 0.5::double)::bigint"
     count = ""
     if shape.one_set and not shape.loops:
@@ -324,9 +326,9 @@ def _rows_sql(shape: Shape, most_units: int) -> str:
 def _user_cells_sql(shape: Shape, most_units: int) -> str:
     """Return the statement of users, cells and amounts: rows, pairs, or steps of weight."""
     if not shape.owned:
-        raise ParameterError("bounding users needs the column of users; name it by owner=")
+        raise ParameterError("bounding users needs the column of users; name it by user=")
     rows = _rows_sql(shape, most_units)
-    return f"select distinct * from ({rows})" if shape.counting in ("edges", "owners") else rows  # noqa: S608
+    return f"select distinct * from ({rows})" if shape.counting in ("edges", "users") else rows  # noqa: S608
 
 
 def _summed(table: Any, shape: Shape, rows: str) -> Cells:
@@ -335,7 +337,7 @@ def _summed(table: Any, shape: Shape, rows: str) -> Cells:
 
 
 def _bounded(
-    table: Any, shape: Shape, at_most: int, bounding_sql: str, *, whole: bool = False
+    table: Any, shape: Shape, bound: int, bounding_sql: str, *, whole: bool = False
 ) -> Cells:
     """Return the cells of users bounded one way.
 
@@ -355,16 +357,16 @@ def _bounded(
         above_bound="user_key is not null" if bounding_sql is _KEPT else "total is not null",
         hashed_key="mark" if shape.marked else "user_key::varchar",
         sum="sum(amount)::bigint" if weights else "count(*)",
-        bound=at_most * STEPS if weights else at_most,
+        bound=bound * STEPS if weights else bound,
         unit=1 if weights else STEPS,
         whole=STEPS if whole else 1,
-        steps=at_most * STEPS,
-        most=_MOST_TOP // (at_most * STEPS),
+        steps=bound * STEPS,
+        most=_MOST_TOP // (bound * STEPS),
     )
-    parts = f"part_rows as ({_user_cells_sql(shape, at_most)}), "
+    parts = f"part_rows as ({_user_cells_sql(shape, bound)}), "
     columns = _collected(table, query.replace("with ", f"with {parts}", 1))
     largest, unseen = (columns["amount"][columns["cell"] == code] for code in (-1, -2))
-    _check_engine(bool(largest <= at_most * STEPS and unseen == 0))
+    _check_engine(bool(largest <= bound * STEPS and unseen == 0))
     columns["amount"][columns["cell"] < 0] = 0  # of no cell
     return _cells_of(columns, shape)
 

@@ -110,16 +110,16 @@ class Grid:
         graph.check_bounded()
         if not graph.weighted:
             return cls()
-        largest = graph.weight_cap or 1.0
+        largest = graph.max_weight or 1.0
         unit = 2.0 ** (math.floor(math.log2(largest)) - _STEP_BITS)
         # Division by a power of two is exact.
-        return cls(unit, math.ceil(largest / unit), graph.weight_cap)
+        return cls(unit, math.ceil(largest / unit), graph.max_weight)
 
     @classmethod
     def of_vertices(
         cls,
         graph: AnyGraph,
-        degree_bound: float,
+        max_degree: float,
         *,
         bits: int = _STEP_BITS,
         whole: bool = False,
@@ -129,7 +129,7 @@ class Grid:
 
         Args:
             graph: the private graph. Its weights need no cap.
-            degree_bound: D, what the edges of a vertex may weigh together; a whole number for a
+            max_degree: D, what the edges of a vertex may weigh together; a whole number for a
                 graph without weights.
             bits: D has 2^bits to 2^(bits+1) steps, in graphs with weights; fewer where sums of all
                 vertices would not fit.
@@ -140,9 +140,9 @@ class Grid:
             ParameterError: D is not positive, finite or, without weights, whole; or below 1 if
                 weights are counted in whole numbers; or too large for that.
         """
-        degree_bound = checked_bound(degree_bound, weighted=graph.weighted)
+        max_degree = checked_bound(max_degree, weighted=graph.weighted)
         most = most_degree(graph)
-        bound = degree_bound if most is None else min(degree_bound, most)
+        bound = max_degree if most is None else min(max_degree, most)
         if not graph.weighted:
             return cls(1.0, max(1, int(bound)), 1.0, bounded=False)
         most_steps = LARGEST_TOTAL / (vertices_of(graph) * cells)
@@ -151,16 +151,16 @@ class Grid:
         unit = 1.0 if whole else 2.0 ** (math.floor(math.log2(bound)) - bits)
         if not 1 <= bound / unit <= most_steps:
             raise ParameterError(
-                "weights in whole numbers need a degree_bound of at least 1, and"
+                "weights in whole numbers need a max_degree of at least 1, and"
                 " small enough to be counted exactly"
             )
-        return cls(unit, math.floor(bound / unit), graph.weight_cap, bounded=True)
+        return cls(unit, math.floor(bound / unit), graph.max_weight, bounded=True)
 
     def fits(self, graph: AnyGraph) -> bool:
         """Whether answers about a graph of this schema are counted like this."""
         if self.bounded is None:
             return Grid.of(graph) == self
-        return self.bounded is graph.weighted and self.cap == graph.weight_cap
+        return self.bounded is graph.weighted and self.cap == graph.max_weight
 
     def count(self, query: CutQuery, graph: AnyGraph) -> int:
         """The true answer in steps, exactly; of a bounded grid the bounded cut. Private.
@@ -275,18 +275,18 @@ def whole_steps(weights: npt.NDArray[np.float64], unit: float, most: int) -> Int
     return steps.astype(np.int64)
 
 
-def checked_bound(degree_bound: float, *, weighted: bool) -> float:
+def checked_bound(max_degree: float, *, weighted: bool) -> float:
     """A bound on the weight of the edges of a vertex, checked.
 
     Raises:
         ParameterError: not positive, not finite, or not a whole number for a graph without weights.
     """
-    number = isinstance(degree_bound, int | float) and not isinstance(degree_bound, bool)
-    if not number or not 0 < degree_bound < math.inf:
-        raise ParameterError("degree_bound must be a positive, finite number, for example 50")
-    if not weighted and degree_bound != int(degree_bound):
-        raise ParameterError("degree_bound of a graph without weights is a whole number of edges")
-    return degree_bound
+    number = isinstance(max_degree, int | float) and not isinstance(max_degree, bool)
+    if not number or not 0 < max_degree < math.inf:
+        raise ParameterError("max_degree must be a positive, finite number, for example 50")
+    if not weighted and max_degree != int(max_degree):
+        raise ParameterError("max_degree of a graph without weights is a whole number of edges")
+    return max_degree
 
 
 def most_degree(graph: AnyGraph) -> float | None:
@@ -295,7 +295,7 @@ def most_degree(graph: AnyGraph) -> float | None:
         others = max(graph.shape)
     else:
         others = (graph.shape[0] - 1) * (1 if isinstance(graph, Graph) else 2)
-    return None if graph.weight_cap is None else most_weight(others, graph.weight_cap)
+    return None if graph.max_weight is None else most_weight(others, graph.max_weight)
 
 
 Ends = tuple[IntVector, IntVector]

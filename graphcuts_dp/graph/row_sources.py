@@ -29,19 +29,19 @@ Marks = npt.NDArray[np.uint64]
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class Held:
+class RowArrays:
     """Rows in memory, loops included. Private: its repr shows nothing.
 
     Attributes:
         ends: row numbers in the space of both ends of each row, shape (rows,) each.
-        owners: number of the owner of each row; None where rows have none.
-        marks: a number for each owner that follows from the owner's name alone, shape (owners,).
+        users: number of the user of each row; None where rows have none.
+        marks: a number for each user that follows from the user's name alone, shape (users,).
         periods: number of the declared period of each row, -1 for none of them; None without.
         weights: of each row, finite and not negative; None where they were not read.
     """
 
     ends: tuple[IntegerVector, IntegerVector]
-    owners: IntegerVector | None = None
+    users: IntegerVector | None = None
     marks: Marks = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
     periods: IntegerVector | None = None
     weights: FloatArray | None = None
@@ -89,33 +89,35 @@ class RowSource(ABC):
 
 
 @final
-class HeldRows(RowSource):
+class RowsInMemory(RowSource):
     """Rows in memory. Private.
 
     Args:
-        held: the rows.
+        row_arrays: the rows.
     """
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, row_arrays: RowArrays) -> None:
         super().__init__()
-        self._held = held
+        self._held = row_arrays
 
     def build_store(self, shape: Shape, *, unordered: bool) -> RowStore:
         """Return the coded rows."""
         import pyarrow as pa
 
-        held = self._held
-        period = None if held.periods is None else np.asarray(held.periods, dtype=np.int64)
+        row_arrays = self._held
+        period = (
+            None if row_arrays.periods is None else np.asarray(row_arrays.periods, dtype=np.int64)
+        )
         counted = slice(None) if period is None else period >= 0
-        first, second = (np.asarray(end)[counted] for end in held.ends)
+        first, second = (np.asarray(end)[counted] for end in row_arrays.ends)
         if period is not None:
             period = period[counted]
         columns: dict[str, Any] = {"cell": shape.cell(first, second, period, unordered=unordered)}
-        if held.owners is not None:  # which rows are kept follows from a user's name alone
-            columns["user_key"] = np.asarray(held.owners)[counted]
-            columns["mark"] = held.marks.view(np.int64)[columns["user_key"]]
-        if shape.counting == "weight" and held.weights is not None:
-            columns["weight"] = np.asarray(held.weights)[counted]
+        if row_arrays.users is not None:  # which rows are kept follows from a user's name alone
+            columns["user_key"] = np.asarray(row_arrays.users)[counted]
+            columns["mark"] = row_arrays.marks.view(np.int64)[columns["user_key"]]
+        if shape.counting == "weight" and row_arrays.weights is not None:
+            columns["weight"] = np.asarray(row_arrays.weights)[counted]
         return RowStore(pa.table(columns))
 
 
@@ -197,7 +199,7 @@ def _coded(
     if shape.owned and user is not None:
         columns["user_key"] = user.take(pa.array(np.asarray(raw.users)[counted]))
     elif shape.owned:
-        tail = plan.columns.owner == plan.columns.source
+        tail = plan.columns.user == plan.columns.source
         columns["user_key"] = (parts.rows if tail else parts.columns)[counted]
     if shape.counting == "weight":
         columns["weight"] = np.asarray(parts.weights)[counted]

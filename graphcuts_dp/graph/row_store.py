@@ -159,9 +159,9 @@ def hiding_rows_in_errors() -> Iterator[None]:
         if isinstance(problem, MemoryError) or "OutOfMemory" in type(problem).__name__:
             raise GraphError(
                 "the table does not fit into memory: hand it over as Parquet files, which are read "
-                "in parts, or allow duckdb more memory or room on its disk"
+                "in parts, or allow duckdb more memory or space on its disk"
             ) from None
         raise GraphError(
-            f"the database failed ({type(problem).__name__:.60}): free memory and room on "
+            f"the database failed ({type(problem).__name__:.60}): free memory and space on "
             "the disk, and try again"
         ) from None

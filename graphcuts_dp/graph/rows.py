@@ -20,10 +20,11 @@ import numpy as np
 from graphcuts_dp.arrays import IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph import engine
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
-from graphcuts_dp.graph.engine import Cells, Shape, check_at_most
-from graphcuts_dp.graph.row_sources import Held, HeldRows, Marks, RowSource, StreamedRows
+from graphcuts_dp.graph.engine import Cells, Shape, check_bound
+from graphcuts_dp.graph.row_sources import Marks, RowArrays, RowsInMemory, RowSource, StreamedRows
 from graphcuts_dp.io.arrow import open_folder
 from graphcuts_dp.io.assemble import Options, RawEdges, codes_and_names, numbered
 from graphcuts_dp.io.edge_store import EdgeParts
@@ -42,14 +43,14 @@ from graphcuts_dp.io.tables import (
     open_table,
     plan_reading,
 )
-from graphcuts_dp.privacy.guarantee import NO_PERIODS, Protect
+from graphcuts_dp.privacy.guarantee import NO_PERIODS, PrivacyUnit
 from graphcuts_dp.schema.columns import TAIL, Columns
 from graphcuts_dp.schema.counting import STEPS, Counting, Reach, counts_once
 from graphcuts_dp.schema.periods import DATES, Periods
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 
 COUNTINGS: tuple[Counting, ...] = get_args(Counting)
-_UNIT_NAMES = {"edges": "pairs", "owners": "pairs", "rows": "rows", "weight": "units of weight"}
+_UNIT_NAMES = {"edges": "pairs", "users": "pairs", "rows": "rows", "weight": "units of weight"}
 VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
 _SMALLEST_UNIT = float(np.finfo(np.float64).tiny)
 _STREAM = "the rows that come in"
@@ -66,13 +67,14 @@ class Rows:
     Attributes:
         space: public: the vertices that rows may join.
         counting: what a pair counts: "rows": how many rows name it; "weight": the sum of their
-            weights, in units; "owners": how many owners have it; "edges": whether any has.
-        unit: public: weight of one unit, > 0; for `counting="weight"` only.
+            weights, in units; "users": how many users have it; "edges": whether any has.
+        weight_unit: public: weight of one unit, > 0; for `counting="weight"` only.
         periods: public: the periods that were declared; None where rows have none.
-        owned: public: whether each row has an owner.
-        owner_is_tail: public: whether the owner of a row is its first end.
-        data: public: the name that the rows are known by where they stay in an engine; or None.
-        held: the rows, where they are in memory. Private.
+        owned: public: whether each row has a user.
+        user_is_source: public: whether the user of a row is its first end.
+        data_name: public: the name that the rows are known by where they stay in an engine; or
+            None.
+        row_arrays: the rows, where they are in memory. Private.
         period_column: public: the name or number of the column that tells the period, and how its
             times become dates.
         user_column: public: the name of the column of users, where rows stay in an engine.
@@ -83,12 +85,12 @@ class Rows:
 
     space: Space
     counting: Counting = "rows"
-    unit: float = 1.0
+    weight_unit: float = 1.0
     periods: Periods | None = None
     owned: bool = False
-    owner_is_tail: bool = False
-    data: str | None = None
-    held: Held | None = field(default=None, repr=False)
+    user_is_source: bool = False
+    data_name: str | None = None
+    row_arrays: RowArrays | None = field(default=None, repr=False)
     period_column: str = ""
     user_column: str = ""
     endpoint_columns: tuple[str, ...] = ()
@@ -96,36 +98,38 @@ class Rows:
     _source: RowSource | None = field(default=None, repr=False)  # None of no rows
 
     @classmethod
+    @refuses_former_options()
     def read(
         cls,
         path: PathLike | BinaryIO,
         *,
         columns: Columns,
         counting: Counting = "rows",
-        unit: float = 1.0,
+        weight_unit: float = 1.0,
         vertices: VertexSources = None,
         public_vertices_from_file: bool = False,
         periods: Periods | Sequence[str] | str | None = None,
         kind: str = "undirected",
-        data: str | None = None,
+        data_name: str | None = None,
     ) -> Self:
         """Read private rows: trips, calls, payments.
 
         Args:
             path: an edge list or a table (Parquet, Arrow); its ending tells which. Or a folder of
-                Parquet files, whose rows stay there, as those of a single one do with `data`. Or
-                an open binary file of CSV, such as `sys.stdin.buffer`, read once to its end.
-            columns: as for `Graph.read`; `owner` may be the column of either end;
+                Parquet files, whose rows stay there, as those of a single one do with `data_name`.
+                Or an open binary file of CSV, such as `sys.stdin.buffer`, read once to its end.
+            columns: as for `Graph.read`; `user` may be the column of either end;
                 `period` is needed for `periods`, `weight` is read for `counting="weight"` only.
             counting: as the attribute.
-            unit: likewise.
+            weight_unit: likewise.
             vertices: the public vertex set, as for `Graph.read`; which vertices rows name is
                 private, so it must be given.
             public_vertices_from_file: say that the vertices that occur in this file are public.
             periods: public: the periods of the rows, such as "2026-01..2026-12" or a list. Rows of
                 other periods do not count.
             kind: "undirected", "directed" or "bipartite".
-            data: a name, such as "trips-2026", by which a store knows rows that stay in an engine.
+            data_name: a name, such as "trips-2026", by which a store knows rows that stay in an
+                engine.
 
         Raises:
             FileFormatError: as `Graph.read`; no such column, or a file without columns.
@@ -133,67 +137,75 @@ class Rows:
             ParameterError: no vertices, or options that do not fit each other.
         """
         options = _options(
-            columns, vertices, counting, unit, periods, kind, inferred=public_vertices_from_file
+            columns,
+            vertices,
+            counting,
+            weight_unit,
+            periods,
+            kind,
+            inferred=public_vertices_from_file,
         )
         if not isinstance(path, str | os.PathLike):
-            raw = _of_stream(path, options, data)
+            raw = _of_stream(path, options, data_name)
             with naming_file(_STREAM):
-                return cls._holding(raw, options)
-        if data is not None or Path(path).is_dir():
-            return cls._staying(plan_reading(open_folder(path), options), options, data)
+                return cls._of_arrays(raw, options)
+        if data_name is not None or Path(path).is_dir():
+            return cls._staying(plan_reading(open_folder(path), options), options, data_name)
         if not FORMATS[ending_of(path)].columns:
             raise FileFormatError(f"{path!s}: rows stand in an edge list or a table")
         with naming_file(path):
-            return cls._holding(read_raw(path, options), options)
+            return cls._of_arrays(read_raw(path, options), options)
 
     @classmethod
+    @refuses_former_options()
     def of(
         cls,
         table: Any,
         *,
         columns: Columns,
         counting: Counting = "rows",
-        unit: float = 1.0,
+        weight_unit: float = 1.0,
         vertices: VertexSources = None,
         periods: Periods | Sequence[str] | str | None = None,
         kind: str = "undirected",
-        data: str | None = None,
+        data_name: str | None = None,
     ) -> Self:
         """Make private rows of a table of any library.
 
         Args:
             table: of pandas, Polars, Arrow, ..., with ids that are strings or integers. A lazy one
                 (DuckDB, Polars, PySpark, Dask, Ibis) stays where it is, as every table does with
-                `data`.
+                `data_name`.
             columns: as for `read`, by name.
             counting: likewise.
-            unit: likewise.
+            weight_unit: likewise.
             vertices: public vertex set: a count or labels; a pair of these for two sides. It must
                 be given.
             periods: as for `read`.
             kind: likewise.
-            data: likewise.
+            data_name: likewise.
 
         Raises:
             GraphError: no table, no such columns, missing ids, an end outside the vertex set, or
                 weights that are negative or not finite.
             ParameterError: no vertices, or options that do not fit each other.
         """
-        options = _options(columns, vertices, counting, unit, periods, kind)
+        options = _options(columns, vertices, counting, weight_unit, periods, kind)
         opened = open_table(table)
         if opened is None:
             raise not_a_table_error()
-        if data is not None or opened.lazy:
-            return cls._staying(plan_reading(opened, options), options, data)
-        return cls._holding(edges_of_table(opened, options), options)
+        if data_name is not None or opened.lazy:
+            return cls._staying(plan_reading(opened, options), options, data_name)
+        return cls._of_arrays(edges_of_table(opened, options), options)
 
     @classmethod
+    @refuses_former_options()
     def empty(
         cls,
         *,
         columns: Columns,
         counting: Counting = "rows",
-        unit: float = 1.0,
+        weight_unit: float = 1.0,
         vertices: VertexSources = None,
         periods: Periods | Sequence[str] | str | None = None,
         kind: str = "undirected",
@@ -203,7 +215,7 @@ class Rows:
         Args:
             columns: as for `read`.
             counting: likewise.
-            unit: likewise.
+            weight_unit: likewise.
             vertices: likewise.
             periods: likewise.
             kind: likewise.
@@ -211,7 +223,7 @@ class Rows:
         Raises:
             ParameterError: no vertices, or options that do not fit each other.
         """
-        return cls._without(_options(columns, vertices, counting, unit, periods, kind))
+        return cls._without(_options(columns, vertices, counting, weight_unit, periods, kind))
 
     @classmethod
     def _without(cls, options: Options) -> Self:
@@ -222,47 +234,47 @@ class Rows:
         return cls(
             space=options.space(given if isinstance(given, tuple) else (given,)),
             counting=options.counting,
-            unit=float(options.unit),
+            weight_unit=float(options.weight_unit),
             periods=periods,
-            owned=columns.owner is not None,
-            owner_is_tail=columns.owner is not None and columns.owner in (TAIL, columns.source),
+            owned=columns.user is not None,
+            user_is_source=columns.user is not None and columns.user in (TAIL, columns.source),
             period_column=_period_column(options, columns.time_zone),
         )
 
     @classmethod
-    def _holding(cls, raw: RawEdges, options: Options) -> Self:
+    def _of_arrays(cls, raw: RawEdges, options: Options) -> Self:
         """Rows that were read into memory."""
         counting = options.counting
         if counting == "weight" and raw.weights is None:
             raise raw.error("there is no column of weights; name it by weight=, or count rows")
         places, columns, periods = raw.columns, options.columns, options.periods
-        owned = columns.owner is not None
-        tail = owned and raw.users is None and (places is None or places.owner == places.source)
+        owned = columns.user is not None
+        tail = owned and raw.users is None and (places is None or places.user == places.source)
         space, parts, _ = numbered(raw, options)
         own, named = raw.users, raw.periods  # of rows that count
-        owners: IntegerVector | None = None
+        users: IntegerVector | None = None
         marks: Marks = np.zeros(0, dtype=np.uint64)
         if own is not None:
-            owners, names = codes_and_names(own)
+            users, names = codes_and_names(own)
             marks = _marks(names)
         elif owned:
-            owners = np.array(parts.rows if tail else parts.columns)  # ends may be written over
+            users = np.array(parts.rows if tail else parts.columns)  # ends may be written over
             # Row numbers in the public vertex set: they follow from no row.
             marks = np.arange(max(map(len, sets_in(space))), dtype=np.uint64)
-        held = Held(
+        row_arrays = RowArrays(
             ends=(parts.rows, parts.columns),
-            owners=owners,
+            users=users,
             marks=marks,
             periods=None if named is None else np.asarray(named),
             weights=parts.weights,
         )
-        found = cls.holding(
+        found = cls.of_arrays(
             space,
-            held,
+            row_arrays,
             counting=counting,
-            unit=options.unit,
+            weight_unit=options.weight_unit,
             periods=periods,
-            owner_is_tail=tail,
+            user_is_source=tail,
         )
         return replace(
             found,
@@ -271,43 +283,43 @@ class Rows:
         )
 
     @classmethod
-    def holding(
+    def of_arrays(
         cls,
         space: Space,
-        held: Held,
+        row_arrays: RowArrays,
         *,
         counting: Counting = "rows",
-        unit: float = 1.0,
+        weight_unit: float = 1.0,
         periods: Periods | None = None,
-        owner_is_tail: bool = False,
+        user_is_source: bool = False,
     ) -> Self:
         """Rows that are in memory, as arrays.
 
         Args:
             space: public: the vertices that rows may join.
-            held: the rows.
+            row_arrays: the rows.
             counting: as the attribute.
-            unit: likewise.
+            weight_unit: likewise.
             periods: likewise.
-            owner_is_tail: likewise.
+            user_is_source: likewise.
 
         Raises:
             ParameterError: another counting, or a unit that is none or not asked for.
         """
-        check_counting(counting, unit)
+        check_counting(counting, weight_unit)
         return cls(
             space=space,
             counting=counting,
-            unit=float(unit),
+            weight_unit=float(weight_unit),
             periods=periods,
-            owned=held.owners is not None,
-            owner_is_tail=owner_is_tail,
-            held=held,
-            _source=HeldRows(held),
+            owned=row_arrays.users is not None,
+            user_is_source=user_is_source,
+            row_arrays=row_arrays,
+            _source=RowsInMemory(row_arrays),
         )
 
     @classmethod
-    def _staying(cls, plan: ReadingPlan, options: Options, data: str | None) -> Self:
+    def _staying(cls, plan: ReadingPlan, options: Options, data_name: str | None) -> Self:
         """Return rows that stay where they are until they are first asked for."""
         if options.vertices is None:
             raise ParameterError(
@@ -321,11 +333,11 @@ class Rows:
         found = cls._without(options)
         return replace(
             found,
-            owner_is_tail=found.owned and places.owner == places.source,
-            data=data,
+            user_is_source=found.owned and places.user == places.source,
+            data_name=data_name,
             reading=plan.reading,
             period_column=_period_column(options, plan.schema.time_zone),
-            user_column="" if places.owner is None else plan.table.names[places.owner],
+            user_column="" if places.user is None else plan.table.names[places.user],
             endpoint_columns=tuple(
                 plan.table.names[place] for place in (places.source, places.target)
             ),
@@ -345,14 +357,14 @@ class Rows:
 
     @property
     def what(self) -> str:
-        """Public: what the bound on an owner counts: "pairs", "rows" or "units of weight"."""
+        """Public: what the bound on a user counts: "pairs", "rows" or "units of weight"."""
         return _UNIT_NAMES[self.counting]
 
-    def protects(self, protection: Protect) -> str:
-        """Public: whom a promise protects, in few words; in one period where it is for one."""
-        if self.periods is None or not (protection.per_period or protection.kind == "edges"):
-            return str(protection)
-        return f"{replace(protection, per_period=False)} in one {self.periods.by}"
+    def privacy_unit(self, privacy_unit: PrivacyUnit) -> str:
+        """Return the privacy unit in few words, with its period if it is for one. Public."""
+        if self.periods is None or not (privacy_unit.per_period or privacy_unit.kind == "edge"):
+            return str(privacy_unit)
+        return f"{replace(privacy_unit, per_period=False)} in one {self.periods.by}"
 
     def shape_of_cells(self, *, loops: bool = True, per_period: bool = False) -> Shape:
         """Public: how coded rows become cells, and how what they count is bounded."""
@@ -365,9 +377,9 @@ class Rows:
             one_set=left is right,
             loops=loops,
             owned=self.owned,
-            marked=self.held is not None and self.owned,
+            marked=self.row_arrays is not None and self.owned,
             per_period=per_period,
-            unit=self.unit,
+            weight_unit=self.weight_unit,
         )
 
     def coded_table(self) -> Any:
@@ -380,14 +392,14 @@ class Rows:
         unordered = isinstance(self.space, VertexSet)
         return self._source.table(self.shape_of_cells(), unordered=unordered)
 
-    def cells(self, protection: Protect, *, whole: bool, loops: bool = True) -> Cells:
+    def cells(self, privacy_unit: PrivacyUnit, *, whole: bool, loops: bool = True) -> Cells:
         """What each pair counts in each period, of which nobody has too much. Private.
 
         Args:
-            protection: of "edges": pairs, each of which counts once, are as they are; of "rows": a
-                row counts for at most `steps` units of weight, or 1; of an owner: at most `steps`
+            privacy_unit: of "edges": pairs, each of which counts once, are as they are; of "rows":
+                a row counts for at most `steps` units of weight, or 1; of a user: at most `steps`
                 pairs, rows or units count, in each period if `per_period`, else altogether.
-            whole: of an owner: `steps` whole rows are kept, or whole units of weight; else each
+            whole: of a user: `steps` whole rows are kept, or whole units of weight; else each
                 row counts for a share, so that they count for `steps` together.
             loops: whether rows whose ends are equal count.
 
@@ -396,33 +408,33 @@ class Rows:
             GraphError: bad rows, unless these are to be skipped.
 
         Sensitivity: between rows and the same without one of these, or without all those of one
-        owner, the steps of all cells change by at most `steps` times `STEPS` together; of "edges",
+        user, the steps of all cells change by at most `steps` times `STEPS` together; of "edges",
         and of "rows" that are counted, so does one cell by `STEPS` for each of the `steps` changes;
         see `scaled_cells`, `kept_cells`, `clipped_cells`.
         """
-        steps = protection.steps
-        protection.check_rows(self.counting, owned=self.owned, periods=self.periods is not None)
-        check_at_most(steps)
+        steps = privacy_unit.group_size
+        privacy_unit.check_rows(self.counting, owned=self.owned, periods=self.periods is not None)
+        check_bound(steps)
         if self._source is None:
             return Cells.none()
         table = self.coded_table()
-        shape = self.shape_of_cells(loops=loops, per_period=protection.per_period)
-        if protection.kind == "owner":
+        shape = self.shape_of_cells(loops=loops, per_period=privacy_unit.per_period)
+        if privacy_unit.kind == "user":
             if self.counting != "weight" and (whole or self.counting == "edges"):
-                return engine.kept_cells(table, shape, at_most=steps)
-            return engine.scaled_cells(table, shape, at_most=steps, whole=whole)
+                return engine.kept_cells(table, shape, bound=steps)
+            return engine.scaled_cells(table, shape, bound=steps, whole=whole)
         if self.counting == "weight":
-            return engine.clipped_cells(table, shape, at_most=steps)
+            return engine.clipped_cells(table, shape, bound=steps)
         return engine.cells(table, shape)
 
-    def bounded(self, protection: Protect) -> AnyGraph:
+    def bounded(self, privacy_unit: PrivacyUnit) -> AnyGraph:
         """The graph of these rows, of which nobody has too much. Private.
 
         Without weights for "edges"; else with weights that are whole numbers and no cap, of which
-        a change by one is a step (`hide_change=1`). Loops are left out.
+        a change by one is a step (`max_weight_change=1`). Loops are left out.
 
         Args:
-            protection: as for `cells`.
+            privacy_unit: as for `cells`.
 
         Raises:
             ParameterError: rows that cannot be bounded so, or that have periods.
@@ -430,7 +442,7 @@ class Rows:
 
         Sensitivity: graphs of neighbours are the ends of a path of at most `steps` graphs more,
         each of which differs from the one before in one pair: an edge, or 1 of its weight. What an
-        owner contributes are whole numbers that add up to at most `steps` (see `cells`), and a sum
+        user contributes are whole numbers that add up to at most `steps` (see `cells`), and a sum
         of contributions loses at most so many ones; so does a union of sets of which one has at
         most so many pairs.
         """
@@ -439,24 +451,24 @@ class Rows:
                 "rows with periods are for release_flows; leave out periods= for a graph of them"
             )
         two_sides = not isinstance(self.space, VertexSet | Arcs)
-        found = self.cells(protection, whole=True, loops=two_sides)
+        found = self.cells(privacy_unit, whole=True, loops=two_sides)
         weights = (found.steps // STEPS).astype(np.float64) if self.weighted else None
         return from_parts_on(
             self.space,
             EdgeParts(found.first, found.second, weights, owned=True),
             merge="sum",
-            weight_cap=None,
-            hide_change=1 if self.weighted else None,
-            note=f"weights in units of {self.unit:g}" if self.counting == "weight" else "",
+            max_weight=None,
+            max_weight_change=1 if self.weighted else None,
+            note=f"weights in units of {self.weight_unit:g}" if self.counting == "weight" else "",
         )
 
     def contributions(self, *, per_period: bool = False) -> IntVector:
-        """How many pairs, rows or units each owner has that has any, in no order. Private.
+        """How many pairs, rows or units each user has that has any, in no order. Private.
 
-        Units are rounded up: an owner is above a bound if and only if this number is.
+        Units are rounded up: a user is above a bound if and only if this number is.
 
         Args:
-            per_period: whether an owner counts in each period as one of its own.
+            per_period: whether a user counts in each period as one of its own.
 
         Raises:
             ParameterError: rows without periods have none for each of them.
@@ -470,7 +482,7 @@ class Rows:
     def __repr__(self) -> str:
         sizes = " x ".join(str(len(side)) for side in sets_in(self.space))
         kind = ", directed" if isinstance(self.space, Arcs) else ""
-        unit = f" in units of {self.unit:g}" if self.counting == "weight" else ""
+        unit = f" in units of {self.weight_unit:g}" if self.counting == "weight" else ""
         periods = "" if self.periods is None else f", {len(self.periods.labels)} periods"
         return f"Rows(n={sizes}{kind}, {self.counting}{unit}{periods})"
 
@@ -498,7 +510,7 @@ class PairCounts:
         return self.counting != "edges"
 
     @property
-    def weight_cap(self) -> float | None:
+    def max_weight(self) -> float | None:
         """Public: how much a pair can count."""
         return None if self.weighted else 1.0
 
@@ -513,13 +525,13 @@ def without_rows(data: PrivateData) -> PrivateData:
         GraphError: neither a graph nor rows.
     """
     if isinstance(data, Rows):
-        return replace(data, held=None, _source=None)
+        return replace(data, row_arrays=None, _source=None)
     if not isinstance(data, AnyGraph):
         raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
     return data.without_edges()
 
 
-def check_counting(counting: Any, unit: float) -> None:
+def check_counting(counting: Any, weight_unit: float) -> None:
     """Check what rows are to count.
 
     Raises:
@@ -528,79 +540,80 @@ def check_counting(counting: Any, unit: float) -> None:
     if counting not in COUNTINGS:
         listed = ", ".join(f"{name!r}" for name in COUNTINGS)
         raise ParameterError(f"unknown counting {counting!r:.40}; it is one of {listed}")
-    good = not isinstance(unit, bool) and isinstance(unit, int | float | np.number)
+    good = not isinstance(weight_unit, bool) and isinstance(weight_unit, int | float | np.number)
     # Engines that divide by multiplying need a finite reciprocal, which smaller units have not.
-    if not good or not _SMALLEST_UNIT <= unit < np.inf:
-        raise ParameterError("unit must be a positive, finite number: the weight of one step")
-    if unit != 1 and counting != "weight":
-        raise ParameterError("unit is for counting='weight'")
+    if not good or not _SMALLEST_UNIT <= weight_unit < np.inf:
+        raise ParameterError(
+            "weight_unit must be a positive, finite number: the weight of one step"
+        )
+    if weight_unit != 1 and counting != "weight":
+        raise ParameterError("weight_unit is for counting='weight'")
 
 
 def counted_rows(
-    rows: Rows, protection: Protect, *, whole: bool, by: str | Sequence[str] | None = None
+    rows: Rows, privacy_unit: PrivacyUnit, *, whole: bool, by: str | Sequence[str] | None = None
 ) -> PairCounts:
     """What pairs count in rows, as a table of flows measures it. Private; see `Rows.cells`.
 
     Args:
         rows: private.
-        protection: as for `Rows.cells`.
+        privacy_unit: as for `Rows.cells`.
         whole: likewise.
         by: levels of periods; numbers of periods are codes of the finest one.
     """
-    found = rows.cells(protection, whole=whole)
+    found = rows.cells(privacy_unit, whole=whole)
     if rows.periods is not None:
         found = replace(found, period=rows.periods.codes(by)[found.period])
     return PairCounts(found, STEPS if whole else 1, rows.counting)
 
 
 def reach_of(data: PrivateData) -> Reach | None:
-    """What one owner's rows can change; None for a graph. Reads the schema only."""
-    return Reach(counts_once(data.counting), data.owner_is_tail) if isinstance(data, Rows) else None
+    """What one user's rows can change; None for a graph. Reads the schema only."""
+    return (
+        Reach(counts_once(data.counting), data.user_is_source) if isinstance(data, Rows) else None
+    )
 
 
-def bounded_graph(data: PrivateData, protection: Protect) -> AnyGraph:
+def bounded_graph(data: PrivateData, privacy_unit: PrivacyUnit) -> AnyGraph:
     """The graph of private data: of rows, that in which nobody has too much. Private.
 
-    Between neighbours it changes by at most `protection.steps` steps: see `Rows.bounded`.
+    Between neighbours it changes by at most `privacy_unit.group_size` steps: see `Rows.bounded`.
 
     Args:
         data: a graph, or rows.
-        protection: whom the promise is for.
+        privacy_unit: what neighbouring data differ by.
 
     Raises:
-        ParameterError: owners or rows shall be protected of a graph, which has none; or rows that
+        ParameterError: the unit is a user or a row, and a graph has none; or rows that
             cannot be bounded so.
     """
     if isinstance(data, Rows):
-        return data.bounded(protection)
-    if protection.kind in ("owner", "rows"):
+        return data.bounded(privacy_unit)
+    if privacy_unit.kind in ("user", "row"):
         raise ParameterError(
-            f"protect={protection.kind!r} needs rows, not a graph: read the file with Rows.read"
+            f"privacy_unit={privacy_unit.kind!r} needs rows, not a graph: read them by Rows.read"
         )
     return data
 
 
 def paired_graph(
-    data: PrivateData, protect: str | Protect, *, at_most: int | None, epsilon: float
-) -> tuple[AnyGraph, Protect]:
-    """The graph of private data, for what is made of noisy pairs, and whom that can protect.
+    data: PrivateData, privacy_unit: str | PrivacyUnit, *, epsilon: float
+) -> tuple[AnyGraph, PrivacyUnit]:
+    """Return the graph of private data, and the privacy unit, for what is made of noisy pairs.
 
     Args:
         data: a graph, or rows.
-        protect: as users type it, see `Protect.of_pairs`.
-        at_most: likewise.
+        privacy_unit: as users type it, see `PrivacyUnit.of_pairs`.
         epsilon: that was asked for.
 
     Raises:
         GraphError: neither a graph nor rows.
-        ParameterError: as `Protect.of_pairs` and `bounded_graph`.
+        ParameterError: as `PrivacyUnit.of_pairs` and `bounded_graph`.
     """
     if not isinstance(data, PrivateData):
         raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
-    protection = Protect.of_pairs(
-        protect, at_most=at_most, others=max(data.shape) - 1, epsilon=epsilon
-    )
-    return bounded_graph(data, protection), protection
+    unit = PrivacyUnit.of_pairs(privacy_unit, others=max(data.shape) - 1, epsilon=epsilon)
+    return bounded_graph(data, unit), unit
 
 
 def _period_column(options: Options, zone: str | None) -> str:
@@ -623,12 +636,12 @@ def _told(column: int | str | None) -> str:
     return json.dumps(column) if named else str(column)
 
 
-def _of_stream(stream: Any, options: Options, data: str | None) -> RawEdges:
+def _of_stream(stream: Any, options: Options, data_name: str | None) -> RawEdges:
     """Rows of an open binary file of CSV, which is read as one that ends in .csv."""
     if isinstance(stream, io.TextIOBase) or not hasattr(stream, "read"):
         raise ParameterError("rows are read from a file name, or from a binary sys.stdin.buffer")
-    if data is not None:
-        raise ParameterError("data= is for rows that stay in files: a stream is read once")
+    if data_name is not None:
+        raise ParameterError("data_name= is for rows that stay in files: a stream is read once")
     with naming_file(_STREAM):
         return FORMATS[".csv"].read(stream, options)
 
@@ -637,14 +650,14 @@ def _options(
     columns: Columns,
     vertices: Any,
     counting: Counting,
-    unit: float,
+    weight_unit: float,
     periods: Any,
     kind: str,
     *,
     inferred: bool = False,
 ) -> Options:
     """The options of a reader of rows, checked."""
-    check_counting(counting, unit)
+    check_counting(counting, weight_unit)
     if vertices is None and not inferred:
         raise ParameterError(
             "rows need the public vertex set, since which vertices they name is private: pass "
@@ -652,8 +665,8 @@ def _options(
         )
     if columns.weight is not None and counting != "weight":
         raise ParameterError("weight= is for counting='weight'")
-    if counting == "owners" and columns.owner is None:
-        raise ParameterError("counting='owners' needs the column of the owners: owner=")
+    if counting == "users" and columns.user is None:
+        raise ParameterError("counting='users' needs the column of the users: user=")
     if (columns.period is None) is not (periods is None):
         raise ParameterError(
             "periods= declares the periods that the column period= tells: pass both, or neither"
@@ -675,7 +688,7 @@ def _options(
         bipartite=kind == "bipartite",
         directed=kind == "directed",
         counting=counting,
-        unit=unit,
+        weight_unit=weight_unit,
     )
 
 
@@ -683,7 +696,7 @@ def _marks(names: Sequence[Any]) -> Marks:
     """A number for each name that follows from it alone, whatever other names there are.
 
     Integers and their digits are one name: whether a file's names are all integers is not one
-    owner's affair.
+    user's affair.
     """
     digests = (
         hashlib.blake2b(str(name).encode("utf-8", "surrogatepass"), digest_size=8) for name in names

@@ -207,7 +207,7 @@ def write_arrow(graph: EdgeStore, handle: BinaryIO) -> None:
 def tables_of(graph: EdgeStore) -> tuple["pa.Schema", Iterator["pa.RecordBatch"]]:
     """Edges of a graph as batches of columns source, target and perhaps weight, and their schema.
 
-    The vertex set, and the weight cap, are in the metadata of the schema under "graphcuts-dp".
+    The vertex set, and the maximum weight, are in the metadata of the schema under "graphcuts-dp".
     """
     import pyarrow as arrow
 

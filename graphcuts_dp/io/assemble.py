@@ -8,9 +8,9 @@ clipped to it. No error tells more of the private edges than where the source br
 Undirected edges are never read as two arcs: what hides one arc would then hide half an edge.
 
 The schema is all that a file tells beside its edges, all of it public: vertices, weighted or not,
-weight cap. Formats that cannot say it themselves carry it as one line of JSON after the mark
+maximum weight. Formats that cannot say it themselves carry it as one line of JSON after the mark
 `MARK`, so that a round trip keeps isolated vertices, the order and the types of labels, and the
-weight cap.
+maximum weight.
 """
 
 import json
@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatArray, IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, ParameterError
+from graphcuts_dp.former_names import current
 from graphcuts_dp.io.codes import CodedText, Ends
 from graphcuts_dp.io.edge_store import (
     ABOVE_OPEN,
@@ -62,7 +63,7 @@ class Schema:
         sides: left and right vertex sets of a `BipartiteGraph`.
         directed: whether one of our own files holds a `DirectedGraph`; None: it is not ours.
         weighted: whether weights other than one are possible.
-        weight_cap: public bound on any weight.
+        max_weight: public bound on any weight.
         note: public remark that goes with the graph.
     """
 
@@ -70,7 +71,7 @@ class Schema:
     sides: tuple[VertexSet, VertexSet] | None = None
     directed: bool | None = None
     weighted: bool | None = None
-    weight_cap: float | None = None
+    max_weight: float | None = None
     note: str = ""
 
 
@@ -89,8 +90,8 @@ def dump_schema(graph: EdgeStore, *, labels: bool = True) -> str:
     if isinstance(graph.space, Arcs):
         facts["directed"] = True
     facts["weighted"] = graph.weighted
-    if graph.weighted and graph.weight_cap is not None:
-        facts["weight_cap"] = graph.weight_cap
+    if graph.weighted and graph.max_weight is not None:
+        facts["max_weight"] = graph.max_weight
     if graph.note:
         facts["note"] = graph.note
     return json.dumps(facts)
@@ -107,7 +108,7 @@ def load_schema(text: str) -> Schema:
         sides = None
         if "left" in facts or "right" in facts:
             sides = _vertex_set(facts["left"]), _vertex_set(facts["right"])
-        weighted, cap = facts.get("weighted"), facts.get("weight_cap")
+        weighted, cap = facts.get("weighted"), current(facts).get("max_weight")
         if weighted not in (None, True, False) or isinstance(cap, bool | str | list | dict):
             raise TypeError
         directed = facts.get("directed", False)
@@ -120,7 +121,7 @@ def load_schema(text: str) -> Schema:
             sides=sides,
             directed=directed,
             weighted=weighted,
-            weight_cap=None if cap is None else float(cap),
+            max_weight=None if cap is None else float(cap),
             note=str(facts.get("note", "")),
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
@@ -147,21 +148,21 @@ class Options:
     Attributes:
         periods: those that are declared for rows with periods.
         counting: what rows count; of a graph it is not asked.
-        unit: the weight of one step of what they count.
+        weight_unit: the weight of one step of what they count.
     """
 
     columns: Columns = field(default_factory=Columns)
     vertices: GivenVertices = None
     weighted: bool | None = None
-    weight_cap: float | None = None
-    hide_change: float | None = None
+    max_weight: float | None = None
+    max_weight_change: float | None = None
     public_vertices: bool = False
     bipartite: bool = False
     directed: bool = False
     merge: Merge = "max"
     periods: Periods | None = None
     counting: Counting = "rows"
-    unit: float = 1.0
+    weight_unit: float = 1.0
 
     def space(self, sets: tuple[VertexSet, ...]) -> Space:
         """What may be joined of one vertex set, or of two."""
@@ -170,9 +171,9 @@ class Options:
         return Arcs(sets[0]) if self.directed else sets[0]
 
     def __post_init__(self) -> None:
-        cap = self.weight_cap
+        cap = self.max_weight
         if cap is not None and not (np.isfinite(cap) and cap > 0):
-            raise ParameterError("weight_cap must be a positive, finite number")
+            raise ParameterError("max_weight must be a positive, finite number")
         if self.merge not in ("max", "min", "sum"):
             raise ParameterError("merge must be 'max', 'min' or 'sum'")
 
@@ -243,7 +244,7 @@ UNDIRECTED = "the source holds undirected edges; it is no DirectedGraph"
 
 
 def some_of(values: Any, good: BoolVector) -> Any:
-    """Some of the ends, owners, periods or weights of rows."""
+    """Some of the ends, users, periods or weights of rows."""
     if isinstance(values, np.ndarray):
         return values[good]
     if isinstance(values, CodedText):
@@ -278,13 +279,13 @@ def numbered(
         raw.keep(known)
         rows, columns = rows[known], columns[known]
     weights = raw.weights
-    cap = options.weight_cap
+    cap = options.max_weight
     if weights is not None:
         if cap is None:
-            cap = raw.schema.weight_cap
+            cap = raw.schema.max_weight
     elif cap not in (None, 1.0):
         raise raw.error(
-            "weight_cap needs weights, and none were read; does a column hold them? pass "
+            "max_weight needs weights, and none were read; does a column hold them? pass "
             "weight= if so, and no weighted=False"
         )
     parts = EdgeParts(rows, columns, weights, owned=raw.owned)
@@ -327,8 +328,8 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
         bad = int(np.count_nonzero(~good))
         raw.bad.add("a weight is negative or not finite; weighted=False reads none", place, bad)
         raw.keep(good)
-    cap = raw.schema.weight_cap if options.weight_cap is None else options.weight_cap
-    if cap is None and options.hide_change is not None:
+    cap = raw.schema.max_weight if options.max_weight is None else options.max_weight
+    if cap is None and options.max_weight_change is not None:
         known = ~(raw.weights > LARGEST_OPEN)  # of others another fault is told
         known |= ~np.isfinite(raw.weights)
         if not known.all():
@@ -339,9 +340,9 @@ def _weights(raw: RawEdges, options: Options) -> FloatArray | None:
 
 def _no_weights(raw: RawEdges, options: Options) -> FloatArray | None:
     """The weights of no edges, which the options must tell: with one edge more it would do so."""
-    if options.weight_cap not in (None, 1.0):
+    if options.max_weight not in (None, 1.0):
         return np.zeros(0)  # edges without weights would be refused
-    if options.weight_cap is not None or options.hide_change is not None:
+    if options.max_weight is not None or options.max_weight_change is not None:
         raise raw.error("nothing declares whether there are weights; pass weighted=True or False")
     return None  # an edge with a weight, which has no bound then, would be refused later
 
@@ -580,7 +581,7 @@ def numbered_labels(*ends: Sequence[Label]) -> list[CodedText]:
 
 
 def codes_and_names(ends: Ends) -> tuple[IntegerVector, Sequence[Any]]:
-    """Ends, owners or periods by number, and what each number stands for."""
+    """Ends, users or periods by number, and what each number stands for."""
     if isinstance(ends, CodedText):
         return ends.codes, ends.names
     distinct, codes = np.unique(ends, return_inverse=True)

@@ -144,8 +144,8 @@ Vertices = VertexSet | int | Iterable[Label]
 
 LARGEST_OPEN = 2.0**40  # of weights without a cap: 64 bits count it in a millionth of a change by 1
 ABOVE_OPEN = (
-    "a weight is above 2^40 (1.1e12), the largest with hide_change=1: pass weight_cap=, or divide "
-    "all weights by a public number, which then is the change that is hidden"
+    "a weight is above 2^40 (1.1e12), the largest with max_weight_change=1: pass max_weight=, or "
+    "divide all weights by a public number, which then is the change between neighbours"
 )
 Above = Literal["refuse", "clip", "keep"]
 
@@ -160,11 +160,12 @@ class EdgeStore(Displayed):
         columns: second end of each edge.
         weights: one positive number for each edge; all ones when the graph is not weighted.
         weighted: public: whether weights other than one are possible.
-        weight_cap: public upper bound on any weight; 1 for graphs without weights, else None if
+        max_weight: public upper bound on any weight; 1 for graphs without weights, else None if
             no bound was given.
-        hide_change: 1 if the owner of weights without a cap accepts that a change of a weight by
-            at most 1 is all that is hidden; else None. Neither compared nor written to files. The
-            public upper bound on a weight is then `LARGEST_OPEN`, 2^40; rows above it are bad rows.
+        max_weight_change: 1 if the user of weights without a cap accepts that a change of a weight
+            by at most 1 is all that is hidden; else None. Neither compared nor written to files.
+            The public upper bound on a weight is then `LARGEST_OPEN`, 2^40; rows above it are bad
+            rows.
         note: what everybody who meets the graph should know, such as "seeded: not private"; shown
             by `repr`, written to files, not compared.
     """
@@ -174,8 +175,8 @@ class EdgeStore(Displayed):
     columns: IndexArray
     weights: FloatArray
     weighted: bool
-    weight_cap: float | None
-    hide_change: float | None
+    max_weight: float | None
+    max_weight_change: float | None
     note: str
 
     @property
@@ -197,7 +198,9 @@ class EdgeStore(Displayed):
         graph = object.__new__(type(self))
         nothing = np.zeros(0, dtype=np.int64)
         parts = EdgeParts(nothing, nothing, np.zeros(0) if self.weighted else None, owned=True)
-        graph._set_up(self.space, parts, weight_cap=self.weight_cap, hide_change=self.hide_change)
+        graph._set_up(
+            self.space, parts, max_weight=self.max_weight, max_weight_change=self.max_weight_change
+        )
         return graph
 
     def check_bounded(self) -> None:
@@ -206,21 +209,23 @@ class EdgeStore(Displayed):
         Every mechanism asks for it before it is made.
 
         Raises:
-            ParameterError: weights have neither a cap, nor is `hide_change` given.
+            ParameterError: weights have neither a cap, nor is `max_weight_change` given.
         """
-        if self.weighted and self.weight_cap is None and self.hide_change is None:
+        if self.weighted and self.max_weight is None and self.max_weight_change is None:
             raise ParameterError(
-                "weights without a public cap: pass weight_cap= when you read the graph, or read "
-                "it without its weights (weighted=False), or pass hide_change=1 to hide no more "
-                "than a change of a weight by 1, and no edge that weighs more"
+                "weights without a public bound: pass max_weight= when you read the graph, or read "
+                "it "
+                "without its weights (weighted=False), or pass max_weight_change=1: then "
+                "neighbours differ in one weight by at most 1, and an edge that weighs more is "
+                "detectable"
             )
 
     def _set_up(
         self,
         space: Space,
         parts: EdgeParts | None,
-        weight_cap: float | None = None,
-        hide_change: float | None = None,
+        max_weight: float | None = None,
+        max_weight_change: float | None = None,
         note: str = "",
         *,
         clip: bool = False,
@@ -235,33 +240,35 @@ class EdgeStore(Displayed):
         Args:
             space: what may be joined.
             parts: weights that are finite and not negative; None if the edges come later.
-            weight_cap: as for `Graph`.
-            hide_change: likewise.
+            max_weight: as for `Graph`.
+            max_weight_change: likewise.
             note: likewise.
             clip: put weights above the cap down to it, rather than refuse them.
-            above: what is done with weights above `LARGEST_OPEN` where `hide_change` is given in
-                place of a cap; they are kept where owners are bounded, so that no edge weighs more
-                than 2^53 steps of rows.
+            above: what is done with weights above `LARGEST_OPEN` where `max_weight_change` is given
+                in place of a cap; they are kept where users are bounded, so that no edge weighs
+                more than 2^53 steps of rows.
             merge: weight of a pair that occurs more than once.
         """
-        if hide_change not in (None, 1):
-            raise GraphError("hide_change can only be 1; scale the weights, or give weight_cap")
+        if max_weight_change not in (None, 1):
+            raise GraphError(
+                "max_weight_change can only be 1; scale the weights, or give max_weight"
+            )
         if not one_set(space) and space[0] is space[1]:  # type: ignore[index]
             # Two sides with equal labels are still two: elsewhere, one object means one set.
             left = space[0]  # type: ignore[index]
             space = left, VertexSet(left, inferred=left.inferred)
-        self.space, self.note, self.hide_change = space, note, hide_change
+        self.space, self.note, self.max_weight_change = space, note, max_weight_change
         if parts is not None:
             check_ends(parts.rows, parts.columns, self.shape)
-            self._store(parts, weight_cap, clip, above, merge)
+            self._store(parts, max_weight, clip, above, merge)
 
     def _store(
         self, parts: EdgeParts, cap: float | None, clip: bool, above: Above, merge: Merge
     ) -> None:
         if cap is not None and not (np.isfinite(cap) and cap > 0):
-            raise GraphError("weight_cap must be a positive, finite number")
+            raise GraphError("max_weight must be a positive, finite number")
         if parts.weights is None and cap not in (None, 1.0):
-            raise GraphError("weight_cap needs a weighted graph")
+            raise GraphError("max_weight needs a weighted graph")
         ordered, loops = not isinstance(self.space, VertexSet), not one_set(self.space)
         keys, weights = pair_keys(parts, ordered=ordered, loops=loops)
         if weights is None:
@@ -270,7 +277,7 @@ class EdgeStore(Displayed):
             keys, weights = sorted_merged(keys, weights, merge)
             if cap is not None and clip:
                 np.minimum(weights, cap, out=weights)
-            elif cap is None and self.hide_change is not None and above != "keep":
+            elif cap is None and self.max_weight_change is not None and above != "keep":
                 if above == "refuse" and weights.max(initial=0) > LARGEST_OPEN:
                     raise GraphError(ABOVE_OPEN)
                 np.minimum(weights, LARGEST_OPEN, out=weights)
@@ -279,7 +286,7 @@ class EdgeStore(Displayed):
         self._freeze(rows, columns, weights, cap)
 
     def _store_rows(
-        self, parts: Iterable[npt.NDArray[Any]], *, weighted: bool, weight_cap: float | None
+        self, parts: Iterable[npt.NDArray[Any]], *, weighted: bool, max_weight: float | None
     ) -> None:
         """Keep the non-zero entries of a dense matrix that comes a few rows at a time."""
         rows, columns, masses = [], [], []
@@ -299,15 +306,15 @@ class EdgeStore(Displayed):
         if start != self.shape[0]:
             raise GraphError(f"{start} rows for a matrix of {self.shape[0]}")
         weights = np.concatenate(masses) if weighted else None
-        self._freeze(np.concatenate(rows), np.concatenate(columns), weights, weight_cap)
+        self._freeze(np.concatenate(rows), np.concatenate(columns), weights, max_weight)
 
     def _freeze(
         self, rows: IndexArray, columns: IndexArray, weights: FloatArray | None, cap: float | None
     ) -> None:
         if weights is not None and cap is not None and weights.max(initial=0) > cap:
-            raise GraphError("an edge weighs more than weight_cap; raise it or clip the weights")
+            raise GraphError("an edge weighs more than max_weight; raise it or clip the weights")
         self.weighted = weights is not None
-        self.weight_cap = 1.0 if weights is None else None if cap is None else float(cap)
+        self.max_weight = 1.0 if weights is None else None if cap is None else float(cap)
         self.rows, self.columns = rows, columns
         self.weights = np.ones(len(rows)) if weights is None else weights
         for array in (self.rows, self.columns, self.weights):
@@ -319,7 +326,7 @@ class EdgeStore(Displayed):
         return (
             self.space == other.space
             and self.weighted == other.weighted
-            and self.weight_cap == other.weight_cap
+            and self.max_weight == other.max_weight
             and np.array_equal(self.rows, other.rows)
             and np.array_equal(self.columns, other.columns)
             and np.array_equal(self.weights, other.weights)
@@ -329,14 +336,14 @@ class EdgeStore(Displayed):
 
     def __repr__(self) -> str:
         size = f"n={self.shape[0]}" if one_set(self.space) else f"shape={self.shape}"
-        cap = "" if self.weight_cap is None else f", cap={self.weight_cap:g}"
+        cap = "" if self.max_weight is None else f", cap={self.max_weight:g}"
         weights = f", weighted{cap}" if self.weighted else ""
         return f"{type(self).__name__}({size}{weights}{self.note and f', {self.note}'})"
 
     def _card(self) -> Card:
         weights: object = "none: an edge is there or not"
         if self.weighted:
-            cap = self.weight_cap
+            cap = self.max_weight
             weights = "up to a cap of " + f"{cap:g}" if cap is not None else "without a cap"
         return Card(
             title=type(self).__name__,

@@ -85,7 +85,7 @@ class FileFormat:
         named_weight: whether edges have attributes, of which the caller may name the weight.
         encoded: whether the caller may say in which encoding it is.
         attributes: whether `write` takes `about`, facts that the file tells of the graph.
-        described_apart: whether the vertex set and the weight cap stand in a file of their own.
+        described_apart: whether the vertex set and the maximum weight stand in a file of their own.
         repeats: whether an edge can stand in it twice, in one direction.
     """
 
@@ -173,7 +173,7 @@ def check_columns(ending: str, columns: Columns) -> None:
     """
     form = FORMATS[ending]
     typed = replace(columns, weight=None) if form.named_weight else columns
-    if not form.columns and typed.given:
+    if not form.columns and typed.is_for_tables:
         raise FileFormatError(
             "columns= are for edge lists and tables (header=, delimiter= and decimal= for edge "
             f"lists alone), not {ending}" + (", but for weight=" if form.named_weight else "")
@@ -191,7 +191,7 @@ def write_graph(
 ) -> None:
     """Write a graph to a file; `Graph.read` restores it with labels and isolated vertices.
 
-    The file appears whole or not at all. Text formats carry the vertex set, and the weight cap,
+    The file appears whole or not at all. Text formats carry the vertex set, and the maximum weight,
     in a comment `graphcuts-dp: {...}`; but `.csv` and `.tsv` files begin with their header, so that
     other programs read them, and have these facts beside them in `<path>.schema.json`.
 

@@ -152,10 +152,10 @@ def _kind_problem(head: FileHead, options: Options) -> GraphCutsError | None:
         one = VertexSet(1)
         vertices = (one, one) if options.bipartite else one
     roles = ["source", "target", *["weight"] * (head.has_weights is True)]
-    cap = None if head.has_weights is None else options.weight_cap  # fits if there are weights
+    cap = None if head.has_weights is None else options.max_weight  # fits if there are weights
     try:
         numbered(
-            _raw([], head.declared, roles), replace(options, vertices=vertices, weight_cap=cap)
+            _raw([], head.declared, roles), replace(options, vertices=vertices, max_weight=cap)
         )
     except GraphCutsError as problem:
         return problem
@@ -261,7 +261,7 @@ def _role(place: int, places: ColumnPlaces | None) -> str:
     roles = {
         "source": places.source,
         "target": places.target,
-        "user": places.owner,
+        "user": places.user,
         "period": places.period,
         "weight": places.weight,
     }

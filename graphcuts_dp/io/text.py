@@ -205,7 +205,7 @@ class _BlockReader:
         self, table: TextTable, columns: ColumnPlaces, options: Options, bad: BadRows
     ) -> None:
         used = columns.used.items()
-        self.places = {("user" if role == "owner" else role): place for role, place in used}
+        self.places = {("user" if role == "user" else role): place for role, place in used}
         self._reader, self._columns, self._bad = table.reader, columns, bad
         self._options, self._decimal = options, options.columns.decimal
         # Whether each row must have as many cells as there are columns, and no more.

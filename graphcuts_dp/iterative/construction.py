@@ -35,9 +35,9 @@ from graphcuts_dp.iterative.rank_one import usual_cut_norm
 from graphcuts_dp.iterative.release import GRAPH, IterativeRelease, Measured, Settings
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import (
-    OfflineCalibration,
-    OfflineTuning,
-    PracticalOffline,
+    IterativeCalibration,
+    IterativeTuning,
+    PracticalIterative,
     buy_total,
     round_numbers,
 )
@@ -53,7 +53,7 @@ from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS
 from graphcuts_dp.options import Checked, option
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
-from graphcuts_dp.privacy.composition import Cost, check_paid, compose, rounded_up
+from graphcuts_dp.privacy.composition import Cost, check_spent, compose, rounded_up
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, exponential_choices
@@ -105,7 +105,7 @@ class RoundsMechanism:
         grid: `Grid.of` the graph.
     """
 
-    calibration: OfflineCalibration
+    calibration: IterativeCalibration
     grid: Grid
 
     @property
@@ -128,7 +128,7 @@ class RoundsMechanism:
         """How the budget is spent: on norms that are measured first, and on the rounds."""
         return self.calibration.budget_plan(tuple(self.bought))
 
-    def check_paid(self, outcome: Outcome) -> None:
+    def check_spent(self, outcome: Outcome) -> None:
         """Refuse to release what cost more than is stated, by the scales of the noise drawn.
 
         A bought total weight decides about the rounds. What they cost may then be less than the
@@ -139,8 +139,8 @@ class RoundsMechanism:
             noise, _, _, rest = rest.with_total(steps)
             parts.append(noise.cost(steps, delta=delta))
         built = outcome.tuning.built(self.grid.sensitivity, delta=delta)
-        check_paid(compose(built, delta=delta), rest.cost)
-        check_paid(compose([*parts, rest.cost], delta=delta), self.cost)
+        check_spent(compose(built, delta=delta), rest.cost)
+        check_spent(compose([*parts, rest.cost], delta=delta), self.cost)
 
 
 @final
@@ -149,7 +149,7 @@ class IterativeConstruction(RoundsMechanism):
     """DR14 Alg. 8 (GRU12 Alg. 3, Nik17 Alg. 1) with any distinguisher and any construction.
 
     1. Buy a noisy total weight, if it is private, and the noisy sum of root degrees, if the
-       construction asks for it (`MirrorDescentLearner.buys`); tune with them.
+       construction asks for it (`MirrorDescentLearner.measured_norm`); tune with them.
     2. In each of at most T rounds:
        a. the distinguisher finds a cut;
        b. it is counted, and discrete noise is added to its integer count;
@@ -201,7 +201,7 @@ class IterativeConstruction(RoundsMechanism):
     @property
     def bought(self) -> dict[str, int]:
         """See `RoundsMechanism.bought`."""
-        norm = getattr(self.learner, "buys", None)
+        norm = getattr(self.learner, "measured_norm", None)
         return super().bought | ({} if norm is None else {norm: PRIVATE_NORMS[norm][0]})
 
     @property
@@ -244,7 +244,7 @@ class IterativeConstruction(RoundsMechanism):
             total_weight, total_error = self.total_weight / self.unit, rounding
             rest = self.calibration
         learner: Any = self.learner
-        norm = getattr(learner, "buys", None)
+        norm = getattr(learner, "measured_norm", None)
         if norm is not None:
             sensitivity, buy = PRIVATE_NORMS[norm]
             noise, radius, _, rest = rest.with_total(sensitivity)
@@ -279,7 +279,7 @@ class IterativeConstruction(RoundsMechanism):
             run.error += run.gap
         if self.listed is not None:
             for place, measured in enumerate(run.transcript):
-                asked, factor = self.listed.given(measured.query)
+                asked, factor = self.listed.public_query(measured.query)
                 run.transcript[place] = replace(
                     measured, query=asked, value=measured.value * factor
                 )
@@ -328,7 +328,7 @@ class IterativeConstruction(RoundsMechanism):
                 break
 
     def _measured(
-        self, tuning: OfflineTuning, query: Any, graph: AnyGraph, source: EntropySource
+        self, tuning: IterativeTuning, query: Any, graph: AnyGraph, source: EntropySource
     ) -> float:
         """Step 2b, in units."""
         if self.listed is not None:
@@ -385,7 +385,7 @@ class IterativeConstruction(RoundsMechanism):
         return bound
 
 
-def _terms(tuning: OfflineTuning, total_weight: float, total_error: float) -> dict[str, Any]:
+def _terms(tuning: IterativeTuning, total_weight: float, total_error: float) -> dict[str, Any]:
     """What a learner is tuned with."""
     return {
         "alpha": tuning.alpha,
@@ -496,13 +496,15 @@ class Game(Checked):
         return job_of(self.mechanism(task), task, names, how, public)
 
     def mechanism(self, task: Task) -> "PlayerGame":
-        """The game of these options, whose cost is that of one step of the protection."""
+        """The game of these options, whose cost is that of one change."""
         task.check_size()
-        task.given("the query release game")
+        task.public_queries("the query release game")
         if not isinstance(task.listed, CutList):
             raise ParameterError("the query release game has a list of cuts, and no other queries")
-        epsilon, delta = task.protect.step_budget(epsilon=task.epsilon, delta=task.delta, zcdp=True)
-        calibration = PracticalOffline(epsilon=epsilon, delta=delta, beta=task.beta / 4)
+        epsilon, delta = task.privacy_unit.budget_per_change(
+            epsilon=task.epsilon, delta=task.delta, zcdp=True
+        )
+        calibration = PracticalIterative(epsilon=epsilon, delta=delta, beta=task.beta / 4)
         return PlayerGame(
             game=self, queries=task.listed, grid=task.grid, calibration=calibration, beta=task.beta
         )
@@ -535,7 +537,7 @@ class GameTuning:
     cost: Cost
 
     def built(self, steps: int, *, delta: float) -> list[Cost]:  # noqa: ARG002
-        """See `OfflineTuning.built`."""
+        """See `IterativeTuning.built`."""
         return [self.cost]
 
 
@@ -558,7 +560,7 @@ class PlayerGame(RoundsMechanism):
     3. The average of its plays is the result. A test finds a cut on which it is off and measures
        it, unless the list is to be hidden.
 
-    Guarantee: rho-zCDP, what `cost` says. Step 1 is `OfflineCalibration.with_total`. In round
+    Guarantee: rho-zCDP, what `cost` says. Step 1 is `IterativeCalibration.with_total`. In round
         t + 1 the scores are sums of t gains, so one pair changes each by at most t Delta, some up
         and some down, whatever was played: the privacy loss of a draw has range 2 t Delta eta, and
         it is (2 t Delta eta)^2/8-zCDP. T rounds cost L Delta^2 eta^2 (T-1) T (2T-1)/12. Cutting
@@ -659,12 +661,12 @@ class PlayerGame(RoundsMechanism):
         self._test(outcome, graph, source)
         return outcome
 
-    def tune(self, total: float, off: float, rest: OfflineCalibration) -> GameTuning:
+    def tune(self, total: float, off: float, rest: IterativeCalibration) -> GameTuning:
         """The game whose error is usually least, from public numbers alone.
 
         What is minimised is ln(2k)/(eta T), and the usual cut norm over 2 sqrt(T) for the data
         player and the chance of the draws. That is measured, not proven, as numbers of rounds of
-        `PracticalOffline` are; the proven bound asks for so many rounds that little is learnt.
+        `PracticalIterative` are; the proven bound asks for so many rounds that little is learnt.
 
         Args:
             total: noisy total weight, in units.
@@ -684,7 +686,7 @@ class PlayerGame(RoundsMechanism):
         return min(possible, key=lambda pair: pair[0])[1]
 
     def _tuned(
-        self, rounds: int, total: float, off: float, rest: OfflineCalibration
+        self, rounds: int, total: float, off: float, rest: IterativeCalibration
     ) -> tuple[float, GameTuning] | None:
         draws, steps, delta = self.game.queries_per_round, self.scoring.sensitivity, rest.cost.delta
         if self.universe.size * steps * rounds >= _LARGEST:
@@ -821,10 +823,10 @@ def job_of(
 
     def measure(graph: Any, source: Any, progress: Progress) -> Outcome:
         outcome = mechanism.run(graph, source, progress=progress)
-        mechanism.check_paid(outcome)
+        mechanism.check_spent(outcome)
         return outcome
 
-    known = ["the weight cap"] * task.graph.weighted + [public] * bool(public)
+    known = ["the maximum weight"] * task.graph.weighted + [public] * bool(public)
     return task.job(
         kind="release-iteratively",
         parameters=parameters,
@@ -878,7 +880,7 @@ def finished(
             stopped=outcome.stopped,
             total=outcome.total_weight * mechanism.unit,
         ),
-        _graph=from_rows_on(task.graph.space, rows, weighted=True, weight_cap=cap, note=note),
+        _graph=from_rows_on(task.graph.space, rows, weighted=True, max_weight=cap, note=note),
         hypothesis=DenseHypothesis(universe, matrix),
         transcript=tuple(outcome.transcript),
         cap=cap,

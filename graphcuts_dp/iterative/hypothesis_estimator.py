@@ -77,7 +77,7 @@ class HypothesisEstimator:
         confidence, known = options.confidence, self.accuracy.confidence
         if self.law is None and confidence != known:
             raise QueryError(
-                "this release was learnt from a few answers: its intervals are what they are, for"
+                "this release was learned from a few answers: its intervals are what they are, for"
                 f" all queries at once with confidence {known:g}"
             )
         together = None

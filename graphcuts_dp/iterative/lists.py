@@ -103,12 +103,12 @@ class Net(Checked):
         """One draw."""
         if task.graph.weighted:
             raise GraphError("a net is for graphs without weights: use another construction")
-        universe, queries = task.universe, task.given("a net")
+        universe, queries = task.universe, task.public_queries("a net")
         family = self.family
         if family is None and self.edges is not None:
             family = all_graphs(universe, self.edges)
         net = _Net(universe, queries, family, self.alpha)
-        rate = task.protect.per_step(task.epsilon) / (2 * net.sensitivity)
+        rate = task.privacy_unit.per_change(task.epsilon) / (2 * net.sensitivity)
         law = NetChoice(
             members=len(net.databases),
             alpha=self.alpha + self.within,
@@ -244,7 +244,7 @@ class Answers:
     Attributes:
         noise: "k-norm" (at most 6 cuts): noise in the shape of what one pair can change of all
             answers; "laplace": independent noise, for the largest number of cuts that one pair is
-            in; "auto": the one that promises shorter intervals.
+            in; "auto": the one that guarantees shorter intervals.
 
     Raises:
         ParameterError: an unknown noise, or too many cuts for it.
@@ -262,7 +262,7 @@ class Answers:
 
     def job(self, task: Task) -> Job[IterativeRelease]:
         """One draw for all counts."""
-        queries = task.given("a list of answers")
+        queries = task.public_queries("a list of answers")
         listed = queries if isinstance(queries, CutList) else CutList(task.universe, queries)
         if listed.universe != task.universe:
             raise ParameterError("the queries are for other vertices than the graph's")
@@ -304,7 +304,7 @@ class Answers:
         if grid.weighted:
             steps = -(-grid.sensitivity // _COARSER)
             grid = replace(grid, unit=grid.unit * _COARSER, sensitivity=steps)
-        rate = Fraction(task.protect.per_step(task.epsilon)) / grid.sensitivity
+        rate = Fraction(task.privacy_unit.per_change(task.epsilon)) / grid.sensitivity
         columns = columns_of(listed)
         every = NORMS if len(listed) <= MOST_COUNTS else ("laplace",)
         return {
@@ -377,7 +377,7 @@ class Steps:
         self._of_coefficients = 2.0 ** (math.floor(math.log2(largest)) - bits)
         self.unit = self._of_ratings * self._of_coefficients
         if not 0 < self.unit < math.inf:
-            raise ParameterError("coefficients times weight_cap must be numbers of usual size")
+            raise ParameterError("coefficients times max_weight must be numbers of usual size")
         # Rounding is monotone: the largest coefficient has the most steps.
         most = self._rating_steps = math.floor(cap / self._of_ratings)
         self.sensitivity = round(largest / self._of_coefficients) * most
@@ -514,7 +514,7 @@ def _roots(codes: IntVector) -> FloatVector:
 _PASSES = 2  # over the answers bought so far, after each round: free
 _FEW = 200  # measurements that are gone over so often where all queries were measured
 _ROUNDS = 10  # where nobody says how many
-FOR_TEST = Fraction(1, 2)  # of the budget: for the last round, which all promises rest on
+FOR_TEST = Fraction(1, 2)  # of the budget: for the last round, which all guarantees rest on
 
 
 @final
@@ -528,14 +528,15 @@ class Sensing(Checked):
     2. Measure it: its whole answer plus discrete Gaussian noise.
     3. Correct the hypothesis by Schatten-p mirror descent, as far as the measurement goes beyond
        its noise; let older measurements correct it again. The last round only tests, with half of
-       the budget, since all that is promised of the answers rests on it.
+       the budget, since all that is guaranteed of the answers rests on it.
     Or every query of the list is measured once, all of them with the noise that the ratings' whole
-    effect on the list needs; the hypothesis learns from that, and what is promised are the measured
-    values. For few queries, and for any number of sums that share no rating, that is better.
+    effect on the list needs; the hypothesis learns from that, and what is guaranteed are the
+    measured values. For few queries, and for any number of sums that share no rating, that is
+    better.
 
     Attributes:
         rounds: how many queries are chosen and measured, 1 to 10,000. None: every query is measured
-            if that promises less error than 10 rounds can, and 10 else.
+            if that guarantees less error than 10 rounds can, and 10 else.
         p: of the Schatten norm, in (1, 2]; 2 is the Frobenius norm, which is better when queries
             are of rank one. None: ln(mn)/(ln(mn) - 1), better for queries whose singular values
             are spread on matrices of low rank.
@@ -543,12 +544,12 @@ class Sensing(Checked):
 
     Raises:
         ParameterError: a number out of range, no query, queries that are all constant, or ratings
-            without a public cap.
+            without a public bound.
         GraphError: not a bipartite graph, or one of more than 2^25 pairs.
 
     Warns:
-        AccuracyWarning: before anything is spent, when answers are promised no better than those of
-            somebody who knows nothing and takes for each query the middle of what it can be, or,
+        AccuracyWarning: before anything is spent, when answers are guaranteed no better than those
+            of somebody who knows nothing and takes for each query the middle of what it can be, or,
             with `expected_ratings`, answers 0.
 
     Guarantee: (epsilon, delta)-DP for one rating, by rho-zCDP, and nothing but 1 and 2 reads it.
@@ -590,13 +591,16 @@ class Sensing(Checked):
         ratings = task.graph
         if not isinstance(ratings, BipartiteGraph):
             raise GraphError("ratings are a BipartiteGraph: users on the left, items on the right")
-        task.protect.per_step(task.epsilon)
-        rho = Fraction(zcdp_rho(epsilon=task.epsilon, delta=task.delta)) / task.protect.steps**2
+        task.privacy_unit.per_change(task.epsilon)
+        rho = (
+            Fraction(zcdp_rho(epsilon=task.epsilon, delta=task.delta))
+            / task.privacy_unit.group_size**2
+        )
         space = ratings.space
-        queries = [understood(query, space) for query in task.given("sensing")]
+        queries = [understood(query, space) for query in task.public_queries("sensing")]
         steps = Steps(task.universe, queries, task.grid.cap or 1.0)
         plan = SensingPlan.of(steps, rho, self.rounds, task.beta)
-        _Learner(steps, self.p)  # refuses here, before anything is paid
+        _Learner(steps, self.p)  # refuses here, before anything is spent
 
         def measure(
             graph: Any, source: EntropySource, progress: Progress
@@ -614,7 +618,7 @@ class Sensing(Checked):
                 universe=task.universe,
                 guarantee=guarantee,
                 accuracy=Accuracy(
-                    error=plan.promised + (0.0 if every else _gap(measured[-1])),
+                    error=plan.guaranteed + (0.0 if every else _gap(measured[-1])),
                     confidence=task.confidence,
                     queries="measured" if every else "listed",
                     deviation=plan.deviation,
@@ -652,7 +656,7 @@ class SensingPlan:
         draws: rate of the choice and noise of the measurement of each round, the last one the test;
             where all queries are measured their noise, and rate 0.
         measures_all: whether every query of the list is measured, and none is chosen.
-        beta: probability that the promise about answers fails.
+        beta: probability that the guarantee about answers fails.
     """
 
     steps: Steps
@@ -662,14 +666,14 @@ class SensingPlan:
 
     @classmethod
     def of(cls, steps: Steps, rho: Fraction, rounds: int | None, beta: float) -> "SensingPlan":
-        """The plan that a budget pays for; of least promised error where `rounds` is None."""
+        """The plan that a budget pays for; of least guaranteed error where `rounds` is None."""
         if rounds is None:
             chosen, noise = cls.of(steps, rho, _ROUNDS, beta), steps.noise_for_all(rho)
             if noise is None:
                 return chosen
             draws = ((Fraction(0), noise),)
             every = cls(steps=steps, draws=draws, measures_all=True, beta=beta)
-            return every if every.promised <= chosen.promised else chosen
+            return every if every.guaranteed <= chosen.guaranteed else chosen
         learning = rho * (1 - FOR_TEST) if rounds > 1 else Fraction(0)
         test = steps.noise(rho - learning, 1)
         before = [steps.noise(learning, rounds - 1)] * (rounds - 1) if rounds > 1 else []
@@ -694,7 +698,7 @@ class SensingPlan:
         return self.steps.unit * math.sqrt(max(noise.parameter for _, noise in self.draws))
 
     @property
-    def promised(self) -> float:
+    def guaranteed(self) -> float:
         """Where all queries are measured the error of each; else what is added to the last gap."""
         (rate, noise), queries = self.draws[-1], len(self.steps.queries)
         if not self.measures_all:
@@ -702,7 +706,7 @@ class SensingPlan:
         return self.steps.radius(noise, self.beta / queries)
 
     def warning(self, expected_ratings: float | None) -> str | None:
-        """A sentence if nothing better is promised than somebody who knows nothing can promise."""
+        """Return a sentence if no better error is guaranteed than without data, or None."""
         extents = [Extent.of(query, self.steps.universe.space) for query in self.steps.queries]
         cap = self.steps.cap
         error, how = max(cap * each.modulus / 2 for each in extents), "the middle of what it can be"
@@ -714,11 +718,11 @@ class SensingPlan:
             )
             if nothing < error:
                 error, how = nothing, "0"
-        if self.promised < error:
+        if self.guaranteed < error:
             return None
         return (
-            f"worthless at this size: no answer is promised within less than {self.promised:,.4g},"
-            f" but to answer each query by {how} is never farther off than {error:,.4g}; use more"
+            f"worthless at this size: the guaranteed error is {self.guaranteed:,.4g}, but that"
+            f" of answering each query by {how} is at most {error:,.4g}; use more"
             " epsilon, larger groups, or fewer queries"
         )
 

@@ -14,6 +14,7 @@ from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.iterative.construction import (
@@ -35,11 +36,11 @@ from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import (
     CALIBRATIONS,
     MOST_ROUNDS,
-    OfflineCalibration,
-    PaperOffline,
-    PracticalOffline,
-    PureOffline,
-    TightOffline,
+    IterativeCalibration,
+    PaperIterative,
+    PracticalIterative,
+    PureIterative,
+    TightIterative,
 )
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.learners import (
@@ -53,7 +54,7 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import Checked, chosen, option
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.guarantee import PrivacyUnit
 from graphcuts_dp.privacy.level_noise import NORMS
 from graphcuts_dp.queries.graph_queries import Question
 from graphcuts_dp.release.job import Job, execute
@@ -64,6 +65,7 @@ LEARNT_BY = (*CONSTRUCTIONS, MEDIAN)
 _ANY = Fraction(1)  # the calibration chooses the budget
 
 
+@refuses_former_options()
 def release_iteratively(
     graph: PrivateData,
     queries: Iterable[Question] | None = None,
@@ -72,7 +74,7 @@ def release_iteratively(
     delta: float = 0.0,
     construction: "str | Learner | Learning | Game | Net | Sensing" = "multiplicative-weights",
     beta: float = DEFAULT_FAILURE,
-    protect: str | Protect = "edges",
+    privacy_unit: str | PrivacyUnit = "edge",
     store: PathLike | Store | None = None,
     seed: int | None = None,
     progress: Progress = silent,
@@ -83,11 +85,12 @@ def release_iteratively(
     for lists of `queries`, for proven errors on small graphs, and for comparison.
 
     Args:
-        graph: the private graph, or rows with owners, at least two vertices (one on each side if
-            bipartite), at most 8192 a side where a graph is learnt; weights need a public cap.
+        graph: the private graph, or rows with users, at least two vertices (one on each side if
+            bipartite), at most 8192 a side where a graph is learnt; weights need a public bound.
         queries: a public list of cuts, a `CutList` for very long ones; or of any linear queries (at
             most 2^24 coefficients together), and for the median of statistics, too.
-        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
+        epsilon: privacy parameter, for one `privacy_unit`, in [1e-6, 50]; all of it is
+            spent.
         delta: in [0, 1). 0 is enough for "net", "answers", "k-norm" and "laplace", for the
             calibration "dr14", and for "practical" with the distinguishers "response-rank-one" or
             "released", which spend epsilon alone.
@@ -97,13 +100,14 @@ def release_iteratively(
             own, see `Learner`; "game" (the query release game, see `Game`); "net" (one of all
             graphs on few vertices, see `Net`); "sensing" (linear queries on ratings, see
             `Sensing`); or answers to a few cuts at once and nothing else: "k-norm" (at most 6),
-            "laplace", or "answers", the one of these that promises shorter intervals.
+            "laplace", or "answers", the one of these that guarantees shorter intervals.
         beta: probability that the stated accuracy fails, in (0, 1).
-        protect: whom the promise is for: "edges", or an object such as `Protect.owner(at_most=20)`.
+        privacy_unit: what neighbouring data differ by: "edge", or an object such as
+            `PrivacyUnit.user(max_contributions=20)`.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
             of which nothing else is ever released.
-        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+        seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
         progress: called with the fraction of the rounds done and a message.
 
     Raises:
@@ -116,7 +120,8 @@ def release_iteratively(
         LedgerError: the store cannot be used.
 
     Warns:
-        AccuracyWarning: before anything is spent, where sensing promises less than is known anyway.
+        AccuracyWarning: before anything is spent, where sensing guarantees less than is known
+            anyway.
 
     Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`, `PlayerGame`, `Net`,
     `Answers` and `Sensing`; all else is computed from what these draw.
@@ -131,7 +136,7 @@ def release_iteratively(
         >>> few.answer([33]).interval == few.answer(cuts[1]).interval
         True
     """
-    task = Task(graph, queries, epsilon=epsilon, delta=delta, beta=beta, protect=protect)
+    task = Task(graph, queries, epsilon=epsilon, delta=delta, beta=beta, privacy_unit=privacy_unit)
     job: Job[IterativeRelease] = construction_of(construction).job(task)
     return execute(job, graph, store=store, seed=seed, progress=progress)
 
@@ -191,11 +196,11 @@ class Learning(Checked):
         return job_of(mechanism, task, names, self.calibration)
 
     def mechanism(self, task: Task) -> IterativeConstruction:
-        """The mechanism of these options, whose cost is that of one step of the protection."""
+        """The mechanism of these options, whose cost is that of one change."""
         task.check_size()
         finder = distinguisher_of(self.distinguisher, task)
         budget = self._budget(task, pure=finder.call is None)
-        printed = isinstance(budget, PaperOffline)
+        printed = isinstance(budget, PaperIterative)
         return IterativeConstruction(
             learner=_learner(
                 self.rule, self.norm, "as printed" if printed else "tight", finder, task.grid
@@ -206,22 +211,24 @@ class Learning(Checked):
             refits=0 if printed else self.refits,
         )
 
-    def _budget(self, task: Task, *, pure: bool) -> OfflineCalibration:
-        protect = task.protect
+    def _budget(self, task: Task, *, pure: bool) -> IterativeCalibration:
+        privacy_unit = task.privacy_unit
         terms: dict[str, Any] = {"beta": task.beta}
         if self.rounds is not None:
             terms["rounds"] = self.rounds
         if self.calibration == "practical" and pure:  # costs epsilon alone
-            each = as_stored(protect.per_step(task.epsilon))
-            return PureOffline(universe=task.universe, epsilon=each, **terms)
-        kind = {"practical": PracticalOffline, "tight": TightOffline}.get(self.calibration)
+            each = as_stored(privacy_unit.per_change(task.epsilon))
+            return PureIterative(universe=task.universe, epsilon=each, **terms)
+        kind = {"practical": PracticalIterative, "tight": TightIterative}.get(self.calibration)
         zcdp = kind is not None
-        epsilon, delta = protect.step_budget(epsilon=task.epsilon, delta=task.delta, zcdp=zcdp)
+        epsilon, delta = privacy_unit.budget_per_change(
+            epsilon=task.epsilon, delta=task.delta, zcdp=zcdp
+        )
         if kind is not None:
             return kind(epsilon=epsilon, delta=delta, **terms)
         if self.rounds is not None:
             raise ParameterError("rounds is for the calibrations 'practical' and 'tight'")
-        return PaperOffline(paper=self.calibration, epsilon=epsilon, delta=delta, beta=task.beta)
+        return PaperIterative(paper=self.calibration, epsilon=epsilon, delta=delta, beta=task.beta)
 
 
 CONSTRUCTION: Mapping[str, Callable[[], Any]] = {
@@ -284,7 +291,7 @@ def _released(task: Task) -> Distinguisher:
 def _response_noise(task: Task) -> NoiseDistribution:
     noise = "laplace" if task.grid.weighted else "binary"
     cap = task.grid.cap if task.grid.weighted else None
-    return noise_distribution(noise, epsilon=1.0, weight_cap=cap)
+    return noise_distribution(noise, epsilon=1.0, max_weight=cap)
 
 
 def _power(task: Task, certificate: float = 0.0) -> Distinguisher:

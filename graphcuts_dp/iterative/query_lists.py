@@ -242,13 +242,13 @@ class CutList(PublicList):
             BitSets(n, side).masks() for n, side in zip(self.universe.shape, words, strict=True)
         )
 
-    def given(self, own: Any) -> tuple[Question, float]:
+    def public_query(self, listed_query: Any) -> tuple[Question, float]:
         """The query that was given for one of the list's own, and the factor between answers."""
-        return own, 1.0
+        return listed_query, 1.0
 
-    def counted(self, own: Any, graph: AnyGraph, grid: Grid) -> int:
+    def counted(self, listed_query: Any, graph: AnyGraph, grid: Grid) -> int:
         """The true answer of one of the list's own in steps of the grid. Private."""
-        return grid.count(own, graph)
+        return grid.count(listed_query, graph)
 
     def arrays(self) -> dict[str, Any]:
         """What `of_arrays` reads."""
@@ -448,20 +448,20 @@ class QuestionList(PublicList):
             return None
         return int(found.argmax()) if found.any() else None
 
-    def given(self, own: Any) -> tuple[Question, float]:
-        """See `CutList.given`."""
-        asked = self.asked[self._own.index(own)]
+    def public_query(self, listed_query: Any) -> tuple[Question, float]:
+        """See `CutList.public_query`."""
+        asked = self.asked[self._own.index(listed_query)]
         if isinstance(asked, GraphQuery):
             return asked, float(asked.sensitivity(self.universe.space))
         return asked, self.scale
 
-    def counted(self, own: Any, graph: AnyGraph, grid: Grid) -> int:
+    def counted(self, listed_query: Any, graph: AnyGraph, grid: Grid) -> int:
         """The true answer of one of the list's own, to the nearest step of the grid. Private.
 
         One pair moves it by at most the grid's sensitivity: before rounding it moves by no more,
         and that is a whole number.
         """
-        (fine,) = self._fine([self._own.index(own)], graph, grid)
+        (fine,) = self._fine([self._own.index(listed_query)], graph, grid)
         return int((fine + (1 << _BITS - 1)) >> _BITS)
 
     def scored(self, graph: AnyGraph, scoring: Scoring) -> npt.NDArray[np.int64]:

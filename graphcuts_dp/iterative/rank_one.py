@@ -7,7 +7,7 @@ times a unit pair, and |S||T| <= scale^2. So a distinguisher that is F short on 
 bounds all those cuts: max |R(S, T)| <= scale * (gap found + F). The class over [0, 1]^n is another
 one: its largest value is the cut norm, which is hard to find.
 
-The cut that a pair is rounded to has no such promise, since rounding may lose a factor:
+The cut that a pair is rounded to has no such guarantee, since rounding may lose a factor:
 `shortfall` is infinite. It is made of the set where u has one sign, the best partner of
 that on noisy data, and so on: a cut between disjoint sets, or all pairs inside one set; in a
 directed graph, any cut.
@@ -135,12 +135,12 @@ def checked_budget(rho: float, grid: Grid) -> None:
     """Check a zCDP budget for Gaussian noise on steps of a grid.
 
     Raises:
-        ParameterError: a budget out of range, or weights without a public cap.
+        ParameterError: a budget out of range, or weights without a public bound.
     """
     if not 1e-12 <= rho < math.inf:
         raise ParameterError(f"rho must be a finite number of at least 1e-12, not {rho}")
     if grid.cap is None:
-        raise ParameterError("a distinguisher needs a public weight_cap; read the graph with one")
+        raise ParameterError("a distinguisher needs a public max_weight; read the graph with one")
 
 
 def pair_places(graph: AnyGraph) -> npt.NDArray[np.int64]:
@@ -275,7 +275,7 @@ class PaidOnce:
     def with_epsilon(self, epsilon: Fraction, *, rounds: int) -> Self:  # noqa: ARG002
         """See `Distinguisher.with_epsilon`: all of it goes into `begin`."""
         noise = self.distribution
-        other = noise_distribution(noise.name, epsilon=epsilon, weight_cap=noise.weight_cap)
+        other = noise_distribution(noise.name, epsilon=epsilon, max_weight=noise.max_weight)
         return replace(self, distribution=other)
 
     def noisy(self, graph: AnyGraph, source: EntropySource) -> FloatMatrix:
@@ -285,13 +285,13 @@ class PaidOnce:
         and one noisy value depends on it.
 
         Raises:
-            ParameterError: other vertices, or a distribution for another weight cap or without
+            ParameterError: other vertices, or a distribution for another maximum weight or without
                 weights.
         """
         universe: Universe = self.universe  # type: ignore[attr-defined]  # of each of them
         distribution = self.distribution
         checked_graph(graph, universe)
-        if distribution.weight_cap != graph.weight_cap or (distribution.bits and graph.weighted):
+        if distribution.max_weight != graph.max_weight or (distribution.bits and graph.weighted):
             raise ParameterError("the distribution of noise does not suit the graph's weights")
         steps = distribution.respond(universe.size, graph.weights, pair_places(graph), source)
         return universe.matrix_of(distribution.estimate(steps))
@@ -771,7 +771,7 @@ class PowerSearch:
         """
         of = self._of
         if self._certified:
-            raise ParameterError("there is no budget left for a certificate: it is bought once")
+            raise ParameterError("there is no budget left for a certificate: it is measured once")
         dense = written_out(hypothesis, of.universe)
         self._certified = True
         known, reached, start, steps, on_left = self._products(dense, source)

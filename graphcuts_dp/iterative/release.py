@@ -29,7 +29,7 @@ from graphcuts_dp.iterative.query_lists import CutList, QuestionList
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.options import check_probability
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, guarantee_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.linear import Subset
@@ -101,7 +101,7 @@ class IterativeRelease(Displayed):
 
     Attributes:
         universe: the public vertex pairs.
-        guarantee: the promise of differential privacy.
+        guarantee: the guarantee of differential privacy.
         accuracy: how far off answers may be.
         settings: how it was made.
         hypothesis: what has been learnt, in weight; `answer` reads it. None of answers alone.
@@ -230,8 +230,8 @@ class IterativeRelease(Displayed):
             low=low,
             high=high,
             other=None if np.isnan(other).any() else other,
-            other_label="noisy, as measured" if queries else "expected by what was learnt before",
-            title=f"{title or 'Measured queries'} ({promise_text(self.guarantee)})",
+            other_label="noisy, as measured" if queries else "expected by what was learned before",
+            title=f"{title or 'Measured queries'} ({guarantee_text(self.guarantee)})",
             across="query, in the order of measuring",
             unit=f"{self.guarantee.counted} between S and T",
         )
@@ -261,7 +261,7 @@ class IterativeRelease(Displayed):
             "accuracy": asdict(self.accuracy),
             "cap": self.cap,
             "law": law_fields(self.law),
-            "list": {"kind": kinds[0] if kinds else None, "given": self.listed is not None},
+            "list": {"kind": kinds[0] if kinds else None, "listed": self.listed is not None},
             **bundle.space_fields(self.universe.space),
         }
         arrays = {name: np.array([getattr(each, name) for each in transcript]) for name in _TOLD}
@@ -316,7 +316,7 @@ class IterativeRelease(Displayed):
                     for query, row in zip(places, rows, strict=True)
                 ),
                 cap=fields["cap"],
-                listed=found if fields["list"]["given"] else None,
+                listed=found if fields["list"]["listed"] else None,
                 law=law_from(fields["law"], arrays),
             )
             made._check_whole()

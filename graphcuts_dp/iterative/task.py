@@ -17,7 +17,7 @@ from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
 from graphcuts_dp.options import check_probability
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, Protect, hidden_change
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, PrivacyUnit, change_of_one_pair
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.queries.graph_queries import Question
 from graphcuts_dp.queries.universe import Universe
@@ -32,18 +32,18 @@ class Task:
     Args:
         data: the private data, of which no row is kept.
         queries: the public list, if any.
-        epsilon: for all steps of the protection together, in [1e-6, 50].
+        epsilon: for the whole privacy unit, in [1e-6, 50].
         delta: likewise, in [0, 1).
         beta: probability that a stated error fails, in (0, 1).
-        protect: whom the promise is for.
+        privacy_unit: what neighbouring data differ by.
 
     Attributes:
         data: the private data without any row.
         graph: the graph of these, likewise.
 
     Raises:
-        ParameterError: a number out of range, weights without a public cap, or a protection that
-            the data cannot have.
+        ParameterError: a number out of range, weights without a public bound, or a privacy unit
+            that the data cannot have.
         GraphError: no graph, or one without pairs.
     """
 
@@ -55,17 +55,18 @@ class Task:
         epsilon: float,
         delta: float = 0.0,
         beta: float = DEFAULT_FAILURE,
-        protect: str | Protect = "edges",
+        privacy_unit: str | PrivacyUnit = "edge",
     ) -> None:
         check_probability("beta", beta)
         check_probability("delta", delta, zero=True)
         self.data: PrivateData = without_rows(data)
-        self.graph, self.protect = paired_graph(self.data, protect, at_most=None, epsilon=epsilon)
+        self.graph, self.privacy_unit = paired_graph(self.data, privacy_unit, epsilon=epsilon)
         if not Universe.of(self.graph).size:
             raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
-        if self.graph.weighted and self.graph.weight_cap is None:
+        if self.graph.weighted and self.graph.max_weight is None:
             raise ParameterError(
-                "an iterative release of weights needs their public cap: pass weight_cap= when the "
+                "an iterative release of weights needs their public bound: pass max_weight= when "
+                "the "
                 "graph is read or made, or leave its weights out by weighted=False"
             )
         if queries is not None and not isinstance(queries, CutList | QuestionList):
@@ -112,7 +113,7 @@ class Task:
                 f" {MOST_DENSE_VERTICES} vertices; use release_graph"
             )
 
-    def given(self, what: str) -> Sequence[Any]:
+    def public_queries(self, what: str) -> Sequence[Any]:
         """The queries.
 
         Raises:
@@ -133,12 +134,12 @@ class Task:
         release: Callable[[Any, PrivacyGuarantee], IterativeRelease],
         warning: str | None = None,
     ) -> "IterativeJob":
-        """Return the job that measures and releases, with its cost and its promise.
+        """Return the job that measures and releases, with its cost and its guarantee.
 
         Args:
             kind: for the ledger.
             parameters: likewise.
-            plan: how the budget is spent, for one step of the protection; its cost is that of the
+            plan: how the budget is spent, for one change; its cost is that of the
                 scales of the noise.
             public: what is public besides the vertices and their pairs.
             measure: draws all noise: (bounded graph, noise, progress) -> what was drawn.
@@ -147,13 +148,13 @@ class Task:
         """
         epsilon, graph = as_stored(self.epsilon), self.graph
         step = plan.cost
-        cost = self.protect.cost(step, epsilon=epsilon, delta=self.delta)
-        promised = PrivacyGuarantee(
+        cost = self.privacy_unit.cost(step, epsilon=epsilon, delta=self.delta)
+        guaranteed = PrivacyGuarantee(
             epsilon=step.epsilon,
             delta=step.delta,
-            neighbours=hidden_change(
+            neighbours=change_of_one_pair(
                 weighted=graph.weighted,
-                weight_cap=graph.weight_cap,
+                max_weight=graph.max_weight,
                 directed=self.universe.directed,
             ),
             public=", ".join(filter(None, (self.universe.public, public))),
@@ -164,9 +165,9 @@ class Task:
             public=self.data,
             epsilon=epsilon,
             delta=self.delta,
-            budget_plan=replace(plan, group_size=self.protect.steps),
-            guarantee=self.protect.promise(promised, cost),
-            whom=self.protect,
+            budget_plan=replace(plan, group_size=self.privacy_unit.group_size),
+            guarantee=self.privacy_unit.guarantee(guaranteed, cost),
+            privacy_unit=self.privacy_unit,
             told=parameters,
             why_worthless=warning,
             measuring=measure,
@@ -180,14 +181,14 @@ class IterativeJob(Job[IterativeRelease]):
     """An iterative release.
 
     Attributes:
-        whom: the promise is for.
+        privacy_unit: the guarantee is for.
         told: see `Job.parameters`.
         why_worthless: see `Job.warning`.
         measuring: draws all noise: (bounded graph, noise, progress) -> what was drawn.
         releasing: makes the result of what was drawn.
     """
 
-    whom: Protect
+    privacy_unit: PrivacyUnit
     told: dict[str, Any]
     why_worthless: str | None
     measuring: Callable[[Any, EntropySource, Progress], Any]
@@ -195,7 +196,7 @@ class IterativeJob(Job[IterativeRelease]):
 
     def bound(self, data: PrivateData) -> AnyGraph:
         """See `Job.bound`."""
-        return bounded_graph(data, self.whom)
+        return bounded_graph(data, self.privacy_unit)
 
     def measure(self, bounded: Any, source: EntropySource, progress: Progress = silent) -> Any:
         """See `Job.measure`."""

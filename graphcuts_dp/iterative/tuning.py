@@ -40,7 +40,7 @@ _FINEST = 1e-6  # smallest tolerance tried, in units
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class OfflineTuning:
+class IterativeTuning:
     """What the mechanism runs on. Public.
 
     Attributes:
@@ -81,7 +81,7 @@ class OfflineTuning:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfflineCalibration(ABC):
+class IterativeCalibration(ABC):
     """A budget and a way to spend it; a part of it goes to each norm that is bought first.
 
     Raises:
@@ -108,7 +108,7 @@ class OfflineCalibration(ABC):
     @property
     @abstractmethod
     def cost(self) -> Cost:
-        """What is promised, whatever happens."""
+        """What is guaranteed, whatever happens."""
 
     @abstractmethod
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
@@ -121,7 +121,7 @@ class OfflineCalibration(ABC):
     @abstractmethod
     def tune(
         self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
-    ) -> OfflineTuning:
+    ) -> IterativeTuning:
         """The tuning for a construction with this bound.
 
         Args:
@@ -136,7 +136,7 @@ class OfflineCalibration(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ZcdpOffline(ZcdpBudget, OfflineCalibration):
+class _ZcdpIterative(ZcdpBudget, IterativeCalibration):
     """What those with zCDP accounting share: T calls get s rho, T answers (1 - s) rho."""
 
     rounds: int | None = None
@@ -145,11 +145,11 @@ class _ZcdpOffline(ZcdpBudget, OfflineCalibration):
 
     def tune(
         self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
-    ) -> OfflineTuning:
-        """See `OfflineCalibration.tune`."""
+    ) -> IterativeTuning:
+        """See `IterativeCalibration.tune`."""
         rho = Fraction(self._rho)
 
-        def split(rounds: int, alpha: float, share: Fraction) -> tuple[float, OfflineTuning]:
+        def split(rounds: int, alpha: float, share: Fraction) -> tuple[float, IterativeTuning]:
             """The tuning with these rounds and this share, and a score of which least is best."""
             tuned = distinguisher.with_rho(float(rho * share) * (1 - 1e-15), rounds=rounds)
             noise = ValueNoise("gaussian", steps**2 * rounds / (2 * rho * (1 - share)))
@@ -165,7 +165,7 @@ class _ZcdpOffline(ZcdpBudget, OfflineCalibration):
             if self._stops:
                 threshold, value_error = alpha + radius, radius
                 score = error = alpha + 2 * radius + (short if proven else 0.0)
-            return score, OfflineTuning(
+            return score, IterativeTuning(
                 rounds=rounds,
                 alpha=alpha,
                 threshold=threshold,
@@ -175,7 +175,7 @@ class _ZcdpOffline(ZcdpBudget, OfflineCalibration):
                 error=error if proven else None,
             )
 
-        best: tuple[float, OfflineTuning] | None = None
+        best: tuple[float, IterativeTuning] | None = None
         proves = math.isfinite(distinguisher.shortfall(self.beta))
         least = 2 if proves and not self._stops else 1  # the last round of others is a test
         for rounds in [self.rounds] if self.rounds else round_numbers(least, MOST_ROUNDS):
@@ -196,7 +196,7 @@ class _ZcdpOffline(ZcdpBudget, OfflineCalibration):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PracticalOffline(_ZcdpOffline):
+class PracticalIterative(_ZcdpIterative):
     """All rounds are used, and all answers as far as their noise allows; the error is measured.
 
     Each answer corrects the hypothesis by its gap less one deviation of its noise, and old answers
@@ -209,7 +209,7 @@ class PracticalOffline(_ZcdpOffline):
 
     T and the distinguisher's part of rho minimise t/4 + deviation + F, where t is the tolerance
     with B(t) = T, and F what the distinguisher is usually short. Nothing of this is proven to be
-    good, only measured: errors are a fifth or less of what `TightOffline` reaches.
+    good, only measured: errors are a fifth or less of what `TightIterative` reaches.
 
     Guarantee: rho-zCDP, hence (epsilon, delta)-DP.
 
@@ -231,14 +231,14 @@ class PracticalOffline(_ZcdpOffline):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class TightOffline(_ZcdpOffline):
+class TightIterative(_ZcdpIterative):
     """Stops when the result is proven to be good; rounds and split with the least proven error.
 
     Over rounds T and shares s of rho the error t + 2 a + F is least, where t is the smallest
     tolerance with B(t) < T + 1. Where the distinguisher proves nothing, F is left out.
 
     Guarantee: rho-zCDP, hence (epsilon, delta)-DP. With probability 1 - beta the result is within
-    `OfflineTuning.error` on all queries of the distinguisher's class: answers and calls fail with
+    `IterativeTuning.error` on all queries of the distinguisher's class: answers and calls fail with
     probability beta/2 each, in a union over the rounds.
 
     Attributes:
@@ -294,7 +294,7 @@ _SHARE_BITS = 20
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PureOffline(OfflineCalibration):
+class PureIterative(IterativeCalibration):
     """All rounds are used, and all answers as far as their noise allows; nothing is proven.
 
     A noisy matrix hides epsilon_1, the total weight epsilon_2, and T rounds of answers
@@ -338,7 +338,7 @@ class PureOffline(OfflineCalibration):
         return _fraction(total / (matrix + total + answers)), _fraction(matrix / (matrix + answers))
 
     def budget_plan(self, names: Sequence[str]) -> BudgetPlan:
-        """See `OfflineCalibration.budget_plan`."""
+        """See `IterativeCalibration.budget_plan`."""
         total, matrix = self._shares
         shares = dict.fromkeys(names, total) | {"noisy matrix": matrix, "answers": ALL_LEFT}
         steps = [
@@ -347,8 +347,8 @@ class PureOffline(OfflineCalibration):
         ]
         return BudgetPlan.of_cost(self.cost, steps)
 
-    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "PureOffline"]:
-        """See `OfflineCalibration.with_total`. Discrete Laplace noise."""
+    def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "PureIterative"]:
+        """See `IterativeCalibration.with_total`. Discrete Laplace noise."""
         spent = Fraction(self.epsilon) * self._shares[0]
         noise = ValueNoise("laplace", spent / sensitivity)
         rest = replace(self, epsilon=Fraction(self.epsilon) - spent)
@@ -356,8 +356,8 @@ class PureOffline(OfflineCalibration):
 
     def tune(
         self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
-    ) -> OfflineTuning:
-        """See `OfflineCalibration.tune`.
+    ) -> IterativeTuning:
+        """See `IterativeCalibration.tune`.
 
         Raises:
             ParameterError: a distinguisher that is paid by the call, or not purely private.
@@ -365,7 +365,8 @@ class PureOffline(OfflineCalibration):
         del one
         if distinguisher.call is not None:
             raise ParameterError(
-                "this calibration is for distinguishers that are paid once; use PracticalOffline"
+                "this calibration is for distinguishers that are charged once; use "
+                "PracticalIterative"
             )
         for_matrix = Fraction(self.epsilon) * self._shares[1]
         each = (Fraction(self.epsilon) - for_matrix) / self.rounds
@@ -373,7 +374,7 @@ class PureOffline(OfflineCalibration):
         alpha = least_tolerance(update_bound, self.rounds)
         if alpha is None:
             raise ParameterError("the construction cannot be tuned; use another one")
-        return OfflineTuning(
+        return IterativeTuning(
             rounds=self.rounds,
             alpha=alpha,
             distinguisher=distinguisher.with_epsilon(for_matrix, rounds=1),
@@ -421,7 +422,7 @@ CALIBRATIONS = ("practical", "tight", *MARGINS)
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class PaperOffline(PaperBudget, OfflineCalibration):
+class PaperIterative(PaperBudget, IterativeCalibration):
     """The papers' composition: every call and every answer epsilon_0-DP, Laplace noise.
 
     epsilon_0 = epsilon/(2 T) for delta = 0, else epsilon/(4 sqrt(T ln(1/delta))), with
@@ -471,8 +472,8 @@ class PaperOffline(PaperBudget, OfflineCalibration):
 
     def tune(
         self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
-    ) -> OfflineTuning:
-        """See `OfflineCalibration.tune`."""
+    ) -> IterativeTuning:
+        """See `IterativeCalibration.tune`."""
         if distinguisher.setup is not None or distinguisher.call is None:
             raise ParameterError(
                 "the papers' calibrations are for distinguishers that pay by the call: exponential"
@@ -480,14 +481,14 @@ class PaperOffline(PaperBudget, OfflineCalibration):
             )
         margins = MARGINS[self.paper]
 
-        def at(alpha: float) -> OfflineTuning | None:
+        def at(alpha: float) -> IterativeTuning | None:
             """The tuning with this alpha, or None where the margins are too narrow."""
             tolerance = float(margins.tolerance) * alpha
             bound = update_bound(tolerance)
             if not bound < MOST_ROUNDS:
                 return None
             rounds = math.floor(bound)
-            tuning = OfflineTuning(
+            tuning = IterativeTuning(
                 rounds=rounds,
                 alpha=tolerance,
                 threshold=tolerance,
@@ -525,8 +526,8 @@ class PaperOffline(PaperBudget, OfflineCalibration):
 
 
 def buy_total(
-    budget: OfflineCalibration, graph: AnyGraph, grid: Grid, source: EntropySource
-) -> tuple[float, float, OfflineCalibration]:
+    budget: IterativeCalibration, graph: AnyGraph, grid: Grid, source: EntropySource
+) -> tuple[float, float, IterativeCalibration]:
     """A noisy total weight in units, how far it may be off, and what is left of the budget."""
     steps = grid.sensitivity
     noise, radius, _, rest = budget.with_total(steps)

@@ -44,7 +44,7 @@ from graphcuts_dp.options import (
 from graphcuts_dp.privacy.composition import sparse_vector_scales, zcdp_rho
 from graphcuts_dp.privacy.count_noise import ValueNoise, count_noise
 from graphcuts_dp.privacy.distributions import BinaryResponse, response_radius
-from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
 
 UpdateBound = Callable[[float], float]
@@ -127,7 +127,7 @@ class CutSizes:
         n: Size,
         *,
         disjoint: bool = False,
-        most_right: int | None = None,
+        max_right_size: int | None = None,
         linear: bool = False,
         spectral: float | None = None,
     ) -> "CutSizes":
@@ -136,7 +136,8 @@ class CutSizes:
         Args:
             n: its size.
             disjoint: whether all queries are cuts with disjoint S and T.
-            most_right: of a bipartite graph: most right vertices that a query has coefficients at.
+            max_right_size: of a bipartite graph: most right vertices that a query has coefficients
+                at.
             linear: whether queries have any coefficients in [-1, 1].
             spectral: of these, on a bipartite graph: the largest singular value of one.
 
@@ -144,11 +145,11 @@ class CutSizes:
             ParameterError: a number that is for bipartite graphs.
         """
         shape, bipartite = shape_of(n), isinstance(n, tuple)
-        if most_right is not None and not bipartite:
-            raise ParameterError("most_right is for bipartite graphs: the other side of a cut")
+        if max_right_size is not None and not bipartite:
+            raise ParameterError("max_right_size is for bipartite graphs: the other side of a cut")
         if spectral is not None and not bipartite:
-            raise ParameterError("most_spectral is for bipartite graphs")
-        right = shape[1] if most_right is None else min(shape[1], most_right)
+            raise ParameterError("max_spectral_norm is for bipartite graphs")
+        right = shape[1] if max_right_size is None else min(shape[1], max_right_size)
         most = shape[0] * right if bipartite else pairs_of(n)
         if disjoint and not bipartite:
             most = largest_disjoint_cut(n)
@@ -258,7 +259,7 @@ def at_least_one(update_bound: UpdateBound) -> UpdateBound:
 @final
 @dataclass(frozen=True, kw_only=True)
 class ErrorBound:
-    """What a mechanism promises about all its answers.
+    """What a mechanism guarantees about all its answers.
 
     Attributes:
         alpha: tolerance that the construction is tuned to, in edges.
@@ -327,7 +328,7 @@ def _compared(
     return _paper_bound(known, update_bound, threshold)
 
 
-def gru12_online(update_bound: UpdateBound, **promise: float) -> ErrorBound:
+def gru12_online(update_bound: UpdateBound, **guarantee: float) -> ErrorBound:
     """GRU12's Algorithm 1: alpha = 3T/4 with T = 4 sigma ln(2k/beta).
 
     sigma = 1000 sqrt(B(alpha)) ln(4/delta)/epsilon. The error is 5T/4 = 5 alpha/3 (Theorem 4.9
@@ -335,17 +336,17 @@ def gru12_online(update_bound: UpdateBound, **promise: float) -> ErrorBound:
 
     Args:
         update_bound: B.
-        promise: `queries`, `epsilon`, `delta` in (0, 1) and `beta`, as for `tight_online`.
+        guarantee: `queries`, `epsilon`, `delta` in (0, 1) and `beta`, as for `tight_online`.
 
     Raises:
         ParameterError: no alpha solves the equation.
 
     Source: GRU12, section 4.
     """
-    return _compared(PAPERS["gru12"], update_bound, **promise)
+    return _compared(PAPERS["gru12"], update_bound, **guarantee)
 
 
-def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **promise: float) -> ErrorBound:
+def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **guarantee: float) -> ErrorBound:
     """JT12's Algorithm 1: T = (4/epsilon0) ln(2k/beta), error 2T, updates where |d| >= T/2.
 
     epsilon0 = epsilon/(100 gamma sqrt(B) ln(4/delta)). The paper takes B as given, but it is
@@ -354,7 +355,7 @@ def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **promise: flo
     Args:
         update_bound: B.
         gamma: l_1 distance of neighbours, > 0.
-        promise: as for `gru12_online`; the theorem's own beta is half of this one.
+        guarantee: as for `gru12_online`; the theorem's own beta is half of this one.
 
     Raises:
         ParameterError: no T solves the equation.
@@ -362,7 +363,7 @@ def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **promise: flo
     Source: JT12, Algorithm 1 and Theorem 2.
     """
     known = PAPERS["jt12"]
-    return _compared(replace(known, noise=known.noise * gamma), update_bound, **promise)
+    return _compared(replace(known, noise=known.noise * gamma), update_bound, **guarantee)
 
 
 def dr14_online(
@@ -438,8 +439,8 @@ def tight_online(
     return min(map(bound, whole_numbers), key=lambda each: each.error)
 
 
-def checked_promise(queries: float, epsilon: float, delta: float, beta: float) -> None:
-    """Check what a promise is made of: k >= 1, epsilon > 0, delta and beta in (0, 1).
+def checked_guarantee(queries: float, epsilon: float, delta: float, beta: float) -> None:
+    """Check what a guarantee is made of: k >= 1, epsilon > 0, delta and beta in (0, 1).
 
     Raises:
         ParameterError: a number out of range.
@@ -491,7 +492,7 @@ def _alpha_for(update_bound: UpdateBound, updates: float) -> float:
     return math.exp(root)
 
 
-# What is promised, and the errors of noise on answers
+# What is guaranteed, and the errors of noise on answers
 
 
 @final
@@ -503,20 +504,20 @@ class SessionWorkload(Checked):
     with `linear` about queries with a largest coefficient of 1.
 
     Attributes:
-        queries: k >= 1: how many answers are promised.
+        queries: k >= 1: how many answers are guaranteed.
         beta: probability that any of the k intervals is wrong, in [1e-100, 1).
         disjoint: only cuts with disjoint S and T will be asked: smaller errors of "frieze-kannan",
             "mirror-descent" and "binary", which then refuse others.
         linear: rank-one, matrix and other linear queries will be asked, too: "auto" then chooses
             among the methods that answer them all, and others are refused. Since answers then
             change either way, "mirror-descent" has twice the noise that it has for cuts.
-        most_right: of a bipartite graph: only cuts with at most so many right vertices will be
+        max_right_size: of a bipartite graph: only cuts with at most so many right vertices will be
             asked: smaller errors of "mirror-descent", which then refuses others. Without it its
             norm "entropy" is never worse.
-        most_spectral: of "mirror-descent" with `linear`, on a bipartite graph: no query that will
-            be asked has a matrix of coefficients of which the largest singular value is more than
-            so many times the largest coefficient. With norm "schatten" or "auto" the nuclear norm
-            of the graph is then bought, and the error is smaller if that is.
+        max_spectral_norm: of "mirror-descent" with `linear`, on a bipartite graph: no query that
+            will be asked has a matrix of coefficients of which the largest singular value is more
+            than so many times the largest coefficient. With norm "schatten" or "auto" the nuclear
+            norm of the graph is then bought, and the error is smaller if that is.
         expected_edges: a public guess of the number of edges, for method "auto", warnings and
             plans; not kept.
 
@@ -529,25 +530,32 @@ class SessionWorkload(Checked):
         graphcuts_dp.errors.ParameterError: queries must be a whole number from 1 on, not 0
     """
 
-    queries: int = option(usual=True, help="Number of answers that the session promises.", least=1)
+    queries: int = option(
+        usual=True, help="Largest number of queries that the session answers.", least=1
+    )
     beta: float = option(
         DEFAULT_FAILURE,
-        help="Probability that any of the intervals is wrong.",
+        help="Probability that any of the intervals of the session is wrong.",
         least=1e-100,
         below=1,
         group=OUTPUT,
     )
-    disjoint: bool = option(False, help="Promise that all queries have disjoint sets.")
+    disjoint: bool = option(
+        False,
+        help="You announce that S and T of each query share no vertex, which makes errors smaller.",
+    )
     linear: bool = option(
-        False, help="All linear queries, not only cuts: for method auto or mirror-descent."
+        False, help="Answer all linear queries, not only cuts; for method auto or mirror-descent."
     )
-    most_right: int | None = option(
-        None, help="For a bipartite graph: no set T will have more vertices than this.", least=1
-    )
-    most_spectral: float | None = option(
+    max_right_size: int | None = option(
         None,
-        help="With linear, for a bipartite graph: no query's largest singular value will be more"
-        " than so many times its largest coefficient.",
+        help="Of a bipartite graph: announce that no set T has more vertices than this.",
+        least=1,
+    )
+    max_spectral_norm: float | None = option(
+        None,
+        help="With linear, of a bipartite graph: announce that no query's largest singular value is"
+        " above so many times its largest coefficient.",
         least=1,
     )
     expected_edges: float | None = option(
@@ -563,7 +571,7 @@ class SessionWorkload(Checked):
 @final
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """The public numbers that a promise depends on.
+    """The public numbers that a guarantee depends on.
 
     Attributes:
         n: vertices, or (left, right) of a bipartite graph, or `ArcsOn` of a directed one; at least
@@ -572,7 +580,7 @@ class Setting:
         workload: k queries, at most 10^18; beta is 1e-12 at least.
         epsilon: privacy parameter, in [1e-6, 50].
         delta: in [0, 1).
-        protect: whom promises are for.
+        privacy_unit: what neighbouring data differ by.
         rank: of any linear queries on a bipartite graph: a public guess of the rank of its matrix.
 
     Raises:
@@ -584,7 +592,7 @@ class Setting:
     workload: SessionWorkload
     epsilon: float
     delta: float = option(0.0, help="Second privacy parameter.", least=0, below=1)
-    protect: Protect = EDGE
+    privacy_unit: PrivacyUnit = EDGE
     rank: int | None = None
 
     def __post_init__(self) -> None:
@@ -604,11 +612,14 @@ class Setting:
             raise ParameterError("queries must be at most 10^18")
         if self.workload.beta < _SMALLEST_BETA:
             raise ParameterError(f"beta must be at least {_SMALLEST_BETA:g} here")
-        self.protect.per_step(self.epsilon)
-        if not self.workload.linear and (self.workload.most_spectral, self.rank) != (None, None):
-            raise ParameterError("most_spectral and rank are for linear=True")
-        if self.workload.linear and self.protect.kind == "vertex":
-            raise ParameterError("protect='vertex' is for cuts, not for linear=True")
+        self.privacy_unit.per_change(self.epsilon)
+        if not self.workload.linear and (self.workload.max_spectral_norm, self.rank) != (
+            None,
+            None,
+        ):
+            raise ParameterError("max_spectral_norm and rank are for linear=True")
+        if self.workload.linear and self.privacy_unit.kind == "vertex":
+            raise ParameterError("privacy_unit='vertex' is for cuts, not for linear=True")
         if self.rank is not None and not _is_whole(self.rank, min(sides)):
             raise ParameterError("rank is a whole number of at most the smaller side")
         _ = self.sizes  # checks what was announced
@@ -625,15 +636,15 @@ class Setting:
         return CutSizes.of(
             self.n,
             disjoint=not work.linear,
-            most_right=work.most_right,
+            max_right_size=work.max_right_size,
             linear=work.linear,
-            spectral=work.most_spectral,
+            spectral=work.max_spectral_norm,
         )
 
     @property
     def change(self) -> int:
         """By how much one answer differs between neighbours, in edges."""
-        return self.protect.degree_bound or self.protect.steps
+        return self.privacy_unit.max_degree or self.privacy_unit.group_size
 
     def for_one(self, *, zcdp: bool = False) -> "Setting":
         """The setting in which one edge has the privacy that so many need to have together.
@@ -646,15 +657,19 @@ class Setting:
         Raises:
             ParameterError: too little is left for one of many edges.
         """
-        protect = self.protect.either_way if self.workload.linear else self.protect
-        epsilon, delta = protect.step_budget(epsilon=self.epsilon, delta=self.delta, zcdp=zcdp)
-        work = replace(self.workload, linear=False, most_spectral=None)
-        return replace(self, epsilon=epsilon, delta=delta, protect=EDGE, workload=work, rank=None)
+        privacy_unit = self.privacy_unit.either_way if self.workload.linear else self.privacy_unit
+        epsilon, delta = privacy_unit.budget_per_change(
+            epsilon=self.epsilon, delta=self.delta, zcdp=zcdp
+        )
+        work = replace(self.workload, linear=False, max_spectral_norm=None)
+        return replace(
+            self, epsilon=epsilon, delta=delta, privacy_unit=EDGE, workload=work, rank=None
+        )
 
     @property
     def distribution(self) -> BinaryResponse:
         """Binary randomised response with this epsilon."""
-        return BinaryResponse(self.protect.per_step(self.epsilon), 1.0)
+        return BinaryResponse(self.privacy_unit.per_change(self.epsilon), 1.0)
 
 
 def _is_whole(value: object, most: int) -> bool:

@@ -2,7 +2,7 @@
 
 All lengths in real numbers are in units of the answers' sensitivity (edges, in a graph without
 weights); noise and thresholds are in steps of the grid, of which `sensitivity` make one unit. What
-is promised is a function of `learn.bounds`, which each calibration names as its `bound`.
+is guaranteed is a function of `learn.bounds`, which each calibration names as its `bound`.
 """
 
 import math
@@ -23,7 +23,7 @@ from graphcuts_dp.learn.bounds import (
     Size,
     UpdateBound,
     at_least_one,
-    checked_promise,
+    checked_guarantee,
     dr14_online,
     gru12_online,
     jt12_online,
@@ -37,7 +37,7 @@ from graphcuts_dp.privacy.composition import (
     Cost,
     SparseVectorScales,
     at_most,
-    check_paid,
+    check_spent,
     compose,
     sparse_vector_scales,
     zcdp_epsilon,
@@ -61,7 +61,7 @@ class Tuning:
     Attributes:
         alpha: tolerance of the construction, in units of the answers' sensitivity.
         updates: c, hard cap on the number of updates.
-        queries: k, how many answers are promised.
+        queries: k, how many answers are guaranteed.
         test: with its noise.
         value_noise: on the answers that updates buy, or None where none is bought or the test
             makes them.
@@ -108,11 +108,11 @@ def start_plan(cost: Cost, measured: Iterable[str], rest: str) -> BudgetPlan:
 
 
 class Calibration(ABC):
-    """A budget and a promise, and the tuning that they give.
+    """A budget and a guarantee, and the tuning that they give.
 
     Attributes:
         name: as users type it.
-        queries: k >= 1: how many answers are promised.
+        queries: k >= 1: how many answers are guaranteed.
         beta: probability that any interval is wrong, in (0, 1).
     """
 
@@ -179,7 +179,7 @@ class ZcdpBudget:
         left = float(rho - spent) * (1 - 1e-15)
         rest = replace(self, rho=left, beta=self.beta * (1 - share))
         cost = noise.cost(sensitivity, delta=self.delta)
-        check_paid(compose([cost, rest.cost], delta=self.delta), self.cost)
+        check_spent(compose([cost, rest.cost], delta=self.delta), self.cost)
         return noise, noise.radius(self.beta * share), cost, rest
 
 
@@ -211,7 +211,7 @@ class PaperBudget:
         noise = ValueNoise("laplace", spent / sensitivity)
         left = math.nextafter(float(total - spent), 0)
         cost = noise.cost(sensitivity, delta=self.delta)
-        check_paid(compose([cost, Cost.of_pure(Fraction(left))], delta=0.0), Cost.of_pure(total))
+        check_spent(compose([cost, Cost.of_pure(Fraction(left))], delta=0.0), Cost.of_pure(total))
         rest = replace(self, epsilon=left, beta=self.beta * (1 - share))
         return noise, noise.radius(self.beta * share), cost, rest
 
@@ -221,7 +221,7 @@ class KnownCalibration(Calibration):
     """One of the table.
 
     Attributes:
-        bound: the error that is promised, from B and epsilon, delta, queries and beta.
+        bound: the error that is guaranteed, from B and epsilon, delta, queries and beta.
         pure: whether delta may be 0.
         epsilon: > 0.
         delta: in (0, 1), or 0 where it may be.
@@ -242,10 +242,10 @@ class KnownCalibration(Calibration):
 
     def __post_init__(self) -> None:
         delta = self.delta or 0.5 if self.pure else self.delta
-        checked_promise(self.queries, self.epsilon, delta, self.beta)
+        checked_guarantee(self.queries, self.epsilon, delta, self.beta)
         exact_epsilon(self.epsilon)
 
-    def _promised(self, update_bound: UpdateBound, **changed: float) -> ErrorBound:
+    def _guaranteed(self, update_bound: UpdateBound, **changed: float) -> ErrorBound:
         terms: dict[str, Any] = {
             "queries": self.queries,
             "epsilon": self.epsilon,
@@ -264,7 +264,7 @@ class KnownCalibration(Calibration):
                 " epsilon, or larger units of weight"
             )
         tuning = Tuning(alpha=bound.alpha, updates=bound.updates, queries=self.queries, **chosen)
-        check_paid(tuning.cost(sensitivity, delta=self.delta), self.cost)
+        check_spent(tuning.cost(sensitivity, delta=self.delta), self.cost)
         return tuning
 
 
@@ -305,7 +305,7 @@ class Tight(ZcdpBudget, KnownCalibration):
         """See `Calibration.tune`."""
         for_tests = Fraction(self._rho) * (1 - Fraction(self.value_share))
         beta = self.beta / 2 if self.value_share else self.beta
-        bound = self._promised(
+        bound = self._guaranteed(
             update_bound, epsilon=zcdp_epsilon(float(for_tests), delta=self.delta), beta=beta
         )
         c = bound.updates
@@ -366,7 +366,7 @@ class _Paper(PaperBudget, KnownCalibration):
 
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """See `Calibration.tune`: noisy answers are compared with the hypothesis."""
-        bound = self._promised(at_least_one(update_bound))
+        bound = self._guaranteed(at_least_one(update_bound))
         logs = math.log(2 * self.queries / self.beta)
         rate = at_most(4 * logs / bound.threshold) / sensitivity
         return self._tuned(
@@ -464,7 +464,7 @@ class DR14(_Paper):
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """See `Calibration.tune`."""
         update_bound = at_least_one(update_bound)
-        bound = self._promised(update_bound)
+        bound = self._guaranteed(update_bound)
         # To the letter c is B(alpha), a real number; more of it means more noise.
         c = max(update_bound(bound.alpha), bound.updates)
         if self.delta == 0:
@@ -549,7 +549,7 @@ def mirror_descent_error(
         return math.inf
     sizes = setting.sizes
     if calibration != Tight.name:
-        sizes = CutSizes.of(setting.n, most_right=setting.workload.most_right)
+        sizes = CutSizes.of(setting.n, max_right_size=setting.workload.max_right_size)
     # The largest nuclear norm of a graph of this rank, by Cauchy and Schwarz.
     nuclear = None if setting.rank is None else math.sqrt(setting.rank * setting.edges)
     updates = partial(norm_updates, norm=norm, sizes=sizes, nuclear=nuclear)
@@ -558,7 +558,7 @@ def mirror_descent_error(
 
 def median_error(setting: Setting) -> float:
     """Of the median of all graphs: B is the number of pairs; infinite for more than it can list."""
-    if setting.pairs > MOST_PAIRS or setting.protect.kind == "vertex":
+    if setting.pairs > MOST_PAIRS or setting.privacy_unit.kind == "vertex":
         return math.inf
     pairs = float(setting.pairs)
     return learning_error(lambda *_: lambda _: pairs, setting)

@@ -305,11 +305,12 @@ class MirrorDescentLearner(GroupLearner):
         disjoint: whether all cuts have disjoint S and T; others are then refused.
         rule: see `Rule`.
         norm: see `parse_norm`; "auto" is, for each tolerance, the one of least B.
-        most_right: of a bipartite graph: T has at most so many right vertices; None for any number.
-        may_buy: whether "auto" may want the sum of root degrees.
+        max_right_size: of a bipartite graph: T has at most so many right vertices; None for any
+            number.
+        may_measure_degrees: whether "auto" may want the sum of root degrees.
         roots: an upper bound of that sum, public; None where nobody has bought it.
         linear: whether any linear queries with coefficients in [-1, 1] come, not only cuts.
-        most_spectral: of these: none has a larger singular value; None for any.
+        max_spectral_norm: of these: none has a larger singular value; None for any.
         nuclear: an upper bound of the nuclear norm, public; None where nobody has bought it.
 
     Raises:
@@ -319,11 +320,11 @@ class MirrorDescentLearner(GroupLearner):
     disjoint: bool = False
     rule: Rule = "tight"
     norm: str = "l2"
-    most_right: int | None = None
-    may_buy: bool = True
+    max_right_size: int | None = None
+    may_measure_degrees: bool = True
     roots: float | None = None
     linear: bool = False
-    most_spectral: float | None = None
+    max_spectral_norm: float | None = None
     nuclear: float | None = None
 
     name = "mirror-descent"
@@ -357,9 +358,9 @@ class MirrorDescentLearner(GroupLearner):
         return CutSizes.of(
             size_of(self.universe),
             disjoint=self.disjoint,
-            most_right=self.most_right,
+            max_right_size=self.max_right_size,
             linear=self.linear,
-            spectral=self.most_spectral,
+            spectral=self.max_spectral_norm,
         )
 
     @property
@@ -368,16 +369,16 @@ class MirrorDescentLearner(GroupLearner):
         return norms_of(self._sizes) if norm == AUTO else (norm,)
 
     @property
-    def buys(self) -> str | None:
+    def measured_norm(self) -> str | None:
         """The private norm that it wants a bound on, of `PRIVATE_NORMS`; for "auto" if it may help.
 
         The sum of root degrees for 2,p, the nuclear norm for schatten.
         """
         norm, p = self._parsed
         if norm != AUTO:
-            spread = norm == "schatten" and p != 2 and self.most_spectral is not None
+            spread = norm == "schatten" and p != 2 and self.max_spectral_norm is not None
             return "nuclear norm" if spread else "root degrees" if norm == "2,p" else None
-        if not self.may_buy:
+        if not self.may_measure_degrees:
             return None
         if "schatten" in self._norms and worth_nuclear(self._sizes):
             return "nuclear norm"
@@ -385,7 +386,7 @@ class MirrorDescentLearner(GroupLearner):
 
     def knowing(self, bound: float) -> Self:
         """The learner that knows a bound on what it buys."""
-        if self.buys == "nuclear norm":
+        if self.measured_norm == "nuclear norm":
             return replace(self, nuclear=bound)
         return replace(self, roots=bound)
 
@@ -466,25 +467,25 @@ class MirrorDescentLearner(GroupLearner):
             right, spectral = int(T.sum()), math.sqrt(float(S.sum()) * float(T.sum()))
         elif not self.linear:
             raise QueryError("only cuts were announced; start again with linear=True")
-        elif (self.most_right, self.most_spectral) == (None, None):
+        elif (self.max_right_size, self.max_spectral_norm) == (None, None):
             return
         else:
             coefficients = self.universe.coefficients(query)
             right = int(coefficients.any(axis=0).sum())
             with one_blas_thread():
-                known = self.most_spectral is None
+                known = self.max_spectral_norm is None
                 spectral = 0.0 if known else float(np.linalg.norm(coefficients, 2))
-        if self.most_right is not None and right > self.most_right:
+        if self.max_right_size is not None and right > self.max_right_size:
             kind = "queries" if self.linear else "cuts"
             raise QueryError(
-                f"only {kind} with at most {self.most_right:,} right vertices were announced; start"
-                " again with a larger most_right, or without it"
+                f"only {kind} with at most {self.max_right_size:,} right vertices were announced;"
+                " start again with a larger max_right_size, or without it"
             )
-        if self.most_spectral is not None and spectral > self.most_spectral * (1 + 1e-9):
+        if self.max_spectral_norm is not None and spectral > self.max_spectral_norm * (1 + 1e-9):
             raise QueryError(
                 f"the query's largest singular value is {spectral:,.4g} times its largest"
-                f" coefficient, but at most {self.most_spectral:,.4g} was announced; start again"
-                " with a larger most_spectral, or without it"
+                f" coefficient, but at most {self.max_spectral_norm:,.4g} was announced; start"
+                " again with a larger max_spectral_norm, or without it"
             )
 
 
@@ -633,8 +634,8 @@ def learner_of(
         norm: of mirror descent, see `parse_norm`; None for "auto", and for "l2" with `signed`.
         signed: of lists of any linear queries with coefficients in [-1, 1]: whether some are
             negative; None for cuts.
-        announced: `most_right`, `may_buy`, `linear` and `most_spectral` of mirror descent, see
-            `MirrorDescentLearner`; others do not look at them.
+        announced: `max_right_size`, `may_measure_degrees`, `linear`, `max_spectral_norm` of mirror
+            descent, see `MirrorDescentLearner`; others do not look at them.
 
     Raises:
         ParameterError: an unknown name, too many vertices, a learner over other vertices, a norm

@@ -15,10 +15,10 @@ guess, so both stay in the store.
 Data are recognised by any of these digests that two readings have in common:
 
 - pairs: the pairs of labels that occur, each once and without order: the same for rows with
-  owners, for graphs made of them, and for arcs. With weights, also those that weigh something.
+  users, for graphs made of them, and for arcs. With weights, also those that weigh something.
 - entries: of a graph, its pairs and weights as read.
-- rows, weighed rows: of rows with owners, (owner, pair), and (owner, pair, weight) where weights
-  were read; of rows without owners (pair), and (pair, weight), under names of their own.
+- rows, weighed rows: of rows with users, (user, pair), and (user, pair, weight) where weights
+  were read; of rows without users (pair), and (pair, weight), under names of their own.
 
 Rows that stay in an engine have no such digest: one that is the same in every engine would need
 each row here, in integers of 61 bits. They are known by a name that their user gives, which says
@@ -44,7 +44,7 @@ Identity = dict[str, str]
 _Words = npt.NDArray[np.uint64]
 
 ENTRIES = "entries"
-WITHOUT_OWNERS = " without owners"  # ends the name of the digest of such rows
+WITHOUT_USERS = " without owners"  # ends the name of the digest of such rows
 NAME = "name"
 _LONGEST_NAME = 100
 _PRIME = 2**61 - 1
@@ -76,23 +76,23 @@ def identity_of_edges(graph: AnyGraph, key: bytes) -> Identity:
 
 def identity_of_rows(rows: Rows, key: bytes) -> Identity:
     """Digests of rows: of all of them, whatever is counted and bounded."""
-    held = rows.held
-    assert held is not None  # noqa: S101  # others are known by name
+    row_arrays = rows.row_arrays
+    assert row_arrays is not None  # noqa: S101  # others are known by name
     numbers, tags = _joined(rows.space, key)
-    first, second = numbers[0][held.ends[0]], numbers[1][held.ends[1]]
+    first, second = numbers[0][row_arrays.ends[0]], numbers[1][row_arrays.ends[1]]
     keys = _pair_keys(first, second)
     if isinstance(rows.space, VertexSet):
         first, second = _in_order(first, second, tags)
-    whose = () if held.owners is None else ((held.marks % _P)[held.owners],)
+    whose = () if row_arrays.users is None else ((row_arrays.marks % _P)[row_arrays.users],)
     words = *whose, tags[first], tags[second]
-    kind = "" if whose else WITHOUT_OWNERS
+    kind = "" if whose else WITHOUT_USERS
     found = {f"rows{kind}": _digest(key, f"rows{kind}", *words)}
-    if held.weights is not None:
-        some = held.weights > 0
+    if row_arrays.weights is not None:
+        some = row_arrays.weights > 0
         if not some.all():
             found["positive"] = _pairs(key, keys[some], tags)
         name = f"weighed rows{kind}"
-        found[name] = _digest(key, name, *words, *_float_words(held.weights))
+        found[name] = _digest(key, name, *words, *_float_words(row_arrays.weights))
     return found | {"pairs": _pairs(key, keys, tags)}  # which writes over the keys
 
 
@@ -117,8 +117,8 @@ def check_name(name: str) -> None:
     good = isinstance(name, str) and name.isprintable() and name == name.strip()
     if not good or not 0 < len(name) <= _LONGEST_NAME:
         raise ParameterError(
-            "data is the name of the rows, a printable text of 1 to 100 characters, "
-            "for example data='trips-2026'"
+            "data_name is the name of the rows, a printable text of 1 to 100 characters, "
+            "for example data_name='trips-2026'"
         )
 
 

@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, Union, cast, final, get_args, get_origin, get_type_hints
 
 from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.former_names import current
 from graphcuts_dp.ledger.file import StoreFile, create_store, explained
 from graphcuts_dp.queries.universe import Universe
 
@@ -181,7 +182,7 @@ _FRAME = struct.Struct(">QqBQQ")  # what the digest of a record starts with
 Row = tuple[int, int, int, bytes, bytes]  # number, use, kind, query, body
 _FETCH = 4096  # records; a transaction has far fewer
 _KEPT = "kept"
-# Noise that is still in use: who reads it can undo the protection. "lost" may tell what a field is
+# Noise that is still in use: who reads it can take it away again. "lost" may tell what a field is
 # where its secret was lost; else None.
 SECRET: Mapping[str, Any] = {_KEPT: "secret"}
 APART: Mapping[str, Any] = {_KEPT: "apart"}  # made again of something else
@@ -265,7 +266,7 @@ class Ledger:
         self.uses: dict[int, UseTotals] = {}
         self._expected = expected
         try:
-            self.header = decode(self.file.header, path)
+            self.header = current(decode(self.file.header, path))
             with self.locked():
                 self._check_whole()
         except BaseException:
@@ -378,7 +379,7 @@ class Ledger:
             ).fetchone()
         if row is None:
             raise LedgerError(f"the store {self.file.path} was altered: a record is missing")
-        return row[0], decode(row[1], self.file.path)
+        return row[0], current(decode(row[1], self.file.path))
 
     def content(self, digest: bytes) -> bytes:
         """Large contents by their digest, checked."""

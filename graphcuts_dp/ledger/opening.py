@@ -21,7 +21,7 @@ from graphcuts_dp.ledger.file import APPLICATION
 from graphcuts_dp.ledger.identity import (
     ENTRIES,
     NAME,
-    WITHOUT_OWNERS,
+    WITHOUT_USERS,
     Identity,
     check_name,
     identity_of_edges,
@@ -35,7 +35,8 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon, warn_of_delta
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Arcs, VertexSet, labels_or_number, sets_in
 
-_FORMAT = 9
+_FORMAT = 10
+_READABLE = (9, _FORMAT)
 _SQLITE = b"SQLite format 3\0"
 _PLACE = slice(68, 72)  # of the application's number in the first page
 _MOST_FILES = 10_000
@@ -50,8 +51,8 @@ class Budget:
         ParameterError: a number out of range.
     """
 
-    epsilon: float = option(help="Cap on epsilon.", group=PRIVACY)
-    delta: float = option(0.0, help="Cap on delta.", group=PRIVACY)
+    epsilon: float = option(help="Largest epsilon of all uses together.", group=PRIVACY)
+    delta: float = option(0.0, help="Largest delta of all uses together.", group=PRIVACY)
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
@@ -61,15 +62,15 @@ class Budget:
             raise ParameterError(f"delta must be at least 0 and below 1, not {self.delta}")
 
     @classmethod
-    def of(cls, given: "float | tuple[float, float] | Budget") -> "Budget":
+    def of(cls, budget: "float | tuple[float, float] | Budget") -> "Budget":
         """A budget from a number or a pair.
 
         Raises:
             ParameterError: neither.
         """
-        if isinstance(given, Budget):
-            return given
-        numbers = given if isinstance(given, tuple) else (given,)
+        if isinstance(budget, Budget):
+            return budget
+        numbers = budget if isinstance(budget, tuple) else (budget,)
         if len(numbers) not in (1, 2):
             raise ParameterError("a budget is epsilon, or a pair (epsilon, delta)")
         return cls(*(as_stored(number) for number in numbers))
@@ -96,7 +97,7 @@ class Store:
 
     Attributes:
         path: for example "mail.db". It is made if it is not there. It holds secrets: only its
-            owner may read it.
+            user may read it.
         budget: the most that all uses of the data may cost together, for ever: epsilon, or a pair
             (epsilon, delta); of uses that read some periods only, on each period. It is fixed when
             the store is made; None accepts what was fixed.
@@ -111,9 +112,9 @@ class Store:
     timeout: float = 30.0
 
     @classmethod
-    def of(cls, given: "PathLike | Store") -> "Store":
+    def of(cls, store: "PathLike | Store") -> "Store":
         """A store from its path."""
-        return given if isinstance(given, Store) else cls(given)
+        return store if isinstance(store, Store) else cls(store)
 
     @property
     def file(self) -> Path:
@@ -168,8 +169,8 @@ class Subject:
             return data
         if isinstance(data, Rows):
             schema = data_schema(data)
-            if data.held is None:
-                return cls.named(schema, data.data)
+            if data.row_arrays is None:
+                return cls.named(schema, data.data_name)
             return cls(schema, partial(identity_of_rows, data))
         return cls(data_schema(data), partial(identity_of_edges, data))
 
@@ -193,7 +194,7 @@ class Subject:
 def _nameless(_: bytes) -> Identity:
     raise LedgerError(
         "rows that stay in an engine are known to a store by a name: pass one with the rows, for "
-        "example data='trips-2026', the same one each time"
+        "example data_name='trips-2026', the same one each time"
     )
 
 
@@ -205,13 +206,13 @@ def data_schema(data: PrivateData) -> dict[str, Any]:
         "directed": isinstance(data.space, Arcs),
     }
     if isinstance(data, Rows):
-        own: dict[str, Any] = {"kind": "rows", "counting": data.counting, "unit": data.unit}
+        own: dict[str, Any] = {"kind": "rows", "counting": data.counting, "unit": data.weight_unit}
         own["period"], own["user"] = data.period_column, data.user_column
         own["endpoints"] = list(data.endpoint_columns)
         return schema | own
-    cap = data.weight_cap
+    cap = data.max_weight
     finite = None if cap is None or math.isinf(cap) else cap
-    return schema | {"kind": "graph", "weight_cap": finite}
+    return schema | {"kind": "graph", "max_weight": finite}
 
 
 def size_of(data: PrivateData | Subject) -> tuple[int, str]:
@@ -227,7 +228,7 @@ def size_of(data: PrivateData | Subject) -> tuple[int, str]:
 def reading_of(data: PrivateData) -> dict[str, Any]:
     """How data were read that may be read in several ways: a session goes on with the same."""
     schema = data_schema(data)
-    names = "counting", "unit", "weighted", "weight_cap"
+    names = "counting", "unit", "weighted", "max_weight"
     return {name: schema[name] for name in names if name in schema}
 
 
@@ -261,7 +262,7 @@ def open_ledger(store: PathLike | Store, data: PrivateData | Subject | None = No
 
 def _check_header(ledger: Ledger, data: PrivateData | Subject | None) -> None:
     header, path = ledger.header, ledger.file.path
-    if header.get("format") != _FORMAT:
+    if header.get("format") not in _READABLE:
         raise LedgerError(
             f"the store {path} was written by another version of this program: use that version"
         )
@@ -287,7 +288,7 @@ def _check_header(ledger: Ledger, data: PrivateData | Subject | None) -> None:
         )
 
 
-def create_ledger(store: Store, data: PrivateData | Subject, *, protects: str) -> None:
+def create_ledger(store: Store, data: PrivateData | Subject, *, privacy_unit: str) -> None:
     """Make a ledger about private data, unless somebody else has just made one at this path.
 
     The digests of the data are keyed by a salt that lies beside them, so all are as private as the
@@ -296,7 +297,8 @@ def create_ledger(store: Store, data: PrivateData | Subject, *, protects: str) -
     Args:
         store: where.
         data: private.
-        protects: whom all promises of this store protect, see `PrivacyGuarantee.protects`.
+        privacy_unit: of all guarantees of this store, see
+            `PrivacyGuarantee.privacy_unit`.
 
     Raises:
         LedgerError: the file cannot be written.
@@ -315,7 +317,7 @@ def create_ledger(store: Store, data: PrivateData | Subject, *, protects: str) -
         "salt": salt.hex(),
         "data": subject.identify(salt),
         "subject": subject.schema,
-        "protects": protects,
+        "privacy_unit": privacy_unit,
         "budget": None if cap is None else asdict(cap),
     }
     Ledger.create(store.file, header)
@@ -328,16 +330,16 @@ def _in_common(header: dict[str, Any], given: Identity) -> bool:
 def _not_known(kept: Identity, given: Identity) -> str:
     """What a store says of data that are not its own, and what to do."""
     if NAME in kept and NAME in given:
-        return "is about data of another name: pass the name that it was made for, as data="
+        return "is about data of another name: pass the name that it was made for, as data_name="
     if NAME in kept:
         return (
             "knows its data by a name, not by digests of rows: pass the name that it was made for, "
-            "as data="
+            "as data_name="
         )
     if NAME in given:
         return (
             "knows its data by digests of rows, not by a name: read the rows that it was made for "
-            "into memory, without data="
+            "into memory, without data_name="
         )
     return (
         "is about other private data, or these have changed: use the rows that it was made for, "
@@ -348,20 +350,20 @@ def _not_known(kept: Identity, given: Identity) -> str:
 def _unchanged(header: dict[str, Any], schema: dict[str, Any], given: Identity) -> bool:
     """Whether all digests that follow from both readings are the same."""
     before, kept = header["subject"], header["data"]
-    kinds = product(("rows", "weighed rows"), ("", WITHOUT_OWNERS))
+    kinds = product(("rows", "weighed rows"), ("", WITHOUT_USERS))
     names = [f"{rows}{whose}" for rows, whose in kinds]
-    if all(before.get(name) == schema.get(name) for name in ("kind", "weighted", "weight_cap")):
+    if all(before.get(name) == schema.get(name) for name in ("kind", "weighted", "max_weight")):
         names.append(ENTRIES)
     return all(kept[name] == given[name] for name in names if name in kept and name in given)
 
 
 def _read_otherwise(before: dict[str, Any], schema: dict[str, Any]) -> str:
-    """How a store's data were read, where that changes what its record or its promises mean.
+    """How a store's data were read, where that changes what its record or its guarantees mean.
 
     Recorded queries are about its vertex set. Whether a pair is one arc or two, and whether all of
     its weight is hidden or a change by one, makes different neighbours, whose costs do not add up.
     Caps on weights do not: under each of them a pair may have any weight. Rows that are known by a
-    name have the same users and endpoints each time: whom, or which pairs, two uses protect must be
+    name have the same users and endpoints each time: the privacy units of two uses must be
     the same.
     """
     if before["vertices"] != schema["vertices"]:
@@ -374,14 +376,14 @@ def _read_otherwise(before: dict[str, Any], schema: dict[str, Any]) -> str:
             return f"with {what} from other columns"
     if before["kind"] == schema["kind"] == "graph" and _by_one(before) != _by_one(schema):
         if _by_one(before):
-            return "with hide_change=1"
-        cap = before["weight_cap"]
-        return f"with weight_cap={cap:g}" if before["weighted"] else "without weights"
+            return "with max_weight_change=1"
+        cap = before["max_weight"]
+        return f"with max_weight={cap:g}" if before["weighted"] else "without weights"
     return ""
 
 
 def _by_one(schema: dict[str, Any]) -> bool:
-    return bool(schema["weighted"]) and schema["weight_cap"] is None
+    return bool(schema["weighted"]) and schema["max_weight"] is None
 
 
 def ledger_budget(ledger: Ledger) -> Budget | None:
@@ -434,7 +436,7 @@ def _concerns(path: Path, subject: Subject) -> bool:
         with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=1.0)) as connection:
             (text,) = connection.execute("SELECT header FROM ledger").fetchone()
         header = json.loads(text)
-        if header["format"] != _FORMAT:
+        if header["format"] not in _READABLE:
             return False
         return _in_common(header, subject.identify(bytes.fromhex(header["salt"])))
     except (sqlite3.Error, ValueError, LookupError, TypeError, LedgerError):

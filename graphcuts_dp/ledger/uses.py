@@ -23,11 +23,11 @@ It needs neighbours that differ in one period (`PrivacyGuarantee.differs_within`
 
 - one row, added or removed. A row that moves to another period is two changes, as everywhere;
 - one pair of vertices, present or not in one period;
-- all rows of one owner in one period, where the bound on owners holds for each period by itself.
+- all rows of one user in one period, where the bound on users holds for each period by itself.
 
-It does not hold for an owner with all rows of all periods, whatever bound each use has, nor for
+It does not hold for a user with all rows of all periods, whatever bound each use has, nor for
 edges or vertices of a graph without periods: they differ in every part, so twelve months cost them
-twelve times. Such uses count for every period, whichever they read. For an owner in one period, all
+twelve times. Such uses count for every period, whichever they read. For a user in one period, all
 rows of all periods are as many changes as there are periods: `in_all_periods` tells that sum.
 
 Months and days of one column lie in each other. Where a neighbour differs in one month, what is
@@ -79,7 +79,7 @@ class Use:
         name: of a session, each once in a ledger; empty for other uses.
         parameters: of the mechanism, plain values.
         cost: what all of it costs.
-        guarantee: what it promises.
+        guarantee: what it guarantees.
         source: how to read the data again; empty if that is not known.
         reading: of a session, how its data were read that may be read in several ways.
         periods: labels of the finest periods that it reads, of those that were declared; None for
@@ -120,7 +120,7 @@ class Use:
 
     @property
     def seed(self) -> int | None:
-        """Of the noise; a seed voids the promise."""
+        """Of the noise; a seed voids the guarantee."""
         return self.guarantee.seed
 
 
@@ -352,21 +352,21 @@ def _check_scheme(before: Sequence[Use], coverage: Coverage | None) -> None:
         )
 
 
-def check_protection(ledger: Ledger, guarantee: PrivacyGuarantee) -> None:
-    """Refuse a use that protects somebody else than the other uses of a store do.
+def check_privacy_unit(ledger: Ledger, guarantee: PrivacyGuarantee) -> None:
+    """Refuse a use whose privacy unit is another than that of the other uses of a store.
 
-    Costs for edges, for ten edges, for an owner and for a vertex are costs for different
-    neighbours: their sum would promise nothing.
+    Costs for edges, for ten edges, for a user and for a vertex are costs for different
+    neighbours: their sum would guarantee nothing.
 
     Raises:
-        BudgetError: the store is for another protection.
+        BudgetError: the store is for another privacy unit.
     """
-    protects = ledger.header.get("protects")
-    if protects != guarantee.protects:
+    privacy_unit = ledger.header.get("privacy_unit")
+    if privacy_unit != guarantee.privacy_unit:
         raise BudgetError(
-            f"all promises of the store {ledger.file.path} protect {protects}, this one would"
-            f" protect {guarantee.protects}, and costs for different neighbours do not add up;"
-            " nothing was spent: choose the protection of the store, which is protect= and at_most="
+            f"the privacy unit of the store {ledger.file.path} is {privacy_unit}, that of this use"
+            f" {guarantee.privacy_unit}, and costs for different neighbours do not add up;"
+            " nothing was spent: choose the privacy unit of the store by privacy_unit="
         )
 
 
@@ -410,7 +410,7 @@ def begin_use(
         user=_user(),
         made_by=f"graphcuts_dp {__version__}",
     )
-    check_protection(ledger, guarantee)
+    check_privacy_unit(ledger, guarantee)
     _check_scheme(before, begun.coverage)
     check_budget(ledger_budget(ledger), before, cost, begun.coverage)
     with ledger.writing() as entries:
@@ -423,7 +423,7 @@ def opened(
 ) -> Ledger:
     """Open the ledger of a store; make it if it is not there and allows a first use of this cost.
 
-    All uses of a store protect whom the first one does.
+    All uses of a store have the privacy unit of the first one.
 
     Raises:
         BudgetError: it does not.
@@ -432,7 +432,7 @@ def opened(
     """
     if not store.exists:
         check_budget(store.cap, [], cost)
-        create_ledger(store, data, protects=guarantee.protects)
+        create_ledger(store, data, privacy_unit=guarantee.privacy_unit)
     return open_ledger(store, data)
 
 

@@ -24,7 +24,7 @@ from graphcuts_dp.graph.grid import (
 from graphcuts_dp.graph.rows import PairCounts, PrivateData, Rows
 from graphcuts_dp.measure.statistics import Digits, Refinable, draw
 from graphcuts_dp.privacy.count_noise import Change, ValueNoise
-from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyUnit
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.schema.cells import CellTree
@@ -46,7 +46,7 @@ def refinable_groups(
     """All sums between the groups of the finest level, with discrete Laplace noise.
 
     Args:
-        graph: the private graph; weights without a cap need `hide_change`.
+        graph: the private graph; weights without a cap need `max_weight_change`.
         sides: public groups of its rows and columns, of as many levels each.
         epsilon: privacy parameter of all sums together, exact.
         most: largest epsilon of a finer copy, which the steps of weights suit; None for none.
@@ -71,7 +71,7 @@ def refinable_groups(
         places=(tree.depth - 1,),
         # The columns are not the same object where there are directions: see `CellSums`.
         codes=(rows, columns.copy() if tree.directed else columns),
-        weight_cap=graph.weight_cap,
+        max_weight=graph.max_weight,
         weighted=graph.weighted,
         whole=whole or not graph.weighted,
     )
@@ -172,7 +172,7 @@ def grid_of_cells(
     *,
     epsilon: float,
     whole: bool = False,
-    protection: Protect = EDGE,
+    privacy_unit: PrivacyUnit = EDGE,
     groups: int = 1,
 ) -> Grid:
     """The steps that weights are counted in. Reads the schema of the graph only.
@@ -185,46 +185,46 @@ def grid_of_cells(
         graph: the private graph.
         epsilon: of all levels together.
         whole: whether weights are rounded down to whole numbers.
-        protection: whom the promise is for.
+        privacy_unit: what neighbouring data differ by.
         groups: how many groups the finest level has on both sides together.
 
     Raises:
         ParameterError: weights whose bound nobody has given, or a degree bound out of range.
     """
-    if protection.degree_bound is not None:
+    if privacy_unit.max_degree is not None:
         room = _BOUNDED_BITS + math.log2(min(epsilon, 1.0) / groups)
         bits = max(_FEWEST_BITS, min(_CAPPED_BITS, math.floor(room)))
         return Grid.of_vertices(
-            graph, protection.degree_bound, bits=bits, whole=whole, cells=2 * groups
+            graph, privacy_unit.max_degree, bits=bits, whole=whole, cells=2 * groups
         )
     graph.check_bounded()
     if not graph.weighted:
         return Grid()
-    largest = graph.weight_cap or 1.0
-    bits = _OPEN_BITS if graph.weight_cap is None else _CAPPED_BITS
+    largest = graph.max_weight or 1.0
+    bits = _OPEN_BITS if graph.max_weight is None else _CAPPED_BITS
     unit = 1.0 if whole else 2.0 ** (math.floor(math.log2(largest / epsilon)) - bits)
-    return Grid(unit, math.ceil(Fraction(largest) / Fraction(unit)), graph.weight_cap)
+    return Grid(unit, math.ceil(Fraction(largest) / Fraction(unit)), graph.max_weight)
 
 
 def changes_on(
-    grid: Grid, cells: CellTree, protection: Protect, reach: Reach | None = None
+    grid: Grid, cells: CellTree, privacy_unit: PrivacyUnit, reach: Reach | None = None
 ) -> tuple[Change, ...]:
     """By how much the cells of each place can change between neighbours, in steps of a grid.
 
     Args:
         grid: the steps.
         cells: the public cells.
-        protection: whom the promise is for.
-        reach: of an owner: which cells its rows can touch.
+        privacy_unit: what neighbouring data differ by.
+        reach: of a user: which cells its rows can touch.
 
     Raises:
         ParameterError: a grid for the neighbours of others.
     """
-    if (grid.bounded is None) is (protection.degree_bound is not None):
-        raise ParameterError("bounded sums are for protect='vertex', and the only ones for it")
+    if (grid.bounded is None) is (privacy_unit.max_degree is not None):
+        raise ParameterError("bounded sums are for privacy_unit='vertex', and the only ones for it")
     return cell_changes(
         cells,
-        protection,
+        privacy_unit,
         sensitivity=grid.sensitivity,
         capped=grid.cap is not None,
         largest=grid.largest,
@@ -249,7 +249,7 @@ def measure_cells(
     noise: LevelNoise,
     grid: Grid,
     whole: bool = False,
-    protection: Protect = EDGE,
+    privacy_unit: PrivacyUnit = EDGE,
     reach: Reach | None = None,
     source: EntropySource,
 ) -> CountMeasurement[CellSums]:
@@ -263,8 +263,8 @@ def measure_cells(
         noise: with a parameter for each of these places.
         grid: the steps that weights are counted in.
         whole: whether these are whole numbers, see `grid_of_cells`.
-        protection: whom the promise is for.
-        reach: of an owner: which cells its rows can touch.
+        privacy_unit: what neighbouring data differ by.
+        reach: of a user: which cells its rows can touch.
         source: where the noise comes from.
 
     Guarantee: with s = `grid.sensitivity` and discrete Laplace noise of rates r_i, exactly
@@ -284,17 +284,17 @@ def measure_cells(
     Side channel: adding up takes time proportional to the number of edges.
     """
     sums = digits_of_cells(graph, sides, cells, grid)
-    changes = changes_on(grid, cells, protection, reach)
+    changes = changes_on(grid, cells, privacy_unit, reach)
     rows = isinstance(graph, PairCounts)
     kind = CellSums(
         tree=cells,
         places=places,
-        weight_cap=graph.weight_cap,
+        max_weight=graph.max_weight,
         weighted=graph.weighted,
         whole=(whole or not graph.weighted) and (not rows or float(grid.unit).is_integer()),
         rounding="none" if rows else "pairs",
         counting=graph.counting if isinstance(graph, PairCounts) else None,
-        degree_bound=protection.degree_bound,
+        max_degree=privacy_unit.max_degree,
     )
     counts = [sums[place] for place in places]
     own = [changes[place] for place in places]
@@ -432,7 +432,7 @@ def weighted_sensitivity(coefficients: Sequence[int] | IntVector) -> int:
 def _cell_sums(graph: AnyGraph, sides: Sides, cells: CellTree, grid: Grid) -> IntVector:
     if grid.bounded is not None or grid.cap is None:
         raise ParameterError(
-            "sums between groups are bought where edges, or owners, are to be hidden"
+            "sums between groups are measured for edges and users as privacy units"
         )
     # With a cap a pair has 2^31 steps at most: 2^31 edges of them fit into 64 bits.
     return sums_of_cells(graph, sides, cells, grid)[-1].astype(np.int64)

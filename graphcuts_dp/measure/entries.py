@@ -46,7 +46,7 @@ def randomized_response(
         The noisy matrix; its shape, type and distribution are public.
 
     Raises:
-        ParameterError: the distribution is for another weight cap, or for graphs without weights.
+        ParameterError: the distribution is for another maximum weight, or for no weights.
 
     Guarantee: epsilon-DP with epsilon = `distribution.epsilon`, neighbours being graphs on the same
     vertices that differ in one pair (an edge; or its weight, by at most 1 or within the public
@@ -58,7 +58,7 @@ def randomized_response(
     Side channel: adding the edges to the noise takes time proportional to their number
     (nanoseconds each), block by block, as reading the file does.
     """
-    if distribution.weight_cap != graph.weight_cap or (
+    if distribution.max_weight != graph.max_weight or (
         distribution.name == "binary" and graph.weighted
     ):
         raise ParameterError(
@@ -96,7 +96,7 @@ def distribution_for(graph: AnyGraph, noise: str, epsilon: float | Fraction) -> 
             "choose noise='laplace', or read the graph without its weights"
         )
     graph.check_bounded()
-    return noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+    return noise_distribution(noise, epsilon=epsilon, max_weight=graph.max_weight)
 
 
 # Rows, columns and released integers of the pairs that were kept of a part.
@@ -124,7 +124,7 @@ def measure_kept_edges(
         The kept pairs in the order of pairs, which does not tell edges from others.
 
     Raises:
-        ParameterError: a distribution for another weight cap, a threshold out of range, or more
+        ParameterError: a distribution for another maximum weight, a threshold out of range, or more
             than 2^56 pairs. Nothing was drawn.
 
     Guarantee: epsilon-DP with epsilon = `distribution.epsilon`, neighbours being graphs on the same
@@ -143,8 +143,8 @@ def measure_kept_edges(
     from noisy numbers, and the law is that of the full matrix exactly.
     Side channel: drawing noise for the edges takes time proportional to their number.
     """
-    if distribution.weight_cap != graph.weight_cap:
-        raise ParameterError("the distribution of noise does not suit the graph's weight cap")
+    if distribution.max_weight != graph.max_weight:
+        raise ParameterError("the distribution of noise does not suit the graph's maximum weight")
     layout = Layout.of(graph.space)
     if not 1 <= threshold <= LARGEST_THRESHOLD:
         raise ParameterError("the threshold must be a whole number in 1..2^52 steps")

@@ -14,8 +14,8 @@ users explain all ratings. Mirror descent with a Schatten norm needs an upper bo
 
 Source: JT12, sections 3.2 (the start needs the norm), 4.1 and 4.2.
 
-Last come the bounds that are chosen privately: on what one owner may have, from noisy counts of
-owners by how much they have, and on the degree of a vertex, which shall keep most edges and cost
+Last come the bounds that are chosen privately: on what one user may have, from noisy counts of
+users by how much they have, and on the degree of a vertex, which shall keep most edges and cost
 little noise.
 """
 
@@ -182,7 +182,7 @@ def measure_total(
     """The sum of the whole matrix (each edge of a `Graph` twice), with discrete Laplace noise.
 
     Args:
-        graph: the private graph; weights need a public cap.
+        graph: the private graph; weights need a public bound.
         distribution: of the entries; tells the grid that weights are rounded down to.
         epsilon: privacy parameter, exact.
         source: where the noise comes from.
@@ -214,7 +214,7 @@ def measure_degrees(
     """All degrees with discrete Laplace noise.
 
     Args:
-        graph: the private graph; weights need a public cap.
+        graph: the private graph; weights need a public bound.
         distribution: of the entries; tells the grid that weights are rounded down to.
         epsilon: privacy parameter of all degrees together, exact.
         source: where the noise comes from.
@@ -266,7 +266,7 @@ def refinable_degrees(
 def _degrees(graph: AnyGraph, noise: LaplaceNoise) -> tuple[list[Digits], list[Change]]:
     """Sums of rows and, of two vertex sets, of columns, and by how much each kind can change."""
     s = noise.sensitivity_steps
-    grid = Grid(noise.unit, s, noise.weight_cap)
+    grid = Grid(noise.unit, s, noise.max_weight)
     digits = grid.digits_of(graph.weights)
     sides = (graph.shape[0],) if isinstance(graph, Graph) else graph.shape
     sums: list[Digits] = [[np.zeros(size, dtype=np.int64) for _ in digits] for size in sides]
@@ -371,7 +371,7 @@ def nuclear_norm(graph: AnyGraph, grid: Grid) -> int:
     That it is so near is checked after each computation, by `_is_near`. Where the check fails, the
     count is the largest that the public vertex set allows. The singular values of LAPACK are off by
     a few roundings of the largest one, a millionth of what the check allows at 2,048 vertices, so
-    this does not happen; the promise of the noise is for all matrices with which it does not.
+    this does not happen; the guarantee of the noise is for all matrices with which it does not.
 
     Raises:
         ParameterError: a graph without two sides, or a grid of bounded cuts, in which all edges of
@@ -379,7 +379,7 @@ def nuclear_norm(graph: AnyGraph, grid: Grid) -> int:
     """
     if not isinstance(graph, BipartiteGraph) or grid.bounded is not None or grid.cap is None:
         raise ParameterError(
-            "a nuclear norm is of bipartite graphs with a weight_cap, whose edges are to be hidden"
+            "a nuclear norm is of bipartite graphs with a max_weight, whose edges are to be hidden"
         )
     matrix = np.zeros(graph.shape)
     steps = grid.edge_steps(graph)
@@ -430,7 +430,7 @@ def _is_near(
     return bool(turned < 0.5 and off <= _OFF)
 
 
-def buy_nuclear_norm(
+def measure_nuclear_norm(
     graph: AnyGraph, grid: Grid, noise: ValueNoise, radius: int, source: EntropySource
 ) -> float:
     """An upper bound of the nuclear norm, from a noisy one.
@@ -462,20 +462,20 @@ def measure_contributions(
     source: EntropySource,
     per_period: bool = False,
 ) -> IntVector:
-    """How many owners have a number of pairs, rows or units in each of some classes, with noise.
+    """How many users have a number of pairs, rows or units in each of some classes, with noise.
 
     Args:
         rows: private.
         bounds: public upper ends of the classes, ascending, see `Contributions`.
         rate: of the discrete Laplace noise of each count, > 0.
         source: where the noise comes from.
-        per_period: whether an owner counts in each period as one of its own.
+        per_period: whether a user counts in each period as one of its own.
 
-    Guarantee: rate-DP for neighbours that differ in all rows of one owner, however many these are,
-    added or removed: each owner with any row is in exactly one class, which follows from its own
+    Guarantee: rate-DP for neighbours that differ in all rows of one user, however many these are,
+    added or removed: each user with any row is in exactly one class, which follows from its own
     rows, so one count changes, by 1. Noise is independent, P(k) proportional to e^(-rate |k|). With
-    `per_period` the same holds of all rows of one owner in one period, since those of other periods
-    are another owner's there.
+    `per_period` the same holds of all rows of one user in one period, since those of other periods
+    are another user's there.
     """
     counts = class_counts(rows, bounds, per_period=per_period)
     noisy = counts + sample_discrete_laplace(rate, len(counts), source)
@@ -492,19 +492,19 @@ def choose_by_share(
     source: EntropySource,
     per_period: bool = False,
 ) -> int:
-    """The bound above which about a share of all owners is: an exponential mechanism.
+    """The bound above which about a share of all users is: an exponential mechanism.
 
     Args:
         rows: private.
         bounds: public candidates, ascending.
-        share: of owners above the bound, p/q in (0, 1).
+        share: of users above the bound, p/q in (0, 1).
         rate: of the exponential mechanism, > 0.
         source: where the randomness comes from.
         per_period: as for `measure_contributions`, with what it says of neighbours.
 
-    Guarantee: (2 s rate)-DP for neighbours that differ in all rows of one owner, added or removed,
-    with s = `share_sensitivity`. The score of a bound is -|q above - p owners|, a whole number; one
-    owner more changes what is between the bars by q - p if above, and by -p if not, so by at most
+    Guarantee: (2 s rate)-DP for neighbours that differ in all rows of one user, added or removed,
+    with s = `share_sensitivity`. The score of a bound is -|q above - p users|, a whole number; one
+    user more changes what is between the bars by q - p if above, and by -p if not, so by at most
     s = max(p, q - p). Draws are exact (`exponential_choice`).
     """
     scores = share_scores(class_counts(rows, bounds, per_period=per_period), share)
@@ -512,19 +512,19 @@ def choose_by_share(
 
 
 def share_scores(counts: IntVector, share: Fraction) -> IntVector:
-    """The score of each bound, see `choose_by_share`, from how many owners each class has."""
+    """The score of each bound, see `choose_by_share`, from how many users each class has."""
     above = counts.sum() - np.cumsum(counts)[:-1]
     scores: IntVector = -np.abs(share.denominator * above - share.numerator * counts.sum())
     return scores
 
 
 def share_sensitivity(share: Fraction) -> int:
-    """By how much one owner changes a score, at most."""
+    """By how much one user changes a score, at most."""
     return max(share.numerator, share.denominator - share.numerator)
 
 
 def class_counts(rows: Rows, bounds: tuple[int, ...], *, per_period: bool = False) -> IntVector:
-    """True numbers of owners in each class, shape (bounds + 1,). Private."""
+    """True numbers of users in each class, shape (bounds + 1,). Private."""
     found = rows.contributions(per_period=per_period)
     places = np.searchsorted(np.array(bounds), found, side="left")
     return np.bincount(places, minlength=len(bounds) + 1).astype(np.int64)
@@ -555,10 +555,10 @@ def bound_candidates(
     """
     if candidates is None:
         most = most_degree(graph)
-        if most is None or graph.weight_cap is None:
+        if most is None or graph.max_weight is None:
             raise ParameterError("weights without a cap: give the candidates, for example 1, 10")
-        last = math.ceil(math.log2(max(1.0, most / graph.weight_cap)))
-        candidates = [graph.weight_cap * 2**power for power in range(last + 1)]
+        last = math.ceil(math.log2(max(1.0, most / graph.max_weight)))
+        candidates = [graph.max_weight * 2**power for power in range(last + 1)]
     given = sorted({float(checked_bound(D, weighted=graph.weighted)) for D in candidates})
     if not 1 <= len(given) <= _MOST_CANDIDATES or given[-1] > given[0] * _SPAN:
         raise ParameterError("the candidates are 1 to 64 bounds, within a factor of 2^26")
@@ -656,5 +656,5 @@ def pick_bound(
 # buys an upper bound.
 PRIVATE_NORMS: Mapping[str, tuple[int, Callable[..., float]]] = {
     "root degrees": (ROOT_STEPS, buy_root_degrees),
-    "nuclear norm": (NUCLEAR_STEPS, buy_nuclear_norm),
+    "nuclear norm": (NUCLEAR_STEPS, measure_nuclear_norm),
 }

@@ -165,7 +165,10 @@ class Page:
         """Where a run stands; of one that is done, its result."""
         run = self._runs.find(str(asked["run"]))
         told = run.state() | {"title": run.product.title, "time": run.plan["time"]}
-        told |= {"command": result.command_of(run), "protected": run.plan["expected"]["protected"]}
+        told |= {
+            "command": result.command_of(run),
+            "unit_in_words": run.plan["expected"]["unit_in_words"],
+        }
         if told["state"] == DONE:
             told |= {"html": result.fragment(run), "files": run.files}
             told |= {"spent": spent_on(run.plan["store"]), "truth": run.product.truth is not None}

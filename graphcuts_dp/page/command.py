@@ -34,12 +34,12 @@ def page(
 
     Example: graphcuts-dp page results-2026 --port 8471 --no-browser
 
-    The page asks what the file is, whom to protect, what to make and how exact it should be, and
-    shows what the noise will do before anything is spent. It reads the first line of the private
-    file alone; a release is made by the command that it shows. Only this machine can reach it, with
-    the link that is printed, which holds a token. Results and stores are in the folder: start the
-    page with the same folder again to go on. Ctrl-C stops it; a run goes on, and is there next
-    time.
+    The page asks what the file is, who is protected, what to release and how exact it should be,
+    and shows what the noise will do before anything is spent. It reads the first line of the
+    private file alone; a release is made by the command that it shows. Only this machine can reach
+    it, with the link that is printed, which holds a token. Results and stores are in the folder:
+    start the page with the same folder again to go on. Ctrl-C stops it; a run goes on, and is there
+    next time.
     """
     if sys.platform == "win32":  # a run inherits the lock that tells whether it is alive
         raise ParameterError("the page runs on Linux and macOS: use the commands here, or WSL")

@@ -29,18 +29,18 @@ from graphcuts_dp.options import (
     described,
     read_options,
 )
-from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PROTECTIONS
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PRIVACY_UNITS
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import Columns, parse_number
 from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked
 from graphcuts_dp.schema.text_rows import begin
 
 Values = Mapping[str, str]  # what was typed, by the key of the field
-IS, WHOM, OUT, EXACT = "is", "whom", "out", "exact"  # steps of the page
+IS, WHO, OUT, EXACT = "is", "whom", "out", "exact"  # steps of the page
 _STEPS = {INPUT: IS, PRIVACY: EXACT, METHOD: OUT, OUTPUT: OUT}
 _DATA, _RESULT = "GRAPH", "OUT"  # metavars of the arguments that the page settles
 # What the page settles, or leaves to the command line: files are new, noise is never seeded, every
-# run has a store, and what owners contribute is a question of its own.
+# run has a store, and what users contribute is a question of its own.
 SETTLED = ("force", "seed", "uncounted", "expect_head", "contributions", "partition")
 DRY_RUN, _STORE = "dry_run", "store"
 _ROLES = ("epsilon", _STORE, DRY_RUN)  # what the page has a place of its own for
@@ -106,7 +106,7 @@ class Product:
         for each in self.offered:
             if each.name == DRY_RUN and not self.guessed:
                 continue
-            step = WHOM if each.of is PROTECTIONS else _STEPS[each.group]
+            step = WHO if each.of is PRIVACY_UNITS else _STEPS[each.group]
             role = each.name if each.name in _ROLES else None
             guess = {"label": str(each.metavar).lower()} if role == DRY_RUN else {}
             yield _field(each) | {"step": EXACT if role else step, "role": role} | guess
@@ -201,7 +201,7 @@ class Product:
 
         def enough(log: float) -> bool:
             try:
-                return float(told(log)["at_most"]) <= error
+                return float(told(log)["bound"]) <= error
             except GraphCutsError:  # such as one that noise of this size would hide everything
                 return False
 

@@ -40,8 +40,8 @@ def fragment(run: PageRun) -> str:
         parts.append(made._repr_html_())
     good = run.report.get("good_for")
     if isinstance(good, dict):
-        heads = ("question", "measures about", _ERROR, "told")
-        names = ("what", "measures_about", "off_by_at_most", "told")
+        heads = ("question", "measures about", _ERROR, "verdict")
+        names = ("what", "measures_about", "error_bound", "verdict")
         rows = [[each[name] for name in names] for each in good["questions"]]
         parts += [_table(heads, rows), f"<p>{escape(good['advice'])}</p>"]
     return "\n".join(parts)
@@ -73,16 +73,16 @@ def _table(heads: Any, rows: Any) -> str:
 
 
 def printable(run: PageRun) -> str:
-    """One page for who decides: what was made, whom it protects, how exact it is."""
+    """Return one page for decision-makers: what was released, who is protected, how exact it is."""
     expected = run.plan["expected"]
-    errors = [(each["of"], each["at_most"]) for each in expected["errors"]]
+    errors = [(each["of"], each["bound"]) for each in expected["errors"]]
     title = escape(f"{run.product.title}, {run.plan['time']}")
     # Files by their names: where they lie on this machine is nobody else's affair.
     words = [Path(word).name if word.startswith("/") else word for word in run.plan["words"]]
     parts = [
         f"<h1>{title}</h1>",
-        f"<p><b>Protected:</b> {escape(expected['protected'])}</p>",
-        f"<p><b>Promise:</b> {escape(expected['guarantee'])}</p>",
+        f"<p><b>Privacy unit:</b> {escape(expected['unit_in_words'])}</p>",
+        f"<p><b>Guarantee:</b> {escape(expected['guarantee'])}</p>",
         _table(("how exact", _ERROR), errors),
         fragment(run),
         f"<p>Made by <code>graphcuts-dp {escape(shlex.join(words))}</code></p>",

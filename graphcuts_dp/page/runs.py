@@ -89,7 +89,7 @@ class PageRun:
             return told
         if self.running:
             done, _, message = self._text("progress").partition(" ")
-            return {"state": RUNNING, "done": float(done or 0), "told": message, **self._notes()}
+            return {"state": RUNNING, "done": float(done or 0), "message": message, **self._notes()}
         found = self._ended()
         with atomic_write(self.folder / _OWN / "outcome.json", force=True) as file:
             file.write(json.dumps(found).encode())
@@ -99,7 +99,7 @@ class PageRun:
         charge = self._charge()
         session = not self.product.result
         if charge is not None and (session or receipt_path(self.result).exists()):
-            return {"state": DONE, "told": "", **self._notes(), "charge": charge}
+            return {"state": DONE, "message": "", **self._notes(), "charge": charge}
         if charge is not None:
             told = (
                 f"The store recorded this use at {charge['time']}: epsilon = "
@@ -107,12 +107,12 @@ class PageRun:
                 "cannot be had again, since noise is kept nowhere. To have one, run it again: that "
                 "costs as much once more, if the budget allows it."
             )
-            return {"state": LOST, "told": told, **self._notes(), "charge": charge}
+            return {"state": LOST, "message": told, **self._notes(), "charge": charge}
         notes = self._notes()
         if notes["errors"]:
-            return {"state": REFUSED, "told": "Nothing was spent.", **notes}
+            return {"state": REFUSED, "message": "Nothing was spent.", **notes}
         told = "It ended before anything was charged, and nothing was spent: run it again."
-        return {"state": STOPPED, "told": told, **notes}
+        return {"state": STOPPED, "message": told, **notes}
 
     def _charge(self) -> dict[str, Any] | None:
         """Its use of the store, as plain values."""
@@ -267,6 +267,7 @@ def spent_on(store: str) -> dict[str, Any] | None:
         return None
     found: LedgerStatus = store_status(store)
     told = {
-        name: getattr(found, name) for name in ("epsilon", "delta", "budget", "left", "protects")
+        name: getattr(found, name)
+        for name in ("epsilon", "delta", "budget", "left", "privacy_unit")
     }
     return told | {"uses": [each.to_dict() for each in found.uses]}

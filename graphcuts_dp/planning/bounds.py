@@ -1,4 +1,4 @@
-"""Which bound to take on owners or on vertices: noise that grows with it, against what it takes."""
+"""Which bound to take on users or on vertices: noise that grows with it, against what it takes."""
 
 import math
 from collections.abc import Sequence
@@ -17,40 +17,40 @@ from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.estimate.strategy import choose_strategy
 from graphcuts_dp.learn.bounds import SessionWorkload, Setting, noise_error
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES
-from graphcuts_dp.privacy.guarantee import Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import PrivacyUnit, exact_epsilon
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.group_tree import GroupTree
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class BoundRow:
-    """The error to expect from one bound on owners.
+class ContributionBoundRow:
+    """The error to expect from one bound on users.
 
     Attributes:
-        at_most: the bound k.
+        max_contributions: the bound k.
         noise: standard deviation of a sum with discrete Laplace noise of rate epsilon/k.
-        owners_above: how many owners have more, from the table.
+        users_above: how many users have more, from the table.
         left_out: what is left out of all that there is: pairs, rows or units, from and to, see
             `Contributions.left_out`; the second is infinite where nobody can say it.
-        left_out_by_seen: of the owners that noise cannot hide, at most, see
-            `Contributions.left_out_by_seen`.
+        left_out_by_detected: of the users that noise cannot hide, at most, see
+            `Contributions.left_out_by_detected`.
         error: root of the squares of the noise and of what is left out of one of the cells at
-            most: of all owners where that is known, else of those that noise cannot hide.
+            most: of all users where that is known, else of those that noise cannot hide.
     """
 
-    at_most: int
+    max_contributions: int
     noise: float
-    owners_above: int
+    users_above: int
     left_out: tuple[float, float]
-    left_out_by_seen: float
+    left_out_by_detected: float
     error: float
 
 
 @final
 @dataclass(frozen=True, repr=False, kw_only=True)
-class BoundPlan(Tabled):
-    """The error to expect from each bound on owners, in ascending order of the bounds.
+class ContributionBoundPlan(Tabled):
+    """The error to expect from each bound on users, in ascending order of the bounds.
 
     Attributes:
         rows: one for each bound of the table.
@@ -58,14 +58,14 @@ class BoundPlan(Tabled):
         what: what the bounds count.
         confidence: probability with which all that is said of left-out rows holds; 1 where the
             table is public.
-        hidden: how many owners noise can hide in each class.
+        undetectable: how many users noise can hide in each class.
     """
 
-    rows: tuple[BoundRow, ...]
-    best: BoundRow
+    rows: tuple[ContributionBoundRow, ...]
+    best: ContributionBoundRow
     what: str
     confidence: float
-    hidden: int
+    undetectable: int
 
     @property
     def warning(self) -> str:
@@ -73,24 +73,25 @@ class BoundPlan(Tabled):
         if all(math.isfinite(row.left_out[1]) for row in self.rows):
             return ""
         return (
-            f"noise can hide up to {self.hidden:,} owners of each size, and one owner may have any "
+            f"noise can hide up to {self.undetectable:,} users of each size, and one user may have "
+            "any "
             f"number of {self.what}: nobody can privately say how many a bound leaves out at most. "
-            "The bound suits the owners that show. If no owner can have more than a known number, "
+            "The bound suits the users that show. If no user can have more than a known number, "
             "give it as most"
         )
 
     def _card(self) -> Card:
         return Card(
-            title=f"Bounds on owners, and {self.what} left out, with confidence "
-            f"{percent(self.confidence)}; the best is {self.best.at_most:,}",
-            columns=("at most", "noise", "owners above", "left out", "by owners that show", "to"),
+            title=f"Bounds on users, and {self.what} left out, with confidence "
+            f"{percent(self.confidence)}; the best is {self.best.max_contributions:,}",
+            columns=("at most", "noise", "users above", "left out", "by users that show", "to"),
             rows=[
                 (
-                    f"{row.at_most:,}",
+                    f"{row.max_contributions:,}",
                     f"{row.noise:,.4g}",
-                    f"{max(0, row.owners_above):,}",
+                    f"{max(0, row.users_above):,}",
                     f"{row.left_out[0]:,.4g}",
-                    f"{row.left_out_by_seen:,.4g}",
+                    f"{row.left_out_by_detected:,.4g}",
                     f"{row.left_out[1]:,.4g}" if math.isfinite(row.left_out[1]) else "unknown",
                 )
                 for row in self.rows
@@ -99,66 +100,66 @@ class BoundPlan(Tabled):
         )
 
     def __repr__(self) -> str:
-        return f"BoundPlan({len(self.rows)} bounds, best={self.best.at_most})"
+        return f"ContributionBoundPlan({len(self.rows)} bounds, best={self.best.max_contributions})"
 
 
-def plan_bounds(
+def plan_contribution_bounds(
     contributions: Contributions, *, epsilon: float, cells: int = 1, most: int | None = None
-) -> BoundPlan:
-    """Compare bounds on owners: the noise that each needs, and what it leaves out.
+) -> ContributionBoundPlan:
+    """Compare bounds on users: the noise that each needs, and what it leaves out.
 
     Args:
         contributions: a noisy table that was bought (`release_contributions`), or a public one
             (`Contributions.public`).
-        epsilon: of the release that the bound is for, for one owner, in [1e-6, 50].
+        epsilon: of the release that the bound is for, for one user, in [1e-6, 50].
         cells: over how many sums of a table the rows that are left out spread evenly, >= 1. A table
             has its noise in each cell; a single sum, all that is left out.
-        most: what no owner has more of, if that is publicly known, >= 1: then the upper end of what
+        most: what no user has more of, if that is publicly known, >= 1: then the upper end of what
             is left out is known, and the bound is recommended by it.
 
     Raises:
         ParameterError: a number out of range.
 
     It reads the table alone, so it costs nothing. The error adds squares of the noise and of what
-    is left out of a cell, for which the upper end stands. Where there is none, it is that of owners
-    that noise cannot hide. Owners that it can hide are not weighed then: a bound that kept all
+    is left out of a cell, for which the upper end stands. Where there is none, it is that of users
+    that noise cannot hide. Users that it can hide are not weighed then: a bound that kept all
     their rows would need noise of as many rows as one of them has, which is no smaller an error.
     """
     exact = float(exact_epsilon(epsilon))
     if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
         raise ParameterError("cells must be a whole number from 1 on")
     rows = []
-    for at_most in contributions.bounds:
-        noise = math.sqrt(0.5) / math.sinh(exact / at_most / 2)
-        left_out = contributions.left_out(at_most, most=most)
-        seen = contributions.left_out_by_seen(at_most, most=most)
+    for max_contributions in contributions.bounds:
+        noise = math.sqrt(0.5) / math.sinh(exact / max_contributions / 2)
+        left_out = contributions.left_out(max_contributions, most=most)
+        seen = contributions.left_out_by_detected(max_contributions, most=most)
         weighed = left_out[1] if math.isfinite(left_out[1]) else seen
         rows.append(
-            BoundRow(
-                at_most=at_most,
+            ContributionBoundRow(
+                max_contributions=max_contributions,
                 noise=noise,
-                owners_above=contributions.owners_above(at_most)[0],
+                users_above=contributions.users_above(max_contributions)[0],
                 left_out=left_out,
-                left_out_by_seen=seen,
+                left_out_by_detected=seen,
                 error=math.hypot(noise, weighed / cells),
             )
         )
-    return BoundPlan(
+    return ContributionBoundPlan(
         rows=tuple(rows),
         best=min(rows, key=lambda row: row.error),
         what=contributions.what,
         confidence=1.0 if contributions.rate is None else DEFAULT_CONFIDENCE,
-        hidden=contributions.radius,
+        undetectable=contributions.radius,
     )
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class DegreeRow:
+class DegreeBoundRow:
     """The error to expect from one degree bound, in edges.
 
     Attributes:
-        degree_bound: D.
+        max_degree: D.
         cut: of all answers of a session none is farther from its bounded cut, with probability
             1 - beta; of "laplace" or "gaussian", whichever is better. The same for any n.
         cell: standard deviation of the noise of a cell of the finest level of a table that gets
@@ -167,7 +168,7 @@ class DegreeRow:
             were guessed; None without any.
     """
 
-    degree_bound: int
+    max_degree: int
     cut: float
     cell: float | None = None
     taken: tuple[float, float] | None = None
@@ -175,10 +176,10 @@ class DegreeRow:
 
 @final
 @dataclass(frozen=True, repr=False, kw_only=True)
-class DegreePlan(Tabled):
+class DegreeBoundPlan(Tabled):
     """The error to expect from each degree bound, in ascending order of the bounds."""
 
-    rows: tuple[DegreeRow, ...]
+    rows: tuple[DegreeBoundRow, ...]
 
     def _card(self) -> Card:
         return Card(
@@ -186,7 +187,7 @@ class DegreePlan(Tabled):
             columns=("degree bound", "any cut", "a cell", "edges taken"),
             rows=[
                 (
-                    f"{row.degree_bound:,}",
+                    f"{row.max_degree:,}",
                     f"{row.cut:,.1f}",
                     "-" if row.cell is None else f"{row.cell:,.1f}",
                     "-" if row.taken is None else f"{row.taken[0]:,.0f} .. {row.taken[1]:,.0f}",
@@ -196,7 +197,7 @@ class DegreePlan(Tabled):
         )
 
     def __repr__(self) -> str:
-        return f"DegreePlan({len(self.rows)} bounds)"
+        return f"DegreeBoundPlan({len(self.rows)} bounds)"
 
 
 def plan_degree_bounds(
@@ -209,8 +210,8 @@ def plan_degree_bounds(
     groups: GroupTree | tuple[GroupTree, GroupTree] | None = None,
     directed: bool = False,
     degrees: npt.ArrayLike | None = None,
-) -> DegreePlan:
-    """Compare degree bounds for `Protect.vertex`: the noise of each. Reads no data.
+) -> DegreeBoundPlan:
+    """Compare degree bounds for `PrivacyUnit.vertex`: the noise of each. Reads no data.
 
     Args:
         bounds: degree bounds, whole numbers from 1 on.
@@ -234,20 +235,20 @@ def plan_degree_bounds(
     setting = Setting(n=3, edges=1, workload=asked, epsilon=epsilon, delta=delta)
     guessed = None if degrees is None else _checked_degrees(degrees)
 
-    def row(bound: int) -> DegreeRow:
-        of_one = replace(setting, protect=Protect.vertex(degree_bound=bound))
+    def row(bound: int) -> DegreeBoundRow:
+        of_one = replace(setting, privacy_unit=PrivacyUnit.vertex(max_degree=bound))
         cut = min(noise_error(distribution, of_one) for distribution in COUNT_NOISES)
         cell = None
         if groups is not None:
             left, right = groups if isinstance(groups, tuple) else (groups, None)
             cells = CellTree(left, right, directed=directed)
-            changes = cell_changes(cells, of_one.protect)
+            changes = cell_changes(cells, of_one.privacy_unit)
             flows = choose_strategy(cells, epsilon=epsilon, delta=delta, changes=changes)
             cell = flows.deviations[-1]
         taken = None if guessed is None else _taken(guessed, bound)
-        return DegreeRow(degree_bound=bound, cut=cut, cell=cell, taken=taken)
+        return DegreeBoundRow(max_degree=bound, cut=cut, cell=cell, taken=taken)
 
-    return DegreePlan(rows=tuple(row(bound) for bound in sorted(set(bounds))))
+    return DegreeBoundPlan(rows=tuple(row(bound) for bound in sorted(set(bounds))))
 
 
 def _checked_degrees(degrees: npt.ArrayLike) -> FloatVector:

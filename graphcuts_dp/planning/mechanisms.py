@@ -3,7 +3,7 @@
 Guaranteed errors are proven, given the number of edges. They are for cuts between disjoint sets.
 Typical errors are the expected absolute error of a cut between random halves (each vertex on
 either side by a fair coin; in a bipartite graph, a random half of each side) in the normal
-approximation; they are not promised. On such cuts the density tells nearly everything: a cut of a
+approximation; they are not guaranteed. On such cuts the density tells nearly everything: a cut of a
 plain graph differs from what its density says by a variance of m (1 - d)/4, whatever the graph, one
 of a bipartite graph with even degrees, or of a random directed graph, by 3 m (1 - d)/16.
 """
@@ -24,7 +24,7 @@ from graphcuts_dp.iterative.distinguisher import Exponential
 from graphcuts_dp.iterative.lists import FOR_TEST, MOST_LISTED, MOST_SENSED_PAIRS, Steps
 from graphcuts_dp.iterative.query_lists import EDGES, MOST_NUMBERS, CutList, rounding_of
 from graphcuts_dp.iterative.rank_one import Released
-from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.iterative.tuning import PracticalIterative, TightIterative
 from graphcuts_dp.learn.bounds import (
     ArcsOn,
     Setting,
@@ -75,8 +75,8 @@ class Named:
     Attributes:
         method: the name that a session takes as `method`; "release" for the synthetic graph;
             "answers" for a short list of cuts at once; of `release_iteratively` with
-            calibration="tight" "offline MW", "offline MW released" (its distinguisher),
-            "offline median", and "game query", "game both" with a player; "net" for the net
+            calibration="tight" "iterative MW", "iterative MW released" (its distinguisher),
+            "iterative median", and "game query", "game both" with a player; "net" for the net
             mechanism, "sensing" for queries on ratings; "flows" for a table between public groups;
             "least cut", "partition"; else
             one of the trivial answers "answer 0", "midpoint" (the middle of what a noisy
@@ -93,7 +93,7 @@ class Named:
             chosen after looking.
         norm: of mirror descent; empty for others. What "2,p" guarantees whatever the degrees are.
         trivial: whether hardly anything was learnt from the graph.
-        offline: whether all queries are answered at once, from a public list. Such rows are printed
+        iterative: whether all queries of a public list are answered at once. Such rows are printed
             only where they are not vacuous.
     """
 
@@ -102,7 +102,7 @@ class Named:
     cuts: str
     norm: str = ""
     trivial: bool = False
-    offline: bool = False
+    iterative: bool = False
 
     @property
     def name(self) -> str:
@@ -229,7 +229,8 @@ def _density_typical(setting: Setting) -> float:
 def _release(setting: Setting) -> float:
     """Twice `noise_cut_bound`: what `release_graph` keeps its default fit within.
 
-    With mechanism="response"; where a part of epsilon goes to degrees, the bound is larger.
+    With mechanism="randomized-response"; where a part of epsilon goes to degrees, the bound is
+    larger.
     """
     return 2 * noise_cut_bound(
         setting.distribution,
@@ -250,7 +251,9 @@ def _least_cut_mean(setting: Setting) -> float:
 
 
 def _halves_radius(setting: Setting) -> float:
-    """Of two halves, for all cuts at once: see `Release.partition`, with mechanism="response"."""
+    """Of two halves, for all cuts at once: see `Release.partition`, with
+    mechanism="randomized-response".
+    """
     n = shape_of(setting.n)[0]
     sizes, pairs = Sizes(n // 2, n - n // 2, 0), (n // 2) * (n - n // 2)
     options = AnswerOptions(confidence=1 - FOR_EACH * setting.workload.beta, simultaneous=True)
@@ -264,7 +267,7 @@ def _norm_typical(norm: str, setting: Setting) -> float:
     return _first_hypothesis(setting) if start else _empty_hypothesis(setting)
 
 
-# What offline releases guarantee on a public list, from sizes alone. The mechanisms themselves are
+# Guarantees of iterative releases on a public list, from sizes alone. The mechanisms themselves are
 # tuned, with a stand-in for the list that knows how long it is. What they guarantee before they are
 # run is told, for a number of edges that is known; a run that buys the number has a little less
 # budget. Games test the result when they end, and mostly state less.
@@ -305,7 +308,10 @@ def few_answers_error(setting: Setting) -> float:
     Laplace noise is for the largest number of cuts that a pair is in, at most k, and its radius
     grows with that; K-norm noise has a radius that holds for any columns.
     """
-    rate, k = float(Fraction(setting.protect.per_step(setting.epsilon))), setting.workload.queries
+    rate, k = (
+        float(Fraction(setting.privacy_unit.per_change(setting.epsilon))),
+        setting.workload.queries,
+    )
     single = discrete_laplace_radius(rate / k, failure=setting.workload.beta / k)
     return float(
         single if k > MOST_COUNTS else min(single, k_norm_radius(k, rate, setting.workload.beta))
@@ -322,7 +328,9 @@ def few_answers_typical(setting: Setting) -> float:
     the rate; likewise of those below 0. The mean of (j (j + 1) + (k - j)(k - j + 1))/(2 k) over
     j = 0..k is (k + 2)/3.
     """
-    return (setting.workload.queries + 2) / (3 * float(setting.protect.per_step(setting.epsilon)))
+    return (setting.workload.queries + 2) / (
+        3 * float(setting.privacy_unit.per_change(setting.epsilon))
+    )
 
 
 # Iterative releases with the calibration "tight", and games
@@ -347,7 +355,7 @@ def _tight(bound: Callable[[Setting], UpdateBound], at: Setting, released: bool 
     finder: Any = Exponential(queries=queries, epsilon=Fraction(1))
     if released:
         finder = Released(queries=queries, distribution=at.distribution)
-    budget = TightOffline(epsilon=at.epsilon, delta=at.delta, beta=at.workload.beta)
+    budget = TightIterative(epsilon=at.epsilon, delta=at.delta, beta=at.workload.beta)
     return budget.tune(bound(at), finder, one=1.0, steps=1).error
 
 
@@ -371,13 +379,13 @@ def linear_error(setting: Setting) -> float:
     """
     # Unlike a stream of such queries a list pays for both signs at once.
     setting = replace(
-        setting, rank=None, workload=replace(setting.workload, linear=False, most_spectral=None)
+        setting, rank=None, workload=replace(setting.workload, linear=False, max_spectral_norm=None)
     )
     found = _of_one(partial(_tight, partial(_weights, span=2.0)), setting)
     return found + rounding_of(setting.pairs, EDGES)
 
 
-def median_offline_error(setting: Setting) -> float:
+def median_iterative_error(setting: Setting) -> float:
     """The same with construction="median": twice what holds of the median.
 
     The graph that is released has nearly the median's answers: the true graph has, and it is one of
@@ -410,7 +418,7 @@ def game_error(player: str, setting: Setting) -> float:
 
     def bound(at: Setting) -> float | None:
         beta = at.workload.beta
-        budget = PracticalOffline(epsilon=at.epsilon, delta=at.delta, beta=beta / 4)
+        budget = PracticalIterative(epsilon=at.epsilon, delta=at.delta, beta=beta / 4)
         queries, game = PlannedList.of(at), Game(player=player)
         made = PlayerGame(queries=queries, grid=EDGES, calibration=budget, game=game, beta=beta)
         return made.tune(at.edges, 1.0, budget).bound
@@ -426,7 +434,7 @@ def net_error(setting: Setting) -> float:
 
     It lists one graph for each way to answer them, which is at most every graph.
     """
-    rate = setting.protect.per_step(setting.epsilon) / 2
+    rate = setting.privacy_unit.per_change(setting.epsilon) / 2
     return float(shortfall(2**setting.pairs, rate, failure=setting.workload.beta))
 
 
@@ -439,14 +447,14 @@ def net_fits(setting: Setting) -> bool:
 def sensing_error(setting: Setting) -> float:
     """What the construction "sensing" guarantees on k queries that may all be moved by one rating.
 
-    Then all are measured, where that promises no more error than is added to the last gap of ten
+    Then all are measured, where that guarantees no more error than is added to the last gap of ten
     rounds; a gap is known only when they are over.
     """
     if setting.delta == 0:
         return math.inf
     k, beta = setting.workload.queries, setting.workload.beta
     rho = Fraction(zcdp_rho(epsilon=setting.epsilon, delta=setting.delta))
-    rho /= setting.protect.steps**2
+    rho /= setting.privacy_unit.group_size**2
     steps = Steps(_universe(setting.n), [CutQuery(EVERY_VERTEX, EVERY_VERTEX)], 1.0)
     try:
         rate, tested = steps.noise(rho * FOR_TEST, 1)
@@ -477,8 +485,8 @@ _FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")
 
 
 def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
-    """Those that suit the graph, can protect whom the setting names, and have formulas here."""
-    if setting.protect.kind == "vertex":
+    """Those that suit the graph, are possible for its privacy unit, and have formulas here."""
+    if setting.privacy_unit.kind == "vertex":
         return tuple(each for each in MECHANISMS if each.method in _FOR_VERTICES)
     norms = norms_of(setting.sizes)
     suiting = {"", *norms, *([AUTO] if norms else [])}
@@ -519,7 +527,7 @@ def _descends(norm: str, calibration: str) -> PlannedMechanism:
 
 
 # Of public lists: the guarantee is for k of them that are chosen before.
-_listed = partial(_line, offline=True)
+_listed = partial(_line, iterative=True)
 _matrix, _trivial = partial(_listed, fits=lists_fit), partial(_line, trivial=True)
 
 MECHANISMS = (
@@ -549,10 +557,12 @@ MECHANISMS = (
         few_answers_typical,
         fits=lambda at: at.workload.queries <= MOST_COUNTS,
     ),
-    _matrix("offline MW", FIXED, listed_error, _first_hypothesis),
-    _listed("offline MW", LINEAR, linear_error, fits=linear_fits),
-    _matrix("offline MW released", FIXED, partial(listed_error, released=True), _first_hypothesis),
-    _listed("offline median", FIXED, median_offline_error, fits=median_fits),
+    _matrix("iterative MW", FIXED, listed_error, _first_hypothesis),
+    _listed("iterative MW", LINEAR, linear_error, fits=linear_fits),
+    _matrix(
+        "iterative MW released", FIXED, partial(listed_error, released=True), _first_hypothesis
+    ),
+    _listed("iterative median", FIXED, median_iterative_error, fits=median_fits),
     *(
         _matrix(f"game {player}", FIXED, partial(game_error, player), monotone=False)
         for player in PLAYERS[1:]

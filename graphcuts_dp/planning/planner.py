@@ -15,6 +15,7 @@ from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import cell_changes, counts_in_parts
 from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.learn.bounds import (
     ArcsOn,
@@ -43,7 +44,7 @@ from graphcuts_dp.planning.synthetic import (
     sparse_forecast,
     synthetic_forecast,
 )
-from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, SMALLEST_EPSILON, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, SMALLEST_EPSILON, PrivacyUnit
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import STEPS, Counting, Reach, counts_once
 from graphcuts_dp.schema.group_tree import GroupTree
@@ -55,19 +56,19 @@ if TYPE_CHECKING:
 VACUOUS = "vacuous here"
 FLOWS = "flows"
 Groupings = GroupTree | tuple[GroupTree, GroupTree]
-_COUNTED = {"rows": "rows", "weight": "units of weight", "owners": "owners", "edges": "pairs"}
+_COUNTED = {"rows": "rows", "weight": "units of weight", "users": "users", "edges": "pairs"}
 LEGEND = """\
 MW, FK, MD: multiplicative-weights, frieze-kannan, mirror-descent with its norm. Cuts
 between disjoint sets: any k, which may depend on earlier answers; fixed k, chosen
-before; or all. Guaranteed: none of them is farther off, if m is right. Typical:
-expected error between random halves, not promised; of MW, FK, MD before any update."""
+before; or all. Guaranteed: the error of each is at most this, if m is right. Typical:
+expected error between random halves, not guaranteed; of MW, FK, MD before any update."""
 _OF_FLOWS = """\
 Flows: fixed k cells of the finest level of groups, unions of about sqrt(g) of g
 groups with as many others, or halves of the groups with the rest; no other cuts.
 Tight MW, FK, and MD with norm l2 or entropy: with start='groups' a session begins from noisy sums
 between the groups. It then guarantees at most 2.5 % more, and less where the groups say much."""
 _OF_LISTS = """\
-Answers: up to 6 cuts at once. Offline, game: iterative releases for a public list, the
+Answers: up to 6 cuts at once. Iterative, game: releases for a public list, the
 calibration "tight", or players; linear k: any linear queries, whose largest
 coefficient is 1. Players, and "practical", test their error, and mostly state less.
 Net: one graph out of all that are possible. Sensing: linear queries on ratings."""
@@ -81,7 +82,7 @@ more than the bound across the cut. A synthetic graph cannot hide a vertex."""
 _OF_LINEAR = """\
 Linear queries: errors for a largest coefficient of 1, of any such queries; others are
 off by so many times their largest one. Statistics need gaussian or laplace."""
-_ANNOUNCED = ("queries", "beta", "linear", "most_right", "most_spectral")
+_ANNOUNCED = ("queries", "beta", "linear", "max_right_size", "max_spectral_norm")
 _PRECISION = 1e-5  # relative, of an epsilon that is looked for
 
 
@@ -92,7 +93,7 @@ class RowTable:
 
     Attributes:
         groups: public groups of the vertices, as for `plan`.
-        counting: as of `Rows`: "rows", "weight" (errors are in units), "owners" or "edges".
+        counting: as of `Rows`: "rows", "weight" (errors are in units), "users" or "edges".
         periods: as for `Rows.read`, such as "2026-01..2026-12"; None for rows without.
         by: as for `release_flows`: "month", or levels such as ["year", "month"].
 
@@ -102,8 +103,8 @@ class RowTable:
     Examples:
         >>> groups = gc.datasets.load_groups("karate")
         >>> months = gc.planning.RowTable(groups=groups, periods="2026-01..2026-06")
-        >>> whom = gc.Protect.owner(at_most=20, per_period=True)
-        >>> made = gc.plan(34, epsilon=1.0, groups=months, protect=whom)
+        >>> unit = gc.PrivacyUnit.user(max_contributions=20, per_period=True)
+        >>> made = gc.plan(34, epsilon=1.0, groups=months, privacy_unit=unit)
         >>> [row.cuts for row in made.rows if row.method == "flows"]
         ['cell', 'union', 'half']
     """
@@ -127,7 +128,7 @@ class RowTable:
         return None if self.periods is None else Periods.of(self.periods).tree(self.by)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What the lines of flows are for, in words."""
         tree = self.tree
         one = "" if tree is None else f" in one {tree.levels[-1]}"
@@ -150,7 +151,7 @@ class PlanRow(Named):
         vacuous: whether a trivial answer guarantees as much.
         epsilon_needed: least epsilon that guarantees the plan's target, to four digits; infinite
             for never; None if there is no target, of games, whose bound may grow with epsilon, and
-            of offline releases that are vacuous.
+            of iterative releases that are vacuous.
     """
 
     guaranteed: float
@@ -194,7 +195,7 @@ class Plan(Tabled):
 
     @property
     def shown(self) -> tuple[PlanRow, ...]:
-        """The rows of the printed table: without offline releases that learn nothing here.
+        """The rows of the printed table: without iterative releases that learn nothing here.
 
         Of a table of rows those of its flows alone: the others are for a graph.
         """
@@ -203,7 +204,7 @@ class Plan(Tabled):
         return tuple(
             row
             for row in self.rows
-            if not (row.offline and (row.vacuous or math.isinf(row.guaranteed)))
+            if not (row.iterative and (row.vacuous or math.isinf(row.guaranteed)))
         )
 
     @cached_property
@@ -232,7 +233,7 @@ class Plan(Tabled):
             ways.append(f"ask at most {fewer:,} queries ({winner})")
         needed = least_epsilon(
             lambda epsilon: bool(_winner(replace(setting, epsilon=epsilon))),
-            steps=setting.protect.steps,
+            steps=setting.privacy_unit.group_size,
         )
         if math.isfinite(needed):
             winner = _winner(replace(setting, epsilon=needed))
@@ -263,13 +264,13 @@ class Plan(Tabled):
             f"n = {size}{directed}, {edges}k = {work.queries:,}, "
             f"epsilon = {s.epsilon:g}, delta = {s.delta:g}, beta = {work.beta:g}"
         )
-        if s.protect != EDGE:
-            told += f", protects {s.protect}"
+        if s.privacy_unit != EDGE:
+            told += f", privacy unit {s.privacy_unit}"
         told += ", any linear queries" * work.linear
         for value, words in (
-            (work.most_spectral, " of singular values up to {:,g}"),
+            (work.max_spectral_norm, " of singular values up to {:,g}"),
             (s.rank, ", rank {:,} (a public guess)"),
-            (work.most_right, ", at most {:,} right vertices"),
+            (work.max_right_size, ", at most {:,} right vertices"),
             (self.target_error, "; epsilon for an error of {:,g}"),
         ):
             told += "" if value is None else words.format(value)
@@ -279,17 +280,17 @@ class Plan(Tabled):
     def remarks(self) -> tuple[str, ...]:
         """Lines below the table: what columns and names mean, and what to do."""
         if self.table is not None:
-            return self.table.told, _OF_FLOWS.partition(".")[0] + "."
+            return self.table.description, _OF_FLOWS.partition(".")[0] + "."
         told = [LEGEND]
         if any(row.method == FLOWS for row in self.rows):
             told.append(_OF_FLOWS)
-        if any(row.offline for row in self.shown):
+        if any(row.iterative for row in self.shown):
             told.append(_OF_LISTS)
         if any(row.cuts in PARTS for row in self.shown):
             told.append(_OF_PARTS)
         if self.setting.workload.linear:
             told.append(_OF_LINEAR)
-        elif self.setting.protect.kind == "vertex":
+        elif self.setting.privacy_unit.kind == "vertex":
             told.append(_OF_VERTICES)
         else:
             told += [f"Synthetic graph: {self.synthetic}.", f"Sparse release: {self.sparse}."]
@@ -350,7 +351,7 @@ class Plan(Tabled):
         Infinity becomes None, or "never" of an epsilon.
         """
         s, work, synthetic = self.setting, self.setting.workload, None
-        if s.protect.kind != "vertex" and not work.linear:
+        if s.privacy_unit.kind != "vertex" and not work.linear:
             told = asdict(self.synthetic)
             synthetic = {name: _finite(value, "never") for name, value in told.items()}
         return {
@@ -361,10 +362,9 @@ class Plan(Tabled):
             "delta": s.delta,
             **{name: getattr(work, name) for name in _ANNOUNCED},
             "rank": s.rank,
-            **s.protect.keywords,
-            "protects": str(s.protect),
+            "privacy_unit": s.privacy_unit.typed,
             "target_error": self.target_error,
-            **({} if self.table is None else {"flows": self.table.told}),
+            **({} if self.table is None else {"flows": self.table.description}),
             "rows": [
                 asdict(row)
                 | {
@@ -379,6 +379,7 @@ class Plan(Tabled):
         }
 
 
+@refuses_former_options()
 def plan(
     n: int | tuple[int, int],
     *,
@@ -387,7 +388,7 @@ def plan(
     queries: int | SessionWorkload = 1000,
     delta: float = 0.0,
     directed: bool = False,
-    protect: str | Protect = EDGE,
+    privacy_unit: str | PrivacyUnit = EDGE,
     rank: int | None = None,
     groups: Groupings | RowTable | None = None,
     target_error: float | None = None,
@@ -403,14 +404,14 @@ def plan(
             how sure errors are to hold, and what is announced of queries, as to `open_session`.
         delta: in [0, 1); at 0 the mechanisms that need it are listed without a guarantee.
         directed: whether the graph is directed: n (n - 1) pairs.
-        protect: whom promises are for. Of a vertex, errors are those of bounded cuts (what the
-            bound takes away is told by `plan_degree_bounds`), and only mechanisms are listed that a
-            formula is known for.
+        privacy_unit: what neighbouring data differ by. Of a vertex, errors are those of bounded
+            cuts (what the bound takes away is told by `plan_degree_bounds`), and only mechanisms
+            are listed that a formula is known for.
         rank: of any linear queries on a bipartite graph: a public guess of the rank of the matrix
             of ratings: how many kinds of users explain them. The row of norm "schatten" goes by it.
         groups: public groups of the vertices, a `Groups` or sizes alone (a pair of them for two
             sides): rows for flows between them are added. Or a `RowTable`: flows of rows, perhaps
-            by periods, for whom `protect` names; errors are those within one period.
+            by periods, for one `privacy_unit`; errors are those within one period.
         target_error: also find the epsilon that guarantees this, in edges.
 
     Raises:
@@ -435,7 +436,7 @@ def plan(
         workload=work,
         epsilon=epsilon,
         delta=delta,
-        protect=Protect.of(protect),
+        privacy_unit=PrivacyUnit.of(privacy_unit),
         rank=rank,
     )
     return plan_of(setting, groups=groups, target_error=target_error, assumed=edges is None)
@@ -446,7 +447,7 @@ def plan_of(
     *,
     groups: Groupings | RowTable | None = None,
     target_error: float | None = None,
-    offline: bool = True,
+    iterative: bool = True,
     assumed: bool = False,
 ) -> Plan:
     """The plan for a setting.
@@ -455,7 +456,7 @@ def plan_of(
         setting: the public numbers.
         groups: as for `plan`.
         target_error: likewise.
-        offline: whether to list what answers a public list at once; it takes most of the time.
+        iterative: whether to list what answers a public list at once; it takes most of the time.
         assumed: see `Plan`.
 
     Raises:
@@ -465,7 +466,7 @@ def plan_of(
         raise ParameterError("flows between groups are sums of cuts: plan them without linear")
     if target_error is not None and not (is_number(target_error) and 0 < target_error < math.inf):
         raise ParameterError("target_error must be a positive, finite number of edges")
-    listed = [each for each in mechanisms_for(setting) if offline or not each.offline]
+    listed = [each for each in mechanisms_for(setting) if iterative or not each.iterative]
     listed += [] if groups is None else _flows(setting, groups)
     least = _least_trivial(setting)
     rows = [_row(each, setting, least, target_error) for each in listed]
@@ -490,10 +491,10 @@ def _row(
     most = setting.edges if mechanism.cuts == LINEAR else least
     vacuous = not mechanism.trivial and mechanism.method != FLOWS and guaranteed >= most
     needed = None
-    if target is not None and mechanism.monotone and not (mechanism.offline and vacuous):
+    if target is not None and mechanism.monotone and not (mechanism.iterative and vacuous):
         needed = least_epsilon(
             lambda epsilon: mechanism.guaranteed(replace(setting, epsilon=epsilon)) <= target,
-            steps=setting.protect.steps,
+            steps=setting.privacy_unit.group_size,
         )
     return PlanRow(
         **{each.name: getattr(mechanism, each.name) for each in fields(Named)},
@@ -524,14 +525,14 @@ def _flows(setting: Setting, given: Groupings | RowTable) -> list[PlannedMechani
         )
     except GraphError as problem:
         raise ParameterError(str(problem)) from None
-    protect, work, unit = setting.protect, setting.workload, 1.0
+    privacy_unit, work, unit = setting.privacy_unit, setting.workload, 1.0
     if table is None:
-        changes = cell_changes(cells, protect)
+        changes = cell_changes(cells, privacy_unit)
     else:
-        protect.check_rows(table.counting, owned=True, periods=table.periods is not None)
-        steps = STEPS if counts_in_parts(table.counting, protect) else 1
+        privacy_unit.check_rows(table.counting, owned=True, periods=table.periods is not None)
+        steps = STEPS if counts_in_parts(table.counting, privacy_unit) else 1
         reach, unit = Reach(counts_once(table.counting), tail=False), 1 / steps
-        changes = cell_changes(cells, protect, sensitivity=steps, capped=False, reach=reach)
+        changes = cell_changes(cells, privacy_unit, sensitivity=steps, capped=False, reach=reach)
 
     @cache
     def errors(epsilon: float) -> dict[str, tuple[float, float]]:
@@ -571,8 +572,8 @@ def least_epsilon(enough: Callable[[float], bool], *, steps: int = 1) -> float:
 def _winner(setting: Setting) -> str:
     """What guarantees least, if that is less than the trivial answers; else empty."""
     known = (m for m in mechanisms_for(setting) if not m.trivial and m.cuts not in PARTS)
-    # Other offline releases are tuned, which takes long.
-    quick = (m for m in known if m.method == ANSWERS or not m.offline)
+    # Other iterative releases are tuned, which takes long.
+    quick = (m for m in known if m.method == ANSWERS or not m.iterative)
     best = min(quick, key=lambda m: m.guaranteed(setting))
     if best.guaranteed(setting) >= _least_trivial(setting):
         return ""

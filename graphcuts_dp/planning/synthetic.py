@@ -42,7 +42,7 @@ class SparseForecast:
 
     Attributes:
         threshold: about the weight from which edges are kept, in units of what is hidden: 1, a
-            change of a weight by 1, or the weight cap.
+            change of a weight by 1, or the maximum weight.
         degree_error: mean absolute error of a degree where edges are kept.
         degree_error_alone: where none are.
         beats_matrix: whether noise on all pairs puts more into the worst cut than all edges weigh,
@@ -56,7 +56,8 @@ class SparseForecast:
 
     def __str__(self) -> str:
         text = (
-            f"keeps edges that weigh more than about {self.threshold:,.3g} (times the weight cap, "
+            f"keeps edges that weigh more than about {self.threshold:,.3g} (times the maximum "
+            "weight, "
             f"if there is one), degrees up to {self.degree_error:,.3g}, or up to "
             f"{self.degree_error_alone:,.3g} where no edges are so heavy"
         )
@@ -132,7 +133,7 @@ def synthetic_forecast(setting: Setting) -> SyntheticForecast:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.
     """
     root, side = root_and_side(setting.n)
-    epsilon, together = setting.for_one().epsilon, setting.protect.steps
+    epsilon, together = setting.for_one().epsilon, setting.privacy_unit.group_size
     m, missing = setting.edges, setting.pairs - setting.edges
     degree = m * side
     strength = min(degree, missing * side)

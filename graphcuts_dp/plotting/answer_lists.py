@@ -1,4 +1,4 @@
-"""Answers with their intervals, guarantees of a plan, and what a promise does to beliefs."""
+"""Answers with their intervals, guarantees of a plan, and what a guarantee does to beliefs."""
 
 from collections.abc import Sequence
 
@@ -138,7 +138,7 @@ def odds_figure(
         priors: probabilities, ascending, shape (k,).
         lowest: the least that they can become.
         highest: the most.
-        title: the promise.
+        title: the guarantee.
     """
     with drawing(COLUMN, COLUMN) as (figure, axes):
         axes.fill_between(priors, lowest, highest, color=COLOURS["noisy"], alpha=0.25, linewidth=0)
@@ -152,7 +152,7 @@ def odds_figure(
 
 
 def classes_figure(names: Sequence[str], counts: FloatVector, *, title: str, what: str) -> Figure:
-    """Noisy numbers of owners in classes, as bars; those below 0 hang down.
+    """Noisy numbers of users in classes, as bars; those below 0 hang down.
 
     Args:
         names: of the classes.
@@ -167,6 +167,6 @@ def classes_figure(names: Sequence[str], counts: FloatVector, *, title: str, wha
         axes.set_xticks(places, names, rotation=45, ha="right")
         axes.set_yscale("symlog")
         axes.set_xlabel(what)
-        axes.set_ylabel("owners, noisy")
+        axes.set_ylabel("users, noisy")
         axes.set_title(title)
     return figure

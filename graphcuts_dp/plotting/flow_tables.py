@@ -51,7 +51,7 @@ class FlowPicture:
             groups it has, in order; empty if the level is the coarsest.
         symmetric: whether (a, b) and (b, a) are one cell.
         title: what is shown, with the guarantee.
-        unit: what the numbers are of: "edges", "weight", "rows", "owners", "pairs" or "amount".
+        unit: what the numbers are of: "edges", "weight", "rows", "users", "pairs" or "amount".
         whole: whether what is counted is a whole number.
     """
 
@@ -326,7 +326,7 @@ def periods_figure(
         low: lower ends of intervals, all at once, likewise.
         high: upper ends.
         title: what is shown, with the guarantee.
-        unit: what the numbers are of: "edges", "weight", "rows", "owners", "pairs" or "amount".
+        unit: what the numbers are of: "edges", "weight", "rows", "users", "pairs" or "amount".
         others: how many cells there are beside these.
 
     Returns:

@@ -1,1 +1,1 @@
-"""Where noise is drawn and what it promises."""
+"""Where noise is drawn and what it guarantees."""

@@ -142,7 +142,7 @@ class BudgetPlan(Tabled):
 
     Examples:
         >>> club = gc.datasets.load("karate")
-        >>> release = gc.release_graph(club, epsilon=1.0, mechanism="response")
+        >>> release = gc.release_graph(club, epsilon=1.0, mechanism="randomized-response")
         >>> print(release.budget_plan)
         Budget plan: epsilon = 1
         spent on: entries 1
@@ -245,7 +245,7 @@ class BudgetPlan(Tabled):
         execution = PlanExecution(replace(self, ran=None))
         for run in self.ran:
             if execution.take(self.steps[run.step], run.share) is None:
-                raise ValueError("a step that bought nothing did not run")
+                raise ValueError("a step that measured nothing did not run")
         return execution.amounts
 
     @cached_property
@@ -288,7 +288,7 @@ class BudgetPlan(Tabled):
         """The smallest amount that a statistic has after any step of any run."""
         return self.amount * _smallest_part(self.steps)
 
-    def parts(self, epsilon: float) -> tuple[tuple[str, float], ...]:
+    def spent_by_statistic(self, epsilon: float) -> tuple[tuple[str, float], ...]:
         """Return the names of measurements with the epsilon of each.
 
         Of a pure budget that is the amount times the group size; of one in rho, the stated epsilon

@@ -1,4 +1,4 @@
-"""What mechanisms cost: by itself, with scales of noise from what is promised, and together.
+"""What mechanisms cost: by itself, with scales of noise from what is guaranteed, and together.
 
 That is zCDP, what it means as (epsilon, delta), sums, a filter, and what comparisons with a public
 guess cost.
@@ -183,7 +183,7 @@ def stated_cost(built: Cost, *, epsilon: float | Fraction, delta: float = 0.0) -
     return Cost(epsilon=least, delta=found[1], rho=built.rho, pure=built.pure)
 
 
-def check_paid(built: Cost, budget: Cost) -> None:
+def check_spent(built: Cost, budget: Cost) -> None:
     """Refuse a part of a mechanism that costs more than it was given.
 
     Both are compared in the currency of the budget, since its other parts are: a part that is

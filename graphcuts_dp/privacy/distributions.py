@@ -1,6 +1,6 @@
 """Noise of the entries of a matrix: what it costs, its law, and how entries are hidden by it.
 
-A distribution is public: it is made from epsilon, the weight cap and a name alone; the table of
+A distribution is public: it is made from epsilon, the maximum weight and a name alone; the table of
 names is `NOISES` of `estimate.noisy_matrix`. Read `NoiseDistribution` first. `GridNoise` rounds
 weights down to a grid and adds an `IntegerNoise`; a new noise is mostly a class of that kind, as
 `LaplaceNoise` here and `staircase.StaircaseNoise`.
@@ -35,12 +35,12 @@ class NoiseDistribution(ABC):
 
     Attributes:
         epsilon: exact: what the noise was made for; `cost` tells what it keeps.
-        weight_cap: public largest weight; None when there is none and neighbours differ by at
+        max_weight: public largest weight; None when there is none and neighbours differ by at
             most 1 in one weight.
     """
 
     epsilon: Fraction
-    weight_cap: float | None = None
+    max_weight: float | None = None
 
     @property
     @abstractmethod
@@ -127,7 +127,7 @@ class NoiseDistribution(ABC):
 
         Returns:
             Integers, shape (pairs,). Guarantee: `cost`, for a change of one entry by at most 1, or
-            within [0, weight_cap].
+            within [0, max_weight].
 
         Nothing is refused and no error depends on the entries.
         """
@@ -214,8 +214,8 @@ class GridNoise(NoiseDistribution):
     its rounded value grows by at most s, since floor(a + s) = floor(a) + s and floor is monotone.
     Nothing is refused: a refusal would tell about the data. Weights above 2^62 steps would be cut
     to that, which moves no two of them apart; there are none: a cap has at most 2^51 steps and a
-    weight without one, at most 2^40, has 2^62 (`noise_distribution`). Weights of rows with owners
-    can only be larger where 2^34 owners meet in one pair.
+    weight without one, at most 2^40, has 2^62 (`noise_distribution`). Weights of rows with users
+    can only be larger where 2^34 users meet in one pair.
 
     Attributes:
         log2_step: the grid is 2^log2_step; 0 for the integers.
@@ -243,14 +243,14 @@ class GridNoise(NoiseDistribution):
     @cached_property
     def sensitivity_steps(self) -> int:
         """By how many steps one entry may differ between neighbours."""
-        return math.ceil(Fraction(self.weight_cap or 1.0) / Fraction(2) ** self.log2_step)
+        return math.ceil(Fraction(self.max_weight or 1.0) / Fraction(2) ** self.log2_step)
 
     @property
     def most_steps(self) -> int | None:
         """Whole steps of a weight at the cap; None without a cap."""
-        if self.weight_cap is None:
+        if self.max_weight is None:
             return None
-        return math.floor(Fraction(self.weight_cap) / Fraction(self.unit))
+        return math.floor(Fraction(self.max_weight) / Fraction(self.unit))
 
     @property
     def law(self) -> NoiseLaw:
@@ -313,7 +313,7 @@ class LaplaceNoise(GridNoise):
         self, steps: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64
     ) -> npt.NDArray[Any]:
         """See `NoiseDistribution.evidence`: (|y| - |y - s|) rate, s the cap in whole steps."""
-        cap = math.floor(Fraction(self.weight_cap or 1.0) / Fraction(self.unit))
+        cap = math.floor(Fraction(self.max_weight or 1.0) / Fraction(self.unit))
         values = np.clip(steps.astype(np.float64), 0, cap)  # |y| - |y - s| = 2 y - s within 0..s
         values *= 2 * float(self.rate)
         values -= cap * float(self.rate)

@@ -1,19 +1,20 @@
-"""What is promised, to whom, and what it means in plain words and in odds.
+"""Guarantees of differential privacy, the privacy unit that they are for, and both in plain words.
 
-A promise protects whom the private data may change for: neighbours are data that differ so.
-Every mechanism here has a proven cost for one step: one pair of vertices (of distances: one
-person's place) changes as `hidden_change` says. Whoever is to be hidden changes more than that:
+A guarantee is about neighbours: data that differ by one privacy unit. Every mechanism here has a
+proven cost for one change: the weight of one pair of vertices (of distances: the vertex of one
+person) changes as `change_of_one_pair` says. A unit may be more than that:
 
-- *k edges*: neighbours are the ends of a path of at most k + 1 graphs, each a step from the last.
-- *A row* of a table, which counts for at most k: adding or removing it is k steps.
-- *An owner* of rows of a table, of which at most k count: adding or removing all of them is k
-  steps, since what is counted is made of each owner's own rows, bounded one owner at a time. The
-  bound is on all of an owner's rows, or on those of each period: then what is protected is the
-  owner in any one period, and losses in several periods add up.
-- *A vertex*: all its edges change. No number of steps bounds that; mechanisms for it answer with
-  bounded cuts, whose change is bounded by `degree_bound`.
+- *k edges*: neighbours are the ends of a path of at most k + 1 graphs, each one change from the
+  last.
+- *A row* of a table, which counts for at most k units: adding or removing it is k changes.
+- *A user* of a table, of whose rows at most k count: adding or removing all of them is k changes,
+  since what is counted is made of each user's own rows, bounded one user at a time. The bound is on
+  all rows of a user, or on those of each period: then the unit is a user in any one period, and the
+  costs of several periods add up.
+- *A vertex*: all its edges change. No number of changes bounds that; mechanisms for it answer with
+  bounded cuts, whose change is bounded by `max_degree`.
 
-Group privacy gives the cost of k steps (`Cost.for_group`): k epsilon where it is pure; k^2 rho;
+Group privacy gives the cost of k changes (`Cost.for_group`): k epsilon where it is pure; k^2 rho;
 (k epsilon, delta (1 + e^epsilon + ... + e^((k-1) epsilon))) of what is only (epsilon, delta)-DP.
 Source: DR14 Theorem 2.2; Bun, Steinke 2016, Proposition 1.9 (zCDP).
 """
@@ -30,6 +31,7 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.options import PRIVACY, Option, check_probability, chosen
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import (
@@ -68,21 +70,21 @@ class Odds:
 @final
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Explanation(Displayed):
-    """An explanation of a guarantee in plain words; `Protect.explain` makes it.
+    """An explanation of a guarantee in plain words, made by `PrivacyUnit.explain`.
 
     Attributes:
-        protects: whom, in few words.
-        epsilon: of the promise.
-        delta: of the promise.
-        sentences: headings and what they say, in order.
-        odds: for some priors, but for the chance of delta.
+        privacy_unit: in few words, such as "1 user".
+        epsilon: of the guarantee.
+        delta: of the guarantee.
+        sentences: explanations by their headings, in order.
+        odds: for some prior probabilities; they hold except with probability delta.
 
     Source: Bayes' rule for delta = 0; for delta > 0 Kairouz, Oh, Viswanath, *The Composition
     Theorem for Differential Privacy*, 2015, Theorem 3.4: what is released can be made from an
     epsilon-private answer that is replaced by the whole truth with probability delta.
     """
 
-    protects: str
+    privacy_unit: str
     epsilon: float
     delta: float
     sentences: dict[str, str]
@@ -93,7 +95,7 @@ class Explanation(Displayed):
 
     def _card(self) -> Card:
         return Card(
-            title="What the promise means",
+            title="What the guarantee means",
             facts=tuple(self.sentences.items()),
             columns=("believed beforehand", "afterwards at least", "at most"),
             rows=[(each.prior, each.lowest, each.highest) for each in self.odds],
@@ -102,7 +104,7 @@ class Explanation(Displayed):
 
     def __repr__(self) -> str:
         delta = f", delta={self.delta:g}" if self.delta else ""
-        return f"Explanation({self.protects}, epsilon={self.epsilon:g}{delta})"
+        return f"Explanation({self.privacy_unit}, epsilon={self.epsilon:g}{delta})"
 
     def plot(self) -> "Figure":
         """Draw what any belief can become, as a figure of matplotlib."""
@@ -128,7 +130,7 @@ class Explanation(Displayed):
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "protects": self.protects,
+            "privacy_unit": self.privacy_unit,
             "epsilon": self.epsilon,
             "delta": self.delta,
             **{key.lower().replace(" ", "_"): text for key, text in self.sentences.items()},
@@ -157,105 +159,104 @@ def posterior(prior: float, epsilon: float) -> float:
 
 
 def strength(epsilon: float, delta: float) -> str:
-    """How well a promise protects, in a sentence."""
+    """Return how strong a guarantee is, in a sentence."""
     factor = math.exp(epsilon)
     text = (
-        "everything that is released together multiplies the odds of any such guess by at most "
-        f"e^{epsilon:g} = {factor:,.3g}, or divides them by that, whatever the attacker knows, "
-        "computes or learns later"
+        "everything that is released together multiplies the odds of any guess about one unit by "
+        f"at most e^{epsilon:g} = {factor:,.3g}, or divides them by that, whatever the attacker "
+        "knows, computes or learns later"
     )
     if delta:
         text += (
             f"; with a probability of at most {delta:g} this fails, and then anything about the "
-            "protected may come out, so choose delta far below one over the number of people"
+            "unit may come out, so choose delta far below one over the number of people"
         )
     return text + "."
 
 
 def words_for(kind: str, k: int, *, per_period: bool = False) -> dict[str, str]:
-    """Whom a promise protects, against whom, and what it does not hide.
+    """Return what a guarantee is about, against whom it holds, and what stays detectable.
 
     Args:
-        kind: of a `Protect`.
-        k: its steps; of a vertex its degree bound.
-        per_period: of an owner: whether it is protected in each period by itself.
+        kind: of a `PrivacyUnit`.
+        k: its group size; of a vertex its largest degree that counts.
+        per_period: of a user: whether each period is a unit by itself.
     """
-    if kind == "owner":
-        within, each = (" in any one period", " in each period") if per_period else ("", "")
-        some, several = "the owner is in the file at all", ""
+    if kind == "user":
+        within, in_each = (" in any one period", " in each period") if per_period else ("", "")
+        presence, several = "the user is in the file at all", ""
         if per_period:
-            some = "there are any"
+            presence = "there are any"
             several = (
-                "an owner is protected in each period, and not in all together: of rows in 12 "
-                "periods the promise holds with 12 times epsilon; "
+                "the guarantee is for a user in each period, not in all together: for rows in 12 "
+                "periods it holds with 12 times epsilon; "
             )
         return {
-            "Protected": f"any one owner of rows of the file, with all of that owner's rows{within}"
-            f": whether {some}, and what the rows say.",
+            "The guarantee": f"any one user of the file, with all of that user's rows{within}: "
+            f"whether {presence}, and what the rows say.",
             "The attacker": "sees everything that is released and may know every row of all other "
-            "owners.",
-            "Not hidden": "who is a vertex, public groups, periods, bounds and all parameters. A "
-            "person who "
-            "appears only in rows of others, such as one who is called and never calls, is hidden "
-            "in each such row as its owner is, and not by a promise of their own.",
-            "The bound": f"at most {k:,} rows (or units of weight) of an owner count{each}. Of an "
-            "owner with more, rows are left out, or each counts for less: answers miss the rest, "
+            "users.",
+            "Detectable": "who is a vertex, public groups, periods, bounds and all parameters. A "
+            "person who appears only in rows of others, such as one who is called and never calls, "
+            "is covered in each such row as its user is, and not by a guarantee of their own.",
+            "The bound": f"at most {k:,} rows (or units of weight) of a user count{in_each}. Of a "
+            "user with more, rows are left out, or each counts for less: answers miss the others, "
             "and privacy does not depend on how much it was.",
-            "People": f"{several}two owners together have twice epsilon; an owner whose rows are "
+            "People": f"{several}two users together have twice epsilon; a user whose rows are "
             "replaced by others has twice epsilon too, since that is a removal and an addition.",
         }
-    if kind == "rows":
+    if kind == "row":
         return {
-            "Protected": "any one row of the table: whether it is there, and what it says.",
+            "The guarantee": "any one row of the table: whether it is there, and what it says.",
             "The attacker": "sees everything that is released and may know every other row.",
-            "Not hidden": "who is a vertex, public groups, periods, bounds and all parameters; and "
+            "Detectable": "who is a vertex, public groups, periods, bounds and all parameters; and "
             "that somebody is in the table who has many rows.",
             "The bound": f"a row counts for at most {k:,}; what its weight has above that is left "
             "out.",
-            "People": "a person with 20 rows is protected for each of them; of all 20 the promise "
+            "People": "for a person with 20 rows the guarantee is for each of them; for all 20 it "
             "holds with 20 times epsilon. A row that says something else, or moves to another "
-            "period, has twice epsilon, since that is a removal and an addition. Name the "
-            "owner of each row, and choose --protect owner, if a person shall be hidden.",
+            "period, has twice epsilon, since that is a removal and an addition. If the guarantee "
+            "shall be for a person, name the user of each row, and choose --privacy-unit user.",
         }
     if kind == "vertex":
         return {
-            "Protected": "any one vertex with all its edges, however many: whom it is joined with, "
-            "and whether with anybody.",
+            "The guarantee": "any one vertex with all its edges, however many: whom it is joined "
+            "with, and whether with anybody.",
             "The attacker": "sees everything that is released and may know every edge that does "
             "not touch this vertex.",
-            "Not hidden": "that the vertex is in the public vertex set, its public groups, the "
+            "Detectable": "that the vertex is in the public vertex set, its public groups, the "
             "bound and all parameters.",
             "The bound": f"answers count at most {k:,} edges of a vertex. Where a vertex has more, "
             "an answer is too low; privacy holds all the same.",
             "People": "two vertices together have twice epsilon.",
         }
-    if kind == "people":
+    if kind == "person":
         return {
-            "Protected": "where any one person is."
+            "The guarantee": "where any one person is."
             if k == 1
             else f"where any {k:,} people together are.",
             "The attacker": "sees everything that is released and may know where everybody else "
             "is.",
-            "Not hidden": "the map, how many people there are, and all parameters.",
+            "Detectable": "the map, how many people there are, and all parameters.",
         }
     words = {
-        "Protected": f"any {k:,} edges together: whether these {k:,} pairs of vertices are joined "
-        "or not.",
+        "The guarantee": f"any {k:,} edges together: whether these {k:,} pairs of vertices are "
+        "joined or not.",
         "The attacker": "sees everything that is released, chooses queries after earlier answers, "
         "and may know every other edge of the graph.",
-        "Not hidden": "who is a vertex, public groups, caps and all parameters; and what the "
+        "Detectable": "who is a vertex, public groups, bounds and all parameters; and what the "
         "graph says about people in general, such as how many edges there are.",
-        "People": f"a person with at most {k:,} edges is protected with all of them; one with "
-        "twice as many has twice epsilon.",
+        "People": f"for a person with at most {k:,} edges the guarantee is for all of them; one "
+        "with twice as many has twice epsilon.",
     }
     if k > 1:
         return words
     return words | {
-        "Protected": "each single edge: that these two vertices are joined, or how heavy their "
-        "edge is, up to the cap.",
-        "People": "a person with 20 edges is protected for each of them, but not for all together: "
-        "of all 20 the promise holds with 20 times epsilon. Choose --protect edges:at-most=20, or "
-        "owner:at-most=20 or vertex:degree-bound=20, if a person shall be hidden.",
+        "The guarantee": "each single edge: that these two vertices are joined, or how heavy their "
+        "edge is, up to the largest weight.",
+        "People": "for a person with 20 edges the guarantee is for each of them, not for all "
+        "together: for all 20 it holds with 20 times epsilon. If it shall be for a person, choose "
+        "--privacy-unit edge:group-size=20, user:max-contributions=20 or vertex:max-degree=20.",
     }
 
 
@@ -263,10 +264,10 @@ LARGEST_DELTA = 1e-3
 
 
 def delta_warning(delta: float, *, count: int, of: str = "vertices") -> str | None:
-    """A sentence about a delta above 1/n or above 1e-3, or None.
+    """Return a sentence about a delta above 1/n or above 1e-3, or None.
 
     Showing all that is known of one of n people, drawn at random, is (0, 1/n)-differentially
-    private: a delta near that promises nothing worth the name.
+    private: a delta near that guarantees nothing worth the name.
 
     Args:
         delta: that is about to be spent.
@@ -277,8 +278,8 @@ def delta_warning(delta: float, *, count: int, of: str = "vertices") -> str | No
         return None
     limit = f"1 in {count:,} {of}" if 1 / count < LARGEST_DELTA else f"{LARGEST_DELTA:g}"
     return (
-        f"delta = {delta:g} is above {limit}: with so large a probability the promise to somebody "
-        "may fail; choose a far smaller one"
+        f"delta = {delta:g} is above {limit}: with so large a probability the guarantee may fail "
+        "for somebody; choose a far smaller one"
     )
 
 
@@ -304,12 +305,11 @@ class PrivacyGuarantee(Displayed):
         epsilon: >= 0; e^epsilon bounds the ratio of probabilities of any output. 0 where nothing
             private was read.
         delta: in [0, 1); 0 is pure differential privacy.
-        neighbours: which change of the data is hidden.
+        neighbours: by what neighbouring data differ.
         public: what is assumed to be known to everybody.
-        seed: None when the operating system's entropy was used. A seed voids the promise.
-        protects: whom it protects, in few words: "1 edge", "10 edges", "1 owner", "1 vertex",
-            "1 person"; "1 row", "1 owner in one month" where neighbours differ in one period only,
-            see `differs_within`.
+        seed: None when the operating system's entropy was used. A seed voids the guarantee.
+        privacy_unit: in few words: "1 edge", "10 edges", "1 user", "1 vertex", "1 person", "1 row";
+            "1 user in one month" where neighbours differ in one period only, see `differs_within`.
         rho: of zero-concentrated privacy, if a bound better than that of pure epsilon is proven.
         budget_plan: how epsilon was spent; None where no plan was executed.
     """
@@ -319,7 +319,7 @@ class PrivacyGuarantee(Displayed):
     neighbours: str
     public: str = "the vertex set"
     seed: int | None = None
-    protects: str = "1 edge"
+    privacy_unit: str = "1 edge"
     rho: float | None = None
     budget_plan: BudgetPlan | None = None
 
@@ -333,16 +333,16 @@ class PrivacyGuarantee(Displayed):
 
     @property
     def is_private(self) -> bool:
-        """Whether the promise holds: false for a seeded run."""
+        """Whether the guarantee holds: false for a seeded run."""
         return self.seed is None
 
     @property
-    def parts(self) -> tuple[tuple[str, float], ...]:
+    def spent(self) -> tuple[tuple[str, float], ...]:
         """What epsilon was spent on, as (name, epsilon) pairs that add up to it.
 
         Empty when it went into one measurement.
         """
-        return () if self.budget_plan is None else self.budget_plan.parts(self.epsilon)
+        return () if self.budget_plan is None else self.budget_plan.spent_by_statistic(self.epsilon)
 
     @property
     def counted(self) -> str:
@@ -351,19 +351,19 @@ class PrivacyGuarantee(Displayed):
 
     @property
     def differs_within(self) -> str | None:
-        """What of time holds all that neighbours differ in, as `protects` tells.
+        """What of time holds all that neighbours differ in, as `privacy_unit` tells.
 
         "row": a single row; "day", "month", "quarter", "year": one of these; "period": one of the
         declared periods, whatever they are. None: neighbours may differ at all times.
         """
-        found = _IN_ONE.fullmatch(self.protects)
+        found = _IN_ONE.fullmatch(self.privacy_unit)
         return None if found is None else found[1] or "row"
 
     def __str__(self) -> str:
         delta = f", delta = {self.delta:g}" if self.delta else ""
         text = (
-            f"epsilon = {self.epsilon:g}{delta}; protects {self.protects}; "
-            f"hidden: {self.neighbours}; public: {self.public}"
+            f"epsilon = {self.epsilon:g}{delta}; privacy unit: {self.privacy_unit}; "
+            f"neighbours: {self.neighbours}; public: {self.public}"
         )
         return text if self.is_private else f"{SEEDED_WARNING} ({text})"
 
@@ -374,7 +374,7 @@ class PrivacyGuarantee(Displayed):
         It is `ZCDpEvent(rho)`, which its accountant for Renyi privacy takes for every kind of
         neighbours; epsilon-DP is (epsilon^2/2)-zCDP. The event that would tell epsilon-DP exactly,
         `RandomizedResponseDpEvent`, is not used: version 0.6 counts it once, however often it is
-        repeated. None where neither is proven, and for a seeded run, which promises nothing.
+        repeated. None where neither is proven, and for a seeded run, which guarantees nothing.
         """
         rho = self.rho
         if rho is None and not self.delta:
@@ -387,12 +387,12 @@ class PrivacyGuarantee(Displayed):
     def facts(self) -> tuple[tuple[str, object], ...]:
         """Names and values, for the tables of notebooks."""
         delta = (("delta", self.delta),) if self.delta else ()
-        parts = ", ".join(f"{name} {epsilon:.3g}" for name, epsilon in self.parts)
+        parts = ", ".join(f"{name} {epsilon:.3g}" for name, epsilon in self.spent)
         return (
             ("epsilon", self.epsilon),
             *delta,
-            ("protects", self.protects),
-            ("hidden", self.neighbours),
+            ("privacy unit", self.privacy_unit),
+            ("neighbours", self.neighbours),
             ("public", self.public),
             *((("epsilon spent on", parts),) if parts else ()),
         )
@@ -404,7 +404,7 @@ class PrivacyGuarantee(Displayed):
         return {
             "epsilon": float(self.epsilon),
             "delta": float(self.delta),
-            "protects": self.protects,
+            "privacy_unit": self.privacy_unit,
             **mark,
         }
 
@@ -421,12 +421,12 @@ class PrivacyGuarantee(Displayed):
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
-            "protects": self.protects,
+            "privacy_unit": self.privacy_unit,
             "neighbours": self.neighbours,
             "public": self.public,
             "entropy": "operating system" if self.is_private else SEEDED_WARNING,
             "seed": self.seed,
-            "parts": dict(self.parts),
+            "spent": dict(self.spent),
             "budget_plan": None if self.budget_plan is None else self.budget_plan.to_dict(),
             "rho": self.rho,
             "dp_event": self.dp_event,
@@ -440,9 +440,9 @@ class PrivacyGuarantee(Displayed):
             LookupError, TypeError, ValueError, ArithmeticError, AttributeError: it is something
                 else.
         """
-        names = ("epsilon", "delta", "protects", "neighbours", "public", "seed", "rho")
+        names = ("epsilon", "delta", "privacy_unit", "neighbours", "public", "seed", "rho")
         plain = {key: stored[key] for key in names}
-        parts, plan = tuple(stored["parts"].items()), stored.get("budget_plan")
+        parts, plan = tuple(stored["spent"].items()), stored.get("budget_plan")
         if plan is not None:
             read = BudgetPlan.from_dict(plan)
             pure = read.currency == "epsilon" and read.ran is not None
@@ -452,14 +452,14 @@ class PrivacyGuarantee(Displayed):
         return cls(**plain, **cls.from_former({"parts": parts}))
 
 
-def hidden_change(*, weighted: bool, weight_cap: float | None, directed: bool) -> str:
-    """Which change of a graph of this schema is hidden: `PrivacyGuarantee.neighbours`."""
+def change_of_one_pair(*, weighted: bool, max_weight: float | None, directed: bool) -> str:
+    """Return by what neighbouring graphs of this schema differ: `PrivacyGuarantee.neighbours`."""
     one, edge = ("one ordered pair", "arc") if directed else ("one pair", "edge")
     if not weighted:
         return f"whether any {one} is an {edge}"
-    if weight_cap is None:
+    if max_weight is None:
         return f"a change of any {one}'s weight by at most 1; an {edge} that weighs more is not"
-    return f"the weight of any {one}, within 0 .. {weight_cap:g}"
+    return f"the weight of any {one}, within 0 .. {max_weight:g}"
 
 
 def exact_epsilon(epsilon: float | Fraction) -> Fraction:
@@ -479,189 +479,227 @@ def exact_epsilon(epsilon: float | Fraction) -> Fraction:
     if not _SMALLEST <= exact <= _LARGEST:
         raise ParameterError(
             f"epsilon is out of range {SMALLEST_EPSILON:g} .. {LARGEST_EPSILON:g}: "
-            "below, nothing can be learnt; above, nothing is hidden"
+            "below, noise hides everything; above, it hides nothing"
         )
     return exact
 
 
-def promise_text(guarantee: PrivacyGuarantee) -> str:
-    """For titles of pictures."""
+def guarantee_text(guarantee: PrivacyGuarantee) -> str:
+    """Return a guarantee in few words, for titles of pictures."""
     delta = f", delta = {guarantee.delta:g}" if guarantee.delta else ""
     mark = f", {guarantee.warning}" if guarantee.warning else ""
     return f"epsilon = {guarantee.epsilon:g}{delta}{mark}"
 
 
-Protected = Literal["edges", "rows", "owner", "vertex", "people"]
+UnitKind = Literal["edge", "row", "user", "vertex", "person"]
 _LARGEST_BOUND = 10**9
-_Together = Annotated[int, Option(help="How many edges change together.", group=PRIVACY)]
-_OfAnOwner = Annotated[
+_EdgeGroup = Annotated[
+    int, Option(help="So many edges, any, are one unit together.", group=PRIVACY)
+]
+_RowUnits = Annotated[
+    int,
+    Option(
+        help="With --counting weight: units of weight that one row counts for at most.",
+        group=PRIVACY,
+    ),
+]
+_UserContributions = Annotated[
     int | None,
-    Option(help="How many pairs, rows or units of weight of an owner count.", group=PRIVACY),
+    Option(
+        help="Rows of a user that count at most; with --counting users or edges pairs, with "
+        "--counting weight units of weight.",
+        group=PRIVACY,
+    ),
 ]
 _PerPeriod = Annotated[
     bool,
-    Option(help="Whether that is the bound of each period, not of all together.", group=PRIVACY),
+    Option(
+        help="Bound the contributions of a user in each period, not in all together; the guarantee "
+        "is then for one period of a user.",
+        group=PRIVACY,
+    ),
 ]
-_OfARow = Annotated[
-    int, Option(help="How many units of weight of a row count; 1 row is 1.", group=PRIVACY)
-]
-_OfAVertex = Annotated[
+_VertexDegree = Annotated[
     int | None,
-    Option(help="How many edges of a vertex a sum counts.", group=PRIVACY),
+    Option(
+        help="Most edges of a vertex that an answer counts; larger degrees make answers too low.",
+        group=PRIVACY,
+    ),
 ]
 N = TypeVar("N", float, Fraction)
 
 
-def _whole(name: str, given: int | None, missing: str, *, most: float = _LARGEST_BOUND) -> int:
-    if given is None:
+def _bound(name: str, bound: int | None, missing: str = "", *, most: float = _LARGEST_BOUND) -> int:
+    if bound is None:
         raise ParameterError(f"{missing}, for example {name}=20")
-    if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= most:
+    if isinstance(bound, bool) or not isinstance(bound, int) or not 1 <= bound <= most:
         raise ParameterError(f"{name} must be a whole number from 1 on, for example {name}=20")
-    return given
+    return bound
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class Protect:
-    """Whom a promise protects.
+class PrivacyUnit:
+    """The unit of privacy: by what neighbouring data differ.
 
-    `Protect.edges(3)`, `Protect.rows()`, `Protect.owner(at_most=50)` and
-    `Protect.vertex(degree_bound=20)` make one, which every `protect=` takes; or a string, such as
-    "edges" or "owner:at-most=50".
+    `PrivacyUnit.edge(3)`, `PrivacyUnit.row()`, `PrivacyUnit.user(max_contributions=50)` and
+    `PrivacyUnit.vertex(max_degree=20)` make one, which every `privacy_unit=` takes; or a string,
+    such as "edge" or "user:max-contributions=50".
 
     Attributes:
-        kind: "edges", "rows", "owner" or "vertex"; of distances "people", each of whom is in one
-            place.
-        steps: k >= 1: how many steps lie between neighbours; 1 for a vertex, whose mechanisms
-            bound the change of all its edges as one step.
-        degree_bound: of a vertex: D, public.
-        per_period: of an owner: whether the bound is one for each period of the rows, and what is
-            protected is an owner in any one period.
+        kind: "edge", "row", "user" or "vertex"; of distances "person", who is at one vertex.
+        group_size: k >= 1: how many changes of one pair, or of one person, lie between neighbours;
+            1 for a vertex, whose mechanisms bound the change of all its edges as one.
+        max_degree: of a vertex: D, public; None for others.
+        per_period: of a user: whether contributions are bounded in each period of the rows by
+            itself; the unit is then a user in any one period.
 
     Raises:
-        ParameterError: another kind, no number of steps, or a degree bound of somebody else.
+        ParameterError: another kind, a bound below 1, or a degree bound without a vertex.
 
     Examples:
         >>> club, groups = gc.datasets.load("karate"), gc.datasets.load_groups("karate")
-        >>> print(gc.Protect.vertex(degree_bound=20))
+        >>> print(gc.PrivacyUnit.vertex(max_degree=20))
         1 vertex
-        >>> flows = gc.release_flows(club, groups, epsilon=1.0, protect=gc.Protect.edges(3))
-        >>> flows.guarantee.protects
+        >>> flows = gc.release_flows(club, groups, epsilon=1.0, privacy_unit=gc.PrivacyUnit.edge(3))
+        >>> flows.guarantee.privacy_unit
         '3 edges'
     """
 
-    kind: Protected = "edges"
-    steps: int = 1
-    degree_bound: int | None = None
+    kind: UnitKind = "edge"
+    group_size: int = 1
+    max_degree: int | None = None
     per_period: bool = False
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Protected):
-            names = ", ".join(map(repr, PROTECTIONS))
-            raise ParameterError(f"unknown protect={self.kind!r:.60}; choose one of {names}")
-        if self.kind != "vertex" and self.degree_bound is not None:
-            raise ParameterError("degree_bound is for protect='vertex'")
+        if self.kind not in get_args(UnitKind):
+            names = ", ".join(map(repr, PRIVACY_UNITS))
+            raise ParameterError(f"unknown privacy_unit={self.kind!r:.60}; choose one of {names}")
+        if self.kind != "vertex" and self.max_degree is not None:
+            raise ParameterError("max_degree is for privacy_unit='vertex'")
         if self.kind == "vertex":
-            _whole("degree_bound", self.degree_bound, "protect='vertex' needs degree_bound")
-        _whole("at_most", self.steps, "", most=math.inf)  # steps of both ways are twice as many
+            _bound("max_degree", self.max_degree, "privacy_unit='vertex' needs max_degree")
+        _bound("group_size", self.group_size, most=math.inf)  # `either_way` doubles it
 
     @classmethod
-    def edges(cls, at_most: _Together = 1) -> Self:
-        """So many edges together.
+    @refuses_former_options(at_most="group_size")
+    def edge(cls, group_size: _EdgeGroup = 1) -> Self:
+        """Return the unit of one edge, or of so many edges together.
 
         Raises:
-            ParameterError: no whole number from 1 on.
+            ParameterError: not a whole number from 1 on.
         """
-        return cls(steps=_whole("at_most", at_most, ""))
+        return cls(group_size=_bound("group_size", group_size))
 
     @classmethod
-    def rows(cls, at_most: _OfARow = 1) -> Self:
-        """A row of a table, which counts for at most so many units of weight, or once.
-
-        Raises:
-            ParameterError: no whole number from 1 on.
-        """
-        return cls(kind="rows", steps=_whole("at_most", at_most, ""))
-
-    @classmethod
-    def owner(cls, *, at_most: _OfAnOwner = None, per_period: _PerPeriod = False) -> Self:
-        """An owner of rows, of whose pairs, rows or units so many count.
-
-        Raises:
-            ParameterError: no whole number from 1 on.
-        """
-        needs = "protect='owner' needs at_most, how many rows of an owner count"
-        steps = _whole("at_most", at_most, needs)
-        return cls(kind="owner", steps=steps, per_period=bool(per_period))
-
-    @classmethod
-    def vertex(cls, *, degree_bound: _OfAVertex = None) -> Self:
-        """A vertex with all its edges; sums count so much of their weight.
-
-        Raises:
-            ParameterError: no whole number from 1 on.
-        """
-        return cls(kind="vertex", degree_bound=degree_bound)
-
-    @classmethod
-    def of(
-        cls, protect: "str | Self", *, at_most: int | None = None, degree_bound: int | None = None
-    ) -> Self:
-        """From what users type.
+    @refuses_former_options(at_most="max_units")
+    def row(cls, max_units: _RowUnits = 1) -> Self:
+        """Return the unit of one row of a table.
 
         Args:
-            protect: one of `PROTECTIONS`, perhaps with its bound, as in "owner:at-most=50", or an
-                object of this class, which holds it.
-            at_most: of edges: how many change together, 1 if None; of an owner: how many of its
-                rows, or units of weight, count.
-            degree_bound: of a vertex.
+            max_units: most units of weight that a row counts for; 1 where rows are counted.
 
         Raises:
-            ParameterError: an unknown name, a bound that is missing, out of range or of no use.
+            ParameterError: not a whole number from 1 on.
         """
-        if not isinstance(protect, str | Protect):
-            raise ParameterError(f"protect is a name or a Protect, not {protect!r:.60}")
-        if (at_most, degree_bound) == (None, None):
-            return chosen(protect, PROTECTIONS, "protect")
-        if not isinstance(protect, str) or protect not in PROTECTIONS:
-            raise ParameterError(f"{protect!r:.60} holds its bound: leave out the other one")
-        if protect == "vertex" and at_most is not None:
-            raise ParameterError("protect='vertex' takes degree_bound, not at_most")
-        if protect != "vertex" and degree_bound is not None:
-            raise ParameterError("degree_bound is for protect='vertex'")
-        bounds = {"at_most": at_most, "degree_bound": degree_bound}
-        given = {name: bound for name, bound in bounds.items() if bound is not None}
-        return PROTECTIONS[protect](**given)
+        return cls(kind="row", group_size=_bound("max_units", max_units))
 
     @classmethod
-    def of_pairs(
-        cls, protect: "str | Self", *, at_most: int | None, others: int, epsilon: float
+    @refuses_former_options(at_most="max_contributions")
+    def user(
+        cls, *, max_contributions: _UserContributions = None, per_period: _PerPeriod = False
     ) -> Self:
-        """Likewise, for what is made of noisy pairs of vertices: all but a vertex.
+        """Return the unit of one user, with all rows.
 
         Args:
-            protect: as for `of`.
-            at_most: likewise.
+            max_contributions: most rows of a user that count: pairs, rows, or units of weight, as
+                the `counting` of the rows says.
+            per_period: whether contributions are bounded in each period by itself; the unit is then
+                a user in any one period.
+
+        Raises:
+            ParameterError: not a whole number from 1 on.
+        """
+        needs = "privacy_unit='user' needs max_contributions, how many rows of a user count"
+        group_size = _bound("max_contributions", max_contributions, needs)
+        return cls(kind="user", group_size=group_size, per_period=bool(per_period))
+
+    @classmethod
+    @refuses_former_options()
+    def vertex(cls, *, max_degree: _VertexDegree = None) -> Self:
+        """Return the unit of one vertex with all its edges.
+
+        Args:
+            max_degree: most edges of a vertex, or most of their weight, that an answer counts.
+
+        Raises:
+            ParameterError: not a whole number from 1 on.
+        """
+        return cls(kind="vertex", max_degree=max_degree)
+
+    @classmethod
+    def person(cls, group_size: int = 1) -> Self:
+        """Return the unit of one person at one vertex of a map, or of so many people together.
+
+        Raises:
+            ParameterError: not a whole number from 1 on.
+        """
+        return cls(kind="person", group_size=_bound("group_size", group_size))
+
+    @classmethod
+    def of(cls, privacy_unit: "str | Self") -> Self:
+        """Return the unit that a user has given.
+
+        Args:
+            privacy_unit: an object of this class, or one of `PRIVACY_UNITS`, with its bound where
+                it needs one: "edge", "user:max-contributions=50".
+
+        Raises:
+            ParameterError: an unknown name, or a bound that is missing, unknown or out of range.
+        """
+        if not isinstance(privacy_unit, str | PrivacyUnit):
+            raise ParameterError(
+                f"privacy_unit is a name or a PrivacyUnit, not {privacy_unit!r:.60}"
+            )
+        return chosen(privacy_unit, PRIVACY_UNITS, "privacy_unit")
+
+    @classmethod
+    def of_pairs(cls, privacy_unit: "str | Self", *, others: int, epsilon: float) -> Self:
+        """Return the unit of what is made of noisy pairs of vertices: any but a vertex.
+
+        Args:
+            privacy_unit: as for `of`.
             others: how many pairs one vertex has, public.
             epsilon: that was asked for.
 
         Raises:
             ParameterError: as for `of`; or a vertex.
         """
-        if protect == "vertex" or cls.of(protect, at_most=at_most).kind == "vertex":
+        if privacy_unit == "vertex" or cls.of(privacy_unit).kind == "vertex":
             noise = math.sqrt(2) * others / float(exact_epsilon(epsilon))
             raise ParameterError(
-                f"this cannot hide a vertex: all its {others:,} pairs change together, so an entry"
-                f" of 0 or 1 would have noise of about {noise:,.0f}; use release_flows or"
-                " open_session with protect='vertex', whose noise does not grow with the graph"
+                f"privacy_unit='vertex' is not possible here: all {others:,} pairs of a vertex"
+                f" change together, so an entry of 0 or 1 would have noise of about {noise:,.0f};"
+                " use release_flows or open_session, whose noise for a vertex does not grow with"
+                " the graph"
             )
-        return cls.of(protect, at_most=at_most)
+        return cls.of(privacy_unit)
 
     @property
-    def keywords(self) -> dict[str, Any]:
-        """The same as users type it: `protect`, `at_most` and `degree_bound`."""
-        bounded = self.steps if self.kind in ("rows", "owner") or self.steps > 1 else None
-        return {"protect": self.kind, "at_most": bounded, "degree_bound": self.degree_bound}
+    def typed(self) -> str:
+        """The string that `of` reads as this unit, such as "user:max-contributions=50"."""
+        bounds: dict[str, int | None] = {
+            "edge": self.group_size if self.group_size > 1 else None,
+            "row": self.group_size if self.group_size > 1 else None,
+            "user": self.group_size,
+            "vertex": self.max_degree,
+            "person": self.group_size if self.group_size > 1 else None,
+        }
+        bound = bounds[self.kind]
+        if bound is None:
+            return self.kind
+        period = ",per-period" if self.per_period else ""
+        return f"{self.kind}:{BOUND_KEYS[self.kind]}={bound}{period}"
 
     @property
     def monotone(self) -> Self:
@@ -671,7 +709,7 @@ class Protect:
         but both have at least those of the graph without these edges. So it lies between them, a
         step from either, and neighbours are two steps apart.
         """
-        return replace(self, steps=2) if self.kind == "vertex" else self
+        return replace(self, group_size=2) if self.kind == "vertex" else self
 
     @property
     def either_way(self) -> Self:
@@ -679,23 +717,11 @@ class Protect:
 
         All answers that it raises are raised first, then all others lowered: two steps.
         """
-        return replace(self, steps=2 * self.steps)
-
-    @classmethod
-    def of_people(cls, at_most: int) -> Self:
-        """So many people together, each of whom is in one place.
-
-        Raises:
-            ParameterError: no whole number from 1 on.
-        """
-        return cls(kind="people", steps=_whole("at_most", at_most, ""))
+        return replace(self, group_size=2 * self.group_size)
 
     def __str__(self) -> str:
-        if self.kind in ("edges", "people"):
-            single = "1 edge" if self.kind == "edges" else "1 person"
-            return single if self.steps == 1 else f"{self.steps} {self.kind}"
-        if self.kind == "rows":
-            return "1 row"
+        if self.kind in ("edge", "person") and self.group_size > 1:
+            return f"{self.group_size} {'edges' if self.kind == 'edge' else 'people'}"
         return f"1 {self.kind}" + (" in one period" if self.per_period else "")
 
     def check_rows(self, counting: str, *, owned: bool, periods: bool) -> None:
@@ -703,46 +729,49 @@ class Protect:
 
         Args:
             counting: what their cells count, see `Rows`.
-            owned: whether each row has an owner.
+            owned: whether each row has a user.
             periods: whether they have periods.
 
         Raises:
             ParameterError: they cannot keep it.
         """
-        if self.kind == "owner" and not owned:
-            raise ParameterError("protect='owner' needs the column of the owners: owner=")
-        if self.kind == "rows" and counting not in ("rows", "weight"):
-            raise ParameterError(f"protect='rows' is for rows or their weights, not {counting}")
-        if self.kind == "rows" and counting == "rows" and self.steps > 1:
-            raise ParameterError("a row counts once: leave out at_most, which is for weights")
-        if self.kind == "edges" and counting != "edges":
+        if self.kind == "user" and not owned:
+            raise ParameterError("privacy_unit='user' needs the column of the users: user=")
+        if self.kind == "row" and counting not in ("rows", "weight"):
+            raise ParameterError(f"privacy_unit='row' is for rows or their weights, not {counting}")
+        if self.kind == "row" and counting == "rows" and self.group_size > 1:
+            raise ParameterError("a row counts once: leave out max_units, which is for weights")
+        if self.kind == "edge" and counting != "edges":
             raise ParameterError(
-                "protect='edges' hides whether a pair has any row: it is for counting='edges'; "
-                "for rows take protect='rows', or 'owner'"
+                "privacy_unit='edge' is about whether a pair has any row: it is for "
+                "counting='edges'; "
+                "for rows take privacy_unit='row', or 'user'"
             )
         if self.kind == "vertex":
-            raise ParameterError("protect='vertex' is for graphs: read the file with read_graph")
+            raise ParameterError(
+                "privacy_unit='vertex' is for graphs: read the file with read_graph"
+            )
         if self.per_period and not periods:
             raise ParameterError(NO_PERIODS)
 
-    def per_step(self, epsilon: float | Fraction) -> Fraction:
+    def per_change(self, epsilon: float | Fraction) -> Fraction:
         """What of a pure epsilon each step may cost, exactly.
 
         Raises:
             ParameterError: it is out of range, or too little is left for a step.
         """
         whole = exact_epsilon(epsilon)
-        return self._enough(whole / self.steps, whole)
+        return self._enough(whole / self.group_size, whole)
 
     def _enough(self, step: N, whole: float | Fraction) -> N:
         if step < SMALLEST_EPSILON:
             raise ParameterError(
                 f"epsilon = {float(whole):g} for {self} leaves less than {SMALLEST_EPSILON:g} for"
-                f" each of {self.steps:,} changes; choose a smaller at_most, or more epsilon"
+                f" each of {self.group_size:,} changes; choose a smaller bound, or more epsilon"
             )
         return step
 
-    def step_budget(
+    def budget_per_change(
         self, *, epsilon: float | Fraction, delta: float, zcdp: bool
     ) -> tuple[float, float]:
         """The (epsilon, delta) for one step with which a mechanism keeps (epsilon, delta) for all.
@@ -756,18 +785,18 @@ class Protect:
         Raises:
             ParameterError: out of range, or too little is left for a step.
         """
-        each = self.per_step(epsilon)
-        if self.steps == 1:
+        each = self.per_change(epsilon)
+        if self.group_size == 1:
             return as_stored(epsilon), delta
         if not delta:
             return as_stored(each), 0.0
         if zcdp:
-            rho = zcdp_rho(epsilon=as_stored(epsilon), delta=delta) / self.steps**2
+            rho = zcdp_rho(epsilon=as_stored(epsilon), delta=delta) / self.group_size**2
             found = zcdp_epsilon(rho * (1 - 1e-6), delta=delta)
             return self._enough(found, epsilon), delta
         step = as_stored(each)
         # delta/(1 + e^step + ... + e^((k-1) step)), rounded down
-        share = math.expm1(step) / math.expm1(step * self.steps)
+        share = math.expm1(step) / math.expm1(step * self.group_size)
         return step, delta * share * (1 - 1e-12)
 
     def cost(self, step: Cost, *, epsilon: float | Fraction, delta: float = 0.0) -> Cost:
@@ -781,10 +810,10 @@ class Protect:
         Raises:
             BudgetError: it would cost more.
         """
-        return stated_cost(step.for_group(self.steps), epsilon=epsilon, delta=delta)
+        return stated_cost(step.for_group(self.group_size), epsilon=epsilon, delta=delta)
 
-    def promise(self, step: PrivacyGuarantee, cost: Cost) -> PrivacyGuarantee:
-        """The guarantee for whom this protects, from that for one step.
+    def guarantee(self, step: PrivacyGuarantee, cost: Cost) -> PrivacyGuarantee:
+        """Return the guarantee for this unit, from that for one change.
 
         Args:
             step: as the mechanism states it.
@@ -796,15 +825,15 @@ class Protect:
             epsilon=cost.epsilon,
             delta=cost.delta,
             neighbours=self._neighbours(step.neighbours),
-            protects=str(self),
-            budget_plan=None if plan is None else replace(plan, group_size=self.steps),
+            privacy_unit=str(self),
+            budget_plan=None if plan is None else replace(plan, group_size=self.group_size),
             rho=None if cost.pure is not None else cost.rho,
         )
 
     def explain(
         self, *, epsilon: float, delta: float = 0.0, priors: Sequence[float] = PRIORS
     ) -> Explanation:
-        """Explain in plain words whom such a promise protects, against what, and how well.
+        """Explain in plain words what such a guarantee means, and how strong it is.
 
         Reads no data.
 
@@ -817,15 +846,15 @@ class Protect:
             ParameterError: a number out of range.
 
         Examples:
-            >>> told = gc.Protect.edges(20).explain(epsilon=1.0)
+            >>> told = gc.PrivacyUnit.edge(20).explain(epsilon=1.0)
             >>> told.odds[1]  # who held it for 1 % likely may hold it for 2.7 %
             Odds(prior=0.01, lowest=0.0037..., highest=0.0267...)
         """
         exact_epsilon(epsilon)
         check_probability("delta", delta, zero=True)
-        words = words_for(self.kind, self.degree_bound or self.steps, per_period=self.per_period)
+        words = words_for(self.kind, self.max_degree or self.group_size, per_period=self.per_period)
         return Explanation(
-            protects=str(self),
+            privacy_unit=str(self),
             epsilon=float(epsilon),
             delta=float(delta),
             sentences=words | {"Strength": strength(epsilon, delta)},
@@ -839,31 +868,43 @@ class Protect:
         if self.kind == "vertex":
             return (
                 "all edges of any one vertex, however many; what is released are bounded sums, in"
-                f" which each vertex counts for at most {self.degree_bound:,}"
+                f" which each vertex counts for at most {self.max_degree:,}"
             )
-        one, _, _ = step.partition(";")  # what a single step would not hide is no matter here
-        if self.kind == "rows":
+        one, _, _ = step.partition(";")  # without what one change would not be
+        if self.kind == "row":
             return (
-                f"any one row, which counts for at most {self.steps:,} (added or removed; one that"
-                " is altered, or moves to another period, is two such changes)"
+                f"any one row, which counts for at most {self.group_size:,} (added or removed; one"
+                " that is altered, or moves to another period, is two such changes)"
             )
-        if self.kind == "owner":
+        if self.kind == "user":
             where = " in any one period" if self.per_period else ""
             several = ""
             if self.per_period:
-                several = "; of an owner with rows in k periods the promise holds with k epsilon"
+                several = "; of a user with rows in k periods the guarantee holds with k epsilon"
             return (
-                f"all rows of any one owner{where}, of which at most {self.steps:,} count (added or"
-                f" removed; replacing them is two such changes); each of them: {one}{several}"
+                f"all rows of any one user{where}, of which at most {self.group_size:,} count "
+                "(added"
+                f" or removed; replacing them is two such changes); each of them: {one}{several}"
             )
-        return step if self.steps == 1 else f"any {self.steps:,} changes together, each: {step}"
+        return (
+            step
+            if self.group_size == 1
+            else f"any {self.group_size:,} changes together, each: {step}"
+        )
 
 
-EDGE = Protect()
-# What `protect=` can name.
-PROTECTIONS: Mapping[str, Callable[..., Protect]] = {
-    "edges": Protect.edges,
-    "rows": Protect.rows,
-    "owner": Protect.owner,
-    "vertex": Protect.vertex,
+EDGE = PrivacyUnit()
+# What `privacy_unit=` can name, and the key of the bound of each.
+PRIVACY_UNITS: Mapping[str, Callable[..., PrivacyUnit]] = {
+    "edge": PrivacyUnit.edge,
+    "row": PrivacyUnit.row,
+    "user": PrivacyUnit.user,
+    "vertex": PrivacyUnit.vertex,
+}
+BOUND_KEYS: Mapping[UnitKind, str] = {
+    "edge": "group-size",
+    "row": "max-units",
+    "user": "max-contributions",
+    "vertex": "max-degree",
+    "person": "group-size",
 }

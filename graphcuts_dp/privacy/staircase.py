@@ -221,11 +221,11 @@ class StaircaseNoise(GridNoise):
     name = "staircase"
 
     @classmethod
-    def for_cap(cls, epsilon: Fraction, weight_cap: float) -> "StaircaseNoise":
+    def for_cap(cls, epsilon: Fraction, max_weight: float) -> "StaircaseNoise":
         """Return the noise on its own grid: the top step is about e^(-epsilon/3) caps wide."""
         narrower = math.ceil(float(epsilon) / (3 * math.log(2)))
-        step = math.floor(math.log2(weight_cap)) - _GRID_BITS - narrower
-        return cls(epsilon, weight_cap, min(step, -1))  # finer than whole numbers: see `rounding`
+        step = math.floor(math.log2(max_weight)) - _GRID_BITS - narrower
+        return cls(epsilon, max_weight, min(step, -1))  # finer than whole numbers: see `rounding`
 
     @cached_property
     def noise(self) -> Staircase:
@@ -237,6 +237,6 @@ class StaircaseNoise(GridNoise):
         self, steps: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64
     ) -> npt.NDArray[Any]:
         """See `NoiseDistribution.evidence`: -epsilon, 0 or epsilon."""
-        cap = math.floor(Fraction(self.weight_cap or 1.0) / Fraction(self.unit))
+        cap = math.floor(Fraction(self.max_weight or 1.0) / Fraction(self.unit))
         levels = self.noise.level(steps) - self.noise.level(steps.astype(np.int64) - cap)
         return np.asarray(levels * float(self.epsilon), dtype=dtype)

@@ -214,8 +214,8 @@ class LinearSteps:
             return 0.0
         if cap is None:
             raise QueryError(
-                "without a weight_cap the coefficients of a query must be whole multiples of a "
-                "2^-30th part of the largest one; give the graph a weight_cap"
+                "without a max_weight the coefficients of a query must be whole multiples of a "
+                "2^-30th part of the largest one; give the graph a max_weight"
             )
         return pairs * cap * self.unit * (0.5 + _FLOATS)
 

@@ -6,9 +6,9 @@ __getattr__, __dir__, __all__ = exports(
     __name__,
     {
         "contributions": (
-            "ChosenBound",
+            "ContributionBound",
             "DegreeBound",
-            "choose_bound",
+            "choose_contribution_bound",
             "choose_degree_bound",
             "release_contributions",
         ),

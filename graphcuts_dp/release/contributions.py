@@ -1,6 +1,6 @@
-"""What a bound on owners leaves out, and the choice of one: told only with noise, and paid.
+"""What a bound on users leaves out, and the choice of one: told only with noise, and paid.
 
-A bound on degrees for what protects vertices, likewise chosen privately.
+A bound on degrees, for vertices as privacy units, is chosen privately in the same way.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from graphcuts_dp.measure.statistics import (
 )
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.guarantee import NO_PERIODS, PrivacyGuarantee, Protect, exact_epsilon
+from graphcuts_dp.privacy.guarantee import NO_PERIODS, PrivacyGuarantee, PrivacyUnit, exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.job import Job, execute
@@ -41,16 +41,16 @@ _FINEST_SHARE = 1000  # shares are fractions with no larger denominator
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class ChosenBound:
-    """A bound on owners that was chosen privately. It may be published.
+class ContributionBound:
+    """A bound on users that was chosen privately. It may be published.
 
     Attributes:
-        at_most: the bound.
-        share_above: of the owners that was to be above it.
+        max_contributions: the bound.
+        share_above: of the users that was to be above it.
         guarantee: of the choice.
     """
 
-    at_most: int
+    max_contributions: int
     share_above: float
     guarantee: PrivacyGuarantee
 
@@ -64,24 +64,25 @@ def release_contributions(
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> Contributions:
-    """Release how many owners have how much, with noise: what each bound would leave out.
+    """Release how many users have how much, with noise: what each bound would leave out.
 
     Args:
         rows: private.
-        epsilon: privacy parameter for one owner, in [1e-6, 50]; all of it is spent.
-        bounds: public candidates for `at_most`, ascending; None for 1, 2, 3, 5, 7, 10, ... 100,000.
-        per_period: whether the bound will be one for each period of the rows: then an owner counts
-            in each period as one of its own, and the promise is for an owner in one period.
+        epsilon: privacy parameter for one user, in [1e-6, 50]; all of it is spent.
+        bounds: public candidates for `max_contributions`, ascending; None for 1, 2, 3, 5, 7, 10,
+            ... 100,000.
+        per_period: whether the bound will be one for each period of the rows: then a user counts
+            in each period as one of its own, and the guarantee is for a user in one period.
         store: path of the store, or a `Store`, that remembers what was spent on these rows.
-        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+        seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
 
     Raises:
-        ParameterError: epsilon or bounds out of range, or something else than rows with owners,
+        ParameterError: epsilon or bounds out of range, or something else than rows with users,
             or with `per_period` rows without periods.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
         LedgerError: the store cannot be used.
 
-    Guarantee: epsilon-DP for all rows of one owner, or with `per_period` for those in one period,
+    Guarantee: epsilon-DP for all rows of one user, or with `per_period` for those in one period,
     however many, see `measure_contributions`.
     """
     job = ContributionsJob(
@@ -90,14 +91,14 @@ def release_contributions(
         budget_plan=BudgetPlan.of_one(
             "users by bound", "discrete Laplace", Cost.of_pure(exact_epsilon(epsilon))
         ),
-        guarantee=_promise(rows, epsilon, per_period=per_period),
+        guarantee=_guarantee(rows, epsilon, per_period=per_period),
         bounds=check_bounds(bounds),
         per_period=per_period,
     )
     return execute(job, rows, store=store, seed=seed)
 
 
-def choose_bound(
+def choose_contribution_bound(
     rows: Rows,
     *,
     epsilon: float,
@@ -106,28 +107,28 @@ def choose_bound(
     per_period: bool = False,
     store: PathLike | Store | None = None,
     seed: int | None = None,
-) -> ChosenBound:
-    """Choose privately a bound that about a given share of the owners exceeds.
+) -> ContributionBound:
+    """Choose privately a bound that about a given share of the users exceeds.
 
     It needs far less epsilon than the table of `release_contributions`: 0.1 does for a thousand
-    owners. It says nothing of rows: the owners above the bound, however few, may have most of them.
+    users. It says nothing of rows: the users above the bound, however few, may have most of them.
 
     Args:
         rows: private.
-        epsilon: privacy parameter for one owner, in [1e-6, 50]; all of it is spent.
-        share_above: of the owners that have more than the bound, in (0, 1), a multiple of 0.001.
+        epsilon: privacy parameter for one user, in [1e-6, 50]; all of it is spent.
+        share_above: of the users that have more than the bound, in (0, 1), a multiple of 0.001.
         bounds: public candidates, ascending; None as for `release_contributions`.
         per_period: likewise.
         store: likewise.
         seed: likewise.
 
     Raises:
-        ParameterError: a number out of range, or something else than rows with owners, or with
+        ParameterError: a number out of range, or something else than rows with users, or with
             `per_period` rows without periods.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
         LedgerError: the store cannot be used.
 
-    Guarantee: epsilon-DP for all rows of one owner, or with `per_period` for those in one period,
+    Guarantee: epsilon-DP for all rows of one user, or with `per_period` for those in one period,
     however many, see `choose_by_share`.
     """
     share = _share(share_above)
@@ -138,7 +139,7 @@ def choose_bound(
         budget_plan=BudgetPlan.of_one(
             "bound on users", EXPONENTIAL, Cost.of_pure(2 * share_sensitivity(share) * rate)
         ),
-        guarantee=_promise(rows, epsilon, per_period=per_period),
+        guarantee=_guarantee(rows, epsilon, per_period=per_period),
         bounds=check_bounds(bounds),
         share=share,
         rate=rate,
@@ -156,9 +157,9 @@ def _share(share: float) -> Fraction:
     raise ParameterError("share_above must be a number from 0.001 to 0.999, for example 0.05")
 
 
-def _promise(rows: Rows, epsilon: float, *, per_period: bool) -> PrivacyGuarantee:
+def _guarantee(rows: Rows, epsilon: float, *, per_period: bool) -> PrivacyGuarantee:
     if not isinstance(rows, Rows):
-        raise ParameterError("owners are those of rows: read the file with Rows.read")
+        raise ParameterError("users are those of rows: read the file with Rows.read")
     where, several, public = "", "", "the candidates for a bound"
     if rows.periods is not None:
         public = f"the periods and {public}"
@@ -166,15 +167,17 @@ def _promise(rows: Rows, epsilon: float, *, per_period: bool) -> PrivacyGuarante
         if rows.periods is None:
             raise ParameterError(NO_PERIODS)
         where = " in any one period"
-        several = "; of an owner with rows in k periods the promise holds with k epsilon"
+        several = "; of a user with rows in k periods the guarantee holds with k epsilon"
     return PrivacyGuarantee(
         epsilon=float(epsilon),
         neighbours=(
-            f"all rows of any one owner{where}, however many (added or removed; replacing them is"
+            f"all rows of any one user{where}, however many (added or removed; replacing them is"
             f" two such changes){several}"
         ),
         public=f"{public_vertices(rows.space)} and {public}",
-        protects=rows.protects(Protect.owner(at_most=1, per_period=per_period)),
+        privacy_unit=rows.privacy_unit(
+            PrivacyUnit.user(max_contributions=1, per_period=per_period)
+        ),
     )
 
 
@@ -184,12 +187,12 @@ class DegreeBound:
     """A bound on degrees that was chosen privately. It may be published.
 
     Attributes:
-        degree_bound: D, for `protect="vertex"`.
+        max_degree: D, for `privacy_unit="vertex"`.
         candidates: what it was chosen from, ascending.
-        guarantee: the promise for the choice; what is released with it costs more beside it.
+        guarantee: the guarantee for the choice; what is released with it costs more beside it.
     """
 
-    degree_bound: int
+    max_degree: int
     candidates: tuple[int, ...]
     guarantee: PrivacyGuarantee
 
@@ -214,7 +217,7 @@ def choose_degree_bound(
         candidates: whole numbers to choose from; None for the powers of two up to what no degree
             exceeds. Weights whose cap is no whole number, or that have none, need them.
         store: path of the store, or a `Store`, that the choice is charged to; see `release_flows`.
-        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+        seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
 
     Raises:
         ParameterError: an option out of range.
@@ -238,7 +241,7 @@ def choose_degree_bound(
         epsilon=stated_cost(plan.cost, epsilon=epsilon).epsilon,
         neighbours="all edges of any one vertex, however many",
         public=f"{Universe.of(graph).public} and the candidates",
-        protects="1 vertex",
+        privacy_unit="1 vertex",
     )
     job = DegreeBoundJob(
         public=without_rows(graph),
@@ -309,7 +312,7 @@ class ContributionsJob(Job[Contributions]):
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class BoundJob(Job[ChosenBound]):
+class BoundJob(Job[ContributionBound]):
     """The choice of a bound that about a given share of the users exceeds.
 
     Attributes:
@@ -343,10 +346,12 @@ class BoundJob(Job[ChosenBound]):
         guarantee: PrivacyGuarantee,
         source: EntropySource,
         progress: Progress = silent,
-    ) -> ChosenBound:
+    ) -> ContributionBound:
         """See `Job.finish`."""
         del source, progress
-        return ChosenBound(at_most=measured, share_above=float(self.share), guarantee=guarantee)
+        return ContributionBound(
+            max_contributions=measured, share_above=float(self.share), guarantee=guarantee
+        )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -390,7 +395,7 @@ class DegreeBoundJob(Job[DegreeBound]):
         """See `Job.finish`."""
         del source, progress
         return DegreeBound(
-            degree_bound=self.candidates[measured],
+            max_degree=self.candidates[measured],
             candidates=self.candidates,
             guarantee=guarantee,
         )

@@ -23,6 +23,7 @@ from graphcuts_dp.estimate.strategy import (
     noise_warning,
 )
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import (
@@ -43,8 +44,8 @@ from graphcuts_dp.measure.cells import (
     measure_cells,
     sides_of_groups,
 )
-from graphcuts_dp.privacy.composition import check_paid, stated_cost
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect, exact_epsilon
+from graphcuts_dp.privacy.composition import check_spent, stated_cost
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, PrivacyUnit, exact_epsilon
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
@@ -55,6 +56,7 @@ from graphcuts_dp.schema.counting import Reach, counted_by
 from graphcuts_dp.schema.groups import Groups, Sides
 
 
+@refuses_former_options()
 def release_flows(
     graph: PrivateData,
     groups: Groups | tuple[Groups, Groups],
@@ -63,7 +65,7 @@ def release_flows(
     delta: float = 0.0,
     by: str | Sequence[str] | None = None,
     workload: str | FlowWorkload = ALL_LEVELS,
-    protect: str | Protect | None = None,
+    privacy_unit: str | PrivacyUnit | None = None,
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> Flows:
@@ -74,7 +76,8 @@ def release_flows(
         groups: the public groups of its vertices; of a bipartite graph a pair, left and right,
             with the same number of levels. They come out with the table, so they must be public,
             and not made from the edges.
-        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
+        epsilon: privacy parameter, for one `privacy_unit`, in [1e-6, 50]; all of it is
+            spent.
         delta: in [0, 1); 0 for pure privacy. Above 0 the noise may be Gaussian, where many levels
             pay for it.
         by: of rows with periods: a table for each "day", "month", "quarter" or "year"; or several
@@ -84,19 +87,19 @@ def release_flows(
             (every cell of every level counts alike, so that the finest level counts most), "totals"
             (the grand total), or the name of a level; or a `FlowWorkload`, which also says how
             cells are counted, and what you expect in one.
-        protect: whom the promise is for: "edges", "rows", or a `Protect`; None for the edges of a
-            graph, or for rows as they count ("edges" of `counting="edges"`); rows with weights
-            need `Protect.rows(at_most)`, whose bound cuts each. Of an owner so many pairs,
-            rows or units count, see `Rows.cells`: in all periods together, or, if `per_period`, in
-            each. Of a vertex with degree bound D, each cell of the finest level is the largest
-            weight that its edges can keep if no vertex keeps more than D of it in this cell (see
-            `measure.cells.bounded_cells`): the true one if no vertex has more than D there, never
-            above it; other levels are sums of these. Intervals are for this bounded table. The
-            noise of a cell grows with D and with the number of groups.
+        privacy_unit: what neighbouring data differ by: "edge", "row", or a `PrivacyUnit`; None for
+            the edges of a graph, or for rows as they count ("edge" if `counting="edges"`); rows
+            with weights need `PrivacyUnit.row(max_units)`, whose bound cuts each. Of a user so many
+            pairs, rows or units count, see `Rows.cells`: in all periods together, or, if
+            `per_period`, in each. Of a vertex with degree bound D, each cell of the finest level is
+            the largest weight that its edges can keep if no vertex keeps more than D of it in this
+            cell (see `measure.cells.bounded_cells`): the true one if no vertex has more than D
+            there, never above it; other levels are sums of these. Intervals are for this bounded
+            table. The noise of a cell grows with D and with the number of groups.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             flows are charged to it, and refused if its budget does not allow them. None for a
             graph of which nothing else is ever released.
-        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+        seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
 
     Raises:
         ParameterError: an option out of range; weights whose bound nobody has given (of a vertex
@@ -109,12 +112,12 @@ def release_flows(
     Guarantee: epsilon-DP, or (epsilon, delta)-DP, at edge level: `measure_cells` draws all noise,
     at a cost that is added up from its scales before any is drawn; which levels and shares there
     are is chosen from public sizes; the rest is computed from the noisy sums. Neighbours: graphs on
-    the same public vertices that differ in one pair, or in `Protect.edges(k)` of them, or in all
+    the same public vertices that differ in one pair, or in `PrivacyUnit.edge(k)` of them, or in all
     edges of one vertex (proof in `bounded_changes`). With `whole` or a fine grid the sums are
     those of weights rounded down, and intervals of the fine grid allow for it. Of rows neighbours
-    differ in one row, or in all rows of one owner, and each row lies in one period: so every
+    differ in one row, or in all rows of one user, and each row lies in one period: so every
     period has all of epsilon, and all tables together have epsilon. With a bound for each period
-    neighbours differ in the rows of one owner in one period.
+    neighbours differ in the rows of one user in one period.
 
     Examples:
         >>> flows = gc.release_flows(
@@ -129,26 +132,33 @@ def release_flows(
         delta=delta,
         by=by,
         workload=workload,
-        protect=protect,
+        privacy_unit=privacy_unit,
     )
     return execute(job, graph, store=store, seed=seed)
 
 
-def whom_of(data: PrivateData, protect: str | Protect | None) -> Protect:
-    """Whom a table of flows protects: as asked for, or what suits the data. Reads the schema.
+def privacy_unit_of(data: PrivateData, privacy_unit: str | PrivacyUnit | None) -> PrivacyUnit:
+    """Return the privacy unit of a table of flows: the one asked for, or what suits the data.
+
+    Reads the schema alone.
 
     Raises:
-        ParameterError: no such protection, or weights of rows whose bound nobody has given.
+        ParameterError: no such privacy unit, or weights of rows whose bound nobody has given.
     """
-    if protect is None and isinstance(data, Rows) and data.counting == "weight" and not data.owned:
+    if (
+        privacy_unit is None
+        and isinstance(data, Rows)
+        and data.counting == "weight"
+        and not data.owned
+    ):
         raise ParameterError(
             "say how many units of the weight of a row count, since what is above is left out: "
-            "pass protect='rows:at-most=50'"
+            "pass privacy_unit='row:max-units=50'"
         )
-    if protect is None:
+    if privacy_unit is None:
         rows = isinstance(data, Rows) and data.counting != "edges"
-        return Protect.rows() if rows else EDGE
-    return Protect.of(protect)
+        return PrivacyUnit.row() if rows else EDGE
+    return PrivacyUnit.of(privacy_unit)
 
 
 def flows_job(
@@ -159,7 +169,7 @@ def flows_job(
     delta: float = 0.0,
     by: str | Sequence[str] | None = None,
     workload: str | FlowWorkload = ALL_LEVELS,
-    protect: str | Protect | None = None,
+    privacy_unit: str | PrivacyUnit | None = None,
 ) -> "FlowsJob":
     """Return what `release_flows` does with these options. Reads the schema of the data alone.
 
@@ -168,14 +178,14 @@ def flows_job(
     """
     empty, exact = without_rows(data), exact_epsilon(epsilon)
     del data  # nothing below can reach it
-    protect, reach = whom_of(empty, protect), reach_of(empty)
+    privacy_unit, reach = privacy_unit_of(empty, privacy_unit), reach_of(empty)
     work = FlowWorkload.of(workload)
     sides = sides_of_groups(empty, groups)
     cells = cell_tree(empty, sides, by)
-    protect.per_step(exact)  # refuses what would leave too little
-    grid, whole = _grid_of(empty, cells, protect, epsilon=exact, whole=work.whole)
-    bounded_data(empty, protect, whole=whole, by=by)  # refuses what cannot be promised
-    changes = changes_on(grid, cells, protect, reach)
+    privacy_unit.per_change(exact)  # refuses what would leave too little
+    grid, whole = _grid_of(empty, cells, privacy_unit, epsilon=exact, whole=work.whole)
+    bounded_data(empty, privacy_unit, whole=whole, by=by)  # refuses what cannot be guaranteed
+    changes = changes_on(grid, cells, privacy_unit, reach)
     choose = partial(
         choose_strategy,
         cells,
@@ -187,20 +197,20 @@ def flows_job(
     strategy = choose(epsilon=exact)
     plan = strategy.budget_plan(cells, epsilon=exact, delta=delta)
     measured = [changes[place] for place in strategy.places]
-    check_paid(strategy.noise.cost(delta=delta, changes=measured), plan.cost)
+    check_spent(strategy.noise.cost(delta=delta, changes=measured), plan.cost)
     cost = stated_cost(plan.cost, epsilon=epsilon, delta=delta)
     return FlowsJob(
         public=empty,
         epsilon=epsilon,
         delta=delta,
         budget_plan=plan,
-        guarantee=release_guarantee(empty, cost, protect, groups=True),
+        guarantee=release_guarantee(empty, cost, privacy_unit, groups=True),
         sides=sides,
         cells=cells,
         grid=grid,
         whole=whole,
         by=by,
-        whom=protect,
+        privacy_unit=privacy_unit,
         reach=reach,
         work=work,
         strategy=strategy,
@@ -209,34 +219,39 @@ def flows_job(
 
 
 def _grid_of(
-    empty: PrivateData, cells: CellTree, protect: Protect, *, epsilon: Fraction, whole: bool
+    empty: PrivateData,
+    cells: CellTree,
+    privacy_unit: PrivacyUnit,
+    *,
+    epsilon: Fraction,
+    whole: bool,
 ) -> tuple[Grid, bool]:
     """Return the steps that weights or rows are counted in, and whether these are whole numbers."""
     if isinstance(empty, Rows):
         # Rows that are not scaled down lose nothing by whole steps.
-        whole = whole or not counts_in_parts(empty.counting, protect)
-        return grid_of_rows(whole=whole, unit=empty.unit), whole
+        whole = whole or not counts_in_parts(empty.counting, privacy_unit)
+        return grid_of_rows(whole=whole, unit=empty.weight_unit), whole
     grid = grid_of_cells(
         empty,
         epsilon=float(epsilon),
         whole=whole,
-        protection=protect,
+        privacy_unit=privacy_unit,
         groups=sum(cells.shape(cells.depth - 1)),
     )
     return grid, whole
 
 
 def bounded_data(
-    data: PrivateData, protect: Protect, *, whole: bool, by: str | Sequence[str] | None
+    data: PrivateData, privacy_unit: PrivacyUnit, *, whole: bool, by: str | Sequence[str] | None
 ) -> AnyGraph | PairCounts:
-    """Return private data in which nobody has more than the promise allows. Private.
+    """Return private data in which nobody has more than the guarantee allows. Private.
 
     Raises:
         ParameterError: data that cannot be bounded so.
     """
     if isinstance(data, Rows):
-        return counted_rows(data, protect, whole=whole, by=by)
-    return bounded_graph(data, protect)
+        return counted_rows(data, privacy_unit, whole=whole, by=by)
+    return bounded_graph(data, privacy_unit)
 
 
 @final
@@ -250,7 +265,7 @@ class FlowsJob(Job[Flows]):
         grid: the steps that weights or rows are counted in.
         whole: whether these are whole numbers.
         by: levels of the periods, as users type them.
-        whom: the promise is for.
+        privacy_unit: the guarantee is for.
         reach: which cells one user's rows can change; None for a graph.
         work: what should be accurate.
         strategy: how the levels are measured.
@@ -263,7 +278,7 @@ class FlowsJob(Job[Flows]):
     grid: Grid
     whole: bool
     by: str | Sequence[str] | None
-    whom: Protect
+    privacy_unit: PrivacyUnit
     reach: Reach | None
     work: FlowWorkload
     strategy: FlowStrategy
@@ -271,7 +286,7 @@ class FlowsJob(Job[Flows]):
 
     def bound(self, data: PrivateData) -> AnyGraph | PairCounts:
         """See `Job.bound`."""
-        return bounded_data(data, self.whom, whole=self.whole, by=self.by)
+        return bounded_data(data, self.privacy_unit, whole=self.whole, by=self.by)
 
     def measure(
         self, bounded: AnyGraph | PairCounts, source: EntropySource, progress: Progress = silent
@@ -286,7 +301,7 @@ class FlowsJob(Job[Flows]):
             noise=self.strategy.noise,
             grid=self.grid,
             whole=self.whole,
-            protection=self.whom,
+            privacy_unit=self.privacy_unit,
             reach=self.reach,
             source=source,
         )
@@ -305,11 +320,11 @@ class FlowsJob(Job[Flows]):
     @property
     def parameters(self) -> dict[str, Any]:
         """See `Job.parameters`."""
-        bound = self.whom.degree_bound
+        bound = self.privacy_unit.max_degree
         return {
             "workload": self.work.accurate,
             "levels": [step.statistic for step in self.budget_plan.steps],
-            **({} if bound is None else {"degree_bound": bound}),
+            **({} if bound is None else {"max_degree": bound}),
         }
 
     @property

@@ -25,6 +25,7 @@ from graphcuts_dp.estimate.noisy_matrix import (
     noise_distribution,
 )
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_parts_on, from_rows_on
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
 from graphcuts_dp.io.edge_store import EdgeParts
@@ -36,7 +37,7 @@ from graphcuts_dp.options import chosen
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import rounded_up, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, Protect
+from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, PrivacyUnit
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.guarantees import release_guarantee
@@ -58,8 +59,15 @@ from graphcuts_dp.synth.budget_plans import (
 )
 from graphcuts_dp.synth.decisions import Decisions, MatrixDecisions
 from graphcuts_dp.synth.finishing import finished_fit, row_parts, weights_of, whole_weights
-from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, RESPONSES, SPARSE, SPLIT, Response
-from graphcuts_dp.synth.methods import Fitting
+from graphcuts_dp.synth.mechanisms import (
+    AUTO,
+    MECHANISM_OPTIONS,
+    RESPONSE,
+    SPARSE,
+    SPLIT,
+    Mechanism,
+)
+from graphcuts_dp.synth.methods import FitOptions
 from graphcuts_dp.synth.sampling import sample_edges
 from graphcuts_dp.synth.sparse_decisions import SparseDecisions
 from graphcuts_dp.synth.sparse_fit import fit_sparse
@@ -70,15 +78,16 @@ _SPARSE_FIT = FitSummary(
 )
 
 
+@refuses_former_options()
 def release_graph(
     graph: PrivateData,
     *,
     epsilon: float,
     noise: str | None = None,
-    mechanism: str | Response = "auto",
+    mechanism: str | Mechanism = "auto",
     groups: Groups | tuple[Groups, Groups] | None = None,
-    fit: str | FitMethod | Fitting = "auto",
-    protect: str | Protect = "edges",
+    fit: str | FitMethod | FitOptions = "auto",
+    privacy_unit: str | PrivacyUnit = "edge",
     store: PathLike | Store | None = None,
     seed: int | None = None,
     progress: Progress = silent,
@@ -86,15 +95,17 @@ def release_graph(
     """Release a synthetic graph whose cuts are near those of a private one.
 
     Args:
-        graph: the private graph, or rows with owners, at least two vertices (one on each side if
+        graph: the private graph, or rows with users, at least two vertices (one on each side if
             bipartite).
-        epsilon: privacy parameter, for whom `protect` names, in [1e-6, 50]; all of it is spent.
+        epsilon: privacy parameter, for one `privacy_unit`, in [1e-6, 50]; all of it is
+            spent.
         noise: "binary" (flipped bits, least error; the default, for graphs without weights),
             "laplace" (the default of graphs with weights at small epsilon), "staircase" (for
             weights with a cap; the default where its errors are smaller by a tenth or more, from
             epsilon = 2.25 on) or "discrete-laplace" (weights are rounded down to whole numbers).
-        mechanism: how epsilon is spent: "auto", "response", "degrees+response" or "sparse", perhaps
-            with options, as in "sparse:degree-share=.3", or a `Response`, which holds them.
+        mechanism: how epsilon is spent: "auto", "randomized-response",
+            "degrees+randomized-response" or "sparse", perhaps with options, as in
+            "sparse:degree-share=.3", or a `Mechanism`, which holds them.
         groups: public groups of the vertices; of a bipartite graph a pair, left and right. Noisy
             sums between them are measured, which come out with the release, constrain the fit
             "maximum-entropy" and are used by answers. A first look gets a sixth of their share
@@ -103,15 +114,15 @@ def release_graph(
             groups. Beyond epsilon of about 6 entries alone tell sums as well.
         fit: how the synthetic graph is fitted: "auto", "maximum-entropy", "first-order",
             "cutting-plane", "game", "spectral" or "none", perhaps with options, as in
-            "first-order:time-limit=60"; an object that satisfies `FitMethod`, or a `Fitting`, which
-            holds such options.
-        protect: whom the promise is for: "edges", or a `Protect`. Where k edges may change
-            together, each has a k-th of epsilon; of an owner so many pairs, rows or units count,
-            see `Rows.bounded`.
+            "first-order:time-limit=60"; an object that satisfies `FitMethod`, or a `FitOptions`,
+            which holds such options.
+        privacy_unit: what neighbouring data differ by: "edge", or a `PrivacyUnit`. Where k edges
+            may change together, each has a k-th of epsilon; of a user so many pairs, rows or units
+            count, see `Rows.bounded`.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             release is charged to it, and refused if its budget does not allow it. None for a graph
             of which nothing else is ever released.
-        seed: makes the run repeatable and voids the promise; None for the system's entropy. The
+        seed: makes the run repeatable and voids the guarantee; None for the system's entropy. The
             noise is the same on every machine whose memory suffices for the noisy matrix, or with
             a mechanism that is named; the last digits of the fit depend on the processor.
         progress: called with the fraction done and a message.
@@ -134,7 +145,7 @@ def release_graph(
 
     Guarantee: epsilon-DP at edge level: see `measure`, which draws all noise; the rest is computed
     from what it returns. Neighbours: graphs on the same public vertices that differ in one pair, or
-    in `Protect.edges(k)` of them, by group privacy.
+    in `PrivacyUnit.edge(k)` of them, by group privacy.
     Accuracy: with the default confidence, ||x - A||_C (matrix form) is at most
     `worst_cut_error_bound` of the release, and at most 2.01 times `noise_cut_bound` with the
     maximum-entropy fit: where ||x - z||_C is not proven to be within that bound, x is mixed with
@@ -157,7 +168,7 @@ def release_graph(
         mechanism=mechanism,
         groups=groups,
         fit=fit,
-        protect=protect,
+        privacy_unit=privacy_unit,
     )
     return execute(job, graph, store=store, seed=seed, progress=progress)
 
@@ -167,10 +178,10 @@ def graph_job(
     *,
     epsilon: float,
     noise: str | None = None,
-    mechanism: str | Response = "auto",
+    mechanism: str | Mechanism = "auto",
     groups: Groups | tuple[Groups, Groups] | None = None,
-    fit: str | FitMethod | Fitting = "auto",
-    protect: str | Protect = "edges",
+    fit: str | FitMethod | FitOptions = "auto",
+    privacy_unit: str | PrivacyUnit = "edge",
     fitted: bool = True,
 ) -> "MatrixJob | SparseJob":
     """Return what `release_graph` does with these options. Reads the schema of the data alone.
@@ -182,22 +193,22 @@ def graph_job(
     """
     empty = without_rows(data)
     del data  # nothing below can reach it
-    response = chosen(mechanism, RESPONSES, "mechanism")
-    if not isinstance(response, Response):
-        raise ParameterError(f"mechanism is a name or a Response, not {mechanism!r:.60}")
-    fitting = fit if isinstance(fit, Fitting) else Fitting.of(fit)
-    graph, whom = paired_graph(empty, protect, at_most=None, epsilon=epsilon)
+    response = chosen(mechanism, MECHANISM_OPTIONS, "mechanism")
+    if not isinstance(response, Mechanism):
+        raise ParameterError(f"mechanism is a name or a Mechanism, not {mechanism!r:.60}")
+    fitting = fit if isinstance(fit, FitOptions) else FitOptions.of(fit)
+    graph, privacy_unit = paired_graph(empty, privacy_unit, epsilon=epsilon)
     if not isinstance(graph, BipartiteGraph) and graph.n < 2:
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
-    named, cap = noise or ("laplace" if graph.weighted else "binary"), graph.weight_cap
+    named, cap = noise or ("laplace" if graph.weighted else "binary"), graph.max_weight
     of_groups = None
     if groups is not None:
         of_groups = MeasuredGroups.of(sides_of_groups(graph, groups), graph.shape)
-    request = _Request(empty, graph, epsilon, whom, named, of_groups)
-    if takes_sparse(graph.shape, response, fitting, noise=named, weight_cap=cap):
+    request = _Request(empty, graph, epsilon, privacy_unit, named, of_groups)
+    if takes_sparse(graph.shape, response, fitting, noise=named, max_weight=cap):
         return request.sparse_job(response, fitting, with_graph=fitted and fitting.fit != "none")
     if noise is None and graph.weighted and cap is not None:
-        request = replace(request, noise=best_capped_noise(whom.per_step(epsilon), cap))
+        request = replace(request, noise=best_capped_noise(privacy_unit.per_change(epsilon), cap))
     return request.matrix_job(response, fitting, fitted=fitted)
 
 
@@ -210,7 +221,7 @@ class _Request:
         empty: private data without any row.
         graph: the graph of these.
         epsilon: that was asked for.
-        whom: the promise is for.
+        privacy_unit: the guarantee is for.
         noise: name of the distribution of the entries.
         groups: public groups whose sums are measured, or None.
     """
@@ -218,23 +229,23 @@ class _Request:
     empty: PrivateData
     graph: AnyGraph
     epsilon: float
-    whom: Protect
+    privacy_unit: PrivacyUnit
     noise: str
     groups: MeasuredGroups | None
 
-    def matrix_job(self, response: Response, fitting: Fitting, *, fitted: bool) -> "MatrixJob":
+    def matrix_job(self, response: Mechanism, fitting: FitOptions, *, fitted: bool) -> "MatrixJob":
         """Return the job of a release with a noisy matrix."""
         graph = self.graph
-        method = fitting.method(graph.weight_cap)
+        method = fitting.method(graph.max_weight)
         check_size(graph.shape, noise=self.noise, fit=method is not None)
-        step = self.whom.per_step(self.epsilon)
+        step = self.privacy_unit.per_change(self.epsilon)
         distribution = distribution_for(graph, self.noise, step)
         response = _suited(response, method)
-        shares = MatrixShares(graph.shape, graph.weight_cap, self.noise, response)
+        shares = MatrixShares(graph.shape, graph.max_weight, self.noise, response)
         plan = matrix_plan(shares, distribution, epsilon=step, groups=self.groups)
         check_noise_of_parts(plan, self.noise, distribution)
         least = noise_distribution(
-            self.noise, epsilon=plan.least(ENTRIES), weight_cap=graph.weight_cap
+            self.noise, epsilon=plan.least(ENTRIES), max_weight=graph.max_weight
         )
         return MatrixJob(
             **self._common(distribution, plan),
@@ -245,9 +256,11 @@ class _Request:
             time_limit=fitting.time_limit,
         )
 
-    def sparse_job(self, response: Response, fitting: Fitting, *, with_graph: bool) -> "SparseJob":
+    def sparse_job(
+        self, response: Mechanism, fitting: FitOptions, *, with_graph: bool
+    ) -> "SparseJob":
         """Return the job of a sparse release."""
-        step = self.whom.per_step(self.epsilon)
+        step = self.privacy_unit.per_change(self.epsilon)
         _check_sparse(fitting)
         distribution = sparse_distribution(self.graph, self.noise, step)
         plan = sparse_plan(
@@ -269,16 +282,18 @@ class _Request:
         )
 
     def _common(self, distribution: NoiseDistribution, plan: BudgetPlan) -> dict[str, Any]:
-        plan = replace(plan, group_size=self.whom.steps, delta=distribution.cost.delta)
+        plan = replace(plan, group_size=self.privacy_unit.group_size, delta=distribution.cost.delta)
         delta = plan.cost.delta  # of noise that is not purely private, which states its own
         cost = stated_cost(plan.cost, epsilon=self.epsilon, delta=delta)
-        guarantee = release_guarantee(self.graph, cost, self.whom, groups=self.groups is not None)
+        guarantee = release_guarantee(
+            self.graph, cost, self.privacy_unit, groups=self.groups is not None
+        )
         return {
             "public": self.empty,
             "graph": self.graph,
             "epsilon": self.epsilon,
             "delta": delta,
-            "whom": self.whom,
+            "privacy_unit": self.privacy_unit,
             "noise": self.noise,
             "distribution": distribution,
             "groups": self.groups,
@@ -293,7 +308,7 @@ class GraphJob(Job[Release]):
 
     Attributes:
         graph: of the schema, without any edge.
-        whom: the promise is for.
+        privacy_unit: the guarantee is for.
         noise: name of the distribution of the entries, or of kept edges.
         distribution: of the noise of a pair with all of epsilon.
         groups: public groups whose sums are measured, or None.
@@ -301,14 +316,14 @@ class GraphJob(Job[Release]):
 
     kind: str = "release"
     graph: AnyGraph
-    whom: Protect
+    privacy_unit: PrivacyUnit
     noise: str
     distribution: NoiseDistribution
     groups: MeasuredGroups | None
 
     def bound(self, data: PrivateData) -> AnyGraph:
         """See `Job.bound`."""
-        return bounded_graph(data, self.whom)
+        return bounded_graph(data, self.privacy_unit)
 
     def measure(
         self,
@@ -332,7 +347,7 @@ class GraphJob(Job[Release]):
             decisions or self.decisions(),
             noise=self.noise,
             distribution=self.distribution,
-            guarantee=self.promise(source),
+            guarantee=self.guarantee_of_run(source),
             source=source,
             progress=progress,
         )
@@ -384,7 +399,7 @@ class MatrixJob(GraphJob):
         released = replace(measured, values=values)
         if self.method is None or not self.fitted:
             return Release(measurements=released)
-        weighted, cap = self.graph.weighted, noisy.distribution.weight_cap
+        weighted, cap = self.graph.weighted, noisy.distribution.max_weight
         problem = FitProblem(
             noisy.blocks,
             math.inf if cap is None else cap,
@@ -409,12 +424,12 @@ class MatrixJob(GraphJob):
         if summary.warning is not None:
             # Where warnings are errors, what was paid for must not be lost.
             with suppress(AccuracyWarning):
-                warnings.warn(summary.warning, AccuracyWarning, stacklevel=6)
+                warnings.warn(summary.warning, AccuracyWarning, stacklevel=7)
         graph = from_rows_on(
             noisy.space,
             (weights_of(rows, problem.cap) for rows in row_parts(model.matrix)),
             weighted=weighted,
-            weight_cap=cap if weighted else None,
+            max_weight=cap if weighted else None,
             note=measured.guarantee.warning,
         )
         return Release(
@@ -434,7 +449,7 @@ class MatrixJob(GraphJob):
     def warning(self) -> str | None:
         """See `Job.warning`."""
         return accuracy_warning(
-            self.distribution, *vertex_sets(self.graph.space), steps=self.whom.steps
+            self.distribution, *vertex_sets(self.graph.space), steps=self.privacy_unit.group_size
         )
 
     @property
@@ -489,7 +504,7 @@ class SparseJob(GraphJob):
         model = fit_sparse(
             measured,
             self.graph.space,
-            weight_cap=self.graph.weight_cap,
+            max_weight=self.graph.max_weight,
             whole=self.distribution.unit == 1,
         )
         if not self.with_graph:
@@ -505,7 +520,7 @@ class SparseJob(GraphJob):
             model.space,
             parts,
             merge="max",  # each pair is there once
-            weight_cap=model.weight_cap if weighted else None,
+            max_weight=model.max_weight if weighted else None,
             note=measured.guarantee.warning,
         )
         progress(1.0, "done")
@@ -539,16 +554,16 @@ def check_noise_of_parts(plan: BudgetPlan, noise: str, distribution: NoiseDistri
     if distribution.cost.pure is not None and distribution.cost.pure <= plan.amount:
         return
     for amount in {run.amounts[ENTRIES] for run in plan.possible_runs}:
-        part = noise_distribution(noise, epsilon=amount, weight_cap=distribution.weight_cap).cost
+        part = noise_distribution(noise, epsilon=amount, max_weight=distribution.max_weight).cost
         if not part.keeps(epsilon=Fraction(rounded_up(amount)), delta=distribution.cost.delta):
             raise ParameterError(
                 f"noise {noise!r} costs more than its part of epsilon, {float(amount):.3g}: choose "
-                "mechanism='response', or other noise"
+                "mechanism='randomized-response', or other noise"
             )
 
 
-def _suited(response: Response, method: FitMethod | None) -> Response:
-    """Return what a fit can use: "response" for "auto" with fits that know no degrees.
+def _suited(response: Mechanism, method: FitMethod | None) -> Mechanism:
+    """Return what a fit can use: "randomized-response" for "auto" with fits that know no degrees.
 
     Raises:
         ParameterError: degrees for a fit that does not use them.
@@ -613,7 +628,7 @@ def _shown_from(noisy: NoisyMatrix, degree: float, *, spent: float, stated: floa
     """
     needed = epsilon_needed(
         noisy.shape,
-        degree / (noisy.distribution.weight_cap or 1.0),
+        degree / (noisy.distribution.max_weight or 1.0),
         flips=noisy.distribution.name == "binary",
     )
     if not spent < needed < math.inf:
@@ -623,11 +638,11 @@ def _shown_from(noisy: NoisyMatrix, degree: float, *, spent: float, stated: floa
 
 def takes_sparse(
     shape: tuple[int, int],
-    response: Response,
-    fitting: Fitting,
+    response: Mechanism,
+    fitting: FitOptions,
     *,
     noise: str,
-    weight_cap: float | None,
+    max_weight: float | None,
 ) -> bool:
     """Return whether a release is a sparse one: asked for, or "auto" where a dense one is no way.
 
@@ -641,19 +656,19 @@ def takes_sparse(
         response: how epsilon is spent.
         fitting: a fit that is asked for is one of a noisy matrix.
         noise: of the entries.
-        weight_cap: of the graph.
+        max_weight: of the graph.
     """
     if response.mechanism == SPARSE:
         return True
     if not may_be_sparse(response, fitting):
         return False
-    if weight_cap is None and max(shape) >= _MANY_VERTICES:
+    if max_weight is None and max(shape) >= _MANY_VERTICES:
         return True
     limit = memory_limit()
     return limit is not None and needed_memory(shape, noise=noise, fit=True) > limit
 
 
-def may_be_sparse(response: Response, fitting: Fitting) -> bool:
+def may_be_sparse(response: Mechanism, fitting: FitOptions) -> bool:
     """Return whether a graph that is too large for a noisy matrix can be released all the same."""
     return response.mechanism == SPARSE or (response.mechanism, fitting.fit) == (AUTO, "auto")
 
@@ -677,7 +692,7 @@ def sparse_notes(shape: tuple[int, int], *, asked: bool) -> tuple[str, ...]:
     return (what,) if asked else (reason, what)
 
 
-def _check_sparse(fitting: Fitting) -> None:
+def _check_sparse(fitting: FitOptions) -> None:
     """Refuse options that a sparse release has no use for.
 
     Raises:
@@ -685,7 +700,7 @@ def _check_sparse(fitting: Fitting) -> None:
     """
     given = {
         "fit": fitting.fit not in ("auto", "none"),
-        "oracle": fitting.oracle != Fitting().oracle,
+        "oracle": fitting.oracle != FitOptions().oracle,
     }
     for name, is_given in given.items():
         if is_given:

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, Protect, hidden_change
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, PrivacyUnit, change_of_one_pair
 from graphcuts_dp.schema.vertices import Arcs, public_vertices
 
 
 def release_guarantee(
     graph: PrivateData,
     cost: Cost,
-    protect: Protect = EDGE,
+    privacy_unit: PrivacyUnit = EDGE,
     *,
     seed: int | None = None,
     groups: bool = False,
@@ -21,22 +21,22 @@ def release_guarantee(
     Args:
         graph: the private graph or rows, or those of its schema without any.
         cost: of everything together.
-        protect: whom it protects.
+        privacy_unit: what neighbours differ by.
         seed: of the noise, or None.
         groups: whether public groups come out with it.
     """
     public = public_vertices(graph.space) + (" and the groups" if groups else "")
-    cap = None if isinstance(graph, Rows) else graph.weight_cap
+    cap = None if isinstance(graph, Rows) else graph.max_weight
     if isinstance(graph, Rows) and graph.periods is not None:
         public += " and the periods"
     if graph.weighted and cap is not None:
-        public += " and the weight cap"
-    if protect.degree_bound is not None:
+        public += " and the maximum weight"
+    if privacy_unit.max_degree is not None:
         public += " and the degree bound"
     periods = graph.periods if isinstance(graph, Rows) else None
     rows = isinstance(graph, Rows) and graph.weighted
-    hidden = hidden_change(
-        weighted=graph.weighted, weight_cap=cap, directed=isinstance(graph.space, Arcs)
+    hidden = change_of_one_pair(
+        weighted=graph.weighted, max_weight=cap, directed=isinstance(graph.space, Arcs)
     )
     step = PrivacyGuarantee(
         epsilon=cost.epsilon,
@@ -45,13 +45,13 @@ def release_guarantee(
         public=public,
         seed=seed,
     )
-    if periods is not None and protect.kind == "edges":
+    if periods is not None and privacy_unit.kind == "edge":
         step = replace(step, neighbours=f"{hidden} in any one {periods.by}")
-    guarantee = protect.promise(step, cost)
+    guarantee = privacy_unit.guarantee(step, cost)
     if isinstance(graph, Rows) and periods is not None:
-        guarantee = replace(guarantee, protects=graph.protects(protect))
-        if protect.kind == "edges":
-            several = f"of a pair with rows in k {periods.by}s the promise holds with k epsilon"
+        guarantee = replace(guarantee, privacy_unit=graph.privacy_unit(privacy_unit))
+        if privacy_unit.kind == "edge":
+            several = f"of a pair with rows in k {periods.by}s the guarantee holds with k epsilon"
             neighbours = f"{guarantee.neighbours}; {several}"
             guarantee = replace(guarantee, neighbours=neighbours)
     return guarantee

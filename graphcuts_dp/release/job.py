@@ -1,4 +1,4 @@
-"""One prepared use of the budget: what it costs and promises, before any private row is read.
+"""One prepared use of the budget: what it costs and guarantees, before any private row is read.
 
 A job is made from the options and from public facts alone: it holds the private data emptied of all
 rows (`without_rows`), so that nothing it says can tell of them. `execute` is the only place of this
@@ -25,8 +25,8 @@ from graphcuts_dp.resources import Progress, seen, silent
 
 R = TypeVar("R")
 _FACTS = (
-    *("space", "weighted", "weight_cap", "hide_change"),
-    *("counting", "unit", "owned", "owner_is_tail", "periods"),
+    *("space", "weighted", "max_weight", "max_weight_change"),
+    *("counting", "unit", "owned", "user_is_source", "periods"),
 )
 
 
@@ -44,7 +44,7 @@ def execute(
         job: made for data of this schema.
         data: private.
         store: see `charged`; None charges nothing.
-        seed: makes the run repeatable and voids the promise; None for the system's entropy.
+        seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
         progress: called with the fraction done and a message; notebooks get a bar without it.
 
     Raises:
@@ -59,14 +59,14 @@ def execute(
     bounded = job.bounded(data)
     warning = job.warning
     if warning is not None:
-        warnings.warn(warning, AccuracyWarning, stacklevel=3)
+        warnings.warn(warning, AccuracyWarning, stacklevel=4)
     with charged(
         store,
         data,
         kind=job.kind,
         parameters=job.parameters,
         cost=job.cost,
-        guarantee=job.promise(source),
+        guarantee=job.guarantee_of_run(source),
         periods=job.periods,
     ):
         return job.run(bounded, source, seen(progress))
@@ -187,7 +187,7 @@ class Job(ABC, Generic[R]):
         """
         measured = self.measure(bounded, source, progress)
         # The privacy boundary: from here on nothing reads the private graph.
-        return self.finish(measured, self.promise(source), source, progress)
+        return self.finish(measured, self.guarantee_of_run(source), source, progress)
 
     def to_opendp(self) -> Any:
         """Return the same as a measurement of OpenDP, which its combinators take.
@@ -220,13 +220,13 @@ class Job(ABC, Generic[R]):
 
         return dp.m.make_user_measurement(
             dp.user_domain(f"{self.kind} of {self.public!r}", self._fits),
-            dp.user_distance(f"changes of {self.guarantee.protects}"),
+            dp.user_distance(f"changes of {self.guarantee.privacy_unit}"),
             dp.max_divergence() if pure else dp.zero_concentrated_divergence(),
             lambda data: self.run(self.bounded(data), entropy_source(None)),
             spent,
         )
 
-    def promise(self, source: EntropySource) -> PrivacyGuarantee:
+    def guarantee_of_run(self, source: EntropySource) -> PrivacyGuarantee:
         """Return the guarantee of a run: a seed voids it."""
         plan = self.budget_plan.with_certain_runs()
         return replace(self.guarantee, seed=source.seed, budget_plan=plan)

@@ -94,7 +94,7 @@ class EntriesStatistic(GraphStatistic):
     def measure(self, purchase: Purchase) -> Measurement:
         """See `GraphStatistic.measure`."""
         distribution = noise_distribution(
-            self.noise, epsilon=purchase.epsilon, weight_cap=self.distribution.weight_cap
+            self.noise, epsilon=purchase.epsilon, max_weight=self.distribution.max_weight
         )
         return randomized_response(self.graph, distribution, purchase.source)
 
@@ -311,7 +311,7 @@ def sparse_distribution(graph: AnyGraph, noise: str, epsilon: Fraction | float) 
     graph.check_bounded()
     if not graph.weighted and noise in ("binary", "laplace"):  # bits, or counts, of edges
         noise = "discrete-laplace"
-    return laplace_of(noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap))
+    return laplace_of(noise_distribution(noise, epsilon=epsilon, max_weight=graph.max_weight))
 
 
 def laplace_of(distribution: NoiseDistribution) -> LaplaceNoise:

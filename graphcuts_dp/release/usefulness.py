@@ -89,7 +89,8 @@ class Usefulness(Displayed):
         )
         if not good and not rough:
             return (
-                "Nothing of this is told at this epsilon: raise epsilon, or ask for fewer and "
+                "Nothing of this can be answered at this epsilon: raise epsilon, or ask for fewer "
+                "and "
                 "larger sums (graphcuts-dp flows)."
             )
         if not good:
@@ -112,9 +113,9 @@ class Usefulness(Displayed):
                 {
                     "what": each.what,
                     "measures_about": each.size,
-                    "off_by_at_most": each.error,
+                    "error_bound": each.error,
                     "basis": each.basis,
-                    "told": each.verdict,
+                    "verdict": each.verdict,
                 }
                 for each in self.questions
             ],
@@ -125,7 +126,7 @@ class Usefulness(Displayed):
         return Card(
             title=f"Is it good for my questions? ({DEFAULT_PERCENT}, each question by itself)",
             facts=(("edges", self.total),),
-            columns=("question", "measures about", "off by at most", "basis", "told"),
+            columns=("question", "measures about", "off by at most", "basis", "verdict"),
             rows=[
                 (each.what, short(each.size), short(each.error), each.basis, each.verdict)
                 for each in self.questions
@@ -181,7 +182,7 @@ def made_up_graph(space: Space, edges: float, *, weighted: bool, **schema: Any) 
     places = np.unique(generator.integers(0, pairs, 3 * int(edges) + 20))
     places = generator.permutation(places)[: int(edges)]
     rows, columns = layout.ends(places)
-    weights = np.full(len(rows), min(1.0, schema["weight_cap"] or 1.0)) if weighted else None
+    weights = np.full(len(rows), min(1.0, schema["max_weight"] or 1.0)) if weighted else None
     return on_space(space, rows, columns, weights, **schema)
 
 

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, final
+from typing import Any, BinaryIO, cast, final
 
 import numpy as np
 import scipy
@@ -28,6 +28,7 @@ import scipy
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable_set
+from graphcuts_dp.former_names import current
 from graphcuts_dp.frames import csv_bytes
 from graphcuts_dp.graph.adjacency import AnyGraph, graph_class
 from graphcuts_dp.io.files import check_writable_graph, graph_files
@@ -36,10 +37,11 @@ from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
-# 12: a release has one measurement of each kind; 11: least cuts are partitions; 10: a guarantee has
-# its rho; 9: tables have periods; 8: graphs without weights are rounded; 7: a release has no
-# workload; 6: one form for dense and sparse releases.
-FORMAT = 12
+# 13: keys in the vocabulary of the field; 12: a release has one measurement of each kind; 11: least
+# cuts are partitions; 10: a guarantee has its rho; 9: tables have periods; 8: graphs without
+# weights are rounded; 7: a release has no workload; 6: one form for dense and sparse releases.
+FORMAT = 13
+READABLE = (12, FORMAT)
 
 
 @final
@@ -143,7 +145,7 @@ def save(
     written = names[-2:] if form.graph and graph is None else names
     about_graph = None
     if graph is not None:
-        about_graph = {"weighted": bool(graph.weighted), "weight_cap": graph.weight_cap}
+        about_graph = {"weighted": bool(graph.weighted), "max_weight": graph.max_weight}
     with atomic_set(names, force=force) as places:
         place = dict(zip(names, places, strict=True))
         if graph is not None:
@@ -222,7 +224,7 @@ class Saved:
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """The promise of differential privacy."""
+        """The guarantee of differential privacy."""
         return PrivacyGuarantee.from_dict(self.fields["guarantee"])
 
     def arrays(self) -> dict[str, Any]:
@@ -248,7 +250,7 @@ class Saved:
             self.path,
             vertices=(sets[0], sets[1]) if len(sets) == 2 else sets[0],
             weighted=stored["weighted"],
-            weight_cap=stored["weight_cap"],
+            max_weight=stored["max_weight"],
         )
 
 
@@ -362,13 +364,14 @@ def read_receipt(file: Path) -> dict[str, Any]:
         raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None
     except (ValueError, RecursionError):
         raise FileFormatError(f"{file} is not a receipt: it is damaged") from None
-    if not isinstance(receipt, dict) or receipt.get("format") != FORMAT:
+    if not isinstance(receipt, dict) or receipt.get("format") not in READABLE:
         raise FileFormatError(
             f"{file} is not a receipt of this version of the package; read it with the version "
             "that wrote it, or release again"
         )
     if receipt.pop("digest", None) != _digest(receipt):
         raise FileFormatError(f"{file} is damaged: its fields do not fit its digest")
+    receipt = cast(dict[str, Any], current(receipt))
     files = receipt.get("files")
     listed = isinstance(files, dict) and all(
         isinstance(digest, str) and "\0" not in name for name, digest in files.items()

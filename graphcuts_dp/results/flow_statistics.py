@@ -478,7 +478,7 @@ class FlowStatistics(FlowTable):
         low, high = self.intervals(level, confidence=confidence, simultaneous=simultaneous)
         return LevelStatistic(
             name=name,
-            level=self.levels[self.cells.place(level) - 1],
+            level=self.levels[self.cells.level_index(level) - 1],
             labels=self.labels(level),
             values=self.values(level) * factor,
             low=np.nextafter(low * factor, -np.inf),
@@ -495,7 +495,7 @@ def place_of_one(flows: FlowTable, level: str | None) -> int:
     Raises:
         QueryError: no such level, or one of several periods.
     """
-    cells, place = flows.cells, flows.cells.place(level)
+    cells, place = flows.cells, flows.cells.level_index(level)
     time, count = cells.time(place), len(cells.lengths(place))
     if cells.periods is None or time is None or count == 1:
         return place

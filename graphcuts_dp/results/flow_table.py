@@ -84,7 +84,7 @@ class FlowTable:
 
     def labels(self, level: str | None) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
         """Of the groups of a level, those of the rows and those of the columns."""
-        left, right = self.cells.names(self.cells.place(level))
+        left, right = self.cells.names(self.cells.level_index(level))
         return self.groups.labels(left), self.right_groups.labels(right)
 
     @cached_property
@@ -119,7 +119,7 @@ class FlowTable:
         Raises:
             QueryError: no such level or period.
         """
-        place = self.cells.place(level)
+        place = self.cells.level_index(level)
         return self.cells.matrix(place, self.cells.summed(place, self.estimates[place], period))
 
     def deviations(self, level: str | None = None, period: str | None = None) -> FloatMatrix:
@@ -166,7 +166,7 @@ class FlowTable:
         Raises:
             QueryError: no such level, or several periods.
         """
-        place = self.cells.place(level)
+        place = self.cells.level_index(level)
         if period is None:
             return min(place, len(self.groups.levels))
         if not isinstance(period, str):
@@ -204,7 +204,7 @@ class FlowTable:
         simultaneous: bool = False,
     ) -> Table:
         """The columns of `to_frame` as arrays, by name."""
-        places = range(1, self.cells.depth) if level is None else [self.cells.place(level)]
+        places = range(1, self.cells.depth) if level is None else [self.cells.level_index(level)]
         parts = [self.rows_of(p, confidence, simultaneous) for p in places]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
@@ -292,7 +292,7 @@ class FlowTable:
         if self.noisy.map.whole or self.noisy.map.rounding == "none":
             return np.zeros(self.cells.size(place))
         steps = self.cells.pairs(place)
-        if self.noisy.map.degree_bound is not None:  # each bounded sum is rounded down itself, too
+        if self.noisy.map.max_degree is not None:  # each bounded sum is rounded down itself, too
             parts = np.ones(self.cells.size(self.cells.depth - 1), dtype=np.int64)
             for at in range(self.cells.depth - 1, place, -1):
                 parts = self.cells.sums(at, parts)
@@ -325,8 +325,8 @@ class FlowTable:
         return np.clip(low, 0.0, most), np.clip(high, 0.0, most)
 
     def _most(self, pairs: IntVector) -> FloatVector:
-        """The most that sums over so many pairs can be; infinite without a public cap."""
-        cap, whole = self.noisy.map.weight_cap, self.noisy.map.whole
+        """The most that sums over so many pairs can be; infinite without a public bound."""
+        cap, whole = self.noisy.map.max_weight, self.noisy.map.whole
         if cap is None:
             return np.full(len(pairs), np.inf)
         heaviest = math.floor(cap) if whole else cap

@@ -22,7 +22,7 @@ from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.frames import check_parquet, made_frame, parquet_bytes
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
-from graphcuts_dp.privacy.guarantee import promise_text
+from graphcuts_dp.privacy.guarantee import guarantee_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle, od_tables
 from graphcuts_dp.results.flow_statistics import FlowStatistics
@@ -86,7 +86,7 @@ class Flows(FlowStatistics, Displayed):
     Attributes:
         noisy: what was measured: sums with noise, for the levels that got a share.
         strategy: which levels these are, and the shares.
-        guarantee: the promise of differential privacy, for all of it together.
+        guarantee: the guarantee of differential privacy, for all of it together.
     """
 
     def between(
@@ -112,7 +112,7 @@ class Flows(FlowStatistics, Displayed):
         Raises:
             QueryError: no such level, group or period, or a confidence out of range.
         """
-        place = self.cells.place(level)
+        place = self.cells.level_index(level)
         wanted = self.cells.picked(place, a, b, period).astype(np.float64)
         return self._answer(CellSum(place, wanted, union=True), confidence, simultaneous)
 
@@ -143,7 +143,7 @@ class Flows(FlowStatistics, Displayed):
                 of range.
         """
         given = np.asarray(coefficients, dtype=np.float64)
-        place = self.cells.place(level)
+        place = self.cells.level_index(level)
         shape, count = self.cells.shape(place), len(self.cells.lengths(place))
         found = given
         if given.shape == shape:
@@ -406,12 +406,12 @@ class Flows(FlowStatistics, Displayed):
     def _intervals_text(self) -> str:
         """What the intervals of the table are for."""
         text = f"{DEFAULT_PERCENT} for each cell by itself"
-        degree_bound = self.noisy.map.degree_bound
-        if degree_bound is None:
+        max_degree = self.noisy.map.max_degree
+        if max_degree is None:
             return text
         return (
             f"{text}; for the bounded table, in which each vertex counts for at most "
-            f"{degree_bound:,} in each cell of the finest level: a true cell is never below its "
+            f"{max_degree:,} in each cell of the finest level: a true cell is never below its "
             "bounded one, and equal where no vertex has more than that in a cell"
         )
 
@@ -494,7 +494,7 @@ def _picture(
     """The table of a level, as it is drawn."""
     from graphcuts_dp.plotting.flow_tables import FlowPicture  # matplotlib is slow to import
 
-    place = flows.cells.place(level)
+    place = flows.cells.level_index(level)
     name = flows.cells.levels[place - 1]
     names = flows.cells.names(place)
     rows, columns = flows.labels(level)
@@ -510,7 +510,7 @@ def _picture(
         columns=[str(label) for label in columns],
         breaks=(_breaks(flows.groups, names[0]), _breaks(flows.right_groups, names[1])),
         symmetric=flows.cells.symmetric,
-        title=f"{title} ({promise_text(flows.guarantee)})",
+        title=f"{title} ({guarantee_text(flows.guarantee)})",
         unit=flows.noisy.map.counted,
         whole=flows.noisy.map.whole,
     )
@@ -530,7 +530,7 @@ def _over_periods(flows: Flows, level: str | None, by: str, title: str | None) -
         known = [] if flows.periods is None else flows.periods.levels
         told = f"; it has {listed(known)}" if known else ""
         raise QueryError(f"this table has no periods {by!r:.60}{told}")
-    place = places[-1] if level is None else cells.place(level)
+    place = places[-1] if level is None else cells.level_index(level)
     if place not in places:
         named = listed([cells.levels[each - 1] for each in places])
         raise QueryError(f"levels by {by!r:.60} are {named}")
@@ -551,7 +551,7 @@ def _over_periods(flows: Flows, level: str | None, by: str, title: str | None) -
         values=np.clip(values, low, high)[order],
         low=low[order],
         high=high[order],
-        title=f"{title} ({promise_text(flows.guarantee)})",
+        title=f"{title} ({guarantee_text(flows.guarantee)})",
         unit=flows.noisy.map.counted,
         others=len(values) - len(order),
     )

@@ -150,7 +150,7 @@ def od_columns(
     """The columns of `Flows.to_od`, the largest flows first."""
     known = None if locations is None else GroupLocations.of(locations)
     table = flows.columns(
-        flows.levels[flows.cells.place(level) - 1], confidence=confidence, simultaneous=True
+        flows.levels[flows.cells.level_index(level) - 1], confidence=confidence, simultaneous=True
     )
     low, high = table["low"], table["high"]
     shown = np.clip(table["value"], low, high)
@@ -246,7 +246,7 @@ def _rounded(
     """
     if flows.noisy.map.whole:
         return tuple(np.rint(each).astype(np.int64) for each in (shown, low, high))
-    place = flows.cells.place(level)
+    place = flows.cells.level_index(level)
     error = math.sqrt(float(flows.fit.variances[place].min())) * flows.noisy.unit
     digits = 1 - math.floor(math.log10(error))
     step = 10.0**-digits

@@ -31,7 +31,7 @@ from graphcuts_dp.estimate.estimator import ROUNDING
 from graphcuts_dp.estimate.partition_noise import FOR_EACH, PartitionNoise
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import made_frame
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, guarantee_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.results import bundle
@@ -67,7 +67,7 @@ class Partition(Displayed):
         space: the public vertices, or `Arcs` of a directed graph.
         names: of the parts: the first terminal of each; of a release 1, 2, ..., the largest first.
         codes: the number of the part of each vertex, from 0 on, shape (n,).
-        guarantee: the promise of differential privacy; a partition of a release has that of it.
+        guarantee: the guarantee of differential privacy; a partition of a release has that of it.
         shortfall: by how much it is worse than the best of the true graph, at most; of a cut of
             more than two parts than the least cuts at each step of halving, added up.
         confidence: that shortfall, interval and optimum are right, together.
@@ -105,7 +105,7 @@ class Partition(Displayed):
         return KINDS[self.kind].measure if self.kind in KINDS else "weight between parts"
 
     @property
-    def says_nothing(self) -> bool:
+    def is_uninformative(self) -> bool:
         """Whether the interval is all that such a partition can be worth: noise hides it."""
         return HIDDEN in self.notes
 
@@ -181,7 +181,7 @@ class Partition(Displayed):
         """
         from graphcuts_dp.plotting import partition_plot as drawn  # slow: matplotlib
 
-        title = f"{self._words} ({promise_text(self.guarantee)})" if title is None else title
+        title = f"{self._words} ({guarantee_text(self.guarantee)})" if title is None else title
         if positions is None and self.picture is not None and self.bins is not None:
             whole = len(self.bins) == len(self.names)
             unit = self.guarantee.counted

@@ -1,4 +1,4 @@
-"""The object that a user gets: answers, synthetic graph, promise, files."""
+"""The object that a user gets: answers, synthetic graph, guarantee, files."""
 
 import json
 import math
@@ -41,7 +41,7 @@ from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, promise_text
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, guarantee_text
 from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.queries.graph_queries import as_cut
 from graphcuts_dp.queries.group_names import GroupNames
@@ -85,7 +85,7 @@ class Release(Displayed):
     Everything here may be published: it is the noisy matrix or computed from it.
 
     Attributes:
-        measurements: all that was bought of the private graph, with the promise of differential
+        measurements: all that was bought of the private graph, with the guarantee of differential
             privacy for all of it together.
         fit: how the synthetic graph was made; None with fit="none".
         certificate: two-sided bound on ||x - z||_C, the cut norm (matrix form) of synthetic minus
@@ -101,7 +101,7 @@ class Release(Displayed):
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """The promise of differential privacy, for all parts together."""
+        """The guarantee of differential privacy, for all parts together."""
         return self.measurements.guarantee
 
     @property
@@ -205,7 +205,7 @@ class Release(Displayed):
         return from_rows_on(
             self.space,
             (rows / 10**DECIMALS for rows in row_parts(self._weights)),
-            weight_cap=1.0,
+            max_weight=1.0,
             note=self.guarantee.warning,
         )
 
@@ -445,7 +445,7 @@ class Release(Displayed):
             names=[names[place] for place in order] if names else [],
             other=None if other is None else other[order],
             other_label="the synthetic graph",
-            title=f"{title or 'Cuts'} ({promise_text(self.guarantee)})",
+            title=f"{title or 'Cuts'} ({guarantee_text(self.guarantee)})",
             across=across,
             unit=f"{self.guarantee.counted} between S and T",
         )
@@ -493,7 +493,7 @@ class Release(Displayed):
         guarantee, noise = self.guarantee, self._noise_name
         found: dict[str, object] = {
             "guarantee": str(guarantee),
-            "epsilon_spent_on": dict(guarantee.parts) or {"entries": guarantee.epsilon},
+            "epsilon_spent_on": dict(guarantee.spent) or {"entries": guarantee.epsilon},
         }
         if noise is not None:
             found |= {"noise": noise, "expected_worst_cut_error": self.expected_worst_cut_error}
@@ -585,7 +585,7 @@ def _parts(release: Release) -> tuple[dict[str, Any], _Arrays]:
         "bipartite": about["bipartite"],
         "directed": about["directed"],
         "measurements": described,
-        "model": None if model is None else {"weight_cap": model.weight_cap, "whole": model.whole},
+        "model": None if model is None else {"max_weight": model.max_weight, "whole": model.whole},
         "fit": None if fit is None else asdict(fit),
         "time_limit": None if fit is None or fit.time_limit is None else _TIME_LIMIT,
         "certificate": None if certificate is None else _describe_certificate(certificate),
@@ -618,9 +618,9 @@ def _read(saved: Saved) -> dict[str, Any]:
         raise ValueError("the degrees are of other vertices, or of another kind of graph")
     told, model = fields["model"], None
     if told is not None:
-        cap = None if told["weight_cap"] is None else float(told["weight_cap"])
+        cap = None if told["max_weight"] is None else float(told["max_weight"])
         model = SparseModel.from_parts(
-            _named(arrays, "model"), space, weight_cap=cap, whole=bool(told["whole"])
+            _named(arrays, "model"), space, max_weight=cap, whole=bool(told["whole"])
         )
     needed = measurements.matrix if model is None else degrees
     if needed is None:

@@ -8,7 +8,7 @@ rows out therefore maps the rows of a file to the rows that count one by one:
     rows that count(file + row) = rows that count(file) + (row, or nothing).
 
 Sensitivity: files that differ in one row become equal, or differ in one row that counts; files that
-differ in the rows of one owner differ in some of these rows alone. What is proved of neighbours
+differ in the rows of one user differ in some of these rows alone. What is proved of neighbours
 among rows that count therefore holds for neighbours among files, with the same numbers. How many
 rows are left out is a sum over private rows, for which nothing is charged, so it is never told.
 
@@ -28,7 +28,7 @@ _WITHOUT = {  # of each column, what a row that is left out may have in it
     "source": "a missing end",
     "target": "an end outside the vertex set",
     "weight": "a weight that is no number >= 0",
-    "owner": "no owner",
+    "user": "no user",
     "period": "no period",
 }
 
@@ -108,4 +108,4 @@ def left_out(columns: Iterable[str], *, text: bool) -> str:
     kinds = [_WITHOUT[name] for name in columns if name in _WITHOUT]
     if text:
         kinds.append("other cells than the columns have")
-    return f"Rows with {', '.join(kinds[:-1])} or {kinds[-1]} are left out; how many is not told."
+    return f"Rows with {', '.join(kinds[:-1])} or {kinds[-1]} are left out; how many is private."

@@ -226,7 +226,7 @@ class CellTree:
         found: IntVector = table[a * len(right) + b]
         return found
 
-    def place(self, level: str | None = None) -> int:
+    def level_index(self, level: str | None = None) -> int:
         """The place of a level; None for the finest.
 
         Raises:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.options import INPUT, check, option
 from graphcuts_dp.schema.bad_rows import OnBad, left_out
 from graphcuts_dp.schema.dates import check_date_format
@@ -28,7 +29,7 @@ from graphcuts_dp.schema.time_zones import zone_of
 
 Column = str | int
 INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)  # how Python prints one
-TAIL = "tail"  # of an owner: the source, unless a header has a column of this name
+TAIL = "tail"  # of a user: the source, unless a header has a column of this name
 
 WEIGHTS = (
     *("weight", "weights", "w", "count", "counts", "value", "amount", "frequency", "strength"),
@@ -74,6 +75,7 @@ def delimiter_of(text: str) -> str:
 _COLUMN: Any = {"group": INPUT, "usual": True, "metavar": "COLUMN", "parse": column_of}
 
 
+@refuses_former_options()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
     """How to read the columns of an edge list or a table; None leaves it to the file's name.
@@ -90,7 +92,7 @@ class Columns:
             Of a GraphML file, the name of the edge attribute, chosen likewise if omitted. Of a .gml
             file and a graph of networkx or igraph, the edge attribute; "weight" if omitted (in
             .gml files also "value").
-        owner: the column that names the owner of each row, for `Rows`; or "tail": the owner is
+        user: the column that names the user of each row, for `Rows`; or "tail": the user is
             the source (unless the header has a column of this name).
         period: the column that tells the period of each row, such as its month, for rows.
         header: of text edge lists: whether the first line names the columns. None: it does if a
@@ -104,7 +106,7 @@ class Columns:
             thousands is in no number: with ",", 1.234,5 and 1.234 are none.
         on_bad: of edge lists and tables: what rows do that cannot be used, such as rows without an
             end, with an end that is no vertex, or with a weight that is no number. "refuse": they
-            are refused, all kinds at once. "skip": they are left out, and how many is not told. The
+            are refused, all kinds at once. "skip": they are left out, and how many is private. The
             test of a row looks at that row and at public things alone, so that every guarantee
             holds as it is; see `schema.bad_rows`.
         encoding: of text edge lists, GML and Pajek: a name that Python knows. None: what the mark
@@ -119,28 +121,33 @@ class Columns:
             guessed.
     """
 
-    source: Column | None = option(None, help="First ends: a name, or a number from 1.", **_COLUMN)
-    target: Column | None = option(None, help="Second ends, likewise.", **_COLUMN)
-    weight: Column | None = option(None, help="Weights, likewise.", **_COLUMN)
-    owner: Column | None = option(
-        None, help="Whose each row is, for --protect owner; or tail, the first end.", **_COLUMN
+    source: Column | None = option(
+        None, help="Column of source vertices: a name, or a number from 1.", **_COLUMN
+    )
+    target: Column | None = option(None, help="Column of target vertices.", **_COLUMN)
+    weight: Column | None = option(None, help="Column of weights.", **_COLUMN)
+    user: Column | None = option(
+        None,
+        help="Column that names the user of each row, for --privacy-unit user; tail if the user "
+        "is the source vertex.",
+        **_COLUMN,
     )
     period: Column | None = option(
-        None, help="In which period each row is, such as a month.", **_COLUMN
+        None, help="Column of the date or period of each row.", **_COLUMN
     )
     header: bool | None = option(
-        None, group=INPUT, help="Whether the first line names the columns."
+        None, group=INPUT, help="Whether the first line of a text file names the columns."
     )
     delimiter: str | None = option(
         None,
         group=INPUT,
-        help="What separates columns: a character, tab, blank or comma.",
+        help="What separates the columns of a text file: a character, or tab, blank, comma.",
         parse=delimiter_of,
     )
     decimal: str = option(
         ".",
         group=INPUT,
-        help="What stands before decimals in weights: point or comma.",
+        help="Decimal sign of weights in a text file: point or comma.",
         choices=(".", ","),
         parse=decimal_of,
     )
@@ -148,14 +155,16 @@ class Columns:
         "refuse",
         group=INPUT,
         usual=True,
-        help="Whether rows that cannot be used are refused or left out.",
+        help="Whether rows that cannot be used stop the reading, or are left out.",
     )
     encoding: str | None = option(
-        None, group=INPUT, help="Of the text, such as cp1252; UTF-8 if omitted."
+        None, group=INPUT, help="Encoding of a text file, such as cp1252; UTF-8 if omitted."
     )
-    one_based: bool = option(False, help="Vertex numbers begin at 1 (KONECT).", group=INPUT)
+    one_based: bool = option(
+        False, help="Vertices are numbered from 1, not from 0, as in files of KONECT.", group=INPUT
+    )
     time_zone: str | None = option(
-        None, group=INPUT, help="Time zone of periods, such as Europe/Berlin."
+        None, group=INPUT, help="Time zone in which times fall into periods, such as Europe/Berlin."
     )
     date_format: str | None = option(
         None, group=INPUT, help="How dates are written in text, such as %d.%m.%Y."
@@ -174,20 +183,20 @@ class Columns:
         return self.on_bad == "skip"
 
     @property
-    def given(self) -> bool:
-        """Whether something is said that only edge lists and tables have."""
-        return replace(self, owner=None, encoding=None) != Columns()
+    def is_for_tables(self) -> bool:
+        """Whether an option is set that only edge lists and tables have."""
+        return replace(self, user=None, encoding=None) != Columns()
 
     @property
     def named(self) -> tuple[Column | None, ...]:
         """The columns that the caller names or numbers; None for those that are left open."""
-        owner = None if self.owner == TAIL else self.owner
-        return self.source, self.target, self.weight, owner, self.period
+        user = None if self.user == TAIL else self.user
+        return self.source, self.target, self.weight, user, self.period
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlaces:
-    """Hold how many columns there are, and the places of source, target, weight, owner and period.
+    """Hold how many columns there are, and the places of source, target, weight, user and period.
 
     Attributes:
         names: of columns with a header: those that are known or that the caller typed, others
@@ -199,15 +208,15 @@ class ColumnPlaces:
     target: int
     weight: int | None
     names: tuple[str, ...] = ()
-    owner: int | None = None
+    user: int | None = None
     period: int | None = None
 
     @property
     def used(self) -> dict[str, int]:
-        """Return the places of the columns to read; an owner who is an endpoint adds none."""
+        """Return the places of the columns to read; a user who is an endpoint adds none."""
         places = {"source": self.source, "target": self.target, "weight": self.weight}
-        if self.owner not in (self.source, self.target):
-            places["owner"] = self.owner
+        if self.user not in (self.source, self.target):
+            places["user"] = self.user
         places["period"] = self.period
         return {role: place for role, place in places.items() if place is not None}
 
@@ -230,7 +239,7 @@ class ColumnPlaces:
         roles = [f"Read as the endpoints of an edge: {self._listed([self.source, self.target])}"]
         for role, place in (
             ("weight", self.weight),
-            ("user", self.owner),
+            ("user", self.user),
             ("period", self.period),
         ):
             if place is not None:
@@ -320,20 +329,20 @@ def find_columns(
     _check_options(options, weighted)
     names = _plain(first)
     given = None if options.weight is None else position_of(options.weight, first)
-    owner = None
-    if options.owner is not None and (options.owner != TAIL or TAIL in first):
-        owner = position_of(options.owner, first)
+    user = None
+    if options.user is not None and (options.user != TAIL or TAIL in first):
+        user = position_of(options.user, first)
     period = None if options.period is None else position_of(options.period, first)
     if options.source is not None and options.target is not None:
         endpoints = position_of(options.source, first), position_of(options.target, first)
     else:
-        endpoints = _endpoints(first, names, (given, period), owner, options)
-    weight, taken = given, (*endpoints, owner, period)
+        endpoints = _endpoints(first, names, (given, period), user, options)
+    weight, taken = given, (*endpoints, user, period)
     if given is None and weighted is not False and declared is not False:
         weight = _named_weight(names, taken)
         if weight is None and options.source is None:
             _check_no_weight(names, taken)
-    places = ColumnPlaces(len(first), *endpoints, weight, (), owner, period)
+    places = ColumnPlaces(len(first), *endpoints, weight, (), user, period)
     return replace(_checked(places, options), names=_shown(first, names, options))
 
 
@@ -354,13 +363,13 @@ def number_columns(
         FileFormatError: no such column, or the caller must say which one.
     """
     _check_options(options, weighted)
-    source, target, weight, owner, period = (
+    source, target, weight, user, period = (
         None if column is None else place_of(column) for column in options.named
     )
     endpoints = (0, 1) if source is None or target is None else (source, target)
     if weight is None and declared and weighted is not False:
         weight = 2
-    places = _checked(ColumnPlaces(width, *endpoints, weight, (), owner, period), options)
+    places = _checked(ColumnPlaces(width, *endpoints, weight, (), user, period), options)
     needed = 1 + max(places.used.values())
     if not width:
         if options.skip and (weight, declared) == (None, None) and weighted is not False:
@@ -373,8 +382,8 @@ def number_columns(
             f"line {line}: column {needed} is needed, and there are {width}; pass delimiter= if "
             "another character separates them, or weighted=False if there are no weights"
         )
-    others = width > len({*endpoints, owner, period} - {None})
-    if source is None and owner in (0, 1) and width > 2:
+    others = width > len({*endpoints, user, period} - {None})
+    if source is None and user in (0, 1) and width > 2:
         raise FileFormatError(f"line {line}: columns without names: pass source= and target=, too")
     if others and source is None and (weight, declared) == (None, None) and weighted is not False:
         what = "the third column has" if width == 3 else "further columns have"
@@ -427,14 +436,14 @@ def _check_options(options: Columns, weighted: bool | None) -> None:
 
 
 def _checked(places: ColumnPlaces, options: Columns) -> ColumnPlaces:
-    """Return the places, with an owner who is the source if the caller says so."""
+    """Return the places, with a user who is the source if the caller says so."""
     if len(set(places.used.values())) != len(places.used):
         raise FileFormatError(
-            "source=, target=, weight= and period= name different columns, and so does owner=, "
+            "source=, target=, weight= and period= name different columns, and so does user=, "
             "unless it is that of an end"
         )
-    tail = options.owner == TAIL and places.owner is None
-    return replace(places, owner=places.source) if tail else places
+    tail = options.user == TAIL and places.user is None
+    return replace(places, user=places.source) if tail else places
 
 
 def _shown(first: Sequence[str], names: Sequence[str], options: Columns) -> tuple[str, ...]:
@@ -477,7 +486,7 @@ def _endpoints(
     first: Sequence[str],
     names: Sequence[str],
     others: Sequence[int | None],
-    owner: int | None,
+    user: int | None,
     options: Columns,
 ) -> tuple[int, int]:
     """Return the places of source and target, by their names or as the only two candidates.
@@ -486,7 +495,7 @@ def _endpoints(
         first: the header.
         names: the same, normalised.
         others: columns that the caller gives another role, so that they are no endpoints.
-        owner: column of the owners, who may be an endpoint.
+        user: column of the users, who may be an endpoint.
         options: what the caller says; of a header that nobody announced, a number is no name.
 
     Raises:
@@ -507,8 +516,8 @@ def _endpoints(
         ]
     else:
         candidates = [*range(len(names))]
-    if len(candidates) > 2:  # the owner of a row may be one of its endpoints, or neither
-        candidates = [place for place in candidates if place != owner]
+    if len(candidates) > 2:  # the user of a row may be one of its endpoints, or neither
+        candidates = [place for place in candidates if place != user]
     if len(candidates) != 2:
         raise FileFormatError(
             "cannot tell which columns are the endpoints of an edge; pass source= and target="

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 STEPS = 1024  # of one row, pair or unit of weight, where they are counted in parts
-Counting = Literal["edges", "owners", "rows", "weight"]  # what a cell of rows tells
+Counting = Literal["edges", "users", "rows", "weight"]  # what a cell of rows tells
 COUNTED: Mapping[Counting, str] = {
     "edges": "pairs",
-    "owners": "owners",
+    "users": "users",
     "rows": "rows",
     "weight": "amount",
 }
@@ -20,18 +20,18 @@ def counted_by(counting: Counting) -> str:
 
 
 def counts_once(counting: str) -> bool:
-    """Whether one owner changes a pair by at most one, whatever rows there are."""
-    return counting in ("edges", "owners")
+    """Whether one user changes a pair by at most one, whatever rows there are."""
+    return counting in ("edges", "users")
 
 
 @final
 @dataclass(frozen=True)
 class Reach:
-    """What the rows of one owner can change. Public.
+    """What the rows of one user can change. Public.
 
     Attributes:
         once: whether they change a pair by one step at most.
-        tail: whether all of them begin at one vertex, the owner.
+        tail: whether all of them begin at one vertex, the user.
     """
 
     once: bool

@@ -414,21 +414,27 @@ def with_rest(
     level: str,
     own: tuple[IntVector, list[Label]],
     above: tuple[IntVector, tuple[Label, ...]],
-    rest: str | None,
+    default_group: str | None,
 ) -> tuple[IntVector, list[Label]]:
     """Vertices without a group in a group of their own, one in each group of the level before."""
     codes, labels = own[0].copy(), list(own[1])
     (missing,) = np.nonzero(codes < 0)
-    if rest is None:
+    if default_group is None:
         some = f"{vertices.labels[int(missing[0])]!r:.60}"
         raise GraphError(
             f"{len(missing):,} vertices, such as {some}, have no group of level {level!r:.60}; "
-            "add them, or pass rest='other'"
+            "add them, or pass default_group='other'"
         )
     for parent in np.unique(above[0][missing]).tolist():
-        name = rest if not above[1] or above[1][parent] == rest else f"{above[1][parent]}/{rest}"
+        name = (
+            default_group
+            if not above[1] or above[1][parent] == default_group
+            else f"{above[1][parent]}/{default_group}"
+        )
         if name in labels:
-            raise GraphError(f"rest: {name!r:.60} is a group of level {level!r:.60} already")
+            raise GraphError(
+                f"default_group: {name!r:.60} is a group of level {level!r:.60} already"
+            )
         codes[missing[above[0][missing] == parent]] = len(labels)
         labels.append(name)
     return codes, labels

@@ -70,7 +70,7 @@ class GroupTree:
         Raises:
             QueryError: no such level.
         """
-        return tuple(self._sets[self.place(level)].labels)
+        return tuple(self._sets[self.level_index(level)].labels)
 
     def label_of_text(self, text: str, level: str | None = None) -> Label | None:
         """The label of a level that is written like this, if there is one.
@@ -78,7 +78,7 @@ class GroupTree:
         Raises:
             QueryError: no such level.
         """
-        groups = self._sets[self.place(level)]
+        groups = self._sets[self.level_index(level)]
         code = groups.find_text(text)
         if code is None or str(groups.labels[code]) != text:  # 007 is not 7
             return None
@@ -90,7 +90,7 @@ class GroupTree:
         Raises:
             QueryError: no such level.
         """
-        return self._sizes[self.place(level)]
+        return self._sizes[self.level_index(level)]
 
     def parents(self, level: str | None = None) -> IntVector:
         """Codes of the enclosing groups of the level before, shape (groups,); 0 for the first.
@@ -98,9 +98,9 @@ class GroupTree:
         Raises:
             QueryError: no such level.
         """
-        return self._parents[self.place(level)]
+        return self._parents[self.level_index(level)]
 
-    def place(self, level: str | None = None) -> int:
+    def level_index(self, level: str | None = None) -> int:
         """Number of a level from 0, the coarsest; None for the finest.
 
         Raises:
@@ -118,7 +118,7 @@ class GroupTree:
         Raises:
             QueryError: no such level, or no such group in it.
         """
-        place = self.place(level)
+        place = self.level_index(level)
         found = self._sets[place].find(label)
         if found is None:
             others = [

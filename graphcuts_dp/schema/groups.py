@@ -93,15 +93,15 @@ class Groups(GroupTree):
         levels: name of each level, from the coarsest to the finest, and the label of the group of
             each vertex, in the order of the vertices: strings or integers; None, "" and NaN stand
             for no group.
-        rest: name of the group of all vertices without one; None refuses them. Below the first
-            level it is "GROUP/rest", GROUP being the group that holds them.
+        default_group: name of the group of all vertices without one; None refuses them. Below the
+            first level it is "GROUP/NAME", of the group that holds them.
         order: for some levels, the labels of the groups in the order that they shall have within
             the group that holds them, each once; groups of the rest come last.
 
     Raises:
         GraphError: no level, labels of the wrong number or kind, a vertex without a group (and no
-            `rest`), a group that lies in two groups of the level before, or an order that leaves
-            out a group or names one without vertices.
+            `default_group`), a group that lies in two groups of the level before, or an order that
+            leaves out a group or names one without vertices.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Groups(GroupTree):
         vertices: VertexSet,
         levels: Mapping[str, Sequence[Any] | npt.NDArray[Any]],
         *,
-        rest: str | None = None,
+        default_group: str | None = None,
         order: Mapping[str, Sequence[Label]] | None = None,
     ) -> None:
         if not isinstance(vertices, VertexSet):
@@ -118,8 +118,10 @@ class Groups(GroupTree):
         order = dict(order or {})
         if not set(order) <= set(names):
             raise GraphError(f"the order names a level that is none of {listed(names)}")
-        if rest is not None and (not isinstance(rest, str) or not rest):
-            raise GraphError("rest is the name of a group, for example rest='other'")
+        if default_group is not None and (not isinstance(default_group, str) or not default_group):
+            raise GraphError(
+                "default_group is the name of a group, for example default_group='other'"
+            )
         self.vertices = vertices
         codes = np.zeros(len(vertices), dtype=np.int64)
         above: tuple[Label, ...] = ()
@@ -131,7 +133,9 @@ class Groups(GroupTree):
             own_order = order.get(name)
             if (found < 0).any():
                 known = len(table)
-                found, table = with_rest(vertices, name, (found, table), (codes, above), rest)
+                found, table = with_rest(
+                    vertices, name, (found, table), (codes, above), default_group
+                )
                 if own_order is not None:
                     own_order = [*own_order, *table[known:]]
             found, table, parent = sorted_within(name, (found, table), codes, own_order)
@@ -153,7 +157,7 @@ class Groups(GroupTree):
         *,
         columns: Sequence[Column] | None = None,
         vertex: Column | None = None,
-        rest: str | None = None,
+        default_group: str | None = None,
         order: Mapping[str, Sequence[Label]] | None = None,
         unknown: str = "error",
         text: Columns | None = None,
@@ -173,7 +177,7 @@ class Groups(GroupTree):
                 "level 2", ... where the file has no header.
             vertex: column of the vertices, by name or place; None for the first, or with a header
                 for the only one that is called vertex, id, node, name, or the like.
-            rest: name of the group of all vertices without one; None refuses them.
+            default_group: name of the group of all vertices without one; None refuses them.
             order: order of the groups of some levels, see `Groups`.
             unknown: "error" refuses a row about something that is no vertex of the graph; "ignore"
                 leaves such rows out.
@@ -191,7 +195,7 @@ class Groups(GroupTree):
         """
         vertices = vertices_of(graph)
         levels = read_levels(path, vertices, columns, vertex, unknown, text or Columns())
-        return cls(vertices, levels, rest=rest, order=order)
+        return cls(vertices, levels, default_group=default_group, order=order)
 
     @classmethod
     def of(
@@ -201,7 +205,7 @@ class Groups(GroupTree):
         columns: Column | Sequence[Column] | None = None,
         *,
         vertex: Column | None = None,
-        rest: str | None = None,
+        default_group: str | None = None,
         order: Mapping[str, Sequence[Label]] | None = None,
         unknown: str = "error",
     ) -> Self:
@@ -229,7 +233,7 @@ class Groups(GroupTree):
             vertex: of a table: column of the vertices, by name or place. None for the index of a
                 table of pandas, unless it only numbers the rows; else for the only column that is
                 called vertex, id, node, name, or the like, or the first of columns without names.
-            rest: name of the group of all vertices without one; None refuses them.
+            default_group: name of the group of all vertices without one; None refuses them.
             order: order of the groups of some levels, see `Groups`; categories of a column of
                 pandas that is ordered are their order already.
             unknown: "error" refuses a row about something that is no vertex; "ignore" leaves it
@@ -246,7 +250,7 @@ class Groups(GroupTree):
         """
         vertices = vertices_of(graph)
         levels, known = levels_of(source, vertices, columns, vertex, unknown)
-        return cls(vertices, levels, rest=rest, order={**known, **(order or {})})
+        return cls(vertices, levels, default_group=default_group, order={**known, **(order or {})})
 
     @classmethod
     def of_codes(cls, vertices: VertexSet, tree: GroupTree, codes: IntVector) -> Self:
@@ -282,7 +286,7 @@ class Groups(GroupTree):
         Raises:
             QueryError: no such level.
         """
-        return self._codes[self.place(level)]
+        return self._codes[self.level_index(level)]
 
     def members(self, label: Label, level: str | None = None) -> BoolVector:
         """Truth vector of the vertices of a group, shape (n,), read-only: a set of a `CutQuery`.
@@ -290,7 +294,7 @@ class Groups(GroupTree):
         Raises:
             QueryError: no such level, or no such group in it.
         """
-        which = self.place(level), self.code(label, level)
+        which = self.level_index(level), self.code(label, level)
         found = self._members.get(which)
         if found is None:
             found = self._codes[which[0]] == which[1]
@@ -306,7 +310,7 @@ class Groups(GroupTree):
         Raises:
             QueryError: no such level, or no such group in it.
         """
-        place, code = self.place(level), self.code(label, level)
+        place, code = self.level_index(level), self.code(label, level)
         found: BoolVector = self._above[place] == code
         return found
 
@@ -331,7 +335,7 @@ class Groups(GroupTree):
         """
         if level == self.levels[-1]:
             return self
-        kept = self.place(level) + 1
+        kept = self.level_index(level) + 1
         labels = {name: self.labels(name) for name in self.levels[:kept]}
         tree = GroupTree(labels, self._sizes[:kept], self._parents[:kept])
         return Groups.of_codes(self.vertices, tree, self._codes[kept - 1])
@@ -360,7 +364,7 @@ class Groups(GroupTree):
 
 
 def vertices_of(graph: Any) -> VertexSet:
-    """The vertex set of a graph or of rows with owners, or a vertex set itself.
+    """The vertex set of a graph or of rows with users, or a vertex set itself.
 
     Raises:
         GraphError: a bipartite graph, of which one side must be named, or something else.

@@ -72,25 +72,25 @@ class Periods:
             raise ParameterError("list the periods in the order of time")
 
     @classmethod
-    def of(cls, given: "Periods | str | Iterable[str | int | date]") -> Self:
+    def of(cls, periods: "Periods | str | Iterable[str | int | date]") -> Self:
         """Make periods from a text, or from a list of labels.
 
         Args:
-            given: a range of days, months, quarters or years, such as "2026-01..2026-12" with both
-                ends; a single one of them; all periods in their order in one text, between commas,
-                where each may be such a range: "spring,autumn", "2026-01..2026-06,2026-09"; or a
-                list, for example ["spring", "autumn"], whose labels stay as they are.
+            periods: a range of days, months, quarters or years, such as "2026-01..2026-12" with
+                both ends; a single one of them; all periods in their order in one text, between
+                commas, where each may be such a range: "spring,autumn", "2026-01..2026-06,2026-09";
+                or a list, for example ["spring", "autumn"], whose labels stay as they are.
 
         Raises:
             ParameterError: as for `Periods`, or neither a range nor a list.
         """
-        if isinstance(given, Periods):
-            return cls(given.labels)
-        if isinstance(given, str):
-            return cls(_listed(given))
-        if not isinstance(given, Iterable):
+        if isinstance(periods, Periods):
+            return cls(periods.labels)
+        if isinstance(periods, str):
+            return cls(_listed(periods))
+        if not isinstance(periods, Iterable):
             raise ParameterError('periods are a range, "2026-01..2026-12", or a list of labels')
-        labels = list(given)
+        labels = list(periods)
         if not all(isinstance(x, str | int | date) and not isinstance(x, bool) for x in labels):
             raise ParameterError('periods are texts, such as "2026-01" or "spring"')
         return cls(tuple(str(label) for label in labels))

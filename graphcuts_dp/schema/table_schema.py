@@ -26,7 +26,7 @@ Role = Literal["source", "target", "user", "period", "weight"]
 Kind = Literal["text", "integer", "large integer", "number", "date", "timestamp"]
 IDENTIFIERS: tuple[Role, ...] = ("source", "target", "user")
 MAX_DECIMAL_DIGITS = 76  # of a decimal number of Arrow
-_OPTIONS = {"source": "source=", "target": "target=", "user": "owner=", "period": "period="}
+_OPTIONS = {"source": "source=", "target": "target=", "user": "user=", "period": "period="}
 
 
 @final
@@ -100,7 +100,7 @@ def table_schema(
     """
     columns = []
     for name, position in places.used.items():
-        role: Role = "user" if name == "owner" else name  # type: ignore[assignment]
+        role: Role = "user" if name == "user" else name  # type: ignore[assignment]
         stored = types[position] if types else None
         if stored is None:
             zone = options.time_zone if role == "period" else None

@@ -75,7 +75,7 @@ async def graph(service: At) -> models.GraphOut:
         bipartite=universe.bipartite,
         directed=universe.directed,
         weighted=desk.grid.weighted,
-        weight_cap=desk.grid.cap,
+        max_weight=desk.grid.cap,
         groups=[
             [
                 models.GroupsOut(
@@ -114,10 +114,10 @@ async def plan(service: At, asked: models.PlanIn) -> dict[str, Any]:
 
 @router.post("/dummy", dependencies=[for_analysts])
 async def dummy(service: At, request: Request, asked: models.DummyIn) -> models.AnswersOut:
-    """Queries to a made graph on the same vertices, under given terms. Free, of no use."""
+    """Queries to a simulated graph on the same vertices, under given terms. Free, of no use."""
     _check_batch(service, request, asked)
     if sum(service.desk.universe.shape) > 2 * service.limits.dummy:
-        raise RefusedError(422, "there is no made graph of this size", kind="value")
+        raise RefusedError(422, "there is no simulated graph of this size", kind="value")
     answers = await service.aside(service.desk.dummy, asked)
     return models.AnswersOut(session="dummy", answers=answers, new=len(answers))
 
@@ -157,7 +157,7 @@ def sessions(who: Reader, service: At) -> models.SessionsOut:
 
 @router.post("/forecast", dependencies=[for_readers])
 async def forecast_session(service: At, asked: models.SessionIn) -> dict[str, Any]:
-    """What a session of these terms would cost and promise. Nothing is asked for. Free."""
+    """What a session of these terms would cost and guarantee. Nothing is asked for. Free."""
     return await service.aside(_forecast, service.desk, asked)
 
 
@@ -227,7 +227,7 @@ def history(
 
 @router.get("/sessions/{name}/export", response_class=StreamingResponse)
 async def export(who: Who, service: At, name: SessionId) -> StreamingResponse:
-    """The transcript, as JSON lines: first what was promised, then an answer on each line."""
+    """The transcript, as JSON lines: first what was guaranteed, then an answer on each line."""
     parts = service.desk.export(who.person, name)
 
     def some_lines() -> str:
@@ -252,7 +252,7 @@ def everybody(service: At) -> models.PeopleOut:
     people = service.desk.people
     return models.PeopleOut(
         people=[
-            models.PersonOut(**vars(each), reads=sorted(people.owners_read_by(each.name)))
+            models.PersonOut(**vars(each), reads=sorted(people.analysts_read_by(each.name)))
             for each in people.all()
         ]
     )
@@ -370,7 +370,7 @@ def _check_batch(service: Service, request: Request, asked: models.Queries) -> N
 
 
 def _forecast(desk: Desk, asked: models.SessionIn) -> dict[str, Any]:
-    """What a session would cost and promise."""
+    """What a session would cost and guarantee."""
     found = desk.forecast(desk.terms_of(asked))
     return {
         "epsilon": found.cost.epsilon,

@@ -30,6 +30,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import GraphCutsError, ServerError
+from graphcuts_dp.former_names import OPTIONS
 from graphcuts_dp.server.api import curating, router
 from graphcuts_dp.server.models import LoginIn, MeOut, RefusedError, refusal_of
 from graphcuts_dp.server.people import LOGIN_SECONDS
@@ -349,12 +350,20 @@ async def _refused(_request: Request, problem: Exception) -> Response:
 def _not_valid(problem: RequestValidationError) -> RefusedError:
     """Where the request is wrong, and how; what was sent is not repeated."""
     found: list[dict[str, Any]] = [
-        {"place": [str(part)[:60] for part in each["loc"]], "problem": str(each["msg"])[:200]}
+        {"field": [str(part)[:60] for part in each["loc"]], "problem": _problem_of(each)}
         for each in problem.errors()[:_MOST_ERRORS]
     ]
-    first = found[0] if found else {"place": [], "problem": "not valid"}
-    detail = f"{'.'.join(first['place'])}: {first['problem']}"
+    first = found[0] if found else {"field": [], "problem": "not valid"}
+    detail = f"{'.'.join(first['field'])}: {first['problem']}"
     return RefusedError(422, detail, kind="value", errors=found)
+
+
+def _problem_of(error: Any) -> str:
+    """What is wrong with a field; of a former name, what it is called now."""
+    now = OPTIONS.get(str(error["loc"][-1]))
+    if error["type"] == "extra_forbidden" and now is not None:
+        return f"is now called {now}"
+    return str(error["msg"])[:200]
 
 
 @final

@@ -1,6 +1,6 @@
 """The server's book: who may ask, what was asked for, keys of answered requests, the audit log.
 
-It is an SQLite file beside the store: `mail.db-server` for `mail.db`, readable by its owner only.
+It is an SQLite file beside the store: `mail.db-server` for `mail.db`, readable by you only.
 No budget is kept in it: what was spent stands on the store alone. Each change is on the disk before
 it is told, together with its line of the audit log, so that a process that is killed leaves neither
 without the other. Threads and processes may share a book; a server holds the lock `mail.db-serving`
@@ -77,7 +77,7 @@ def _beside(store: Path, what: str) -> Path:
 
 
 def _opened(path: Path, trouble: str) -> int:
-    """A handle on a file of the owner's alone, which is made if it is missing."""
+    """A handle on a file of the account alone, which is made if it is missing."""
     try:
         return open_secret(path)
     except OSError as problem:

@@ -91,7 +91,7 @@ class Connection:
                 if reply.status < 400:
                     return content
                 if reply.status not in _AGAIN or pause is None:
-                    raise _told(reply.status, content)
+                    raise _status(reply.status, content)
             if pause is not None:
                 time.sleep(pause)
         raise ServerError(f"the server at {self} cannot be reached: {trouble}")
@@ -118,7 +118,7 @@ class Connection:
             self._open = None
 
 
-def _told(status: int, content: bytes) -> Exception:
+def _status(status: int, content: bytes) -> Exception:
     try:
         problem = json.loads(content)
         detail, kind = str(problem["detail"]), str(problem["type"]).rpartition(":")[2]
@@ -138,12 +138,12 @@ _NAMED = 16  # as `server.models` counts them
 class RemoteSession:
     """A session on a server; made by `connect`. It is used like a `Session`."""
 
-    def __init__(self, line: Connection, told: dict[str, Any]) -> None:
+    def __init__(self, line: Connection, status: dict[str, Any]) -> None:
         self._line = line
-        self._told = told
+        self._status = status
 
     def __repr__(self) -> str:
-        return f"RemoteSession({self.id!r}, {self._told['state']})"
+        return f"RemoteSession({self.id!r}, {self._status['state']})"
 
     def __enter__(self) -> Self:
         return self
@@ -157,13 +157,13 @@ class RemoteSession:
 
     @property
     def id(self) -> str:
-        """Of the session on the server: "owner.name"."""
-        return str(self._told["id"])
+        """Of the session on the server: "analyst.name"."""
+        return str(self._status["id"])
 
     @property
     def name(self) -> str:
-        """Of the session among its owner's."""
-        return str(self._told["name"])
+        """Of the session among those of its analyst."""
+        return str(self._status["name"])
 
     @property
     def state(self) -> str:
@@ -176,13 +176,13 @@ class RemoteSession:
 
     @property
     def guarantee(self) -> str:
-        """What is promised for all answers of this session together, as text."""
-        return str(self._told["guarantee"])
+        """What is guaranteed for all answers of this session together, as text."""
+        return str(self._status["guarantee"])
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Of the mechanism."""
-        return dict(self._told["terms"])
+        return dict(self._status["terms"])
 
     @property
     def error_bound(self) -> float | None:
@@ -282,14 +282,14 @@ class RemoteSession:
                 return found
 
     def export(self) -> dict[str, Any]:
-        """The transcript and what is promised for it, as plain values. Nothing secret."""
+        """The transcript and what is guaranteed for it, as plain values. Nothing secret."""
         lines = self._line.send("GET", self._path("/export")).splitlines()
         header, *answers = map(json.loads, lines)
         return {**header, "answers": answers}
 
     def _now(self) -> dict[str, Any]:
-        self._told = self._line.ask("GET", self._path())
-        return self._told
+        self._status = self._line.ask("GET", self._path())
+        return self._status
 
     def _path(self, more: str = "") -> str:
         return f"/v1/sessions/{self.id}{more}"
@@ -339,7 +339,7 @@ class RemoteSession:
         plain = item.get("query")
         found = None if plain is None else query_of(plain, self.universe.space)
         if found is None:
-            raise QueryError("a query on the record is too long to be told here; export() has it")
+            raise QueryError("a query on the record is too long to be shown here; export() has it")
         return found
 
     def _set(self, given: Subset | str, side: int) -> Any:
@@ -387,7 +387,7 @@ def connect(
     Args:
         url: of the server, https but on this machine.
         token: yours, which the curator gave you.
-        name: of the session among yours, or "owner.name" to read another's that was granted.
+        name: of the session among yours, or "analyst.name" to read another's that was granted.
         epsilon: of a new session; with `queries` it asks for one that is not there.
         delta: of a new session, as for `open_session`.
         queries: likewise, a number or a `SessionWorkload`.
@@ -408,22 +408,22 @@ def connect(
     try:
         found = line.ask("GET", "/v1/me")
         id_ = name if "." in name else f"{found['name']}.{name}"
-        told = next(
+        status = next(
             (each for each in line.ask("GET", "/v1/sessions")["sessions"] if each["id"] == id_),
             None,
         )
         new = epsilon is not None and queries is not None
-        if told is None and not new:
+        if status is None and not new:
             raise ParameterError(f"no session {name!r}; a new one needs epsilon= and queries=")
-        not_begun = told is not None and told["state"] == "approved"
-        if told is None or (new and not_begun and told["owner"] == found["name"]):
+        not_begun = status is not None and status["state"] == "approved"
+        if status is None or (new and not_begun and status["analyst"] == found["name"]):
             terms = named_terms(epsilon, delta, queries, method)
             if "rule" in terms:
                 raise ParameterError("over HTTP a session learns by a method of the server's own")
             terms = {each: value for each, value in terms.items() if value is not None}
-            terms["name"] = name if told is None else told["name"]
-            told = line.ask("POST", "/v1/sessions", terms)
+            terms["name"] = name if status is None else status["name"]
+            status = line.ask("POST", "/v1/sessions", terms)
     except BaseException:
         line.close()
         raise
-    return RemoteSession(line, told)
+    return RemoteSession(line, status)

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,7 +37,7 @@ from graphcuts_dp.ledger.uses import Use, check_budget
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import delta_warning
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyUnit, delta_warning
 from graphcuts_dp.queries.graph_queries import Question
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import LinearQuery
@@ -85,7 +85,7 @@ def made_like(graph: AnyGraph) -> AnyGraph:
     """
     rows, columns = graph.shape
     count = max(1, min(_DEGREE * max(rows, columns) // 2, rows * columns // 4))
-    schema = {"weight_cap": graph.weight_cap, "hide_change": graph.hide_change}
+    schema = {"max_weight": graph.max_weight, "max_weight_change": graph.max_weight_change}
     return made_up_graph(graph.space, count, weighted=graph.weighted, **schema)
 
 
@@ -114,9 +114,9 @@ def names_of_sets(groups: Groups) -> dict[bytes, str]:
     return found
 
 
-def id_of_session(owner: str, name: str) -> str:
+def id_of_session(analyst: str, name: str) -> str:
     """How a session is named over HTTP and on the store; neither part holds a dot."""
-    return f"{owner}.{name}"
+    return f"{analyst}.{name}"
 
 
 @final
@@ -125,8 +125,8 @@ class Request:
     """A session that somebody asked for.
 
     Attributes:
-        id: "owner.name", its name on the store, too.
-        owner: who asked.
+        id: "analyst.name", its name on the store, too.
+        analyst: who asked.
         terms: keywords of `open_session`.
         state: "waiting", "approved" or "refused".
         asked: when.
@@ -134,7 +134,7 @@ class Request:
     """
 
     id: str
-    owner: str
+    analyst: str
     terms: dict[str, Any]
     state: str
     asked: str
@@ -142,7 +142,7 @@ class Request:
 
     @property
     def name(self) -> str:
-        """Without the owner."""
+        """Without the analyst."""
         return self.id.partition(".")[2]
 
 
@@ -154,7 +154,7 @@ class Forecast:
     Attributes:
         cost: of the whole session.
         guarantee: as text.
-        error: within which all answers are promised, in weight, if the guess of edges is right.
+        error: within which all answers are guaranteed, in weight, if the guess of edges is right.
         warning: a sentence when that is worthless or its delta too large, or None.
     """
 
@@ -192,7 +192,7 @@ class Claims:
 
     Attributes:
         costs: of the sessions that are on the store, then of those that have not begun.
-        queries: that all of these promise.
+        queries: that all of these guarantee.
         not_begun: how many were approved and are not on the store.
     """
 
@@ -227,7 +227,7 @@ class Desk:
     A session is approved in the book, then begun on the store; a crash, a full disk or a busy store
     can come between the two. Caps therefore count a session from its approval until it is on the
     store, and from then on by what the store says. It begins when it is approved; where that
-    failed, when its owner asks for it again, or a curator approves it again. The caps are checked
+    failed, when its analyst asks for it again, or a curator approves it again. The caps are checked
     each time, and no other request begins it. A curator who refuses it gives what it held back.
 
     Args:
@@ -235,11 +235,10 @@ class Desk:
         store: an existing one, about this graph.
         book: of the same store.
         groups: public groups that queries may name.
-        protecting: whom all sessions protect: `protect`, `at_most` and `degree_bound` as for
-            `open_session`, without those that are left out.
+        privacy_unit: of all sessions.
 
     Raises:
-        ParameterError: no such protection.
+        ParameterError: no such privacy unit.
         LedgerError: the store cannot be used, or is about another graph.
         GraphError: groups of other vertices.
     """
@@ -250,18 +249,16 @@ class Desk:
         store: Store,
         book: Book,
         groups: Groups | tuple[Groups, Groups] | None = None,
-        protecting: Mapping[str, Any] | None = None,
+        privacy_unit: PrivacyUnit = EDGE,
     ) -> None:
-        self._protecting = dict(protecting or {})
         self._graph = graph
         self._store = store
         self._groups = groups
         self.book = book
         self.people = People(book)
         self.universe = Universe.of(graph)
-        whom = SessionTerms.of(epsilon=1.0, queries=1, **self._protecting)
-        self.grid = whom.grid(graph)
-        self.protection = whom.protect
+        self.privacy_unit = privacy_unit
+        self.grid = SessionTerms.of(epsilon=1.0, queries=1, privacy_unit=privacy_unit).grid(graph)
         self.names = None if groups is None else GroupNames(*sides_of_groups(graph, groups))
         sided = [] if self.names is None else [self.names.left, self.names.right]
         self._named = [names_of_sets(each) for each in sided] or [{}, {}]
@@ -294,7 +291,7 @@ class Desk:
         return ledger_budget(self._ledger)
 
     def terms_of(self, asked: Terms) -> dict[str, Any]:
-        """Keywords of `open_session`: what was asked for, and whom this server protects.
+        """Keywords of `open_session`: what was asked for, and the privacy unit of this server.
 
         Raises:
             ParameterError: a start from groups, where there are none.
@@ -302,7 +299,8 @@ class Desk:
         terms = asked.keywords()
         if terms.get("start") == GROUPS and self._groups is None:
             raise ParameterError("this server has no public groups to start from; leave start out")
-        return terms | self._protecting
+        unit = self.privacy_unit
+        return terms if unit == EDGE else terms | {"privacy_unit": unit.typed}
 
     def forecast(self, terms: dict[str, Any]) -> Forecast:
         """What a session of these terms would be, as `forecast`; kept, since some take long."""
@@ -311,7 +309,7 @@ class Desk:
     def plan(self, asked: PlanIn) -> dict[str, Any]:
         """What every mechanism would guarantee, from public numbers; see `plan`.
 
-        Offline releases, which analysts cannot ask for, are left out.
+        Iterative releases, which analysts cannot ask for, are left out.
 
         Raises:
             ParameterError: a number out of range.
@@ -326,9 +324,9 @@ class Desk:
             workload=workload,
             epsilon=asked.epsilon,
             delta=asked.delta,
-            protect=self.protection,
+            privacy_unit=self.privacy_unit,
         )
-        return plan_of(setting, offline=False).to_dict()
+        return plan_of(setting, iterative=False).to_dict()
 
     def dummy(self, asked: DummyIn) -> list[AnswerOut]:
         """Answers about a made graph: free, and of no private data.
@@ -341,7 +339,7 @@ class Desk:
         terms = self.terms_of(asked.terms)
         queries = list(self._queries(asked.queries))
         if terms["queries"] < len(queries):
-            raise ParameterError("the terms promise fewer answers than queries are asked")
+            raise ParameterError("the terms guarantee fewer answers than queries are asked")
         with tempfile.TemporaryDirectory(prefix="graphcuts-dp-dummy-") as folder:
             with quiet():
                 session = session_of(
@@ -396,7 +394,7 @@ class Desk:
 
         Raises:
             BudgetError: a cap or the budget does not allow it; it stays as it was.
-            RefusedError: no such session, its owner was revoked, it was refused, or has begun.
+            RefusedError: no such session, its analyst was revoked, it was refused, or has begun.
         """
         uses = self._uses()  # before the book is locked, since the store may be busy
         with self.book.writing() as changes:
@@ -416,19 +414,19 @@ class Desk:
             self._begin(request)
         return request
 
-    def claims(self, owner: str, uses: Sequence[Use], *, without: str = "") -> Claims:
+    def claims(self, analyst: str, uses: Sequence[Use], *, without: str = "") -> Claims:
         """What counts against the caps of a person: sessions on the store, and approved ones.
 
         Args:
-            owner: whose caps.
+            analyst: whose caps.
             uses: all that are on the store.
             without: a session that is not counted unless it is on the store.
         """
-        own = [use for use in _sessions(uses) if use.name.startswith(f"{owner}.")]
+        own = [use for use in _sessions(uses) if use.name.startswith(f"{analyst}.")]
         begun = {use.name for use in own} | {without}
         held = [
             each
-            for each in self.requests("owner = ?", owner)
+            for each in self.requests("owner = ?", analyst)
             if each.state == APPROVED and each.id not in begun
         ]
         costs = [use.cost for use in own]
@@ -438,11 +436,11 @@ class Desk:
         return Claims(tuple(costs), sum(queries), len(held))
 
     def _allowed(self, name: str, terms: dict[str, Any], uses: Sequence[Use]) -> Person:
-        """The owner of a session that may begin by what the book and these uses say.
+        """The analyst of a session that may begin by what the book and these uses say.
 
         Raises:
             BudgetError: a cap or the store's budget does not allow it.
-            RefusedError: the owner was revoked.
+            RefusedError: the analyst was revoked.
         """
         person = self.people.find(name.partition(".")[0])
         if not person.active:
@@ -455,8 +453,8 @@ class Desk:
     def visible(self, person: Person) -> list[Request]:
         """Sessions that somebody may see: their own, those they were granted; a curator all."""
         every = person.role == CURATOR
-        owners = {person.name} | self.people.owners_read_by(person.name)
-        return [each for each in self.requests() if every or each.owner in owners]
+        analysts = {person.name} | self.people.analysts_read_by(person.name)
+        return [each for each in self.requests() if every or each.analyst in analysts]
 
     def readable(self, person: Person, name: str) -> Request:
         """A session that somebody may see.
@@ -482,7 +480,7 @@ class Desk:
             return None
 
     def cost(self, person: Person, name: str, queries: Sequence[QueryIn]) -> tuple[Any, float]:
-        """What queries would use, and the error that is promised for them; nothing is asked.
+        """What queries would use, and the error that is guaranteed for them; nothing is asked.
 
         Raises:
             RefusedError: no such session, or it has not begun.
@@ -573,7 +571,7 @@ class Desk:
         return len(entries), found
 
     def export(self, person: Person, name: str) -> Iterator[str]:
-        """The transcript of a session as JSON lines: what was promised, then the answers.
+        """The transcript of a session as JSON lines: what was guaranteed, then the answers.
 
         Raises:
             RefusedError: no such session, or it has not begun.
@@ -610,8 +608,8 @@ class Desk:
         columns = "id, owner, terms, state, asked, note"
         statement = f"SELECT {columns} FROM requests WHERE {which} ORDER BY rowid"  # noqa: S608
         return [
-            Request(name, owner, json.loads(terms), *rest)
-            for name, owner, terms, *rest in self.book.rows(statement, (value,))
+            Request(name, analyst, json.loads(terms), *rest)
+            for name, analyst, terms, *rest in self.book.rows(statement, (value,))
         ]
 
     def _request(self, name: str) -> Request:
@@ -632,8 +630,8 @@ class Desk:
 
     def _own(self, person: Person, name: str) -> Session:
         request = self.readable(person, name)
-        if request.owner != person.name:
-            raise RefusedError(403, "only the owner of a session asks in it", kind="not-owner")
+        if request.analyst != person.name:
+            raise RefusedError(403, "only the analyst of a session asks in it", kind="not-yours")
         return self._session(request)
 
     def _begin(self, request: Request) -> None:

@@ -317,7 +317,7 @@ class GrantIn(Strict):
     """Whether one analyst may read the answers of another."""
 
     reader: PersonName
-    owner: PersonName
+    analyst: PersonName
     allowed: StrictBool
 
 
@@ -376,7 +376,7 @@ class GraphOut(Strict):
     bipartite: bool
     directed: bool
     weighted: bool
-    weight_cap: float | None
+    max_weight: float | None
     groups: list[list[GroupsOut]]
     tick: float
     batch: int
@@ -399,7 +399,7 @@ class SessionOut(Strict):
     """
 
     id: str
-    owner: str
+    analyst: str
     name: str
     state: str
     terms: dict[str, Any]

@@ -40,7 +40,7 @@ class Caps:
         0.0, help="Cap on delta of all sessions of this person together.", least=0, below=1
     )
     queries: int | None = privacy_option(
-        None, help="Cap on the number of promised answers.", least=1, most=MOST_QUERIES
+        None, help="Cap on the number of guaranteed answers.", least=1, most=MOST_QUERIES
     )
 
     def __post_init__(self) -> None:
@@ -207,11 +207,11 @@ class People:
         rows = self.book.rows(
             "SELECT digest, person FROM tokens WHERE id = ? AND active = 1", (name,)
         )
-        kept, owner = rows[0] if rows else (_NOBODY, "")
+        kept, analyst = rows[0] if rows else (_NOBODY, "")
         # as slow when there is none to compare with
         if not hmac.compare_digest(digest_of(text), kept) or not rows:
             return None
-        return self._login(owner, name)
+        return self._login(analyst, name)
 
     def log_in(self, login: Login) -> tuple[str, str]:
         """Begin a login of a page; returns its secret, for a cookie, and its CSRF token."""
@@ -235,8 +235,8 @@ class People:
         )
         return self._login(*rows[0]) if rows else None
 
-    def _login(self, owner: str, token: str, csrf: str | None = None) -> Login | None:
-        person = self.find(owner)
+    def _login(self, analyst: str, token: str, csrf: str | None = None) -> Login | None:
+        person = self.find(analyst)
         return Login(person, token, csrf) if person.active else None
 
     def log_out(self, secret: str) -> None:
@@ -244,24 +244,24 @@ class People:
         with self.book.writing() as changes:
             changes.execute("DELETE FROM logins WHERE digest = ?", (digest_of(secret),))
 
-    def grant(self, reader: str, owner: str, *, allowed: bool, by: str) -> None:
+    def grant(self, reader: str, analyst: str, *, allowed: bool, by: str) -> None:
         """Let an analyst read the answers of another, or no longer.
 
         Raises:
             ParameterError: nobody of these names.
         """
         self.find(reader)
-        self.find(owner)
+        self.find(analyst)
         with self.book.writing() as changes:
-            changes.execute("DELETE FROM grants WHERE reader = ? AND owner = ?", (reader, owner))
+            changes.execute("DELETE FROM grants WHERE reader = ? AND owner = ?", (reader, analyst))
             if allowed:
-                changes.execute("INSERT INTO grants VALUES (?, ?)", (reader, owner))
-            changes.log(by, "grant", {"reader": reader, "owner": owner, "allowed": allowed})
+                changes.execute("INSERT INTO grants VALUES (?, ?)", (reader, analyst))
+            changes.log(by, "grant", {"reader": reader, "analyst": analyst, "allowed": allowed})
 
-    def owners_read_by(self, reader: str) -> set[str]:
+    def analysts_read_by(self, reader: str) -> set[str]:
         """Whose answers somebody may read, but for their own."""
         rows = self.book.rows("SELECT owner FROM grants WHERE reader = ?", (reader,))
-        return {owner for (owner,) in rows}
+        return {analyst for (analyst,) in rows}
 
     def log_lines(self, after: int = 0, limit: int = -1) -> Iterator[tuple[LogLine, bytes]]:
         """Lines of the audit log, with their digests."""

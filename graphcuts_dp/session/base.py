@@ -2,11 +2,11 @@
 
 Nothing here touches a disk. Whoever runs a mechanism (`runner`) keeps the states, never shows an
 answer before the state after it is safe, and never steps twice from one state: a step whose result
-was lost is followed by `Mechanism.interrupted`.
+was lost is followed by `SessionMechanism.interrupted`.
 
 A new session method is a subclass of `CutMechanism` with its state, a frozen dataclass, and an
 option object in `terms.METHODS`. A mechanism over other private data than a graph inherits
-`Mechanism`.
+`SessionMechanism`.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.ledger.ledger import plain
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, change_of_one_pair
 from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery
@@ -86,7 +86,7 @@ class Answer:
         return f"{self.value:.1f} in [{low:.1f}, {high:.1f}] {scope}{mark}"
 
 
-ANSWERED = "the session has given all the answers that it promised; start another one"
+ANSWERED = "the session has given all the answers that it guaranteed; start another one"
 NOTHING = Answer(value=0.0, interval=(0.0, 0.0), confidence=1.0)  # to a cut without pairs
 
 
@@ -99,14 +99,14 @@ class State(Protocol):
 
     @property
     def stopped(self) -> bool:
-        """Whether no further answer is guaranteed: `Mechanism.step` refuses."""
+        """Whether no further answer is guaranteed: `SessionMechanism.step` refuses."""
 
 
 Q = TypeVar("Q")
 S = TypeVar("S", bound=State)
 
 
-class Mechanism(ABC, Generic[Q, S]):
+class SessionMechanism(ABC, Generic[Q, S]):
     """Answers queries about private data. All its parameters are public.
 
     Attributes:
@@ -231,7 +231,7 @@ class Mechanism(ABC, Generic[Q, S]):
         return state
 
 
-class CutMechanism(Mechanism[Question, S]):
+class CutMechanism(SessionMechanism[Question, S]):
     """Answers queries about one private graph. Each answers cuts; which others, `check` tells.
 
     Attributes:
@@ -250,19 +250,19 @@ class CutMechanism(Mechanism[Question, S]):
         return BudgetPlan.of_one("answers", self.name, self.cost)
 
     def guarantee(self, seed: int | None = None) -> PrivacyGuarantee:
-        """What its whole life promises: all that it ever outputs, taken together.
+        """What its whole life guarantees: all that it ever outputs, taken together.
 
         Args:
-            seed: of the noise, or None; a seed voids the promise.
+            seed: of the noise, or None; a seed voids the guarantee.
         """
         universe, grid = self.universe, self.grid
-        capped = ", the weight cap" if grid.weighted and grid.cap is not None else ""
+        capped = ", the maximum weight" if grid.weighted and grid.cap is not None else ""
         bounded = "" if grid.bounded is None else ", the degree bound"
         return PrivacyGuarantee(
             epsilon=self.cost.epsilon,
             delta=self.cost.delta,
-            neighbours=hidden_change(
-                weighted=grid.weighted, weight_cap=grid.cap, directed=universe.directed
+            neighbours=change_of_one_pair(
+                weighted=grid.weighted, max_weight=grid.cap, directed=universe.directed
             ),
             public=universe.public + capped + bounded,
             seed=seed,
@@ -283,17 +283,17 @@ class CutMechanism(Mechanism[Question, S]):
     def error_bound(self, state: S) -> float:  # noqa: ARG002
         """The largest half width of an interval of a cut, in weight: that of the most pairs.
 
-        As far as the guarantee holds, no answer is farther off than this. Rounding of floats, of
-        a 10^9th part of the value and of this, comes on top.
+        As far as the guarantee holds, the error of every answer is at most this. Rounding of
+        floats, of a 10^9th part of the value and of this, comes on top.
         """
         return self.expected_error(0.0)
 
     def counter(self, data: AnyGraph) -> Callable[[Sequence[Question]], Sequence[int | None]]:
-        """See `Mechanism.counter`: `EdgeCounter.counts`."""
+        """See `SessionMechanism.counter`: `EdgeCounter.counts`."""
         return EdgeCounter(data, self.grid).counts if self.needs_truth else super().counter(data)
 
     def told(self, key: EncodedQuery, answer: Answer) -> Answer:
-        """See `Mechanism.told`: about the number itself, cut to what it can be on any graph.
+        """See `SessionMechanism.told`: about the number itself, cut to what it can be on any graph.
 
         A statistic of f steps of its sensitivity s lies in [f s, f s + s - 1]. Cutting takes no
         value farther from the truth, and no truth out of an interval; one that lies beside all
@@ -310,11 +310,11 @@ class CutMechanism(Mechanism[Question, S]):
         return replace(answer, value=value, interval=(low, high))
 
     def learnt(self, state: S) -> bytes | None:  # noqa: ARG002
-        """See `Mechanism.learnt`: nothing."""
+        """See `SessionMechanism.learnt`: nothing."""
         return b""
 
     def decoded(self, data: bytes, content: Callable[[bytes], bytes]) -> Question:
-        """See `Mechanism.decoded`."""
+        """See `SessionMechanism.decoded`."""
         return decode_query(data, self.universe, content)
 
 

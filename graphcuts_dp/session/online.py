@@ -213,7 +213,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     answer is larger, and none more than D smaller, so either neighbour is one step of a monotone
     change by at most D from that graph. The hypothesis begins from the noisy bounded total.
     Bounded cuts are not the cuts of one graph where degrees exceed D: then no hypothesis need have
-    them all, and the bound on updates, which promises that the session lasts, need not hold. What
+    them all, and the bound on updates, which guarantees that the session lasts, need not hold. What
     is answered is within its interval as ever, since tests look at each answer by itself.
 
     Of any linear queries, one pair's weight raises some answers and lowers others, each by at most
@@ -240,7 +240,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         groups: of the rows and columns, for such a start; None in a session that has begun.
 
     Raises:
-        ParameterError: weights without a public cap, or a total_weight out of range.
+        ParameterError: weights without a public bound, or a total_weight out of range.
 
     Source: GRU12 Alg. 1; JT12 Alg. 1; DR14 Alg. 11; the tight mode: see `calibrations.Tight`.
     """
@@ -258,7 +258,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     def __post_init__(self) -> None:
         if self.grid.cap is None:
             raise ParameterError(
-                "a construction needs a public weight_cap; read the graph with one, or use method"
+                "a construction needs a public max_weight; read the graph with one, or use method"
                 " 'gaussian' or 'laplace'"
             )
         most = self.grid.cap * self.universe.size
@@ -268,7 +268,8 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             raise ParameterError(BOUNDED)
         if self._buys is not None and self.grid.bounded is not None:
             raise ParameterError(
-                "this norm buys the sum of root degrees, of which no noise hides a vertex; use norm"
+                "this norm measures the sum of root degrees, whose noise for a vertex would hide "
+                "everything; use norm"
                 " 'l2', 'lp' or 'entropy'"
             )
         if self.begins == GROUPS:
@@ -282,7 +283,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             )
         if self.grid.bounded is not None:
             raise ParameterError(
-                "start='groups' hides edges or owners; with protect='vertex' use 'total'"
+                "start='groups' hides edges or users; with privacy_unit='vertex' use 'total'"
             )
         if self._linear:
             raise ParameterError("start='groups' is for cuts: leave out linear=True")
@@ -327,7 +328,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     @property
     def _buys(self) -> str | None:
         """The private norm that the update rule wants to know; see `PRIVATE_NORMS`."""
-        return getattr(self.learner, "buys", None)
+        return getattr(self.learner, "measured_norm", None)
 
     def _knowing(self, bound: float | None) -> Learner:
         """The learner that knows the bound that was bought for it; None if there is none."""
@@ -598,7 +599,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             if found.sign is None:
                 return state, self._answer(estimate * float(steps), tuning.error, made)
             if not state.updates_left:
-                answer = replace(self._unpromised(estimate), updates=made)
+                answer = replace(self._unguaranteed(estimate), updates=made)
                 return replace(state, halted=True, noise=()), answer
             bought = found.value
             if tuning.value_noise is not None:
@@ -615,7 +616,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             if bought is not None:
                 return state, self._answer(bought, tuning.value_error, made)
 
-    def _unpromised(self, estimate: float) -> Answer:
+    def _unguaranteed(self, estimate: float) -> Answer:
         """Without an interval, which `Counting.told` makes the trivial one."""
         value = estimate * self._unit
         return Answer(value=value, interval=(0.0, 0.0), confidence=1.0, guaranteed=False)
@@ -648,7 +649,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         after it is safe; so nothing that the lost step found has reached anybody, and even the
         state before it would still be good, with its noise: what was drawn in vain is independent
         of all that is shown. Here, beyond that, the noise of that state is thrown away and every
-        running instance is charged as if it had fired, so that the promise also holds when one
+        running instance is charged as if it had fired, so that the guarantee also holds when one
         finding on each side was seen (a crash that somebody could cause at the right moment), or
         when the secret part of the state was lost or copied. Instances started: one for each side
         at first, one for each update, and `sides` for each interruption, charged as so many
@@ -671,7 +672,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             return self._finished(replace(NOTHING, guaranteed=False), state)
         counted, taken = asked
         estimate = float(cast(Any, state.current).estimate(taken))
-        return self._finished(self._counting.told(self._unpromised(estimate), counted), state)
+        return self._finished(self._counting.told(self._unguaranteed(estimate), counted), state)
 
     def learnt(self, state: OnlineState) -> bytes:
         """See `Mechanism.learnt`: the hypothesis, after how many updates."""

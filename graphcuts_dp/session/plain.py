@@ -15,11 +15,12 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.former_names import current
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import (
     all_cuts_radius,
-    checked_promise,
+    checked_guarantee,
     fixed_cuts_radius,
     noise_on_each,
     radius_of_each,
@@ -101,7 +102,7 @@ class PerQueryNoise(CutMechanism[CountState]):
         delta: in (0, 1) for "gaussian", 0 for "laplace".
         queries: k >= 1.
         beta: in (0, 1).
-        steps: how many steps of the grid's neighbours are hidden together, see `Protect`: an
+        steps: how many steps of the grid's neighbours are hidden together, see `PrivacyUnit`: an
             answer then changes by at most so many times s, which the noise is made for.
 
     Raises:
@@ -121,7 +122,7 @@ class PerQueryNoise(CutMechanism[CountState]):
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
-        checked_promise(self.queries, self.epsilon, self.delta or 0.5, self.beta)
+        checked_guarantee(self.queries, self.epsilon, self.delta or 0.5, self.beta)
         if count_noise(self.distribution).pure is (self.delta > 0):
             raise ParameterError("gaussian noise needs delta > 0; laplace noise is for delta = 0")
 
@@ -157,7 +158,9 @@ class PerQueryNoise(CutMechanism[CountState]):
 
     @cached_property
     def cost(self) -> Cost:
-        """See `Mechanism.cost`: of k answers with `noise`, which is at most what was asked for."""
+        """See `SessionMechanism.cost`: of k answers with `noise`, which is at most what was asked
+        for.
+        """
         all_of_them = count_noise(self.distribution).cost_of_answers(
             self.noise.parameter,
             epsilon=self.epsilon,
@@ -177,16 +180,16 @@ class PerQueryNoise(CutMechanism[CountState]):
         return radius_of_each(self.linear_noise, queries=self.queries, beta=self.beta)
 
     def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
-        """See `Mechanism.expected_error`: the same for all graphs."""
+        """See `SessionMechanism.expected_error`: the same for all graphs."""
         return self._radius * self.grid.unit + self.grid.rounding(self.universe.size)
 
     def start(self, graph: AnyGraph, source: EntropySource) -> CountState:  # noqa: ARG002
-        """See `Mechanism.start`: nothing is read."""
+        """See `SessionMechanism.start`: nothing is read."""
         check_graph(graph, self.universe, self.grid)
         return CountState(self.queries)
 
     def check(self, state: CountState, query: Question) -> None:
-        """See `Mechanism.check`: every query, of bounded cuts cuts alone."""
+        """See `SessionMechanism.check`: every query, of bounded cuts cuts alone."""
         if state.stopped:
             raise ExhaustedError(ANSWERED)
         Counted.of(query, self.universe, self.grid)
@@ -194,7 +197,7 @@ class PerQueryNoise(CutMechanism[CountState]):
     def step(
         self, state: CountState, query: Question, truth: int | None, source: EntropySource
     ) -> tuple[CountState, Answer]:
-        """See `Mechanism.step`. A query that is 0 on all graphs is free and certain."""
+        """See `SessionMechanism.step`. A query that is 0 on all graphs is free and certain."""
         if state.stopped:
             self.check(state, query)
         counted = Counted.of(query, self.universe, self.grid)
@@ -218,7 +221,7 @@ class PerQueryNoise(CutMechanism[CountState]):
         )
 
     def interrupted(self, state: CountState, source: EntropySource) -> CountState:  # noqa: ARG002
-        """See `Mechanism.interrupted`: the answer that was lost counts as given.
+        """See `SessionMechanism.interrupted`: the answer that was lost counts as given.
 
         Proof that enough is charged: a step draws noise for one answer, so at most one more answer
         was made than `state` counts, and that one is counted now.
@@ -256,7 +259,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         disjoint: only cuts with disjoint S and T are answered.
         steps: how many pairs are hidden together; `epsilon` is for one of them, `cost` for all.
         adaptive: whether queries may depend on earlier answers. If not, k of them share beta, and
-            intervals grow as the root of the number of pairs; they promise nothing about queries
+            intervals grow as the root of the number of pairs; they guarantee nothing about queries
             that were chosen after an answer was seen.
 
     Raises:
@@ -276,7 +279,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
 
     def __post_init__(self) -> None:
         exact_epsilon(self.epsilon)
-        checked_promise(self.queries, self.epsilon, 0.5, self.beta)
+        checked_guarantee(self.queries, self.epsilon, 0.5, self.beta)
         if self.grid.weighted:
             raise ParameterError("binary noise is for graphs without weights: use method 'laplace'")
 
@@ -296,22 +299,22 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         return one.for_group(self.steps)
 
     def expected_error(self, total_weight: float) -> float:  # noqa: ARG002
-        """See `Mechanism.expected_error`: the same for all graphs."""
+        """See `SessionMechanism.expected_error`: the same for all graphs."""
         disjoint = self.disjoint or self.universe.bipartite
         pairs = self.universe.disjoint_norm_squared if disjoint else self.universe.size
         return self._radius(pairs, disjoint=disjoint)
 
     def start(self, graph: AnyGraph, source: EntropySource) -> ResponseState:
-        """See `Mechanism.start`: draws the noisy matrix."""
+        """See `SessionMechanism.start`: draws the noisy matrix."""
         check_graph(graph, self.universe, self.grid)
         matrix = randomized_response(graph, self.distribution, source)
         return ResponseState(self.queries, matrix=matrix, seeded=source.seed is not None)
 
     def check(self, state: ResponseState, query: Question) -> None:
-        """See `Mechanism.check`: cuts and rank-one queries."""
+        """See `SessionMechanism.check`: cuts and rank-one queries."""
         if state.stopped:
             raise ExhaustedError(
-                "the session has given all the answers that it promised; ask for answers without"
+                "the session has given all the answers that it guaranteed; ask for answers without"
                 " guarantee"
             )
         query = only_linear(query)
@@ -345,7 +348,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         truth: int | None,  # noqa: ARG002
         source: EntropySource,  # noqa: ARG002
     ) -> tuple[ResponseState, Answer]:
-        """See `Mechanism.step`: draws no noise. A cut without pairs is 0, free and certain."""
+        """See `SessionMechanism.step`: draws no noise. A cut without pairs is 0, and free."""
         self.check(state, query)
         if not self._value_and_radius(state, query)[1]:
             return state, replace(NOTHING, queries_left=state.limit - state.queries)
@@ -353,7 +356,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         return state, self._answer(state, query)
 
     def unguaranteed(self, state: ResponseState, query: Question) -> Answer:
-        """See `Mechanism.unguaranteed`; an adaptive interval holds all the same."""
+        """See `SessionMechanism.unguaranteed`; an adaptive interval holds all the same."""
         return replace(self._answer(state, query), guaranteed=self.adaptive)
 
     def _answer(self, state: ResponseState, query: Question) -> Answer:
@@ -406,7 +409,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         )
 
     def learnt(self, state: ResponseState) -> bytes:
-        """See `Mechanism.learnt`: n^2/16 bytes; the same from start to end."""
+        """See `SessionMechanism.learnt`: n^2/16 bytes; the same from start to end."""
         fields, arrays = state.matrix.parts()
         fields["entropy"] = SEEDED_WARNING if state.seeded else "operating system"
         header = np.frombuffer(json.dumps(fields).encode(), dtype=np.uint8)
@@ -421,10 +424,10 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         learnt: bytes,
         since: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
     ) -> ResponseState:
-        """See `Mechanism.resumed`."""
+        """See `SessionMechanism.resumed`."""
         try:
             with np.load(io.BytesIO(learnt), allow_pickle=False) as archive:
-                header = json.loads(archive["header"].tobytes())
+                header = current(json.loads(archive["header"].tobytes()))
                 matrix = NoisyMatrix.from_parts(header, archive, self.universe.space)
         except Exception as problem:  # many kinds of damage, one thing to tell
             raise FileFormatError("the noisy matrix is damaged, or of another graph") from problem

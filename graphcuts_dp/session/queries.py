@@ -43,7 +43,7 @@ class EncodedQuery:
     """A query in its one form.
 
     Attributes:
-        query: what `Mechanism.step` takes. On a graph: a cut with truth vectors for sets, a
+        query: what `SessionMechanism.step` takes. On a graph: a cut with truth vectors for sets, a
             `RankOneQuery`, a `GraphQuery`, or for every other linear query a `MatrixQuery` with
             each pair's coefficient at one place.
         data: the query as bytes.
@@ -387,8 +387,9 @@ class Counted:
 
 
 BOUNDED = (
-    "a session with protect='vertex' answers bounded cuts: for other queries nobody has a bound on"
-    " what one vertex can change; ask for cuts, or protect edges or owners"
+    "a session with privacy_unit='vertex' answers bounded cuts: no bound is known on what one "
+    "vertex"
+    " can change of other queries; ask for cuts, or take privacy_unit='edge' or 'user'"
 )
 
 

@@ -1,7 +1,8 @@
 """The one runner of sessions: steps on a ledger, in the order that survives a crash at any point.
 
 The order, and why each point is safe, is told in `ledger.ledger`. Only this and the mechanisms read
-private data for a session. Sessions of cuts and of distances differ in their `Mechanism` alone.
+private data for a session. Sessions of cuts and of distances differ in their `SessionMechanism`
+alone.
 """
 
 import hashlib
@@ -42,12 +43,12 @@ from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, SeededEntr
 from graphcuts_dp.session.base import (
     NOTHING,
     Answer,
-    Mechanism,
+    SessionMechanism,
     Update,
 )
 from graphcuts_dp.session.queries import EncodedQuery
 
-M = TypeVar("M", bound=Mechanism[Any, Any])
+M = TypeVar("M", bound=SessionMechanism[Any, Any])
 
 OUT = "the session has run out: no further answer is guaranteed; answers on the record stay free"
 _LEARNT_EVERY = 32  # corrections that are made again when a session is opened, at most
@@ -238,7 +239,7 @@ class Runner(Generic[M]):
         if stored is None:
             raise LedgerError("the store was altered: a session has no state")
         try:
-            with intact("the session cannot go on: what it has learnt is damaged in its store"):
+            with intact("the session cannot go on: what it has learned is damaged in its store"):
                 learnt, since = self._learnt_since()
                 state = read_state(self.mechanism, stored)
                 state = self.mechanism.resumed(state, self._data, learnt, since)
@@ -285,14 +286,14 @@ class Runner(Generic[M]):
         entries.add(kind, self._number, body, query=query, state=stored)
 
 
-def stored_state(mechanism: Mechanism[Any, Any], state: Any) -> StoredState:
+def stored_state(mechanism: SessionMechanism[Any, Any], state: Any) -> StoredState:
     """What the ledger keeps of a state: whose it is, and its fields by name."""
     secrets: list[Any] = []
     public = {**_header(mechanism), "state": plain(state, secrets)}
     return StoredState(encode(public), json.dumps(secrets).encode())
 
 
-def read_state(mechanism: Mechanism[Any, Any], stored: StoredState) -> Any:
+def read_state(mechanism: SessionMechanism[Any, Any], stored: StoredState) -> Any:
     """The state that `stored_state` wrote; a secret that was lost, and what lies apart, is None.
 
     Raises:
@@ -309,7 +310,7 @@ def read_state(mechanism: Mechanism[Any, Any], stored: StoredState) -> Any:
         raise FileFormatError("the stored state is damaged") from None
 
 
-def _header(mechanism: Mechanism[Any, Any]) -> dict[str, Any]:
+def _header(mechanism: SessionMechanism[Any, Any]) -> dict[str, Any]:
     """A mechanism's identity: its kind, its version, and a digest of its parameters by name."""
     parameters = json.dumps(mechanism.parameters, sort_keys=True)
     return {
@@ -418,7 +419,7 @@ def session_status(ledger: Ledger, terms: Use) -> SessionStatus:
 
 
 class StoreSession(Generic[M]):
-    """What sessions of all kinds have: a place on a store, what is promised, and a record.
+    """What sessions of all kinds have: a place on a store, what is guaranteed, and a record.
 
     Attributes:
         chunk: queries that are reserved, and lost in a crash, together.
@@ -454,7 +455,7 @@ class StoreSession(Generic[M]):
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
-        """What is promised for all answers of this session together."""
+        """What is guaranteed for all answers of this session together."""
         return self._terms.guarantee
 
     @property
@@ -486,10 +487,10 @@ class Beginning:
         mechanism: the session's; it was tried out, so that what cannot start is not paid for.
         data: private, as the mechanism reads it.
         parameters: that are agreed on, plain values; the way back to the mechanism.
-        guarantee: what is promised for all answers together.
+        guarantee: what is guaranteed for all answers together.
     """
 
-    mechanism: Mechanism[Any, Any]
+    mechanism: SessionMechanism[Any, Any]
     data: Any
     parameters: dict[str, Any]
     guarantee: PrivacyGuarantee
@@ -519,7 +520,7 @@ def begun_or_resumed(
     name: str,
     seed: int | None,
     fresh: Callable[[dict[str, Any]], Beginning],
-    resume: Callable[[Use, dict[str, Any]], tuple[Mechanism[Any, Any], Any]],
+    resume: Callable[[Use, dict[str, Any]], tuple[SessionMechanism[Any, Any], Any]],
     **noted: Any,
 ) -> tuple[Use, Runner[Any]]:
     """Begin a session, or go on with the one of this name, on the ledger of a store.

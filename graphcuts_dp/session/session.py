@@ -16,6 +16,7 @@ from graphcuts_dp.errors import (
     QueryError,
 )
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
 from graphcuts_dp.learn.bounds import SessionWorkload
@@ -24,7 +25,7 @@ from graphcuts_dp.ledger.opening import Store, reading_of, size_of
 from graphcuts_dp.ledger.uses import SESSION, Use
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.options import chosen
-from graphcuts_dp.privacy.guarantee import Protect, promise_text, warn_of_delta
+from graphcuts_dp.privacy.guarantee import PrivacyUnit, guarantee_text, warn_of_delta
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.group_names import GroupNames
@@ -306,16 +307,17 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
         points = [(each.value, *each.interval, each.updated) for each in given]
         if not points:
             raise QueryError("there are no answers to draw yet")
-        text = f"{title or f'Session {self.name}'} ({promise_text(self.guarantee)})"
+        text = f"{title or f'Session {self.name}'} ({guarantee_text(self.guarantee)})"
         unit = f"{self.guarantee.counted} between S and T"
         return session_answers_figure(points, title=text, unit=unit)
 
     def export(self) -> dict[str, Any]:
-        """The transcript and what is promised for it, as plain values. Nothing secret."""
+        """The transcript and what is guaranteed for it, as plain values. Nothing secret."""
         header, *answers = export_ledger(self._ledger, self.name)
         return {**header, "answers": answers}
 
 
+@refuses_former_options()
 def open_session(
     graph: PrivateData | PathLike,
     *,
@@ -325,7 +327,7 @@ def open_session(
     delta: float | None = None,
     queries: int | SessionWorkload | None = None,
     method: str | Method | Learner = "auto",
-    protect: str | Protect | None = None,
+    privacy_unit: str | PrivacyUnit | None = None,
     groups: Groups | tuple[Groups, Groups] | None = None,
     seed: int | None = None,
 ) -> Session:
@@ -336,21 +338,21 @@ def open_session(
     it is resumed; what was agreed on may then be left out, and must agree where it is given.
 
     Args:
-        graph: the private graph, a file for `read_graph`, or rows with owners.
+        graph: the private graph, a file for `read_graph`, or rows with users.
         store: path of the store, for example "mail.db", or a `Store`, which can say more, such as
             the budget of a new one. It holds secrets: only its owner may read it.
         name: of the session; analysts with sessions of their own choose their own.
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1), for example 1e-6; 0 if omitted.
-        queries: how many answers are promised; or a `SessionWorkload`, which can say more of what
+        queries: how many answers are guaranteed; or a `SessionWorkload`, which can say more of what
             will be asked, such as other linear queries than cuts.
         method: "auto" (least guaranteed error), a name of `session.terms.METHODS`, perhaps with
             options, as in "mirror-descent:norm=l2", or an object, `MirrorDescent(norm="l2")`; or a
             learner of your own: an object as `learn.learners.Learner` describes it, with a
             `version`. The store keeps its name and version; give it again when the session is
             resumed.
-        protect: whom the whole session protects: "edges" if omitted, or a `Protect`, such as
-            `Protect.owner(at_most=50)`. For a vertex, answers are bounded cuts, see
+        privacy_unit: what neighbouring data differ by: "edge" if omitted, or a `PrivacyUnit`, such
+            as `PrivacyUnit.user(max_contributions=50)`. For a vertex, answers are bounded cuts, see
             `graph.grid.doubled_sums`: the true one if no vertex has more than the degree bound of
             weight across the cut, never above it. Intervals are for these.
         groups: public groups that queries may name, as `ask("@Sales", "@IT")`, and that a session
@@ -370,7 +372,7 @@ def open_session(
         GraphError: groups of other vertices.
 
     Warns:
-        AccuracyWarning: before anything is spent, when the answers are promised no better than
+        AccuracyWarning: before anything is spent, when the answers are guaranteed no better than
             half of what a cut of this vertex set can hold would be.
 
     Examples:
@@ -384,10 +386,10 @@ def open_session(
     """
     given = named_terms(epsilon, delta, queries, method)
     own = given.pop("rule", None)
-    if protect is not None:
-        given |= Protect.of(protect).keywords
+    if privacy_unit is not None:
+        given["privacy_unit"] = privacy_unit
     return session_of(
-        graph, store=store, name=name, groups=groups, seed=seed, own=own, stacklevel=6, **given
+        graph, store=store, name=name, groups=groups, seed=seed, own=own, stacklevel=7, **given
     )
 
 
@@ -443,6 +445,8 @@ def session_of(
     if not isinstance(graph, PrivateData):
         source = source or {"path": os.path.realpath(graph)}
         graph = read_graph(graph)
+    if given.get("privacy_unit") is not None:
+        given["privacy_unit"] = PrivacyUnit.of(given["privacy_unit"]).typed
     between = None if groups is None else sides_of_groups(graph, groups)
     names = None if between is None else GroupNames(*between)
     use, runner = begun_or_resumed(
@@ -470,7 +474,7 @@ def _fresh(
 ) -> Beginning:
     """A new session, tried out without edges, before anything is spent."""
     asked = SessionTerms.of(own=own, **wanted)
-    graph = bounded_graph(private, asked.protect)
+    graph = bounded_graph(private, asked.privacy_unit)
     universe, grid = Universe.of(graph), asked.grid(graph)
     terms = asked.resolved(universe, grid)
     mechanism = terms.mechanism(universe, grid)
@@ -479,7 +483,7 @@ def _fresh(
     guarantee = terms.guarantee(mechanism, seed)
     if mechanism.needs_truth:
         # Whatever cannot start must fail before it is paid for.
-        empty = bounded_graph(without_rows(private), terms.protect)
+        empty = bounded_graph(without_rows(private), terms.privacy_unit)
         mechanism.start(empty, SeededEntropy(0))
     count, of = size_of(private)
     warn_of_delta(mechanism.cost.delta, count=count, of=of, stacklevel=stacklevel)
@@ -510,5 +514,5 @@ def _agreed(
                 f"{use.reading.get(key)!r}; read them so, or choose another name"
             )
     terms = SessionTerms.of(own=own, **use.parameters)
-    graph = bounded_graph(private, terms.protect)
+    graph = bounded_graph(private, terms.privacy_unit)
     return terms.mechanism(Universe.of(graph), terms.grid(graph)), graph

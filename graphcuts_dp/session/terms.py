@@ -1,4 +1,4 @@
-"""What a session is agreed on: its method, its workload, its privacy, and whom it protects.
+"""What a session is agreed on: its method, its workload, its privacy, and its privacy unit.
 
 Each is an object of options: Python, the command line and HTTP are made from them. Sessions, the
 planner and the audits read the table `METHODS`: a new method is an object here, or the line of its
@@ -29,7 +29,7 @@ from graphcuts_dp.learn.learners import (
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.options import PRIVACY, Checked, option
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PrivacyGuarantee, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PrivacyGuarantee, PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.online import STARTS, TOTAL, OnlineMechanism
@@ -75,7 +75,7 @@ class _NoiseOnEach(Method):
             queries=terms.workload.queries,
             delta=terms.delta if self.needs_delta else 0.0,
             beta=terms.workload.beta,
-            steps=terms.protect.steps,
+            steps=terms.privacy_unit.group_size,
         )
 
 
@@ -107,12 +107,12 @@ class RandomizedResponse(Method):
         """See `Method.mechanism`."""
         if grid.bounded is not None:
             most = max(universe.shape) - 1
-            Protect.of_pairs("vertex", at_most=None, others=most, epsilon=terms.epsilon)
+            PrivacyUnit.of_pairs("vertex", others=most, epsilon=terms.epsilon)
         return BinaryAnswers(
             universe=universe,
             grid=grid,
-            epsilon=as_stored(terms.protect.per_step(terms.epsilon)),
-            steps=terms.protect.steps,
+            epsilon=as_stored(terms.privacy_unit.per_change(terms.epsilon)),
+            steps=terms.privacy_unit.group_size,
             queries=terms.workload.queries,
             beta=terms.workload.beta,
             disjoint=terms.workload.disjoint,
@@ -136,18 +136,20 @@ class LearningMethod(Method):
     """
 
     calibration: str = option(
-        "tight", help="Calibration of methods that learn.", choices=tuple(CALIBRATIONS)
+        "tight",
+        help="How methods that learn share the budget: as proven best (tight), or as a paper does.",
+        choices=tuple(CALIBRATIONS),
     )
     value_share: float = option(
         0.0,
-        help="Part of the budget of methods that learn for noisy answers to what corrects them.",
+        help="Share of the budget for the noisy answers by which methods that learn are corrected.",
         least=0,
         below=1,
     )
     start: str = option(
         TOTAL,
-        help="Where methods that learn begin: total (the same weight everywhere), or groups (noisy"
-        " sums between those of --groups).",
+        help="First estimate of methods that learn: total (a noisy total weight, the same for all"
+        " pairs), or groups (noisy sums between those of --groups).",
         choices=tuple(STARTS),
     )
 
@@ -170,8 +172,10 @@ class LearningMethod(Method):
         tight, work = self.calibration == "tight", terms.workload
         if self.value_share and not tight:
             raise ParameterError("value_share is for calibration 'tight'")
-        protect = terms.protect.either_way if work.linear else terms.protect.monotone
-        epsilon, delta = protect.step_budget(epsilon=terms.epsilon, delta=terms.delta, zcdp=tight)
+        privacy_unit = terms.privacy_unit.either_way if work.linear else terms.privacy_unit.monotone
+        epsilon, delta = privacy_unit.budget_per_change(
+            epsilon=terms.epsilon, delta=terms.delta, zcdp=tight
+        )
         share = {"value_share": self.value_share} if tight else {}
         return OnlineMechanism(
             learner=learner_of(self.construction(universe), universe, **self.announced(work, grid)),
@@ -179,7 +183,7 @@ class LearningMethod(Method):
                 epsilon=epsilon, delta=delta, queries=work.queries, beta=work.beta, **share
             ),
             grid=grid,
-            steps=protect.steps,
+            steps=privacy_unit.group_size,
             begins=self.start,
         )
 
@@ -229,10 +233,10 @@ class MirrorDescent(LearningMethod):
         """See `LearningMethod.announced`; a bounded grid allows no norm that has a price."""
         return super().announced(work, grid) | {
             "norm": self.norm,
-            "most_right": work.most_right,
-            "may_buy": grid.bounded is None,
+            "max_right_size": work.max_right_size,
+            "may_measure_degrees": grid.bounded is None,
             "linear": work.linear,
-            "most_spectral": work.most_spectral,
+            "max_spectral_norm": work.max_spectral_norm,
         }
 
 
@@ -341,7 +345,7 @@ class SessionTerms(Checked):
         delta: in [0, 1); 0 for pure privacy, which "laplace" and "binary" have.
         method: how it answers.
         workload: what will be asked.
-        protect: whom all of it is for.
+        privacy_unit: what neighbouring data differ by.
     """
 
     epsilon: float
@@ -354,7 +358,7 @@ class SessionTerms(Checked):
     )
     method: Method = field(default_factory=Auto)
     workload: SessionWorkload
-    protect: Protect = EDGE
+    privacy_unit: PrivacyUnit = EDGE
 
     @classmethod
     def of(cls, *, own: OwnLearner | None = None, **given: Any) -> Self:
@@ -372,11 +376,7 @@ class SessionTerms(Checked):
         name = left.pop("method", Auto.name)
         work = {each.name for each in fields(SessionWorkload)} & left.keys()
         workload = SessionWorkload(**{each: left.pop(each) for each in work})
-        protect = Protect.of(
-            left.pop("protect", EDGE.kind),
-            at_most=left.pop("at_most", None),
-            degree_bound=left.pop("degree_bound", None),
-        )
+        privacy_unit = PrivacyUnit.of(left.pop("privacy_unit", EDGE))
         terms = {each: left.pop(each) for each in ("epsilon", "delta") if each in left}
         if not name.startswith(OWN):
             found = method_named(name, **left)
@@ -387,7 +387,7 @@ class SessionTerms(Checked):
                 f"the session learns by one of your own ({name.partition(': ')[2]}): open it in"
                 " Python, with this learner as method="
             )
-        return cls(method=found, workload=workload, protect=protect, **terms)
+        return cls(method=found, workload=workload, privacy_unit=privacy_unit, **terms)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, of which `of` makes the terms again; but for the guess of edges."""
@@ -397,19 +397,19 @@ class SessionTerms(Checked):
             "delta": self.delta,
             **vars(self.workload),
             **vars(self.method),
-            **self.protect.keywords,
+            "privacy_unit": self.privacy_unit.typed,
             "expected_edges": None,
             "rule": None,
         }
         return {name: value for name, value in values.items() if value is not None}
 
     def grid(self, graph: AnyGraph) -> Grid:
-        """How true answers are counted, for whom the session protects. Reads the schema only.
+        """Return how true answers are counted, for the privacy unit. Reads the schema only.
 
         Raises:
             ParameterError: see `Grid`.
         """
-        bound = self.protect.degree_bound
+        bound = self.privacy_unit.max_degree
         return Grid.of(graph) if bound is None else Grid.of_vertices(graph, bound)
 
     def mechanism(self, universe: Universe, grid: Grid) -> CutMechanism[Any]:
@@ -419,10 +419,12 @@ class SessionTerms(Checked):
             ParameterError: a number out of range, or a graph that does not suit.
         """
         work, method = self.workload, self.method
-        if work.most_spectral is not None and not (
+        if work.max_spectral_norm is not None and not (
             work.linear and isinstance(method, MirrorDescent)
         ):
-            raise ParameterError("most_spectral is for method 'mirror-descent' with linear=True")
+            raise ParameterError(
+                "max_spectral_norm is for method 'mirror-descent' with linear=True"
+            )
         if work.linear and not method.linear:
             raise ParameterError(
                 f"linear=True needs a method that answers every linear query: "
@@ -433,9 +435,11 @@ class SessionTerms(Checked):
                 f"method {method.name!r} needs delta, far below one part of the number of"
                 " vertices, for example delta=1e-6; methods 'laplace' and 'binary' need none"
             )
-        CutSizes.of(size_of(universe), disjoint=work.disjoint, most_right=work.most_right)
-        if (grid.bounded is None) is (self.protect.degree_bound is not None):
-            raise ParameterError("bounded cuts are for protect='vertex', and the only ones for it")
+        CutSizes.of(size_of(universe), disjoint=work.disjoint, max_right_size=work.max_right_size)
+        if (grid.bounded is None) is (self.privacy_unit.max_degree is not None):
+            raise ParameterError(
+                "bounded cuts are for privacy_unit='vertex', and the only ones for it"
+            )
         return method.mechanism(self, universe, grid)
 
     def resolved(self, universe: Universe, grid: Grid) -> "SessionTerms":
@@ -463,7 +467,7 @@ class SessionTerms(Checked):
         for name in LINEAR_METHODS if self.workload.linear else METHODS:
             work = self.workload
             if name != MirrorDescent.name:
-                work = replace(work, most_spectral=None)
+                work = replace(work, max_spectral_norm=None)
             try:
                 chosen = replace(self, method=method_named(name, **said), workload=work)
                 errors[chosen] = chosen.expected_error(universe, grid)
@@ -474,7 +478,7 @@ class SessionTerms(Checked):
         return min(errors, key=errors.__getitem__)
 
     def expected_error(self, universe: Universe, grid: Grid) -> float:
-        """How far off any of the promised answers may be, in weight.
+        """How far off any of the guaranteed answers may be, in weight.
 
         The mechanism's own `expected_error`: where the method goes by the total weight, a session
         on a graph of another one has other intervals. `Session.error_bound` tells what holds.
@@ -486,21 +490,21 @@ class SessionTerms(Checked):
         return self.mechanism(universe, grid).expected_error(edges * grid.unit * grid.largest)
 
     def guarantee(self, made: CutMechanism[Any], seed: int | None) -> PrivacyGuarantee:
-        """What a session with the mechanism of these terms promises."""
-        guarantee = self.protect.promise(made.guarantee(seed), made.cost)
+        """What a session with the mechanism of these terms guarantees."""
+        guarantee = self.privacy_unit.guarantee(made.guarantee(seed), made.cost)
         plan = made.budget_plan.with_certain_runs()  # its cost is for the whole privacy unit
         return replace(guarantee, budget_plan=plan)
 
     def warning(self, universe: Universe, grid: Grid) -> str | None:
-        """A sentence when a session promises no more than is known without the graph.
+        """A sentence when a session guarantees no more than is known without the graph.
 
-        Half of what the pairs of a cut can weigh is never farther off than that half, which is
+        Half of what the pairs of a cut can weigh has an error of at most that half, which is
         largest for the largest cut between disjoint sets. Of other linear queries, with a largest
         coefficient of 1, it is the middle of what they can be, or 0, which is off by no more than
         the total weight.
 
         Returns:
-            None when the session promises more, or weights have no cap: they can be larger than
+            None when the session guarantees more, or weights have no cap: they can be larger than
             any noise.
         """
         if grid.cap is None:
@@ -520,12 +524,12 @@ class SessionTerms(Checked):
             return found.expected_error(universe, grid), found
 
         start = (
-            f"worthless at this size: answers are promised within {_shown(error)}, but {known} is"
-            f" never farther off than {_shown(trivial)}"
+            f"worthless at this size: answers are guaranteed within {_shown(error)}, but"
+            f" {known} is within {_shown(trivial)}"
         )
         other, found = best(self.epsilon)
         if other < trivial:
-            return f"{start}; {found.method_text} promises {_shown(other)}"
+            return f"{start}; {found.method_text} guarantees {_shown(other)}"
         low, high = math.log(self.epsilon), math.log(LARGEST_EPSILON)
         if best(LARGEST_EPSILON)[0] >= trivial:
             return f"{start}; no epsilon in range helps, fewer queries or more vertices may"

@@ -134,12 +134,13 @@ class LedgerStatus:
             read some periods only: what is spent on the dearest period.
         delta: likewise.
         periods: what is spent on each period that a use names, by label; empty where none does.
-        all_periods: what is spent on somebody who differs in all periods, such as an owner with all
-            rows, where the promises are for one period; None where that is not known, or the same.
+        all_periods: what is spent on somebody who differs in all periods, such as a user with all
+            rows, where the guarantees are for one period; None where that is not known, or the
+            same.
         budget: the cap on that as text, or None.
         left: so much more epsilon without delta fits below the cap, at least; None without one.
-        protects: whom all of them protect, see `PrivacyGuarantee.protects`.
-        seeded: whether any of them is seeded: then nothing is promised.
+        privacy_unit: of all of them, see `PrivacyGuarantee.privacy_unit`.
+        seeded: whether any of them is seeded: then nothing is guaranteed.
         head: where the record stands, for `Store.expect_head`.
     """
 
@@ -151,7 +152,7 @@ class LedgerStatus:
     all_periods: Cost | None
     budget: str | None
     left: float | None
-    protects: str
+    privacy_unit: str
     seeded: bool
     head: str
 
@@ -164,7 +165,7 @@ class LedgerStatus:
             "all_periods": None if self.all_periods is None else _stated(self.all_periods),
             "budget": self.budget,
             "left": self.left,
-            "protects": self.protects,
+            "privacy_unit": self.privacy_unit,
             "entropy": SEEDED_WARNING if self.seeded else "operating system",
             "head": self.head,
             "uses": [use.to_dict() for use in self.uses],
@@ -221,14 +222,14 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
         all_periods=in_all_periods(uses),
         budget=None if budget is None else str(budget),
         left=None if budget is None else max(0.0, budget.epsilon - spent),
-        protects=str(ledger.header["protects"]),
+        privacy_unit=str(ledger.header["privacy_unit"]),
         seeded=any(each.seed is not None for each in uses),
         head=head,
     )
 
 
 def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str, Any]]:
-    """The public part of a ledger, as plain values: first what was promised, then the answers.
+    """The public part of a ledger, as plain values: first what was guaranteed, then the answers.
 
     Args:
         ledger: the ledger.
@@ -249,7 +250,7 @@ def export_ledger(ledger: Ledger, name: str | None = None) -> Iterator[dict[str,
         "bipartite": universe.bipartite,
         "directed": universe.directed,
         "weighted": subject.get("weighted"),
-        "weight_cap": subject.get("weight_cap"),
+        "max_weight": subject.get("max_weight"),
         "whole_ledger": {
             key: value for key, value in status.to_dict().items() if key != "sessions"
         },

@@ -292,7 +292,7 @@ class FitMethod:
         run: gets the problem, `time_limit`, seconds after which it is to return the best point so
             far, or None, and `progress`, called with the fraction done and a message.
         uses_degrees: whether noisy degrees and a noisy total help it: a budget may then be split.
-        needs_cap: whether it refuses weights without a public cap.
+        needs_cap: whether it refuses weights without a public bound.
 
     It reads noisy data alone, so it needs no audit and no budget. One that minimises no norm
     (`value` is None) is mixed with the first-order fit where its certificate exceeds

@@ -29,7 +29,7 @@ from graphcuts_dp.privacy.budget_plan import (
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.schema.groups import Groups, Sides
-from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT, Response
+from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT, Mechanism
 
 # Statistics, as steps name them, and receipts where a step has no name of its own.
 GROUPS, TOTAL, DEGREES, ENTRIES = "groups", "total", "degrees", "entries"
@@ -180,8 +180,8 @@ def _finest_measured(groups: Groups) -> Groups:
 
 
 @lru_cache(maxsize=256)  # decisions ask for a few of them again and again
-def _deviation(noise: str, epsilon: Fraction, weight_cap: float | None) -> float:
-    return noise_distribution(noise, epsilon=epsilon, weight_cap=weight_cap).standard_deviation
+def _deviation(noise: str, epsilon: Fraction, max_weight: float | None) -> float:
+    return noise_distribution(noise, epsilon=epsilon, max_weight=max_weight).standard_deviation
 
 
 @final
@@ -191,27 +191,27 @@ class MatrixShares:
 
     Attributes:
         shape: rows and columns of the matrix.
-        weight_cap: public largest weight, as the graph has it.
+        max_weight: public largest weight, as the graph has it.
         noise: name of the distribution of the entries.
         response: the mechanism, and the shares that a user has set.
         groups: informative groups whose sums are measured besides, or None.
     """
 
     shape: tuple[int, int]
-    weight_cap: float | None
+    max_weight: float | None
     noise: str
-    response: Response = field(default_factory=Response)
+    response: Mechanism = field(default_factory=Mechanism)
     groups: MeasuredGroups | None = None
 
     @property
     def mechanism(self) -> str:
-        """ "auto", "response" or "degrees+response"."""
+        """ "auto", "randomized-response" or "degrees+randomized-response"."""
         return self.response.mechanism
 
     @property
     def cap(self) -> float:
         """The public largest weight; 1 without one, as for graphs without weights."""
-        return self.weight_cap or 1.0
+        return self.max_weight or 1.0
 
     @property
     def total(self) -> Fraction:
@@ -250,7 +250,7 @@ class MatrixShares:
 
     def deviation(self, epsilon: Fraction) -> float:
         """Return the standard deviation of the noise of an entry that epsilon is spent on."""
-        return _deviation(self.noise, epsilon, self.weight_cap)
+        return _deviation(self.noise, epsilon, self.max_weight)
 
     def detection_threshold(self, epsilon: Fraction) -> float:
         """Return half the largest singular value of noise: deviation (sqrt(n) + sqrt(m))/2.
@@ -354,7 +354,8 @@ def _steps_by_total(
 def _possible_mechanism(
     shares: MatrixShares, distribution: NoiseDistribution, epsilon: Fraction
 ) -> str:
-    """Return the mechanism, or "response" for "auto" if the budget cannot or need not be split.
+    """Return the mechanism, or "randomized-response" for "auto" if the budget cannot or need not be
+    split.
 
     Raises:
         ParameterError: degrees are asked for, and cannot be had.
@@ -367,7 +368,7 @@ def _possible_mechanism(
         if epsilon * _smallest_share(shares) < SMALLEST_EPSILON:
             raise ParameterError(
                 f"a part of epsilon would be below {SMALLEST_EPSILON:g}: choose "
-                "mechanism='response', or another degree_share"
+                "mechanism='randomized-response', or another degree_share"
             )
     except ParameterError:
         if mechanism == SPLIT:

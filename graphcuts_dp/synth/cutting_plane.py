@@ -307,7 +307,7 @@ class QueryGame(GapSearch):
     Guarantee, with gap g as reported and an exact last search: ||x - A||_C <=
     (1 + 1/(1-g)) ||A - z||_C for every A in the box; the release's certificate bounds the norm
     from above as well. The gap falls as 1/sqrt(rounds): see `regret_bound`. Weights without a
-    public cap have no lower bound but 0.
+    public bound have no lower bound but 0.
 
     Source: DR14 section 5.3.3; step lengths: Duchi, Hazan, Singer 2011. Deviations: the database
     player plays points of the box against z, not universe elements against the private data, so

@@ -24,7 +24,7 @@ from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
 from graphcuts_dp.synth.first_order import first_order
 
 DECIMALS = 4  # of the weights of a synthetic graph
-# Enough for a release, whose promises use the upper bound alone: a closer lower one takes a third
+# Enough for a release, whose guarantees use the upper bound alone: a closer lower one takes a third
 # of the time again, and the relaxation leaves 12 to 17 % open on noise in any case.
 TOLERANCE = 0.2
 _PART = 1 << 20  # entries of some rows

@@ -272,8 +272,8 @@ def maximum_entropy(
     blocks, cap = problem.blocks, problem.cap
     if blocks.distribution is None or math.isinf(cap):
         raise ParameterError(
-            "fit 'maximum-entropy' needs the noise's distribution and a public weight cap: "
-            "give weight_cap, or choose fit='first-order'"
+            "fit 'maximum-entropy' needs the noise's distribution and a public maximum weight: "
+            "give max_weight, or choose fit='first-order'"
         )
     deadline = Deadline.after(time_limit)
     progress(0.0, "looking for structure")

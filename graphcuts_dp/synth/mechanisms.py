@@ -9,7 +9,12 @@ from typing import final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.options import check, option
 
-AUTO, RESPONSE, SPLIT, SPARSE = "auto", "response", "degrees+response", "sparse"
+AUTO, RESPONSE, SPLIT, SPARSE = (
+    "auto",
+    "randomized-response",
+    "degrees+randomized-response",
+    "sparse",
+)
 MECHANISMS = (AUTO, RESPONSE, SPLIT)  # with a noisy matrix
 ALL_MECHANISMS = (*MECHANISMS, SPARSE)
 _SPARSE_SHARES = (0.01, 0.95)  # of epsilon, that degrees may have: other parts need some, too
@@ -17,17 +22,18 @@ _SPARSE_SHARES = (0.01, 0.95)  # of epsilon, that degrees may have: other parts 
 
 @final
 @dataclass(frozen=True)
-class Response:
+class Mechanism:
     """How a release spends epsilon; a string names it, too, such as "sparse:degree-share=.3".
 
     Attributes:
-        mechanism: "response" spends all of epsilon on noisy entries. "degrees+response" spends a
-            part on noisy degrees, which are cheap and hold most of a sparse graph's cuts. "auto"
-            measures the total and, if needed, early degrees, and chooses between the two; see
-            `MatrixDecisions`. Only the fit "maximum-entropy" uses degrees: with any other, "auto"
-            is "response". "sparse" costs the edges and not the pairs, for large graphs of few
-            edges: it keeps edges whose noisy weight reaches a threshold, degrees, and sums between
-            groups; see `sparse_plan`. "auto" takes it for large graphs; see `takes_sparse`.
+        mechanism: "randomized-response" spends all of epsilon on noisy entries.
+            "degrees+randomized-response" spends a part on noisy degrees, which are cheap and hold
+            most of a sparse graph's cuts. "auto" measures the total and, if needed, early degrees,
+            and chooses between the two; see `MatrixDecisions`. Only the fit "maximum-entropy" uses
+            degrees: with any other, "auto" is "randomized-response". "sparse" costs the edges and
+            not the pairs, for large graphs of few edges: it keeps edges whose noisy weight reaches
+            a threshold, degrees, and sums between groups; see `sparse_plan`. "auto" takes it for
+            large graphs; see `takes_sparse`.
         degree_share: part of epsilon for the degrees, in (0, 1); with "sparse" in [0.01, 0.95].
             None for `degree_share`, or beside informative groups `degree_share_beside_groups`, of
             `synth.budget_plans`; with "sparse" for what noisy counts of weights suggest.
@@ -37,7 +43,7 @@ class Response:
 
     Examples:
         >>> club = gc.datasets.load("karate")
-        >>> release = gc.release_graph(club, epsilon=4.0, mechanism=gc.Response(degree_share=0.5))
+        >>> release = gc.release_graph(club, epsilon=4.0, mechanism=gc.Mechanism(degree_share=0.5))
     """
 
     mechanism: str = option(AUTO, help="How epsilon is spent.", choices=ALL_MECHANISMS)
@@ -54,8 +60,8 @@ class Response:
             return
         if self.mechanism == RESPONSE:
             raise ParameterError(
-                "mechanism='response' measures no degrees: leave degree_share out, or choose "
-                "mechanism='auto', 'degrees+response' or 'sparse'"
+                "mechanism='randomized-response' measures no degrees: leave degree_share out, or "
+                "choose mechanism='auto', 'degrees+randomized-response' or 'sparse'"
             )
         low, high = _SPARSE_SHARES
         if self.mechanism == SPARSE and not low <= self.degree_share <= high:
@@ -72,6 +78,6 @@ class Response:
 
 
 # What `mechanism=` can name.
-RESPONSES: Mapping[str, Callable[..., Response]] = {
-    name: partial(Response, mechanism=name) for name in ALL_MECHANISMS
+MECHANISM_OPTIONS: Mapping[str, Callable[..., Mechanism]] = {
+    name: partial(Mechanism, mechanism=name) for name in ALL_MECHANISMS
 }

@@ -123,7 +123,7 @@ _ORACLE = next(iter(ORACLES))
 
 @final
 @dataclass(frozen=True)
-class Fitting:
+class FitOptions:
     """How a synthetic graph is fitted to what was measured; a string names it, too.
 
     For example "cutting-plane:oracle=spectral,time-limit=60".
@@ -134,7 +134,7 @@ class Fitting:
             linear program, to about 150 vertices), "game" (likewise, as the game of DR14 section
             5.3.3; a reference), "spectral" (least spectral norm, as GRU12 section 6.2; a
             reference), "none" (only the noisy matrix), or "auto": maximum-entropy where weights
-            have a public cap, else first-order. Or a function of your own, see `FitMethod`.
+            have a public bound, else first-order. Or a function of your own, see `FitMethod`.
         oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral".
         time_limit: seconds for everything after the noise: the fit, certificates, mixtures; None
             for no limit. When they are over the best point so far is taken, with the shortest
@@ -148,7 +148,7 @@ class Fitting:
 
     Examples:
         >>> club = gc.datasets.load("karate")
-        >>> fit = gc.Fitting("cutting-plane", oracle="spectral", time_limit=5.0)
+        >>> fit = gc.FitOptions("cutting-plane", oracle="spectral", time_limit=5.0)
         >>> release = gc.release_graph(club, epsilon=4.0, fit=fit)
     """
 
@@ -156,11 +156,11 @@ class Fitting:
         "auto", help="How the graph is fitted.", choices=FIT_NAMES, parse=str
     )
     oracle: str = option(
-        "cut-norm", help="Oracle of the cutting-plane fit.", choices=tuple(ORACLES)
+        "cut-norm", help="How the cutting-plane fit finds violated cuts.", choices=tuple(ORACLES)
     )
     time_limit: float | None = option(
         None,
-        help="Limit for the fit and certificates, beyond the shortest of both.",
+        help="Time limit of the fit and of certificates; the shortest form of both is always run.",
         unit="seconds",
         above=0,
     )
@@ -179,9 +179,9 @@ class Fitting:
         Raises:
             ParameterError: an unknown name, or options that do not fit together.
         """
-        return chosen(fit, FITTINGS, "fit") if isinstance(fit, str) else cls(fit)
+        return chosen(fit, FIT_OPTIONS, "fit") if isinstance(fit, str) else cls(fit)
 
-    def method(self, weight_cap: float | None) -> FitMethod | None:
+    def method(self, max_weight: float | None) -> FitMethod | None:
         """What fits a graph of this public largest weight; None for "none".
 
         Raises:
@@ -191,13 +191,13 @@ class Fitting:
         if fit == "none":
             return None
         if fit == "auto":
-            fit = "first-order" if weight_cap is None else "maximum-entropy"
+            fit = "first-order" if max_weight is None else "maximum-entropy"
             fit = fit if self.oracle == _ORACLE else "cutting-plane"
         method = FITS[fit] if isinstance(fit, str) else fit
-        if method.needs_cap and weight_cap is None:
+        if method.needs_cap and max_weight is None:
             name = f"fit {fit!r}" if isinstance(fit, str) else "this fit"
             raise ParameterError(
-                f"{name} needs a public largest weight: give weight_cap, or choose "
+                f"{name} needs a public largest weight: give max_weight, or choose "
                 "fit='first-order'"
             )
         if fit == "cutting-plane":
@@ -206,6 +206,6 @@ class Fitting:
 
 
 # What `fit=` can name.
-FITTINGS: Mapping[str, Callable[..., Fitting]] = {
-    name: partial(Fitting, fit=name) for name in FIT_NAMES
+FIT_OPTIONS: Mapping[str, Callable[..., FitOptions]] = {
+    name: partial(FitOptions, fit=name) for name in FIT_NAMES
 }

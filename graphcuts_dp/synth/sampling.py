@@ -34,7 +34,7 @@ def sample_edges(
 
     Args:
         model: what to draw from; made of noisy data alone.
-        rng: ordinary random numbers: they protect nobody.
+        rng: ordinary random numbers, which need not be private.
         weighted: whether there are weights; else every edge weighs 1.
 
     Returns:
@@ -48,7 +48,7 @@ def sample_edges(
     ends = (each[kept].astype(np.int64) for each in (model.rows, model.columns))
     places = [model.layout.places(*ends)]
     share = _share_thrown(model)
-    places.append(_thrown(model, rng, share) if model.weight_cap is None else _single(model, rng))
+    places.append(_thrown(model, rng, share) if model.max_weight is None else _single(model, rng))
     drawn = rng.choice(model.left_points, len(places[1]), p=model.left_shares) / share
     masses = [weights[kept], drawn if weighted else np.ones(len(drawn))]
     del drawn, weights
@@ -67,7 +67,7 @@ def _share_thrown(model: SparseModel) -> float:
 
     Weights without a cap may weigh 10^12 times what left-out edges do.
     """
-    if model.weight_cap is not None:
+    if model.max_weight is not None:
         return 1.0
     mean = float(model.blocks.sum()) / max(model.left_mean, 1e-300) / (1 + model.symmetric)
     pairs = model.layout.pairs_before(model.layout.shape[0])
@@ -137,7 +137,7 @@ def _added_up(
     model: SparseModel, places: IntVector, weights: FloatVector, rng: np.random.Generator
 ) -> tuple[tuple[IntVector, IntVector], FloatVector]:
     """Each pair once, with all that fell on it, rounded without bias."""
-    cap, whole = model.weight_cap, model.whole
+    cap, whole = model.max_weight, model.whole
     order = np.argsort(places, kind="stable")
     places = places[order]
     weights = weights[order]

@@ -98,7 +98,7 @@ class SparseDecisions(Decisions):
         codes = found_groups(kept.rows, kept.columns, chances, len(vertices))
         if codes is None:
             return None
-        groups = Groups(vertices, {"found": np.asarray(codes).tolist()})
+        groups = Groups(vertices, {"communities": np.asarray(codes).tolist()})
         return groups, groups
 
     @property
@@ -110,7 +110,7 @@ class SparseDecisions(Decisions):
     def _prior(self) -> WeightPrior:
         noise = self._distribution
         return WeightPrior.of(
-            self._counts, pairs=float(self._pairs), cap=noise.weight_cap, whole=noise.unit == 1
+            self._counts, pairs=float(self._pairs), cap=noise.max_weight, whole=noise.unit == 1
         )
 
     @cached_property
@@ -157,7 +157,7 @@ def predicted_error(variance: float, kept: Fraction, *, groups: bool) -> float:
 @lru_cache(maxsize=256)  # a choice tries forty
 def _part_of(distribution: LaplaceNoise, part: float) -> LaplaceNoise:
     epsilon = distribution.epsilon * Fraction(part).limit_denominator(1000)
-    return LaplaceNoise(epsilon, distribution.weight_cap, distribution.log2_step)
+    return LaplaceNoise(epsilon, distribution.max_weight, distribution.log2_step)
 
 
 def left_variance(

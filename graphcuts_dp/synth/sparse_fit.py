@@ -173,7 +173,7 @@ class KeptPosterior(NamedTuple):
 
 
 def fit_sparse(
-    measurements: Measurements, space: Space, *, weight_cap: float | None, whole: bool
+    measurements: Measurements, space: Space, *, max_weight: float | None, whole: bool
 ) -> SparseModel:
     """The model that explains what was measured: kept edges first, then degrees and groups.
 
@@ -185,13 +185,13 @@ def fit_sparse(
        degrees: a degree-corrected block model, raked to both.
     5. Where a weight would pass the cap, pairs are listed at the cap, and 3 and 4 repeated.
 
-    `weight_cap` is the public largest weight, or None; `whole` says that weights are whole numbers.
+    `max_weight` is the public largest weight, or None; `whole` says that weights are whole numbers.
     """
-    fit = _SparseFit(measurements, space, weight_cap)
+    fit = _SparseFit(measurements, space, max_weight)
     counts = measurements.find(Classes)
     if counts is None:
         raise ValueError("a sparse release has counts of weights")
-    prior = WeightPrior.of(counts, pairs=fit.pairs, cap=weight_cap, whole=whole)
+    prior = WeightPrior.of(counts, pairs=fit.pairs, cap=max_weight, whole=whole)
     kept = measurements.kept
     none = np.zeros(0)
     rows = columns = np.zeros(0, dtype=np.int32)
@@ -201,8 +201,8 @@ def fit_sparse(
         known = prior.posterior(kept.weights, scale)
         left = prior.left(kept.threshold * kept.unit, scale)
         rows, columns = kept.rows, kept.columns
-        if weight_cap is not None:
-            known = known._replace(mean=np.minimum(known.mean, weight_cap))
+        if max_weight is not None:
+            known = known._replace(mean=np.minimum(known.mean, max_weight))
     shares = left.masses / max(float(left.masses.sum()), _LEAST)
     if not shares.any():
         shares = np.full(len(left.points), 1 / len(left.points))
@@ -213,7 +213,7 @@ def fit_sparse(
     other_ends = ends if fit.layout.symmetric else np.zeros(shape[1])
     model = SparseModel(
         space=space,
-        weight_cap=weight_cap,
+        max_weight=max_weight,
         whole=whole,
         rows=rows,
         columns=columns,
@@ -233,13 +233,13 @@ def fit_sparse(
         left_shares=shares,
     )
     model = fit.with_residual(fit.corrected(model), left)
-    if weight_cap is None:
+    if max_weight is None:
         return model
     for _ in range(_LISTINGS):
-        pairs = saturated_pairs(model, weight_cap)
+        pairs = saturated_pairs(model, max_weight)
         if not pairs.size:
             break
-        model = fit.with_residual(_with_full(model, pairs, weight_cap), left)
+        model = fit.with_residual(_with_full(model, pairs, max_weight), left)
     return model
 
 

@@ -168,7 +168,7 @@ def similarity(n: int) -> gc.Graph:
     weights = np.exp(-squares / 2)
     weights[weights < 0.02] = 0
     np.fill_diagonal(weights, 0)
-    return gc.Graph.of(weights, weighted=True, weight_cap=1.0)
+    return gc.Graph.of(weights, weighted=True, max_weight=1.0)
 
 
 def counts(n: int, *, capped: bool) -> gc.Graph:
@@ -182,9 +182,9 @@ def counts(n: int, *, capped: bool) -> gc.Graph:
         weights = np.minimum(weights, 5)
     whole = (weights + weights.T).astype(float)
     if capped:
-        return gc.Graph.of(whole, weighted=True, weight_cap=5.0)
+        return gc.Graph.of(whole, weighted=True, max_weight=5.0)
     rows, columns = np.nonzero(np.triu(whole))
-    return gc.Graph(rows, columns, whole[rows, columns], vertices=n, hide_change=1)
+    return gc.Graph(rows, columns, whole[rows, columns], vertices=n, max_weight_change=1)
 
 
 def two_sides(left: int, right: int, *, blocks: bool) -> gc.BipartiteGraph:
@@ -275,7 +275,7 @@ def _ball(graph: Any, size: int) -> gc.Graph:
 def _flights_weighted() -> gc.Graph:
     graph: Any = gc.datasets.load("us_flights_2008")
     weights = np.minimum(np.log2(1 + graph.weights) / 12, 1.0)
-    return gc.Graph(graph.rows, graph.columns, weights, vertices=graph.n, weight_cap=1.0)
+    return gc.Graph(graph.rows, graph.columns, weights, vertices=graph.n, max_weight=1.0)
 
 
 def bundled() -> tuple[Entry, ...]:

@@ -17,7 +17,7 @@ one cut can be better than an empty graph there. Then each graph's communities.
 Last table: coverage of 95 % intervals on cuts that were chosen before the noise, with what
 Chernoff's bound on the entries (the intervals before) has on the same draws, and mean widths.
 
---save, --seconds and --data are those of bench_baselines.
+--save, --seconds and --data-name are those of bench_baselines.
 """
 
 import math
@@ -105,7 +105,7 @@ def communities(graph: Any) -> tuple[list[Mask], list[Mask]]:
         kept = [mask for mask in kept if mask.sum() >= LEAST_COMMUNITY]
         return kept, kept
     whole = sp.csr_array(one_matrix(graph.to_scipy(), bipartite=True))
-    both, _ = communities(gc.Graph.of(whole, weighted=graph.weighted, weight_cap=graph.weight_cap))
+    both, _ = communities(gc.Graph.of(whole, weighted=graph.weighted, max_weight=graph.max_weight))
     sides = ([mask[: graph.shape[0]] for mask in both], [mask[graph.shape[0] :] for mask in both])
     left, right = ([mask for mask in side if mask.any()] for side in sides)
     return left, right
@@ -212,7 +212,7 @@ def last_table(draws: int) -> None:
     print("coverage of 95 %: now, before; half widths over the deviation: now, before; all at once")
     table = Table(":<36 now:>9.4f before:>9.4f now:>9.3f before:>9.3f at_once:>9.3f cuts:>9")
     blocks = planted(300, 4, 0.4, 0.04)
-    both = "degrees+response"
+    both = "degrees+randomized-response"
     mechanisms = (("response", 1.0), ("auto", 1.0), *((both, each) for each in EPSILONS[:3]))
     settings: dict[str, tuple[Any, str, str, float]] = {
         f"planted 300, {how}, {epsilon:g}": (blocks, "binary", how, epsilon)

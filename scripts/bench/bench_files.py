@@ -132,7 +132,7 @@ _IMPORTS = {  # of a tool that reads a file
     "DuckDB": "import duckdb",
 }
 _READS = {  # of a tool and the ending of the file; `path` is its name
-    (_OURS, ""): 'read_graph(path, hide_change=1 if "weight" in path else None)',
+    (_OURS, ""): 'read_graph(path, max_weight_change=1 if "weight" in path else None)',
     ("pandas", ".edges"): 'pandas.read_csv(path, sep=" ", header=None)',
     ("pandas", ".csv"): "pandas.read_csv(path)",
     ("pandas", ".parquet"): "pandas.read_parquet(path)",

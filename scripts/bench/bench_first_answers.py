@@ -74,7 +74,7 @@ def calls(folder: Path) -> str:
     frame.to_csv(folder / "calls.csv", index=False)
     return (
         "flows calls.csv regions.csv flows.csv --epsilon 1 "
-        "--columns source=caller,target=called,weight=minutes --hide-change 1 "
+        "--columns source=caller,target=called,weight=minutes --max-weight-change 1 "
         "--merge sum --vertices people.txt"
     )
 
@@ -84,7 +84,7 @@ def school(folder: Path) -> str:
     mail(folder, 200, 7)
     return (
         "session start mail.edges.gz --store school.db --vertices staff.txt --epsilon 1 "
-        "--queries 2 --protect vertex:degree-bound=10; "
+        "--queries 2 --privacy-unit vertex:max-degree=10; "
         "session ask school.db --groups staff.csv --from @@unit1"
     )
 
@@ -123,7 +123,7 @@ def ratings(folder: Path) -> str:
     (folder / "sums.csv").write_text("\n".join(["S,T", *asked, ""]))
     return (
         "release-iteratively ratings.csv learnt.npz --construction sensing --queries sums.csv "
-        "--epsilon 1 --delta 1e-6 --weight-cap 5 --vertices users.txt,films.txt "
+        "--epsilon 1 --delta 1e-6 --max-weight 5 --vertices users.txt,films.txt "
         "--groups cities.csv --right-groups genres.csv"
     )
 
@@ -149,19 +149,19 @@ def million(folder: Path) -> str:
     first, second = RNG.integers(0, n, (2, m))
     kept = first != second
     weights = RNG.integers(1, 60, m)[kept].astype(float)
-    graph = gc.Graph(first[kept], second[kept], vertices=n, weights=weights, hide_change=1)
+    graph = gc.Graph(first[kept], second[kept], vertices=n, weights=weights, max_weight_change=1)
     graph.write(folder / "calls.npz")
     rows = "".join(f"{i},region{i % 100}\n" for i in range(n))
     (folder / "regions.csv").write_text("vertex,group\n" + rows)
     return (
-        "release calls.npz synthetic.npz --epsilon 1 --mechanism sparse --hide-change 1 "
+        "release calls.npz synthetic.npz --epsilon 1 --mechanism sparse --max-weight-change 1 "
         "--groups regions.csv"
     )
 
 
 PEOPLE = (calls, school, synthetic, questions, ratings, meeting, million)
 OTHERS = {  # who need no files
-    "A data protection officer": "plan --explain --epsilon 1 --protect edges:at-most=20",
+    "A data protection officer": "plan --explain --epsilon 1 --privacy-unit edge:group-size=20",
     "A researcher with a theorem": "figures table-1 --quick -o figures",
     "Somebody with sixty people and no groups": (
         "plan --n 60 --edges 100 --queries 1000 --epsilon 1 --delta 1e-6"

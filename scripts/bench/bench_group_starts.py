@@ -1,7 +1,7 @@
 """Sessions that start from noisy sums between public groups, against a start from the total weight.
 
 Run `python -m scripts.bench.bench_group_starts [--quick]`. The graphs are those of
-bench_groups.py that nothing was tuned on, at epsilon = 1 and delta = 1e-6, for 1,000 promised
+bench_groups.py that nothing was tuned on, at epsilon = 1 and delta = 1e-6, for 1,000 guaranteed
 answers. Asked are 24 cuts between two unions of groups and 24 halves of all vertices, of which
 every second is one of whole groups. Each entry is the error that the session guarantees, and in
 brackets the mean and the largest error of its answers, all three medians over seeds. "chance" has

@@ -57,7 +57,7 @@ def weights_for(graph):
     """The same edges with whole weights, from the generator of the benchmark."""
     random = np.random.default_rng(35)
     weights = np.maximum(np.rint(random.lognormal(np.log(10) - 0.5, 1, len(graph.rows))), 1)
-    return gc.Graph(graph.rows, graph.columns, weights, vertices=graph.n, hide_change=1)
+    return gc.Graph(graph.rows, graph.columns, weights, vertices=graph.n, max_weight_change=1)
 
 
 def terminals_of(graph):
@@ -99,7 +99,7 @@ def network_of(graph):
 def noisy_network(graph, epsilon, seed):
     """The noisy matrix of a release as a network, without what is below 0."""
     noise = "laplace" if graph.weighted else "binary"
-    options = {"noise": noise, "mechanism": "response", "fit": "none", "seed": seed}
+    options = {"noise": noise, "mechanism": "randomized-response", "fit": "none", "seed": seed}
     matrix = gc.release_graph(graph, epsilon=epsilon, **options).noisy.estimate()
     rows, columns = np.nonzero(np.triu(matrix > 0, 1))
     steps = np.rint(matrix[rows, columns] * _MATRIX_STEPS).astype(np.int64)
@@ -175,7 +175,7 @@ def large(epsilon):
     rows, columns = rows[kept], columns[kept]
     table = Table("weights:<14 epsilon:>8 seconds:>9,.0f GB,_peak:>9,.1f part_of_s:>12,d")
     for name, weights in (("none", None), ("lognormal, 10", random.lognormal(1.8, 1, len(rows)))):
-        options = {} if weights is None else {"weights": np.ceil(weights), "hide_change": 1}
+        options = {} if weights is None else {"weights": np.ceil(weights), "max_weight_change": 1}
         graph = gc.Graph(rows, columns, vertices=n, **options)
         for share in (1, 0.1):
             seconds, cut = timed(

@@ -1,8 +1,8 @@
-"""Sessions that learn from any linear queries, on ratings of low rank: promised, and measured.
+"""Sessions that learn from any linear queries, on ratings of low rank: guaranteed, and measured.
 
 Run `python -m scripts.bench.bench_linear_sessions [--quick]`. Users and items are of few kinds,
 each kind of users has rated each kind of items with chance 1/2; in every third case a twentieth of
-all pairs is flipped, which makes the rank full. A million adaptive answers are promised, at
+all pairs is flipped, which makes the rank full. A million adaptive answers are guaranteed, at
 epsilon = 1 and delta = 1e-6. Queries have random signs, of whose largest singular value the
 sessions are told; one in four of them has the signs of the ratings on a random tenth of all pairs.
 Exits with 1 if `auto` guarantees more than 5 % above the best of the norms.
@@ -48,7 +48,7 @@ def session(graph: gc.BipartiteGraph, name: str, seed: int) -> Outcome:
     asked, spectral = asked_of(graph, seed)
     options = {"method": name}
     if name != "gaussian":
-        options = {"method": "mirror-descent", "norm": name, "most_spectral": spectral}
+        options = {"method": "mirror-descent", "norm": name, "max_spectral_norm": spectral}
     return session_errors(graph, asked, queries=QUERIES, linear=True, seed=1, **options)
 
 

@@ -11,7 +11,7 @@ Random halves that no column names are asked from Python: 10^5 of them would be 
 Without public groups a release looks for communities, which takes longest where there are none: so
 edges with ends at random are released as well, 10^7 of 10^6 vertices and 2.5*10^7 of 5*10^6.
 
-Rows with owners stay in a folder of Parquet files, where the engine bounds and merges them: 5*10^6
+Rows with users stay in a folder of Parquet files, where the engine bounds and merges them: 5*10^6
 of 10^6 vertices, and 5*10^7 of 10^7.
 
     python -m scripts.bench.bench_million [--quick]
@@ -35,12 +35,12 @@ from scripts.bench.bench_sparse import made
 
 GROUPS = 100
 ALONE = ((10**6, 10**7), (5 * 10**6, 25 * 10**6))  # vertices and edges without communities
-ROWS = ((10**6, 5 * 10**6), (10**7, 5 * 10**7))  # vertices and rows with owners
+ROWS = ((10**6, 5 * 10**6), (10**7, 5 * 10**7))  # vertices and rows with users
 PART = 5 * 10**6  # rows of a file
-OPTIONS = ["--epsilon", "1", "--mechanism", "sparse", "--hide-change", "1", "--uncounted"]
+OPTIONS = ["--epsilon", "1", "--mechanism", "sparse", "--max-weight-change", "1", "--uncounted"]
 IN_ENGINE = [
-    *("--epsilon", "1", "--mechanism", "sparse", "--uncounted", "--data", "rows"),
-    *("--columns", "source=from,target=to,owner=who", "--protect", "owner:at-most=20"),
+    *("--epsilon", "1", "--mechanism", "sparse", "--uncounted", "--data-name", "rows"),
+    *("--columns", "source=from,target=to,user=who", "--privacy-unit", "user:max-contributions=20"),
 ]
 
 
@@ -78,7 +78,7 @@ def write_alone(path, n, edges):
 
 
 def write_rows(folder, n, rows):
-    """Rows of owners and ends, of whom a few have many, and no two ends of a row are one."""
+    """Rows of users and ends, of whom a few have many, and no two ends of a row are one."""
     for start in range(0, rows, PART):
         rng = np.random.default_rng((n, start))
         count = min(PART, rows - start)

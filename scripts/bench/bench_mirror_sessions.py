@@ -1,7 +1,7 @@
 """Sessions of mirror descent on JT12's bipartite families: guaranteed and measured errors.
 
 Run `python -m scripts.bench.bench_mirror_sessions [--quick]`. Cuts have at most V/20 right
-vertices, which the sessions are told; 10,000 adaptive ones are promised, at epsilon = 1 and
+vertices, which the sessions are told; 10,000 adaptive ones are guaranteed, at epsilon = 1 and
 delta = 1e-6. Asked are random left halves and sets of the vertices of largest degrees against
 random right ones. Exits with 1 if `auto` guarantees more than 5 % above the best of the norms.
 """
@@ -39,7 +39,7 @@ def session(graph: gc.BipartiteGraph, asked: list[gc.CutQuery], right: int, name
     options = {"method": name}
     if name in NORMS:
         norm = f"2,{near_one(graph.shape[0]):.9f}" if name == "2,p as JT12" else name
-        options = {"method": "mirror-descent", "norm": norm, "most_right": right}
+        options = {"method": "mirror-descent", "norm": norm, "max_right_size": right}
     return session_errors(graph, asked, queries=QUERIES, seed=1, **options)
 
 

@@ -58,7 +58,7 @@ def main(quick: bool) -> None:
         print(f"{'OpenDP discrete Laplace, scale 1':<34} {peer / 1e6:>8.2f} M samples/s")
     for name in NOISES:
         for epsilon in (0.1, 1.0, 5.0):
-            distribution = noise_distribution(name, epsilon=epsilon, weight_cap=1.0)
+            distribution = noise_distribution(name, epsilon=epsilon, max_weight=1.0)
             respond = partial(distribution.respond, count, *nothing, SystemEntropy())
             draw = median_seconds(respond, repeats)
             target = "  target >= 10" if epsilon == 1 else ""

@@ -1,4 +1,4 @@
-"""What it costs to protect people: errors under each protection at epsilon = 1, bias and noise.
+"""Errors under each privacy unit at epsilon = 1, bias and noise.
 
 Run `python -m scripts.bench.bench_people [--quick]`. Graphs: the bundled flights (airports with
 a direct connection; groups are census regions), and, where they lie in ../shared/data, ego-Facebook
@@ -12,7 +12,7 @@ and the Enron e-mails (groups are made of the numbers of the vertices: 20 of equ
 
 bias: what the bound leaves out, measured on the true graph (NOT PRIVATE). noise: the mean absolute
 error (of cells the standard deviation) that is added, from its distribution. measured: the error of
-releases, means of a few draws, to compare with both. The owner of an edge is the end that comes
+releases, means of a few draws, to compare with both. The user of an edge is the end that comes
 first in its row, as the sender of a message or the caller would be.
 """
 
@@ -33,13 +33,13 @@ from scripts.bench.harness import Table, run
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 SETTINGS = (
-    ("edge", gc.Protect.edges()),
-    ("10 edges", gc.Protect.edges(10)),
-    ("owner, D = 10", gc.Protect.owner(at_most=10)),
-    ("owner, D = 50", gc.Protect.owner(at_most=50)),
-    ("vertex, D = 20", gc.Protect.vertex(degree_bound=20)),
-    ("vertex, D = 50", gc.Protect.vertex(degree_bound=50)),
-    ("vertex, D = 100", gc.Protect.vertex(degree_bound=100)),
+    ("edge", gc.PrivacyUnit.edge()),
+    ("10 edges", gc.PrivacyUnit.edge(10)),
+    ("user, D = 10", gc.PrivacyUnit.user(max_contributions=10)),
+    ("user, D = 50", gc.PrivacyUnit.user(max_contributions=50)),
+    ("vertex, D = 20", gc.PrivacyUnit.vertex(max_degree=20)),
+    ("vertex, D = 50", gc.PrivacyUnit.vertex(max_degree=50)),
+    ("vertex, D = 100", gc.PrivacyUnit.vertex(max_degree=100)),
 )
 
 
@@ -57,30 +57,32 @@ def graphs(quick: bool) -> Iterator[tuple[str, gc.Graph, gc.Groups]]:
             yield name, graph, gc.Groups(graph.vertices, {"part": codes.tolist()})
 
 
-def with_owners(graph: gc.Graph) -> gc.Rows:
-    """The same edges, each with the vertex that comes first as its owner."""
+def with_users(graph: gc.Graph) -> gc.Rows:
+    """The same edges, each with the vertex that comes first as its user."""
     labels = np.array(graph.labels)
     frame = pd.DataFrame({"source": labels[graph.rows], "target": labels[graph.columns]})
-    return gc.Rows.of(frame, columns=gc.Columns(owner="source"), vertices=graph.vertices)
+    return gc.Rows.of(frame, columns=gc.Columns(user="source"), vertices=graph.vertices)
 
 
-def bounded_value(graph: gc.Graph, protect: gc.Protect, S: np.ndarray, T: np.ndarray) -> float:
+def bounded_value(
+    graph: gc.Graph, privacy_unit: gc.PrivacyUnit, S: np.ndarray, T: np.ndarray
+) -> float:
     """What is counted before noise."""
-    if protect.degree_bound is not None:
-        return bounded_cut(graph, S, T, bound=protect.degree_bound)
-    return gc.CutQuery(S, T).value(kept_of(graph, protect))
+    if privacy_unit.max_degree is not None:
+        return bounded_cut(graph, S, T, bound=privacy_unit.max_degree)
+    return gc.CutQuery(S, T).value(kept_of(graph, privacy_unit))
 
 
-def kept_of(graph: gc.Graph, protect: gc.Protect) -> gc.Graph:
-    """The graph without what the bound on owners leaves out."""
-    if protect.kind == "owner":
-        return with_owners(graph).bounded(protect)
+def kept_of(graph: gc.Graph, privacy_unit: gc.PrivacyUnit) -> gc.Graph:
+    """The graph without what the bound on users leaves out."""
+    if privacy_unit.kind == "user":
+        return with_users(graph).bounded(privacy_unit)
     return graph
 
 
-def change_of(protect: gc.Protect) -> int:
+def change_of(privacy_unit: gc.PrivacyUnit) -> int:
     """By how much one cut differs between neighbours."""
-    return protect.degree_bound or protect.steps
+    return privacy_unit.max_degree or privacy_unit.group_size
 
 
 def laplace(change: int) -> float:
@@ -88,29 +90,31 @@ def laplace(change: int) -> float:
     return 1 / math.sinh(1 / change)
 
 
-def halves(graph: gc.Graph, protect: gc.Protect, many: int) -> tuple[float, float, float]:
+def halves(graph: gc.Graph, privacy_unit: gc.PrivacyUnit, many: int) -> tuple[float, float, float]:
     """Bias, noise and measured error of a cut between random halves, each in its own session."""
     rng, bias, seen = np.random.default_rng(5), [], []
-    data = with_owners(graph) if protect.kind == "owner" else graph
+    data = with_users(graph) if privacy_unit.kind == "user" else graph
     for number in range(many):
         S = rng.random(graph.n) < 0.5
         true = gc.CutQuery(S, ~S).value(graph)
-        bias.append(true - bounded_value(graph, protect, S, ~S))
+        bias.append(true - bounded_value(graph, privacy_unit, S, ~S))
         with tempfile.TemporaryDirectory() as folder:
             terms = {"epsilon": 1.0, "queries": 1, "method": "laplace", "seed": number}
-            with session_of(data, store=Path(folder) / "s.db", **terms, protect=protect) as session:
+            with session_of(
+                data, store=Path(folder) / "s.db", **terms, privacy_unit=privacy_unit
+            ) as session:
                 seen.append(abs(session.ask(S, ~S).value - true))
-    return float(np.mean(bias)), laplace(change_of(protect)), float(np.mean(seen))
+    return float(np.mean(bias)), laplace(change_of(privacy_unit)), float(np.mean(seen))
 
 
-def degrees(graph: gc.Graph, protect: gc.Protect) -> tuple[float, float]:
+def degrees(graph: gc.Graph, privacy_unit: gc.PrivacyUnit) -> tuple[float, float]:
     """Bias and noise of one degree."""
     true, counted = (
         np.bincount(np.concatenate([each.rows, each.columns]), minlength=graph.n)
-        for each in (graph, kept_of(graph, protect))
+        for each in (graph, kept_of(graph, privacy_unit))
     )
-    counted = np.minimum(counted, protect.degree_bound or graph.n)
-    return float(np.mean(true - counted)), laplace(change_of(protect))
+    counted = np.minimum(counted, privacy_unit.max_degree or graph.n)
+    return float(np.mean(true - counted)), laplace(change_of(privacy_unit))
 
 
 def table_of(graph: gc.Graph, codes: np.ndarray, width: int) -> np.ndarray:
@@ -120,21 +124,23 @@ def table_of(graph: gc.Graph, codes: np.ndarray, width: int) -> np.ndarray:
     return np.bincount(numbers, minlength=width**2)
 
 
-def cells(graph: gc.Graph, groups: gc.Groups, protect: gc.Protect, draws: int) -> tuple[float, ...]:
+def cells(
+    graph: gc.Graph, groups: gc.Groups, privacy_unit: gc.PrivacyUnit, draws: int
+) -> tuple[float, ...]:
     """Root mean squares over all cells: bias, noise, measured."""
-    data = with_owners(graph) if protect.kind == "owner" else graph
+    data = with_users(graph) if privacy_unit.kind == "user" else graph
     errors = []
     for seed in range(draws):
-        made = gc.release_flows(data, groups, epsilon=1.0, seed=seed, protect=protect)
+        made = gc.release_flows(data, groups, epsilon=1.0, seed=seed, privacy_unit=privacy_unit)
         a, b = made.cells.cells(1)
         width = len(made.groups.labels(made.levels[0]))
         true = table_of(graph, groups.codes(), width)[a * width + b]
         errors.append(made.values()[a, b] - true)
-    if protect.degree_bound is not None:
-        grid = Grid.of_vertices(graph, protect.degree_bound)
+    if privacy_unit.max_degree is not None:
+        grid = Grid.of_vertices(graph, privacy_unit.max_degree)
         counted = bounded_cells(graph, (groups, groups), made.cells, grid) * grid.unit
     else:
-        counted = table_of(kept_of(graph, protect), groups.codes(), width)[a * width + b]
+        counted = table_of(kept_of(graph, privacy_unit), groups.codes(), width)[a * width + b]
     return tuple(
         float(np.sqrt(np.mean(np.square(each))))
         for each in (true - counted, made.deviations()[a, b], errors)
@@ -148,12 +154,12 @@ def main(quick: bool) -> None:
         print(f"\n{name}: n = {graph.n:,}, m = {m:,} (not private)")
         columns = "half:_bias noise measured cells:_bias noise measured one_degree:_bias noise"
         shown = " ".join(f"{column}:>18,.0f" for column in columns.split())
-        table = Table(f"protects:<16 {shown} all_degrees:_noise:>20,.0f")
-        for label, protect in SETTINGS:
-            half = halves(graph, protect, 3 if quick else 10)
-            found = (*half, *cells(graph, groups, protect, 2 if quick else 5))
-            every = None if protect.degree_bound else laplace(2 * protect.steps)
-            table.row(label, *found, *degrees(graph, protect), every)
+        table = Table(f"privacy_unit:<16 {shown} all_degrees:_noise:>20,.0f")
+        for label, privacy_unit in SETTINGS:
+            half = halves(graph, privacy_unit, 3 if quick else 10)
+            found = (*half, *cells(graph, groups, privacy_unit, 2 if quick else 5))
+            every = None if privacy_unit.max_degree else laplace(2 * privacy_unit.group_size)
+            table.row(label, *found, *degrees(graph, privacy_unit), every)
 
 
 if __name__ == "__main__":

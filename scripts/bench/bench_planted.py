@@ -47,7 +47,7 @@ class Kind:
     @property
     def signal(self) -> float:
         """Of the smallest block."""
-        noise = noise_distribution("binary", epsilon=self.epsilon, weight_cap=1.0)
+        noise = noise_distribution("binary", epsilon=self.epsilon, max_weight=1.0)
         left, right = self.sizes, self.right or self.sizes
         edge = noise.standard_deviation * (sum(left) ** 0.5 + sum(right) ** 0.5) / 2
         return (self.inside - self.between) * (min(left) * min(right)) ** 0.5 / edge

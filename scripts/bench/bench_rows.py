@@ -1,13 +1,13 @@
-"""Rows with owners in Parquet: seconds and memory of bounded cells, beside the unbounded group-by.
+"""Rows with users in Parquet: seconds and memory of bounded cells, beside the unbounded group-by.
 
-Makes a table of trips (who, from, to, day, paid) in a folder of Parquet files: owners are integers,
+Makes a table of trips (who, from, to, day, paid) in a folder of Parquet files: users are integers,
 of whom a few have many rows; zones are text; days lie in a year. Then each way to cells of zones by
 month runs in a process of its own, from the files on: a group-by of DuckDB that reads them itself,
 and for each counting `Rows.read` with nobody bounded, with everybody scaled down to k, or with k
-rows of each owner chosen. Imports are not timed. Wanted: at most 4 GB, and for rows at most 5 times
+rows of each user chosen. Imports are not timed. Wanted: at most 4 GB, and for rows at most 5 times
 the processors' seconds of the group-by.
 
-    python -m scripts.bench.bench_rows [--quick] [--rows 100000000] [--owners 10000000] [--k 20]
+    python -m scripts.bench.bench_rows [--quick] [--rows 100000000] [--users 10000000] [--k 20]
         [--folder FOLDER]
 """
 
@@ -31,11 +31,11 @@ MOST_GB, MOST_TIMES = 4.0, 5.0
 GROUP_BY = {  # what DuckDB counts in a cell
     "rows": "count(*)",
     "weight": "sum(paid)",
-    "owners": "count(distinct who)",
+    "users": "count(distinct who)",
 }
 UNBOUNDED = "engine.cells(rows.coded_table(), rows.shape_of_cells())"
-SCALED = "rows.cells(gc.Protect.owner(at_most={k}), whole=False)"
-CHOSEN = "rows.cells(gc.Protect.owner(at_most={k}), whole=True)"
+SCALED = "rows.cells(gc.PrivacyUnit.user(max_contributions={k}), whole=False)"
+CHOSEN = "rows.cells(gc.PrivacyUnit.user(max_contributions={k}), whole=True)"
 WAYS = {  # what is counted, and how; None: by a group-by of DuckDB
     "group-by": ("rows", None),
     "unbounded": ("rows", UNBOUNDED),
@@ -44,9 +44,9 @@ WAYS = {  # what is counted, and how; None: by a group-by of DuckDB
     "group-by of weights": ("weight", None),
     "unbounded weights": ("weight", UNBOUNDED),
     "scaled weights": ("weight", SCALED),
-    "group-by of owners": ("owners", None),
-    "unbounded owners": ("owners", UNBOUNDED),
-    "scaled owners": ("owners", SCALED),
+    "group-by of users": ("users", None),
+    "unbounded users": ("users", UNBOUNDED),
+    "scaled users": ("users", SCALED),
 }
 OURS = """
 import pyarrow.parquet
@@ -56,7 +56,7 @@ row_store.memory_limit = lambda: {memory} * 4 // 3  # of which DuckDB takes thre
 def work():
     rows = gc.Rows.read(
         {folder!r},
-        columns=gc.Columns(source="from", target="to", owner="who", period="day", weight={weight}),
+        columns=gc.Columns(source="from", target="to", user="who", period="day", weight={weight}),
         vertices=[f"zone {{place:03d}}" for place in range({zones})],
         periods="2026-01..2026-{periods:02d}",
         kind="directed",
@@ -89,20 +89,20 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 """
 
 
-def write(folder, rows, owners):
+def write(folder, rows, users):
     """The table, the same for the same sizes, if it is not there."""
     names = pa.array([f"zone {place:03d}" for place in range(ZONES)])
     for part, start in enumerate(range(0, rows, PART)):
         file, count = folder / f"part-{part:04d}.parquet", min(PART, rows - start)
         if file.exists():
             continue
-        rng = np.random.default_rng((owners, part))
-        owner = (owners * rng.random(count) ** 2).astype(np.int64)
-        home = owner * 2654435761 % ZONES  # a trip in two begins at home
+        rng = np.random.default_rng((users, part))
+        user = (users * rng.random(count) ** 2).astype(np.int64)
+        home = user * 2654435761 % ZONES  # a trip in two begins at home
         begin = np.where(rng.random(count) < 0.5, home, rng.integers(0, ZONES, count))
         end = (ZONES * rng.random(count) ** 2).astype(np.int64)
         day = np.datetime64("2026-01-01") + rng.integers(0, 365, count)
-        columns = {"who": owner, "from": names.take(begin), "to": names.take(end), "day": day}
+        columns = {"who": user, "from": names.take(begin), "to": names.take(end), "day": day}
         pq.write_table(pa.table(columns | {"paid": rng.exponential(3.0, count)}), file)
 
 
@@ -129,18 +129,18 @@ def run(name, folder, k, memory):
     return seconds, work, kilobytes / 1e6, cells, amount
 
 
-def main(quick, rows, owners, k, folder, memory):
+def main(quick, rows, users, k, folder, memory):
     """10^6 rows, or 10^8."""
     if quick:
-        rows, owners = rows // 100, owners // 100
+        rows, users = rows // 100, users // 100
     with tempfile.TemporaryDirectory() as made:
-        place = Path(folder or made) / f"rows-{rows}-{owners}"
+        place = Path(folder or made) / f"rows-{rows}-{users}"
         place.mkdir(exist_ok=True, parents=True)
         began = time.perf_counter()
-        write(place, rows, owners)
+        write(place, rows, users)
         size = sum(file.stat().st_size for file in place.iterdir()) / 1e9
         print(
-            f"{rows:,} rows of {owners:,} owners, k = {k}, {size:.2f} GB of Parquet, written in "
+            f"{rows:,} rows of {users:,} users, k = {k}, {size:.2f} GB of Parquet, written in "
             f"{time.perf_counter() - began:.0f} s; {os.getloadavg()[0]:.1f} busy"
         )
         table = harness.Table(
@@ -162,4 +162,4 @@ def main(quick, rows, owners, k, folder, memory):
 
 
 if __name__ == "__main__":
-    harness.run(main, __doc__, rows=10**8, owners=10**7, k=20, folder="", memory=3 * 10**9)
+    harness.run(main, __doc__, rows=10**8, users=10**7, k=20, folder="", memory=3 * 10**9)

@@ -34,18 +34,18 @@ SHARES = (0.1, 0.3, 0.6, 0.75)
 SEED = 0
 
 
-def fitted(graph: Any, epsilon: float, response: gc.Response) -> float:
+def fitted(graph: Any, epsilon: float, response: gc.Mechanism) -> float:
     """Worst cut error of a fit, as far as one is found."""
     job = graph_job(graph, epsilon=epsilon, noise=noise_of(graph), mechanism=response, fitted=False)
     bought = job.measure(graph, SeededEntropy(SEED))
     blocks = gc.Release(measurements=bought).noisy.blocks
-    problem = FitProblem(blocks, graph.weight_cap or 1.0, bought.find(Degrees), bought.find(Total))
+    problem = FitProblem(blocks, graph.max_weight or 1.0, bought.find(Degrees), bought.find(Total))
     return largest_cut(maximum_entropy(problem).matrix.astype(np.float64), graph.dense())
 
 
 def of_true_degrees(graph: Any) -> float:
     """Worst cut error of the graph that the degrees expect, which has no noise."""
-    truth, cap = graph.dense(), graph.weight_cap or 1.0
+    truth, cap = graph.dense(), graph.max_weight or 1.0
     plain = isinstance(graph, gc.Graph)
     rows, columns = truth.sum(axis=1) / cap, truth.sum(axis=0) / cap
     expected = chung_lu(rows, None if plain else columns, hollow=plain)
@@ -65,16 +65,20 @@ def main() -> None:
         if entry.part == "tuning" or (options.quick and entry.name not in QUICK):
             continue
         graph: Any = entry.make()
-        if graph.weighted and graph.weight_cap is None:
+        if graph.weighted and graph.max_weight is None:
             continue  # no degrees without a cap
         simple = simple_matrices(graph, options.epsilon, SEED)
         cuts = {name: largest_cut(matrix, graph.dense()) for name, matrix in simple.items()}
         best = cuts[best_of(cuts)]
         fixed = [
-            fitted(graph, options.epsilon, gc.Response("degrees+response", degree_share=share))
+            fitted(
+                graph,
+                options.epsilon,
+                gc.Mechanism("degrees+randomized-response", degree_share=share),
+            )
             for share in SHARES
         ]
-        default = fitted(graph, options.epsilon, gc.Response())
+        default = fitted(graph, options.epsilon, gc.Mechanism())
         row = [default, *fixed, min(fixed), of_true_degrees(graph)]
         found.append([error / best for error in row])
         print(f"{entry.name:<34}" + "".join(f"{ratio:>14.2f}" for ratio in found[-1]), flush=True)

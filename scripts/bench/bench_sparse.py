@@ -18,7 +18,7 @@ three with public groups, column by column. Seeds 0 and 1 are for validation: no
 on their graphs, but on those of seeds 100 and 101.
 
     python -m scripts.bench.bench_sparse                 # n = 10^4, and 10^5 for two weights
-    python -m scripts.bench.bench_sparse --data FOLDER   # real graphs of a folder
+    python -m scripts.bench.bench_sparse --data-name FOLDER   # real graphs of a folder
 """
 
 import itertools
@@ -72,7 +72,7 @@ def made(n, degree, mean, seed, *, k=None, inside=0.7):
     second = np.where(rng.random(m) < inside, first, other)
     weights = np.ones(m) if mean == 1 else np.rint(rng.lognormal(math.log(mean) - 0.5, 1, m))
     graph = gc.Graph(
-        members(first), members(second), np.maximum(weights, 1), vertices=n, hide_change=1
+        members(first), members(second), np.maximum(weights, 1), vertices=n, max_weight_change=1
     )
     return graph, codes
 
@@ -143,17 +143,17 @@ def raw(graph, codes):
 
 def baseline(graph, groups, method, seed):
     """A model of one kind of measurement alone."""
-    source, cap = SeededEntropy(seed), graph.weight_cap
-    whole = noise_distribution("discrete-laplace", epsilon=EPSILON, weight_cap=cap)
+    source, cap = SeededEntropy(seed), graph.max_weight
+    whole = noise_distribution("discrete-laplace", epsilon=EPSILON, max_weight=cap)
     counts = measure_weight_counts(graph, whole, epsilon=COUNTS * Fraction(EPSILON), source=source)
     rest = (1 - COUNTS) * Fraction(EPSILON)
 
     def model(*others):
         bought = Measurements((counts, *others), None)
-        return fit_sparse(bought, graph.space, weight_cap=cap, whole=True)
+        return fit_sparse(bought, graph.space, max_weight=cap, whole=True)
 
     if method in ("filter", "top-m"):
-        noise = noise_distribution("discrete-laplace", epsilon=rest, weight_cap=cap)
+        noise = noise_distribution("discrete-laplace", epsilon=rest, max_weight=cap)
         share = 0.05 if method == "filter" else 1.0
         pairs, edges = graph.n * (graph.n - 1) // 2, max(counts.total, 1.0)
         threshold = threshold_for(noise, pairs=pairs, edges=edges, false_share=share)
@@ -172,7 +172,7 @@ def listed(model, kept):
     """Kept edges with their noisy weights, and nothing else."""
     parts = model.to_parts()
     parts["weights"], parts["blocks"] = kept.weights, np.zeros_like(model.blocks)
-    return type(model).from_parts(parts, model.space, weight_cap=None, whole=True)
+    return type(model).from_parts(parts, model.space, max_weight=None, whole=True)
 
 
 def ours(graph, groups, seed, share=None):
@@ -180,7 +180,7 @@ def ours(graph, groups, seed, share=None):
     options = {} if isinstance(groups, str) else {"groups": groups}
     looking = mock.patch.object(measuring, "_may_be_found", return_value="none")
     with looking if groups == "none" else nullcontext():
-        options |= {"mechanism": gc.Response("sparse", degree_share=share), "seed": seed}
+        options |= {"mechanism": gc.Mechanism("sparse", degree_share=share), "seed": seed}
         noise = {"noise": "discrete-laplace", "fit": "none"}
         return gc.release_graph(graph, epsilon=EPSILON, **noise, **options)._model
 
@@ -241,7 +241,7 @@ def real(folder):
         if path is None:
             continue
         weighted = name.endswith("_w")
-        how = {"columns": gc.Columns(weight=2), "hide_change": 1} if weighted else {}
+        how = {"columns": gc.Columns(weight=2), "max_weight_change": 1} if weighted else {}
         graph = gc.read_graph(path, **how)
         drawn = igraph.Graph(n=graph.n, edges=np.column_stack([graph.rows, graph.columns]))
         codes = np.array(drawn.community_multilevel().membership)

@@ -89,7 +89,7 @@ class Table:
 
 
 class Outcome(NamedTuple):
-    """What a session promised and did: the bound, and errors of the answers."""
+    """What a session guaranteed and did: the bound, and errors of the answers."""
 
     guaranteed: float
     largest: float

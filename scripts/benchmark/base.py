@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, hidden_change
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, change_of_one_pair
 from graphcuts_dp.schema.groups import Groups
 
 Kind = Literal["undirected", "directed", "bipartite"]
@@ -47,15 +47,15 @@ class Method(Protocol):
         """Spend epsilon and delta on a graph.
 
         Args:
-            graph: the private graph; its vertices, their number, kind and weight cap are public.
+            graph: the private graph; its vertices, kind and maximum weight are public.
             epsilon: to spend, > 0.
             delta: to spend at most, in [0, 1); methods of pure privacy leave it alone.
             groups: public groups of the vertices, where the case has some; else None.
-            seed: makes the run repeatable and voids the promise.
+            seed: makes the run repeatable and voids the guarantee.
 
         Raises:
             GraphError: a graph that the method does not take, or of one vertex.
-            ParameterError: epsilon, delta or seed out of range, or weights without a public cap.
+            ParameterError: epsilon, delta or seed out of range, or weights without a public bound.
         """
         ...
 
@@ -70,10 +70,10 @@ class Contender:
         method: see `Method`.
         source: the paper, or "this package".
         kinds: of graphs that it takes.
-        weights: whether it takes weights (within the graph's public cap).
+        weights: whether it takes weights (within the graph's public bound).
         most_vertices: on larger graphs it is not run.
         needs_groups: whether it is run only where there are public groups, and uses them.
-        needs_delta: whether it has no pure promise.
+        needs_delta: whether it has no pure guarantee.
         claim_holds: whether what it claims is true as far as is known. If not it is run, and
             marked and ranked apart.
         note: where it departs from the paper, what the public code gets wrong; plain sentences.
@@ -93,8 +93,8 @@ class Contender:
 
 def hidden(graph: AnyGraph) -> str:
     """Which change of a graph of this schema is hidden at edge level."""
-    return hidden_change(
+    return change_of_one_pair(
         weighted=graph.weighted,
-        weight_cap=graph.weight_cap,
+        max_weight=graph.max_weight,
         directed=isinstance(graph, DirectedGraph),
     )

@@ -1,6 +1,6 @@
 """Simple private graphs to compare a release with. For measurements only, not for publishing.
 
-Each takes a graph of any kind, its weights within a public cap, and spends epsilon at edge
+Each takes a graph of any kind, its weights within a public bound, and spends epsilon at edge
 level: neighbours are graphs on the same vertices that differ in one edge, or in one weight within
 the cap. All noise is exact integer noise from the entropy source.
 """
@@ -38,7 +38,7 @@ class Baseline:
         name: how it was made.
         matrix: shape (n, n), zero diagonal, symmetric but for a directed graph, or (n_left,
             n_right); in [0, cap] except for "raw matrix".
-        guarantee: what it promises.
+        guarantee: what it guarantees.
     """
 
     name: str
@@ -53,9 +53,9 @@ def density_only(graph: AnyGraph, *, epsilon: float, seed: int | None = None) ->
     that sensitivity is added (`measure_total`); clipping and spreading read nothing else.
 
     Args:
-        graph: the private graph, with at least one pair; weights need a public cap.
+        graph: the private graph, with at least one pair; weights need a public bound.
         epsilon: privacy parameter, in [1e-6, 50].
-        seed: makes the run repeatable and voids the promise.
+        seed: makes the run repeatable and voids the guarantee.
 
     Raises:
         GraphError: weights without a cap, or one vertex.
@@ -85,9 +85,10 @@ def noisy_degrees_chung_lu(graph: AnyGraph, *, epsilon: float, seed: int | None 
 def top_m_filter(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
     """As many pairs as there are edges, by a noisy count: those with the largest noisy entries.
 
-    A tenth of epsilon buys the total weight (sensitivity: the cap), the rest Laplace noise on every
-    entry (see `randomized_response`). The largest entries get a weight of the cap, as many as make
-    up the total; equal entries, which a fine grid makes rare, are taken in row order.
+    A tenth of epsilon measures the total weight (sensitivity: the maximum weight), the rest of it
+    is for Laplace noise on every entry (see `randomized_response`). The largest entries get the
+    maximum weight, as many as make up the total; equal entries, which a fine grid makes rare, are
+    taken in row order.
 
     Guarantee: epsilon-DP by basic composition, epsilon/10 + 9 epsilon/10.
     Source: Nguyen, Imine, Rusinowitch, "Differentially private publication of social graphs at
@@ -97,7 +98,7 @@ def top_m_filter(graph: AnyGraph, *, epsilon: float, seed: int | None = None) ->
     exact, source = _start(graph, epsilon, seed)
     count = round(noisy_weight(graph, exact * COUNT_SHARE, source) / _cap(graph))
     distribution = noise_distribution(
-        "laplace", epsilon=exact * (1 - COUNT_SHARE), weight_cap=graph.weight_cap
+        "laplace", epsilon=exact * (1 - COUNT_SHARE), max_weight=graph.max_weight
     )
     noisy = randomized_response(graph, distribution, source).estimate()
     rows, columns = Universe.of(graph).pairs()
@@ -113,10 +114,10 @@ def raw_matrix(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> B
     """The unbiased matrix after randomised response: not a graph, entries leave [0, cap].
 
     The noise is binary, or Laplace for weights. With the same seed it is the noisy matrix of
-    `release_graph` with that noise and mechanism="response".
+    `release_graph` with that noise and mechanism="randomized-response".
 
     Guarantee: epsilon-DP; see `randomized_response`. Arguments and errors as for `density_only`,
-    but weights may do without a cap, and a change of one weight by at most 1 is hidden then.
+    but weights may do without a bound, and neighbours then differ in one weight by at most 1.
     """
     exact, source = _start(graph, epsilon, seed, capped=False)
     matrix = randomized_response(graph, _distribution(graph, exact), source).estimate()
@@ -129,7 +130,7 @@ def elementwise_clip(graph: AnyGraph, *, epsilon: float, seed: int | None = None
     Guarantee: epsilon-DP: computed from `raw_matrix`. Arguments and errors as for `raw_matrix`.
     """
     raw = raw_matrix(graph, epsilon=epsilon, seed=seed)
-    matrix = np.clip(raw.matrix, 0.0, np.inf if graph.weight_cap is None else graph.weight_cap)
+    matrix = np.clip(raw.matrix, 0.0, np.inf if graph.max_weight is None else graph.max_weight)
     return Baseline(name="elementwise clip", matrix=matrix, guarantee=raw.guarantee)
 
 
@@ -155,7 +156,7 @@ def noisy_degrees(graph: AnyGraph, epsilon: Fraction, source: EntropySource) -> 
     Returns:
         Shape (n,), or (n_left,).
     """
-    distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
+    distribution = noise_distribution("binary", epsilon=epsilon, max_weight=1.0)
     return measure_degrees(graph, distribution, epsilon=epsilon, source=source).steps[0]
 
 
@@ -179,20 +180,20 @@ def _pairs(graph: AnyGraph) -> int:
 
 
 def _cap(graph: AnyGraph) -> float:
-    return 1.0 if graph.weight_cap is None else graph.weight_cap
+    return 1.0 if graph.max_weight is None else graph.max_weight
 
 
 def _distribution(graph: AnyGraph, epsilon: Fraction) -> NoiseDistribution:
     noise = "laplace" if graph.weighted else "binary"
-    return noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+    return noise_distribution(noise, epsilon=epsilon, max_weight=graph.max_weight)
 
 
 def _start(
     graph: AnyGraph, epsilon: float, seed: int | None, *, capped: bool = True
 ) -> tuple[Fraction, EntropySource]:
     graph.check_bounded()
-    if capped and graph.weighted and graph.weight_cap is None:
-        raise GraphError("this baseline needs weights with a public cap: give weight_cap")
+    if capped and graph.weighted and graph.max_weight is None:
+        raise GraphError("this baseline needs weights with a public bound: pass max_weight")
     if not isinstance(graph, BipartiteGraph) and graph.n < 2:
         raise GraphError("a graph of one vertex has no pairs: there is nothing to release")
     return exact_epsilon(epsilon), entropy_source(seed)

@@ -134,7 +134,7 @@ def _capped(name: str, most: float, change: Callable[[FloatVector], FloatVector]
     graph: Any = datasets.load(name)
     weights = change(np.minimum(graph.weights, most))
     cap = float(change(np.array([most]))[0])
-    return Graph(graph.rows, graph.columns, weights, vertices=graph.vertices, weight_cap=cap)
+    return Graph(graph.rows, graph.columns, weights, vertices=graph.vertices, max_weight=cap)
 
 
 def _levels(name: str, finest: str) -> Callable[[], Groups]:

@@ -140,7 +140,7 @@ def similarity(n: int) -> Graph:
     nearness = 1 / (1 + _squares(places) / 2)
     weights = nearness * nearness
     rows, columns = np.nonzero(np.triu(weights > 0.05, 1))
-    return Graph(rows, columns, weights[rows, columns], vertices=n, weight_cap=1.0)
+    return Graph(rows, columns, weights[rows, columns], vertices=n, max_weight=1.0)
 
 
 def counts(n: int, blocks: int, cap: int) -> Graph:
@@ -152,7 +152,7 @@ def counts(n: int, blocks: int, cap: int) -> Graph:
     weights = np.triu(draws.sum(axis=0), 1)
     rows, columns = np.nonzero(weights)
     found = weights[rows, columns].astype(np.float64)
-    return Graph(rows, columns, found, vertices=n, weight_cap=float(cap))
+    return Graph(rows, columns, found, vertices=n, max_weight=float(cap))
 
 
 def arcs(n: int, blocks: int) -> DirectedGraph:

@@ -56,7 +56,7 @@ MEASURES = (
             "by Gomory-Hu trees, to 200 vertices."),
     Measure(name="spectral distance", about="Largest singular value of estimate - truth."),
     Measure(name="modularity", about="Error of the modularity of the true communities."),
-    Measure(name="seconds", about="Wall time of the method with one thread in numerical "
+    Measure(name="seconds", about="Elapsed time of the method with one thread in numerical "
             "libraries; other work on the machine counts.", relative=False),
     Measure(name="memory", about="Peak resident memory of the process while the method ran, less "
             "what it had before, in MiB; on Linux.", relative=False),

@@ -25,7 +25,7 @@ from scripts.benchmark.worker import FAILED, MADE, MEASURED, Job, serve
 
 EPSILONS, QUICK_EPSILONS = (0.5, 1.0, 2.0, 5.0), (1.0,)
 SEEDS, QUICK_SEEDS = 3, 1
-DELTA = 1e-6  # of contenders that have no pure promise
+DELTA = 1e-6  # of contenders that have no pure guarantee
 QUICK_CONTENDERS = ("ours", "ours-groups", "empty-graph", "raw-response", "degrees-chung-lu")
 SECONDS = 600.0  # for the method of one run
 _OTHER_SECONDS = 1_800.0  # to make a graph with all that is true of it, and to measure an estimate

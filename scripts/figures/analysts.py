@@ -16,7 +16,7 @@ def worst_cut(
     universe: Universe,
     *,
     rng: np.random.Generator,
-    most_right: int | None = None,
+    max_right_size: int | None = None,
 ) -> CutQuery:
     """A cut with a large |residual|: alternation from everything and from random halves.
 
@@ -26,9 +26,9 @@ def worst_cut(
         residual: truth minus hypothesis, a matrix over the universe.
         universe: the pairs.
         rng: of the random starts.
-        most_right: largest |T| allowed; None for any.
+        max_right_size: largest |T| allowed; None for any.
     """
-    size = residual.shape[1] if most_right is None else most_right
+    size = residual.shape[1] if max_right_size is None else max_right_size
     queries = []
     for signed in (residual, -residual):
         S, T = _ascent(signed, size, rng)

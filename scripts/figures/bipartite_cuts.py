@@ -1,13 +1,13 @@
-"""Errors on JT12's bipartite families with three potentials: promised, and of sessions that ran.
+"""Errors on JT12's bipartite families with three potentials: guaranteed, and of sessions that ran.
 
-A query is a set of left vertices against at most |S| right ones. Promises come from degrees alone,
-so they reach sizes that no hypothesis fits in; they are for V^|S| queries, as many as there are
-with all left vertices, which are the paper's, and take the truth's own divergence from the start
-and its total as known. Sessions are those of `open_session`, which buy what they need, against an
-analyst who knows the truth and always asks a query that the hypothesis answers worst; there
-|S| = V/2 and 1,000 queries are promised, because with few right vertices no promise beats answering
-0 at a size that fits. Sessions with l_2 and entropy start at the noisy density, those with (2,p) at
-nothing, with JT12's p. What is measured here is not private.
+A query is a set of left vertices against at most |S| right ones. Guarantees come from degrees
+alone, so they reach sizes that no hypothesis fits in; they are for V^|S| queries, as many as there
+are with all left vertices, which are the paper's, and take the truth's own divergence from the
+start and its total as known. Sessions are those of `open_session`, which measure what they need,
+against an analyst who knows the truth and always asks a query that the hypothesis answers worst;
+there |S| = V/2 and 1,000 queries are guaranteed, because with few right vertices no guarantee beats
+answering 0 at a size that fits. Sessions with l_2 and entropy start at the noisy density, those
+with (2,p) at nothing, with JT12's p. What is measured here is not private.
 
 Source: JT12, section 4.1.
 """
@@ -46,15 +46,15 @@ from scripts.figures.table_one import tight_error
 
 METHODS = ("l_2", "entropy", "(2,p)")
 COLUMNS = ("part", "method", "V", "|S|", "log10 queries", "quantity", "repeat", "error")
-# Powers of ln V in a promise for V^|S| queries: ln(queries)^(1/2), and the potential's own.
+# Powers of ln V in a guarantee for V^|S| queries: ln(queries)^(1/2), and the potential's own.
 _LOGS: Mapping[str, float] = {"l_2": 0.5, "entropy": 0.75, "(2,p)": 0.75}
 _EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
 _SIZE, _SIDE = 16, 10**6  # |S| while V varies, V while |S| varies
 _SIZES = (64, 256, 1024, 4096, 16384)
-_QUERIES, _ASKED = 1000, 60  # promised to a session; asked in it
+_QUERIES, _ASKED = 1000, 60  # guaranteed to a session; asked in it
 _SIDES = (128, 181, 256, 362, 512, 724)
 _QUICK_SIDES = (40, 64, 96)
-_PROMISE_TOLERANCE, _SESSION_TOLERANCE = 0.03, 0.06
+_GUARANTEE_TOLERANCE, _SESSION_TOLERANCE = 0.03, 0.06
 
 Row = tuple[str, str, int, int, float, str, int, float]
 
@@ -106,11 +106,11 @@ POWER_LAW = Family(
     rates=lambda side, size: power_law_rates(side, size, EXPONENT),
     powers=range(2, 8),
 )
-_GROUP_NORM = "JT12 4.1, promised error with (2,p): exponent of V, logarithms divided out"
+_GROUP_NORM = "JT12 4.1, guaranteed error with (2,p): exponent of V, logarithms divided out"
 
 
 def measure_imbalanced(*, quick: bool, seed: int, progress: Progress) -> Table:
-    """Promised errors against V and |S|, and errors of sessions, with three potentials on
+    """Guaranteed errors against V and |S|, and errors of sessions, with three potentials on
     imbalanced bipartite graphs, over the error of answering 0.
 
     Tests: JT12 section 4.1, equations (2) to (5).
@@ -129,13 +129,13 @@ def measure_power_law(*, quick: bool, seed: int, progress: Progress) -> Table:
     table = measure_family(POWER_LAW, quick=quick, seed=seed, progress=progress)
     (corrected,) = (one for one in table.findings if one.statement == _GROUP_NORM)
     statement, claimed = f"{corrected.statement}, as printed", 0.75 - EXPONENT / 2
-    printed = near(statement, corrected.measured, claimed=claimed, tolerance=_PROMISE_TOLERANCE)
+    printed = near(statement, corrected.measured, claimed=claimed, tolerance=_GUARANTEE_TOLERANCE)
     parameters = {**table.parameters, "exponent of the distribution": EXPONENT}
     return replace(table, parameters=parameters, findings=[*table.findings, printed])
 
 
 def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress) -> Table:
-    """Promises against V and |S|, sessions against V, and their exponents.
+    """Guarantees against V and |S|, sessions against V, and their exponents.
 
     Args:
         family: of graphs.
@@ -147,10 +147,10 @@ def measure_family(family: Family, *, quick: bool, seed: int, progress: Progress
     sides, repeats = (_QUICK_SIDES, 1) if quick else (_SIDES, 3)
     rows = []
     for power in powers:
-        progress(0.1 * (power / powers[-1]), f"promises for V = 10^{power}")
-        rows += _promised(family, "V varies", 10**power, _SIZE)
+        progress(0.1 * (power / powers[-1]), f"guarantees for V = 10^{power}")
+        rows += _guaranteed(family, "V varies", 10**power, _SIZE)
     for size in _SIZES:
-        rows += _promised(family, "|S| varies", _SIDE, size)
+        rows += _guaranteed(family, "|S| varies", _SIDE, size)
     rows += _claimed(rows, family)
     work, done = sum(side**2 for side in sides), 0
     for side in sides:
@@ -194,13 +194,13 @@ def update_bounds(
     }
 
 
-def _promised(family: Family, part: str, side: int, size: int) -> list[Row]:
+def _guaranteed(family: Family, part: str, side: int, size: int) -> list[Row]:
     degrees, counts = family.degrees(side)
     head = (side, size, size * math.log10(side))
     rows: list[Row] = []
     for method, bound in update_bounds(degrees, counts, side, size).items():
         error = tight_error(bound, log_queries=size * math.log(side))
-        rows.append((part, method, *head, "promised", 0, error))
+        rows.append((part, method, *head, "guaranteed", 0, error))
     # All left vertices against |S| right ones, whose degrees are |E|/V on average.
     nothing = float(degrees @ counts) * size / side
     rows.append((part, "answer 0", *head, "exact", 0, nothing))
@@ -208,33 +208,35 @@ def _promised(family: Family, part: str, side: int, size: int) -> list[Row]:
 
 
 def _claimed(rows: Sequence[Row], family: Family) -> list[Row]:
-    """The claims with their logarithms, scaled so that they meet the last promises."""
+    """The claims with their logarithms, scaled so that they meet the last guarantees."""
     found: list[Row] = []
     for part, method in itertools.product(("V varies", "|S| varies"), METHODS):
         claim = _claim(family, method)
-        promised = [row for row in rows if (row[0], row[1], row[5]) == (part, method, "promised")]
-        shape = [claim(row[2], row[3]) * math.log(row[2]) ** _LOGS[method] for row in promised]
-        for row, value in zip(promised, shape, strict=True):
-            error = value * promised[-1][7] / shape[-1]
+        guaranteed = [
+            row for row in rows if (row[0], row[1], row[5]) == (part, method, "guaranteed")
+        ]
+        shape = [claim(row[2], row[3]) * math.log(row[2]) ** _LOGS[method] for row in guaranteed]
+        for row, value in zip(guaranteed, shape, strict=True):
+            error = value * guaranteed[-1][7] / shape[-1]
             found.append((*row[:5], "claimed, scaled", 0, error))
     return found
 
 
 def _sessions(family: Family, side: int, repeats: int, seed: int) -> list[Row]:
-    """Largest errors of sessions, and what they promised."""
+    """Largest errors of sessions, and what they guaranteed."""
     graph = family.graph(side, seed)
     truth, size = graph.dense().astype(np.float64), side // 2
     norms = {"l_2": "l2", "entropy": "entropy", "(2,p)": f"2,{near_one(side):.9f}"}
     rows: list[Row] = []
     head = (side, size, math.log10(_QUERIES))
     for method in METHODS:
-        promises = []
+        guarantees = []
         for repeat in range(repeats):
             run = seed * repeats + repeat
-            promise, error = _session(norms[method], graph, truth, size, run)
+            guarantee, error = _session(norms[method], graph, truth, size, run)
             rows.append(("session", method, *head, "measured", repeat, error))
-            promises.append(promise)
-        rows.append(("session", method, *head, "promised", 0, max(promises)))
+            guarantees.append(guarantee)
+        rows.append(("session", method, *head, "guaranteed", 0, max(guarantees)))
     # All left vertices against the right ones of largest, or of smallest, degrees.
     degrees = np.sort(truth.sum(axis=0))
     off = np.cumsum(degrees - degrees.mean())
@@ -246,7 +248,7 @@ def _sessions(family: Family, side: int, repeats: int, seed: int) -> list[Row]:
 def _session(
     norm: str, graph: BipartiteGraph, truth: npt.NDArray[np.float64], size: int, seed: int
 ) -> tuple[float, float]:
-    """One session on a store: the promised error and the largest one.
+    """One session on a store: the guaranteed error and the largest one.
 
     The analyst asks no query twice, since the second answer would come from the record.
     """
@@ -254,7 +256,7 @@ def _session(
     asked: set[bytes] = set()
     largest = 0.0
     terms: dict[str, Any] = {"epsilon": _EPSILON, "delta": _DELTA, "beta": _BETA}
-    terms |= {"method": "mirror-descent", "norm": norm, "queries": _QUERIES, "most_right": size}
+    terms |= {"method": "mirror-descent", "norm": norm, "queries": _QUERIES, "max_right_size": size}
     with (
         tempfile.TemporaryDirectory() as folder,
         warnings.catch_warnings(action="ignore", category=AccuracyWarning),
@@ -263,7 +265,7 @@ def _session(
         for _ in range(_ASKED):
             residual = truth - session.hypothesis
             S, T = session.universe.masks(
-                worst_cut(residual, session.universe, rng=rng, most_right=size)
+                worst_cut(residual, session.universe, rng=rng, max_right_size=size)
             )
             while (key := np.packbits(np.append(S, T)).tobytes()) in asked:
                 S = S ^ (np.arange(len(S)) == rng.integers(len(S)))
@@ -279,22 +281,22 @@ def _session(
 
 
 def _findings(table: Table, family: Family) -> list[Finding]:
-    """Exponents of promises and of sessions beside the claims; which method is best, and when."""
+    """Exponents of guarantees and of sessions beside the claims; which method is best, and when."""
     found = []
     for method in METHODS:
         claim = _claim(family, method)
         found += [
             exponent(
-                f"JT12 4.1, promised error with {method}: exponent of V, logarithms divided out",
-                _without_logs(*_series(table, "V varies", method, "promised"), _LOGS[method]),
+                f"JT12 4.1, guaranteed error with {method}: exponent of V, logarithms divided out",
+                _without_logs(*_series(table, "V varies", method, "guaranteed"), _LOGS[method]),
                 math.log(claim(math.e, 1)),
-                _PROMISE_TOLERANCE,
+                _GUARANTEE_TOLERANCE,
             ),
             exponent(
-                f"JT12 4.1, promised error with {method}: exponent of |S|",
-                _series(table, "|S| varies", method, "promised"),
+                f"JT12 4.1, guaranteed error with {method}: exponent of |S|",
+                _series(table, "|S| varies", method, "guaranteed"),
                 math.log(claim(1, math.e)),
-                _PROMISE_TOLERANCE,
+                _GUARANTEE_TOLERANCE,
             ),
             # The claims hold ln(queries)^(1/2) ~ (|S| ln V)^(1/2), which is fixed here.
             exponent(
@@ -309,27 +311,27 @@ def _findings(table: Table, family: Family) -> list[Finding]:
 
 
 def _learnt(table: Table, method: str) -> tuple[FloatVector, FloatVector]:
-    """V, and the error of sessions, where they promise less than answering 0.
+    """V, and the error of sessions, where they guarantee less than answering 0.
 
     Elsewhere the threshold is above all that can be off, and nothing is learnt. At least the three
     largest V.
     """
     sides, errors = _series(table, "session", method, "measured")
-    promised = _series(table, "session", method, "promised")[1]
-    useful = promised < _series(table, "session", "answer 0", "exact")[1]
+    guaranteed = _series(table, "session", method, "guaranteed")[1]
+    useful = guaranteed < _series(table, "session", "answer 0", "exact")[1]
     useful[-3:] = True
     return sides[useful], errors[useful]
 
 
 def _comparisons(table: Table, family: Family) -> list[Finding]:
-    promised = {method: _series(table, "V varies", method, "promised")[1] for method in METHODS}
+    guaranteed = {method: _series(table, "V varies", method, "guaranteed")[1] for method in METHODS}
     sides, zero = _series(table, "V varies", "answer 0", "exact")
-    ratio = promised["(2,p)"] / promised["l_2"]
+    ratio = guaranteed["(2,p)"] / guaranteed["l_2"]
     gain = _claim(family, "(2,p)")(math.e, 1) / _claim(family, "l_2")(math.e, 1)
-    best = min(errors[-1] for errors in promised.values()) / zero[-1]
+    best = min(errors[-1] for errors in guaranteed.values()) / zero[-1]
     largest = f"V = {sides[-1]:.0e}"
     uniform = _series(table, "session", "uniform graph", "exact")[1]
-    session = [_series(table, "session", method, "promised")[1] for method in METHODS]
+    session = [_series(table, "session", method, "guaranteed")[1] for method in METHODS]
     worst = max(
         float((_by_repeat(table, "session", method, "measured")[1].max(axis=1) / errors).max())
         for method, errors in zip(METHODS, session, strict=True)
@@ -339,20 +341,20 @@ def _comparisons(table: Table, family: Family) -> list[Finding]:
             "JT12 4.1, (2,p) over l_2 = o(1): exponent of V, logarithms divided out",
             _without_logs(sides, ratio, _LOGS["(2,p)"] - _LOGS["l_2"]),
             math.log(gain),
-            _PROMISE_TOLERANCE,
+            _GUARANTEE_TOLERANCE,
         ),
-        below(f"JT12 4.1, (2,p) promises less than l_2: ratio at {largest}", ratio[-1]),
+        below(f"JT12 4.1, (2,p) guarantees less than l_2: ratio at {largest}", ratio[-1]),
         below(
-            f"JT12 4.1, better than answering 0: the best promise over 0's error at {largest},"
+            f"JT12 4.1, better than answering 0: the best guarantee over 0's error at {largest},"
             f" |S| = {_SIZE}",
             best,
         ),
         below(
             "A uniform graph answers the paper's queries, all left vertices against S, with less"
-            " error than any promise: largest ratio for |S| = V/2",
+            " error than any guarantee: largest ratio for |S| = V/2",
             float((uniform / np.min(session, axis=0)).max()),
         ),
-        below("No session errs by more than it promised: largest error over promise", worst),
+        below("No session errs by more than it guaranteed: largest error over guarantee", worst),
     ]
 
 
@@ -395,24 +397,24 @@ def draw(table: Table) -> Figure:
         table: of `measure_family`.
 
     Returns:
-        A figure of three panels of errors over the error of answering 0: promises against V and
-        against |S|, with the claims as thin lines that meet them at the right; and promises to
+        A figure of three panels of errors over the error of answering 0: guarantees against V and
+        against |S|, with the claims as thin lines that meet them at the right; and guarantees to
         sessions, with the largest errors seen in them (median and range over seeds).
     """
     with house_style():
         figure = Figure(figsize=(PAGE, 3.2))
         by_side, by_size, sessions = figure.subplots(1, 3)
-        _draw_promises(by_side, table, "V")
-        _draw_promises(by_size, table, "|S|")
+        _draw_guarantees(by_side, table, "V")
+        _draw_guarantees(by_size, table, "|S|")
         _draw_sessions(sessions, table)
         (shared,) = {row["|S|"] for row in table.where(part="V varies")}
         by_side.set(
-            title=f"Promises, |S| = {shared}",
+            title=f"Guarantees, |S| = {shared}",
             xlabel="V, vertices on each side",
             ylabel="error / error of answering 0",
         )
         (shared,) = {row["V"] for row in table.where(part="|S| varies")}
-        by_size.set(title=f"Promises, V = {shared:,}", xlabel="|S|, right vertices of a cut")
+        by_size.set(title=f"Guarantees, V = {shared:,}", xlabel="|S|, right vertices of a cut")
         figure.legend(handles=_legend(by_side), loc="outside lower left", ncols=3, fontsize=8)
     return figure
 
@@ -428,12 +430,12 @@ def _legend(axes: Axes) -> list[Line2D]:
     return [line for pair in zip(methods, rest, strict=True) for line in pair]
 
 
-def _draw_promises(axes: Axes, table: Table, varied: str) -> None:
+def _draw_guarantees(axes: Axes, table: Table, varied: str) -> None:
     part = f"{varied} varies"
     sizes, zero = _series(table, part, "answer 0", "exact")
     for index, (method, name) in enumerate(_NAMES.items()):
-        promised = _series(table, part, method, "promised")[1]
-        axes.plot(sizes, promised / zero, label=name, **look(index))
+        guaranteed = _series(table, part, method, "guaranteed")[1]
+        axes.plot(sizes, guaranteed / zero, label=name, **look(index))
         claimed = _series(table, part, method, "claimed, scaled")[1]
         axes.plot(sizes, claimed / zero, color="black", linewidth=0.6)
     axes.plot(sizes, np.ones(len(zero)), **trivial_look())
@@ -445,8 +447,8 @@ def _draw_sessions(axes: Axes, table: Table) -> None:
     sides, zero = _series(table, "session", "answer 0", "exact")
     for index, method in enumerate(_NAMES):
         how = look(index)
-        promised = _series(table, "session", method, "promised")[1]
-        axes.plot(sides, promised / zero, **(how | {"marker": ""}))
+        guaranteed = _series(table, "session", method, "guaranteed")[1]
+        axes.plot(sides, guaranteed / zero, **(how | {"marker": ""}))
         shares = _by_repeat(table, "session", method, "measured")[1] / zero[:, None]
         middle = np.median(shares, axis=1)
         spread = np.abs([shares.min(axis=1) - middle, shares.max(axis=1) - middle])

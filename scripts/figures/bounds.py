@@ -15,7 +15,7 @@ from graphcuts_dp.learn.bounds import (
     ErrorBound,
     Size,
     UpdateBound,
-    checked_promise,
+    checked_guarantee,
     pairs_of,
     solve_circle,
     whole,
@@ -46,7 +46,7 @@ def dr14_offline(
 
     Source: DR14, Theorems 5.3 to 5.7.
     """
-    checked_promise(queries, epsilon, delta or 0.5, beta)
+    checked_guarantee(queries, epsilon, delta or 0.5, beta)
 
     def accuracy(alpha: float) -> float:
         rounds = max(1.0, update_bound(alpha / 2))
@@ -85,7 +85,7 @@ def gru12_offline(
 
     Source: GRU12, Algorithm 3 and Theorem 7.3.
     """
-    checked_promise(1, epsilon, delta, beta)
+    checked_guarantee(1, epsilon, delta, beta)
 
     def accuracy(alpha: float) -> float:
         rounds = max(1.0, update_bound(alpha / 2))
@@ -98,7 +98,7 @@ def gru12_offline(
 def _solved(
     accuracy: Callable[[float], float], update_bound: UpdateBound, factor: float
 ) -> ErrorBound:
-    """What an offline mechanism promises, with an error of a factor times alpha."""
+    """What an offline mechanism guarantees, with an error of a factor times alpha."""
     alpha = solve_circle(accuracy)
     updates = whole(update_bound(alpha / 2))
     return ErrorBound(

@@ -32,7 +32,7 @@ from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.resources import Progress
 from graphcuts_dp.session.terms import SessionTerms
-from graphcuts_dp.synth.methods import Fitting
+from graphcuts_dp.synth.methods import FitOptions
 from scripts.benchmark.baselines import density_only, elementwise_clip
 from scripts.figures.base import (
     Finding,
@@ -51,7 +51,7 @@ from scripts.figures.style import draw_each, draw_slope, label_ends, log_log, tr
 _EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
 _BLOCKS, _LOG_ODDS = 4, 3.0
 _HALVES = 100
-_PROMISED = 1000  # queries of the online construction; it is asked fewer
+_GUARANTEED = 1000  # queries of the online construction; it is asked fewer
 _ROUNDS = 20  # of the offline one
 _DENSITY = 0.3  # of the graphs whose size changes
 _COLUMNS = ("edges", "lower", "upper", "between blocks", "random halves")
@@ -116,7 +116,7 @@ def _fitted(graph: Graph, seed: int, **options: Any) -> FloatMatrix:
 def _online(graph: Graph, seed: int) -> FloatMatrix:
     """The hypothesis of multiplicative weights after it was asked unions of blocks, and halves."""
     mechanism = SessionTerms.of(
-        method="multiplicative-weights", epsilon=_EPSILON, delta=_DELTA, queries=_PROMISED
+        method="multiplicative-weights", epsilon=_EPSILON, delta=_DELTA, queries=_GUARANTEED
     ).mechanism(Universe(graph.vertices), Grid.of(graph))
     source = SeededEntropy(seed)
     state = mechanism.start(graph, source)
@@ -161,7 +161,7 @@ _RAW = ("binary", "laplace")
 _WINNERS = ("binary", "maximum-entropy", "online weights", "offline weights")
 CUTTING_PLANES: dict[str, Method] = {
     "cutting-plane": partial(_fitted, fit="cutting-plane"),
-    "cutting-plane, spectral": partial(_fitted, fit=Fitting("cutting-plane", oracle="spectral")),
+    "cutting-plane, spectral": partial(_fitted, fit=FitOptions("cutting-plane", oracle="spectral")),
 }
 
 
@@ -264,7 +264,7 @@ def _size(table: Table, method: str, claimed: float, tolerance: float) -> Findin
 
 def _binary_to_laplace(table: Table) -> Finding:
     binary, laplace = (
-        noise_distribution(name, epsilon=_EPSILON, weight_cap=1.0).standard_deviation
+        noise_distribution(name, epsilon=_EPSILON, max_weight=1.0).standard_deviation
         for name in _RAW
     )
     measured = np.median(np.divide(_worst(table, "binary")[1], _worst(table, "laplace")[1]))

@@ -44,15 +44,15 @@ _QUICK_REPETITIONS = 3
 _TARGET_PEOPLE, _TARGET = 10_000, 0.004
 _PEOPLE = (300, 1000, 3000, 10_000, 30_000, 100_000, 1_000_000)
 _QUICK_PEOPLE = (300, 1000, 10_000, 100_000)
-_PROMISED = tuple(round(10 ** (quarter / 4)) for quarter in range(8, 37))
+_GUARANTEED = tuple(round(10 ** (quarter / 4)) for quarter in range(8, 37))
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     """Largest error of average distances on a path against the number of people.
 
-    Rows of part "measured": for each repetition, the largest error of all vertices, the promised
-    one, and whether any vertex lay outside its interval. Rows of part "guaranteed": the promises of
-    the default, HR12's bounds, and the answer of half the diameter for everything.
+    Rows of part "measured": for each repetition, the largest error of all vertices, the guaranteed
+    one, and whether any vertex lay outside its interval. Rows of part "guaranteed": the guarantees
+    of the default, HR12's bounds, and the answer of half the diameter for everything.
 
     Tests: HR12 Theorem 2.
     """
@@ -66,16 +66,16 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
         located = Locations(metric, _made_people(n, seed))
         truth = all_distances(located)
         for number, method in enumerate((*METHODS, *LEARNERS)):
-            run, promised = _runner(metric, method, n)
+            run, guaranteed = _runner(metric, method, n)
             for repetition in range(repetitions if method in METHODS else learner_repetitions):
                 key = np.random.SeedSequence([seed, place, number, repetition])
                 source = SeededEntropy(int(key.generate_state(1)[0]))
                 errors = np.abs(run(located, source) - truth)
-                wrong = int((errors > promised).any())
-                found = float(errors.max()), float(promised.max()), wrong
+                wrong = int((errors > guaranteed).any())
+                found = float(errors.max()), float(guaranteed.max()), wrong
                 rows.append(("measured", method, n, repetition, *found))
     rows += _guaranteed(metric)
-    columns = ("part", "method", "people", "repetition", "largest error", "promised", "wrong")
+    columns = ("part", "method", "people", "repetition", "largest error", "guaranteed", "wrong")
     parameters = {
         "vertices": _VERTICES,
         "epsilon": _EPSILON,
@@ -99,7 +99,7 @@ def _made_people(n: int, seed: int) -> IntVector:
 
 
 def _runner(metric: Metric, method: str, n: int) -> tuple[_Run, FloatVector]:
-    """What answers all vertices, and how far off it promises not to be."""
+    """What answers all vertices, and how far off it guarantees not to be."""
     if method in METHODS:
         mechanism = _mechanism(metric, method, n)
 
@@ -126,17 +126,19 @@ def _mechanism(metric: Metric, method: str, n: int) -> NoisySums | L1Learner:
 
 
 def _guaranteed(metric: Metric) -> list[tuple[Any, ...]]:
-    least = _PROMISED[0]
+    least = _GUARANTEED[0]
     default = _mechanism(metric, DEFAULT, least).radii(confidence=1 - _BETA).max()
     rows: list[tuple[Any, ...]] = []
-    for n in _PROMISED:
-        # Noise is that of counts, whatever n is: the promise is 1/n times that for one person.
-        promises = {DEFAULT: float(default) * least / n, TRIVIAL: metric.diameter / 2}
+    for n in _GUARANTEED:
+        # Noise is that of counts, whatever n is: the guarantee is 1/n times that for one person.
+        guarantees = {DEFAULT: float(default) * least / n, TRIVIAL: metric.diameter / 2}
         for name, delta in BOUNDS.items():
-            promises[name] = hr12_offline_error(
+            guarantees[name] = hr12_offline_error(
                 people=n, dimensions=1, epsilon=_EPSILON, delta=delta, beta=_BETA
             )
-        rows += [("guaranteed", name, n, 0, None, error, None) for name, error in promises.items()]
+        rows += [
+            ("guaranteed", name, n, 0, None, error, None) for name, error in guarantees.items()
+        ]
     return rows
 
 
@@ -174,10 +176,10 @@ def _findings(table: Table) -> tuple[Finding, ...]:
 
 
 def _bound_exponent(table: Table, name: str, claimed: float) -> Finding:
-    """Of what the learner promises, where that is no trivial answer."""
-    points = zip(*table.line("people", "promised", part="measured", method=name), strict=True)
+    """Of what the learner guarantees, where that is no trivial answer."""
+    points = zip(*table.line("people", "guaranteed", part="measured", method=name), strict=True)
     return exponent(
-        f"HR12 Theorem 2, as tuned here ({name}): promised error ~ n^({claimed:.3g})",
+        f"HR12 Theorem 2, as tuned here ({name}): guaranteed error ~ n^({claimed:.3g})",
         tuple(zip(*(point for point in points if point[0] >= 10_000), strict=True)),
         claimed,
         0.05,
@@ -186,9 +188,9 @@ def _bound_exponent(table: Table, name: str, claimed: float) -> Finding:
 
 def _first_use(table: Table, name: str) -> Finding:
     """From how many people on the bound is below the trivial answer's."""
-    people, promised = table.line("people", "promised", part="guaranteed", method=name)
-    ((trivial, *_),) = table.line("promised", part="guaranteed", method=TRIVIAL)
-    useful = [n for n, error in zip(people, promised, strict=True) if error < trivial]
+    people, guaranteed = table.line("people", "guaranteed", part="guaranteed", method=name)
+    ((trivial, *_),) = table.line("guaranteed", part="guaranteed", method=TRIVIAL)
+    useful = [n for n, error in zip(people, guaranteed, strict=True) if error < trivial]
     first = float(min(useful, default=math.inf))
     return finding(
         f"{name}, with its constants: no better than half the diameter below n",
@@ -211,16 +213,16 @@ def draw(table: Table) -> Figure:
 
     Returns:
         A figure: the largest error of all vertices against n, measured with its range over
-        repetitions (coloured), HR12's learner with the constants of this package among it; promised
-        for the default (thin blue) and by HR12 with its own constants (grey); and the trivial
-        answer (dotted).
+        repetitions (coloured), HR12's learner with the constants of this package among it;
+        guaranteed for the default (thin blue) and by HR12 with its own constants (grey); and the
+        trivial answer (dotted).
     """
     with house_style():
         figure = Figure(figsize=(PAGE, 4.4))
         axes = figure.subplots()
         names = {name: name for name in (*METHODS, *LEARNERS)}
         lines = draw_each(axes, table, names, "people", "largest error", part="measured")
-        lines += _promised(axes, table)
+        lines += _drawn_guarantees(axes, table)
         axes.set_ylim(2e-6, 40)
         axes.set_xlim(80, 1.3e9)
         log_log(axes)
@@ -234,17 +236,17 @@ def draw(table: Table) -> Figure:
     return figure
 
 
-def _promised(axes: Axes, table: Table) -> list[Line2D]:
+def _drawn_guarantees(axes: Axes, table: Table) -> list[Line2D]:
     def points(method: str) -> tuple[list[Any], ...]:
-        return table.line("people", "promised", part="guaranteed", method=method)
+        return table.line("people", "guaranteed", part="guaranteed", method=method)
 
     lines = []
     grey, blue = COLOURS["all zero"], look(0)["color"]
     for style, (name, label) in zip(("-", "--"), _BOUNDS.items(), strict=True):
         lines += axes.plot(*points(name), style, color=grey, linewidth=0.9, label=label)
     most = max(*table.line("people", part="measured"))
-    people, promised = points(DEFAULT)
+    people, guaranteed = points(DEFAULT)
     shown = slice(sum(n <= most for n in people))
-    label = "tree counts, promised (95 %)"
-    lines += axes.plot(people[shown], promised[shown], color=blue, linewidth=0.7, label=label)
+    label = "tree counts, guaranteed (95 %)"
+    lines += axes.plot(people[shown], guaranteed[shown], color=blue, linewidth=0.7, label=label)
     return lines + axes.plot(*points(TRIVIAL), label="half the diameter", **trivial_look())

@@ -79,7 +79,7 @@ def theorem_6_5(terms: int, x: npt.ArrayLike) -> FloatMatrix:
 
 
 def _noise(shape: tuple[int, int], epsilon: float, source: EntropySource) -> FloatMatrix:
-    distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=1.0)
+    distribution = noise_distribution("laplace", epsilon=epsilon, max_weight=1.0)
     steps = distribution.respond(math.prod(shape), np.empty(0), np.empty(0, np.int64), source)
     return distribution.estimate(steps).reshape(shape)
 

@@ -76,7 +76,7 @@ def _signs(n: int, seed: int) -> FloatMatrix:
 def _response(n: int, seed: int) -> FloatMatrix:
     """Noise of a release at epsilon = 1: what GRU12 bounds."""
     graph = planted_partition(n, 2, 0.3, 0.1, seed=seed)
-    distribution = noise_distribution("binary", epsilon=1.0, weight_cap=1.0)
+    distribution = noise_distribution("binary", epsilon=1.0, max_weight=1.0)
     noise: FloatMatrix = randomized_response(graph, distribution, SeededEntropy(seed)).estimate()
     noise -= graph.dense()
     return noise

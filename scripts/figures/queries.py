@@ -42,8 +42,8 @@ _RUN: dict[str, tuple[str, dict[str, Any]]] = {
 }
 _EPSILON, _DELTA, _BETA = 1.0, 1e-6, 0.05
 _DEGREE = 20  # edges a vertex, nine tenths of them within two blocks
-_PROMISED = tuple(10**power for power in range(10))
-_DECADES = 0.6  # promises and measurements differ by constants, crossovers by some of a decade
+_GUARANTEED = tuple(10**power for power in range(10))
+_DECADES = 0.6  # guarantees and measurements differ by constants, crossovers by some of a decade
 
 
 def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
@@ -59,7 +59,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
     n, asked, repetitions = (400, 60, 1) if quick else (3000, 200, 3)
     graph = planted_partition(n, 2, 1.8 * _DEGREE / n, 0.2 * _DEGREE / n, seed=seed)
     edges = len(graph.rows)
-    rows = [row for k in _PROMISED for row in _guaranteed(n, edges, k)]
+    rows = [row for k in _GUARANTEED for row in _guaranteed(n, edges, k)]
     cuts = _cuts(n, asked, seed)
     truths = [int(value) for value in answer_all(cuts, graph)]
     counts = [10**power for power in ((1, 3, 5, 7) if quick else range(1, 10))]
@@ -86,7 +86,7 @@ def measure(*, quick: bool, seed: int, progress: Progress) -> Table:
 def _guaranteed(n: int, edges: int, k: int) -> list[tuple[Any, ...]]:
     asked = SessionWorkload(queries=k, beta=_BETA)
     setting = Setting(n=n, edges=edges, workload=asked, epsilon=_EPSILON, delta=_DELTA)
-    planned = plan_of(setting, offline=False)
+    planned = plan_of(setting, iterative=False)
     errors: dict[str, float] = {}
     for row in planned.rows:
         name = row.calibration if row.calibration in PAPERS else row.name
@@ -138,7 +138,7 @@ def _cuts(n: int, count: int, seed: int) -> list[CutQuery]:
 
 def _findings(table: Table) -> tuple[Finding, ...]:
     (wrong,) = table.line("wrong", part="measured")
-    missed = "promises: share of sessions with an answer outside its interval, at most beta"
+    missed = "guarantees: share of sessions with an answer outside its interval, at most beta"
     return (
         _growth(table, "laplace", 1.0),
         _growth(table, "gaussian", 0.5),
@@ -170,11 +170,11 @@ def _log_crossover(table: Table, part: str, method: str) -> float:
 
 
 def _overtakes(table: Table, method: str) -> Finding:
-    promised, measured = (
+    guaranteed, measured = (
         _log_crossover(table, part, method) for part in ("guaranteed", "measured")
     )
-    statement = f"{method} overtakes Gaussian noise: log10 k, promised beside measured"
-    return near(statement, measured, claimed=promised, tolerance=_DECADES)
+    statement = f"{method} overtakes Gaussian noise: log10 k, guaranteed beside measured"
+    return near(statement, measured, claimed=guaranteed, tolerance=_DECADES)
 
 
 def _vacuous(table: Table, paper: str) -> Finding:

@@ -1,7 +1,7 @@
 """Errors in closed form: the papers' rates, and mechanisms that ask each query once.
 
 Rates leave out constants and the factors in delta and beta, as the papers do; they serve
-comparisons between methods, not promises. `scripts.figures.bounds` has the promises.
+comparisons between methods, not guarantees. `scripts.figures.bounds` has the guarantees.
 """
 
 import math
@@ -145,7 +145,7 @@ def corollary_7_4_multiplicative_weights(
         epsilon: > 0.
         delta: in (0, 1).
 
-    Source: GRU12, Corollary 7.4; the promise with all its terms is `bounds.gru12_offline`.
+    Source: GRU12, Corollary 7.4; the guarantee with all its terms is `bounds.gru12_offline`.
     """
     logs = math.log(n) * math.log(1 / delta)
     return float(2**1.75 * math.sqrt(distinguisher * edges / epsilon) * logs**0.25)

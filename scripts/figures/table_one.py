@@ -156,7 +156,7 @@ def _errors(n: int, edges: float) -> list[tuple[str, str, float]]:
         for method in CONSTRUCTIONS
         for constants, error_of in _BY_CONSTANTS.items()
     ]
-    distribution = noise_distribution("binary", epsilon=_EPSILON, weight_cap=1.0)
+    distribution = noise_distribution("binary", epsilon=_EPSILON, max_weight=1.0)
     response = distribution.radius(pairs_of(n), log_failures=log_all_cuts(n) - math.log(_BETA))
     trivial = min(edges, pairs_of(n) - edges) / 2
     return [*found, ("randomized response", "tight", response), ("trivial", "", trivial)]

@@ -34,7 +34,7 @@ def kinds(source: str, *, arrows: bool) -> int:
     """What is read is of the class that was asked for."""
     assert_type(gc.BipartiteGraph.read(source), gc.BipartiteGraph)
     assert_type(gc.DirectedGraph.read(source, weighted=False), gc.DirectedGraph)
-    plain = gc.read_graph(source, weight_cap=3.0, merge="sum")
+    plain = gc.read_graph(source, max_weight=3.0, merge="sum")
     assert_type(plain, gc.Graph)
     either = gc.DirectedGraph.read(source) if arrows else gc.BipartiteGraph.of([(1, 2)])
     assert_type(gc.datasets.load("karate"), gc.Graph | gc.BipartiteGraph | gc.DirectedGraph)

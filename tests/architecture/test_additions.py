@@ -38,8 +38,8 @@ class WideNoise(LaplaceNoise):
     name = "wide"
 
 
-def wide_noise(epsilon, weight_cap):
-    return WideNoise(epsilon, weight_cap, -2)
+def wide_noise(epsilon, max_weight):
+    return WideNoise(epsilon, max_weight, -2)
 '''
 
 CLIPPED = f"""
@@ -212,7 +212,7 @@ def test_the_command_line_offers_them_and_each_gets_its_audits(said):
     for name in ("wide", "clipped", "half-steps"):
         assert name in said["help"], name
     expected = {
-        *("fit: clipped", "release: response, wide", "iterative: half-steps"),
+        *("fit: clipped", "release: randomized-response, wide", "iterative: half-steps"),
         *(f"session: half-steps, {name}" for name in ("dr14", "gru12", "jt12", "tight")),
     }
     assert expected <= set(said["audited"])

@@ -38,18 +38,18 @@ DOCS = {
         "error      up to 149.0 ({}, all queries at once)",
         "30.0 in [0.0, 179.0] ({}, all queries at once)  99 left",
         "401.0 in [252.0, 550.0] ({}, all queries at once)  98 left",
-        "s.error_bound  # no answer is farther off, with {}",
+        "s.error_bound  # the error of every answer is at most this, with {}",
     ],
     "cuts.md": [
         "found.value, found.interval  # in the release; in the true graph, with {}",
         "that holds with {}. No private cut does better",
     ],
-    "people.md": ["What is said of left-out rows holds with {} confidence"],
+    "people.md": ["What is reported of left-out rows holds with {} confidence"],
 }
 # What they say of measurements that were made at this confidence, whatever the default is.
 MEASURED = {
     "distances.md": ["proven with 95 %: 0.0032"],
-    "releases.md": ["Its 95 % intervals are proven for every graph, and contained the"],
+    "releases.md": ["Its 95 % intervals are proven for every graph, and"],
     "queries.md": ["the radius that holds for all at once with 95 %:", "as what 95 % of the draws"],
     "measured.md": ["with a sum outside its 95 % interval"],
 }

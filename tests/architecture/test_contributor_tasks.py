@@ -80,7 +80,7 @@ def described(**options):
         "error": expected_worst_cut(least, (34, 34)),
         "amounts": {plan.names[name]: str(amount) for name, amount in plan.amounts.items()},
         "drawn": recounted(measured.values),
-        "receipt": receipt["parts"],
+        "receipt": receipt["spent"],
         "cost": [str(job.cost.pure), str(plan.cost.pure), measured.guarantee.epsilon],
     }
 """
@@ -90,13 +90,13 @@ OPTION_ASKED = (
 from graphcuts_dp.page.form import PRODUCTS
 
 for share in (None, 0.02, 0.1, 0.2, 0.5):
-    chosen = "auto" if share is None else gc.Response(total_share=share)
+    chosen = "auto" if share is None else gc.Mechanism(total_share=share)
     said[str(share)] = described(noise="laplace", mechanism=chosen)
     said[f"{share} groups"] = described(noise="laplace", mechanism=chosen, groups=groups)
 refused = []
-for options in ({"total_share": 0.0}, {"mechanism": "response", "total_share": 0.2}):
+for options in ({"total_share": 0.0}, {"mechanism": "randomized-response", "total_share": 0.2}):
     try:
-        gc.Response(**options)
+        gc.Mechanism(**options)
     except gc.errors.ParameterError as problem:
         refused.append(str(problem))
 said["refused"] = refused
@@ -104,10 +104,10 @@ club.write("club.edges")
 labels = [str(label) for label in club.vertices.labels]
 open("all.csv", "w").write("vertex\\n" + "\\n".join(labels) + "\\n")
 line = "release club.edges out.graphml --vertices all.csv --epsilon 1 --noise laplace --seed 3"
-for words in (f"{line} --mechanism auto:total-share=.2 --force-hopeless", "release --help"):
+for words in (f"{line} --mechanism auto:total-share=.2 --allow-useless", "release --help"):
     sys.argv = ["graphcuts-dp", *words.split()]
     said[words[:9]] = main._status()
-said["typed"] = gc.load("out.graphml").guarantee.parts
+said["typed"] = gc.load("out.graphml").guarantee.spent
 fields = json.dumps(list(PRODUCTS["graph"].fields()), default=str)
 said["form"] = "total-share" in fields
 print(json.dumps(said))
@@ -122,11 +122,14 @@ from graphcuts_dp.release.measuring import STATISTICS
 NAME = "joined vertices"
 
 def count(graph, seed=5):
-    release = gc.release_graph(graph, epsilon=50.0, mechanism="response", fit="none", seed=seed)
+    options = {"mechanism": "randomized-response", "fit": "none", "seed": seed}
+    release = gc.release_graph(graph, epsilon=50.0, **options)
     return release.measurements.named(NAME)
 
 graph = gc.Graph([0, 1, 5], [1, 2, 6], vertices=10)
-for name, mechanism in (("response", "response"), ("auto", "auto"), ("split", "degrees+response")):
+names = {"response": "", "auto": "", "split": "degrees+"}
+for name, before in names.items():
+    mechanism = "auto" if name == "auto" else f"{before}randomized-response"
     said[name] = described(noise="laplace", mechanism=mechanism)
 said["groups"] = described(groups=groups)
 

@@ -81,10 +81,10 @@ def test_a_fit_of_your_own():
         made.noisy.distribution, (8, 8), symmetric=True
     )
     with pytest.raises(ParameterError, match="an oracle can be chosen"):
-        gc.release_graph(small_graph(), epsilon=3.0, fit=gc.Fitting(clipped, oracle="spectral"))
+        gc.release_graph(small_graph(), epsilon=3.0, fit=gc.FitOptions(clipped, oracle="spectral"))
     with pytest.raises(ParameterError, match="an object as `FitMethod`"):
         gc.release_graph(small_graph(), epsilon=3.0, fit=7)
-    uncapped = gc.Graph([0], [1], [2.0], vertices=3, hide_change=1)
+    uncapped = gc.Graph([0], [1], [2.0], vertices=3, max_weight_change=1)
     capped = replace(clipped, needs_cap=True)
     with pytest.raises(ParameterError, match="needs a public largest weight"):
         gc.release_graph(uncapped, epsilon=3.0, noise="laplace", fit=capped)

@@ -31,7 +31,7 @@ n = 14
 rows, columns = np.triu_indices(n, 1)
 weights = np.where((rows + 2 * columns) % 3 == 0, (rows * columns) % 11, 0).astype(float)
 held = weights > 0
-graph = gc.Graph(rows[held], columns[held], weights[held], vertices=n, weight_cap=10.0)
+graph = gc.Graph(rows[held], columns[held], weights[held], vertices=n, max_weight=10.0)
 truth = graph.dense()[:5, 5:].sum()
 """
 ENTRIES = (
@@ -79,7 +79,8 @@ RELEASED = (
 said = {"held": 0}
 for seed in range(100):
     made = gc.release_graph(
-        graph, epsilon=20.0, noise="gaussian", mechanism="response", fit="none", seed=seed
+        graph, epsilon=20.0, noise="gaussian", mechanism="randomized-response", fit="none",
+        seed=seed
     )
     low, high = made.answer(list(range(5))).interval
     said["held"] += bool(low <= truth <= high)
@@ -88,7 +89,7 @@ loaded = gc.Release.load("y.edges")
 said["stated"] = [loaded.guarantee.epsilon, loaded.guarantee.delta]
 said["cost"] = [loaded.noisy.cost().epsilon, loaded.noisy.cost().delta]
 said["parts"] = {}
-for mechanism in ("response", "degrees+response", "auto"):
+for mechanism in ("randomized-response", "degrees+randomized-response", "auto"):
     options = {"epsilon": 20.0, "noise": "gaussian", "mechanism": mechanism}
     job = graph_job(graph, **options)
     made = gc.release_graph(graph, **options, seed=1, store="s.db")
@@ -103,7 +104,7 @@ for mechanism in ("response", "degrees+response", "auto"):
     said["parts"][mechanism] = [
         made.noisy.cost().keeps(epsilon=amount, delta=1e-6),
         job.least_distribution.epsilon <= amount,
-        dict(guarantee.parts) == (drawn if drawn.keys() != {"entries"} else {}),
+        dict(guarantee.spent) == (drawn if drawn.keys() != {"entries"} else {}),
         float(plan.spent) == guarantee.epsilon == job.cost.epsilon == 20.0,
         guarantee.delta == job.cost.delta == plan.delta == 1e-6,
         made.has_graph,

@@ -70,7 +70,7 @@ def test_the_readme_fits_a_screen_and_a_half():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 95
 
 
-def test_the_page_for_who_decides_has_the_odds_of_the_promise():
+def test_the_page_for_who_decides_has_the_odds_of_the_guarantee():
     text = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     epsilons = [float(cell.removeprefix("epsilon = ")) for cell in lines[0][1:]]
@@ -78,6 +78,6 @@ def test_the_page_for_who_decides_has_the_odds_of_the_promise():
     for before, *after in lines[1:]:
         prior = float(before.removesuffix(" %")) / 100
         for epsilon, cell in zip(epsilons, after, strict=True):
-            highest = gc.Protect().explain(epsilon=epsilon, priors=(prior,)).odds[0].highest
+            highest = gc.PrivacyUnit().explain(epsilon=epsilon, priors=(prior,)).odds[0].highest
             digits = len(cell.partition(".")[2].removesuffix(" %"))
             assert abs(float(cell.removesuffix(" %")) - 100 * highest) <= 0.51 * 10**-digits

@@ -140,7 +140,7 @@ ODD = ("", "Auto", "x\udcff")  # for words of a list
 # Without these hardly any command line would get far.
 NEEDED = {"--epsilon": "1", "--delta": "1e-6", "--from": "0,1", "--edges": "5", "--n": "9"}
 NEEDED |= {"--vertices": "6", "--store": "new.db", "--queries": "9"}
-NEEDED |= {"--force": None, "--uncounted": None, "--force-hopeless": None}
+NEEDED |= {"--force": None, "--uncounted": None, "--allow-useless": None}
 
 
 def value_of(draw, kind):

@@ -1,7 +1,7 @@
-"""What every reader of private rows must keep: a row, or an owner, changes only what is its own.
+"""What every reader of private rows must keep: a row, or a user, changes only what is its own.
 
 A case is the rows of a file or of another source, and the call that reads some of them. What is
-read is compared with what is read without one row (or without all rows of one owner), and with that
+read is compared with what is read without one row (or without all rows of one user), and with that
 row alone. Reading is right if the whole is what is left, merged with the row: then no row has a say
 in how another one is read. A refusal is no reading, and tells nothing here; each test counts how
 many cases were really read.
@@ -28,10 +28,10 @@ class Case:
 
     Attributes:
         rows: in the form that `read` takes.
-        read: makes a graph, or rows with owners, of some of the rows: whatever is public in the
+        read: makes a graph, or rows with users, of some of the rows: whatever is public in the
             source (a header, a comment above the rows, a count of rows that was corrected) is there
             each time, and the vertices are given or declared.
-        owners: the owner of each row, where they have owners.
+        users: the user of each row, where they have users.
         merge: how weights of one pair are merged; of `min` no weight is 0, which is no edge.
         cap: bound to which weights are clipped after merging, if there is one.
         undeclared: whether nothing but edges tells whether there are weights. The only edge then
@@ -40,7 +40,7 @@ class Case:
 
     rows: Sequence[Any]
     read: Callable[[Sequence[Any]], Any]
-    owners: Sequence[Any] = ()
+    users: Sequence[Any] = ()
     merge: str = "max"
     cap: float | None = None
     undeclared: bool = False
@@ -62,7 +62,7 @@ def pairs_of(graph: AnyGraph) -> dict[tuple[int, int], float]:
 def schema(graph: AnyGraph) -> tuple[Any, ...]:
     """All that is public of a graph."""
     sets = graph.space if isinstance(graph.space, tuple) else (graph.space,)
-    facts = type(graph), graph.weighted, graph.weight_cap, graph.hide_change, graph.note
+    facts = type(graph), graph.weighted, graph.max_weight, graph.max_weight_change, graph.note
     return *facts, *((list(each.labels), each.inferred) for each in sets)
 
 
@@ -74,7 +74,7 @@ def check_row(case: Case, taken: int) -> bool:
         return False
     if case.undeclared and whole.weighted and not left.weighted:
         assert len(rows) == 1
-        with pytest.raises(ParameterError, match="without a public cap"):
+        with pytest.raises(ParameterError, match="without a public bound"):
             whole.check_bounded()
         return False
     own = case.reading([rows[taken]])
@@ -95,35 +95,38 @@ def check_row(case: Case, taken: int) -> bool:
     return True
 
 
-def rows_by_owner(rows: Rows) -> dict[int, list[tuple[tuple[int, ...], float]]]:
-    """Each owner's pairs and weights, sorted; an owner is the number of the name alone."""
+def rows_by_user(rows: Rows) -> dict[int, list[tuple[tuple[int, ...], float]]]:
+    """Each user's pairs and weights, sorted; a user is the number of the name alone."""
     found: dict[int, list[tuple[tuple[int, ...], float]]] = {}
-    held = rows.held
-    assert held is not None
-    assert held.owners is not None
-    weights = np.zeros(len(held.owners)) if held.weights is None else held.weights
-    marks, ends = held.marks[held.owners].tolist(), (end.tolist() for end in held.ends)
+    row_arrays = rows.row_arrays
+    assert row_arrays is not None
+    assert row_arrays.users is not None
+    weights = np.zeros(len(row_arrays.users)) if row_arrays.weights is None else row_arrays.weights
+    marks, ends = (
+        row_arrays.marks[row_arrays.users].tolist(),
+        (end.tolist() for end in row_arrays.ends),
+    )
     for mark, *pair, weight in zip(marks, *ends, weights.tolist(), strict=True):
         found.setdefault(mark, []).append((tuple(pair), weight))
     return {mark: sorted(own) for mark, own in found.items()}
 
 
-def check_owner(case: Case, owner: Any, *, at_most: int | None) -> bool:
-    """Check that one owner changes no rows of others, and `at_most` steps; False if not both.
+def check_user(case: Case, user: Any, *, at_most: int | None) -> bool:
+    """Check that one user changes no rows of others, and `at_most` steps; False if not both.
 
     `at_most` is None for most cases: what bounds the rows sees none of the file, and takes as long
     as all else.
     """
-    kept = [row for row, whose in zip(case.rows, case.owners, strict=True) if whose != owner]
+    kept = [row for row, whose in zip(case.rows, case.users, strict=True) if whose != user]
     whole, left = case.reading(case.rows), case.reading(kept)
     if whole is None or left is None:
         return False
     for each in (whole, left):
         assert isinstance(each, Rows)
     assert left.space == whole.space
-    assert (left.counting, left.unit) == (whole.counting, whole.unit)
-    assert left.owner_is_tail == whole.owner_is_tail
-    found, others = rows_by_owner(whole), rows_by_owner(left)
+    assert (left.counting, left.weight_unit) == (whole.counting, whole.weight_unit)
+    assert left.user_is_source == whole.user_is_source
+    found, others = rows_by_user(whole), rows_by_user(left)
     gone = found.keys() - others.keys()
     assert len(gone) <= 1
     assert {mark: own for mark, own in found.items() if mark not in gone} == others

@@ -69,7 +69,7 @@ def test_every_command_is_fuzzed_with_all_that_it_takes():
     kinds += [kind for _, each in COMMANDS.values() for kinds in each.values() for kind in kinds]
     assert {kind for kind in kinds if isinstance(kind, str)} == KINDS.keys()
     objects = {kind.name for kind in kinds if not isinstance(kind, str) and kind.of}
-    assert objects >= {"columns", "protect", "construction", "method", "fit", "queries"}
+    assert objects >= {"columns", "privacy_unit", "construction", "method", "fit", "queries"}
 
 
 # Each was a traceback, an error of several lines, or one that told nothing.

@@ -69,14 +69,14 @@ def two_sided(*more):
 
 def weighted(first, *, cap=1.0):
     """WEIGHTS on the places, with another first one."""
-    bound = {"weight_cap": cap} if cap else {"hide_change": 1}
+    bound = {"max_weight": cap} if cap else {"max_weight_change": 1}
     return gc.Graph(*zip(*PLACES, strict=True), [first, *WEIGHTS[1:]], vertices=6, **bound)
 
 
 def ratings(first):
     """The same between 6 vertices and 7."""
     ends, masses = zip(*PLACES, strict=True), [first, *WEIGHTS[1:]]
-    return gc.BipartiteGraph(*ends, masses, left=6, right=7, weight_cap=1.0)
+    return gc.BipartiteGraph(*ends, masses, left=6, right=7, max_weight=1.0)
 
 
 # (first, neighbour); one step in the last binary digit apart, or as far as is allowed
@@ -128,10 +128,14 @@ def epsilons(request):
 
 def released(graph, **options):
     """With noisy degrees where weights have a cap; the fit is post-processing, and cut off."""
-    if graph.weight_cap is None:
+    if graph.max_weight is None:
         return gc.release_graph(graph, fit="none", seed=SEED, **options)
     return gc.release_graph(
-        graph, mechanism="degrees+response", seed=SEED, fit=gc.Fitting(time_limit=1e-9), **options
+        graph,
+        mechanism="degrees+randomized-response",
+        seed=SEED,
+        fit=gc.FitOptions(time_limit=1e-9),
+        **options,
     )
 
 
@@ -204,7 +208,7 @@ def test_answers_with_noise_of_their_own(pair, distribution, tmp_path, epsilons)
 def entries_of(graph, epsilon):
     """The noise that entries have by default."""
     noise = "laplace" if graph.weighted else "binary"
-    return noise_distribution(noise, epsilon=epsilon, weight_cap=graph.weight_cap)
+    return noise_distribution(noise, epsilon=epsilon, max_weight=graph.max_weight)
 
 
 def the_total(graph, epsilon):

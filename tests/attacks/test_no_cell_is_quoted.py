@@ -39,8 +39,8 @@ MASSES = [f"{NUMBER}.{place}25" for place in range(4)]
 KNOWN = ["ann", "bob", "eve"]
 OPTIONS = (
     *({}, {"weighted": True}, {"weighted": False}, {"directed": True}, {"bipartite": True}),
-    *({"merge": "sum", "weight_cap": 3.0}, {"vertices": ["ann", "bob"]}, {"vertices": BIRDS}),
-    {"vertices": 4, "hide_change": 1},
+    *({"merge": "sum", "max_weight": 3.0}, {"vertices": ["ann", "bob"]}, {"vertices": BIRDS}),
+    {"vertices": 4, "max_weight_change": 1},
     {"vertices": (["ann"], ["bob"]), "bipartite": True},
 )
 
@@ -260,10 +260,10 @@ def test_no_reader_quotes_a_cell(folder, name, is_read):
     for options in TEXT_OPTIONS:
         is_read(read_flat, path, **options)
     for options in TEXT_OPTIONS[::5]:
-        of_graphs = ("weighted", "weight_cap", "merge")
+        of_graphs = ("weighted", "max_weight", "merge")
         text = {key: value for key, value in options.items() if key not in of_graphs}
-        for owner in ("tail", 0, 2, "owner"):
-            is_read(read_owned_flat, path, owner=owner, **{"vertices": KNOWN} | text)
+        for user in ("tail", 0, 2, "user"):
+            is_read(read_owned_flat, path, user=user, **{"vertices": KNOWN} | text)
     for header, columns in itertools.product((None, True, False), (None, [1], ["area"], [1, 2])):
         text = gc.Columns(header=header)
         is_read(gc.Groups.read, path, gc.VertexSet(KNOWN), text=text, columns=columns)
@@ -276,7 +276,7 @@ def test_no_reader_quotes_a_cell(folder, name, is_read):
 READ = "--vertices known.txt"
 COMMANDS = {
     "release": "release {} new.edges --epsilon 1 --force",
-    "owners": "release {} new.edges --epsilon 1 --protect owner:1",
+    "users": "release {} new.edges --epsilon 1 --privacy-unit user:1",
     "count": "flows {} --contributions table --epsilon 1",
     "groups": f"release mail.edges new.edges --epsilon 1 --groups {{}} {READ}",
     "labels": "release mail.edges new.edges --epsilon 1 --vertices {}",
@@ -289,11 +289,11 @@ COMMANDS = {
     f" --epsilon 1 {READ}",
     "lists": "release-iteratively mail.edges new.edges --queries {} --epsilon 1",
 }
-OF_GRAPHS = ("release", "owners", "count", "session", "cuts")
+OF_GRAPHS = ("release", "users", "count", "session", "cuts")
 TYPED = [
     *("", READ, f"{READ} --columns header=yes,source=1,target=2"),
     f"{READ} --columns header=no --ignore-weights",
-    f"{READ} --columns header=no,weight=3 --weight-cap 5",
+    f"{READ} --columns header=no,weight=3 --max-weight 5",
     "--columns source=from,target=to",
 ]
 
@@ -309,8 +309,8 @@ def test_no_command_prints_a_cell(folder, tmp_path, monkeypatch, name):
     for what, line in COMMANDS.items():
         for typed in TYPED if what in OF_GRAPHS else [""]:
             words = [*line.format(name).split(), *typed.split()]
-            if what in ("owners", "count"):  # columns given twice are one list
-                words += ["--columns", "owner=1"]
+            if what in ("users", "count"):  # columns given twice are one list
+                words += ["--columns", "user=1"]
             status, out, err = run_line(*words)
             assert_silent(out + err)
             written = [file for file in tmp_path.iterdir() if file.name not in before]
@@ -328,7 +328,7 @@ MASS, BIG = float(MASSES[0]), int(NUMBER)
 
 
 def columns():
-    """Columns of source, target, weight and owner, whole and broken; what they hold is canaries."""
+    """Columns of source, target, weight and user, whole and broken; what they hold is canaries."""
     good = {"source": BIRDS[:3], "target": BIRDS[1:], "weight": [float(m) for m in MASSES[:3]]}
     good["who"] = BIRDS[:3]
     yield good
@@ -349,7 +349,7 @@ def columns():
 
 
 def public(options):
-    """The options that readers of rows with owners take, too."""
+    """The options that readers of rows with users take, too."""
     return {key: each for key, each in options.items() if key in ("vertices", "bipartite")}
 
 
@@ -373,7 +373,7 @@ def test_no_cell_of_an_arrow_table_is_quoted(ending, tmp_path, is_read):
                 continue
             results.add(is_read(read_flat, path, **NAMED, **options))
             for counting in ("edges", "weight"):
-                owned = {"owner": "who", "counting": counting} | NAMED | public(options)
+                owned = {"user": "who", "counting": counting} | NAMED | public(options)
                 results.add(is_read(read_owned_flat, path, **owned))
     assert results == {True, False}
 
@@ -398,7 +398,7 @@ def test_no_cell_of_a_data_frame_is_quoted(is_read):
         for some, options in itertools.product((frame, frame.infer_objects(), odd), OPTIONS):
             results.add(is_read(make_flat, some, **options))
             for counting in ("edges", "weight"):
-                owned = {"owner": "who", "counting": counting} | public(options)
+                owned = {"user": "who", "counting": counting} | public(options)
                 results.add(is_read(owned_flat, some, **owned))
     assert results == {True, False}
 

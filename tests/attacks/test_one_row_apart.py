@@ -1,4 +1,4 @@
-"""Text files with any rows and options: a row, or an owner, changes only what is its own.
+"""Text files with any rows and options: a row, or a user, changes only what is its own.
 
 Rows are made to look like headers, comments, declarations, numbers, quotes that do not end: all
 that a reader could take for more than a row. Vertices are given, and hold every name that is drawn.
@@ -7,7 +7,7 @@ that a reader could take for more than a row. Vertices are given, and hold every
 import numpy as np
 import pytest
 from helpers import read_flat, read_owned_flat
-from one_row_apart import Case, check_owner, check_row, in_many_cases
+from one_row_apart import Case, check_row, check_user, in_many_cases
 
 import graphcuts_dp as gc
 from graphcuts_dp.distances.locations import Locations
@@ -49,7 +49,7 @@ def a_row(draw, cells, separator, style):
 
 
 def a_table(draw, ending, *, owned=False):
-    """Options, the lines above the rows, the rows, their owners and the encoding."""
+    """Options, the lines above the rows, the rows, their users and the encoding."""
     width = int(draw.integers(2, 5)) + owned
     listed = ending in (".edges", ".txt", ".konect")
     named = draw.random() < (0.2 if listed else 0.6)
@@ -60,11 +60,11 @@ def a_table(draw, ending, *, owned=False):
     elif ending == ".csv" and named and draw.random() < 0.3:
         separator = ";"
     places = dict(
-        zip(("source", "target", "owner", "weight"), draw.permutation(width), strict=False)
+        zip(("source", "target", "user", "weight"), draw.permutation(width), strict=False)
     )
     places = {what: int(place) for what, place in places.items()}
     if not owned:
-        places["weight"] = places.pop("owner", None)
+        places["weight"] = places.pop("user", None)
     if places.get("weight") is None or draw.random() < 0.5:
         places.pop("weight", None)
         options["weighted"] = False
@@ -74,12 +74,12 @@ def a_table(draw, ending, *, owned=False):
     elif listed and draw.random() < 0.3:
         head = "# a note\n\n" + head
     mixed = listed and not named and "delimiter" not in options
-    rows, owners = some_rows(draw, places, width, separator, mixed=mixed, listed=listed)
+    rows, users = some_rows(draw, places, width, separator, mixed=mixed, listed=listed)
     if draw.random() < 0.25:
-        add_lines(draw, rows, owners)
+        add_lines(draw, rows, users)
     if draw.random() < 0.4:
         options["on_bad"] = "skip"  # then no row has a say in whether the file is read, either
-    return options, head, rows, owners, chosen(draw, ["utf-8", "utf-8", "utf-8-sig", "utf-16"])
+    return options, head, rows, users, chosen(draw, ["utf-8", "utf-8", "utf-8-sig", "utf-16"])
 
 
 def options_and_head(draw, options, places, named, width, separator, listed):
@@ -88,7 +88,7 @@ def options_and_head(draw, options, places, named, width, separator, listed):
         if not listed or draw.random() < 0.5:
             options["header"] = False
         if (places["source"], places["target"]) == (0, 1) and draw.random() < 0.5:
-            places = {what: p for what, p in places.items() if what in ("weight", "owner")}
+            places = {what: p for what, p in places.items() if what in ("weight", "user")}
         return options | places, ""
     names = [f"column{place}" for place in range(width)]
     ends = chosen(draw, [("from", "to"), ("source", "target"), ("p", "q")])
@@ -103,30 +103,30 @@ def options_and_head(draw, options, places, named, width, separator, listed):
 
 
 def some_rows(draw, places, width, separator, *, mixed, listed):
-    """Rows of a file, and the owner of each."""
+    """Rows of a file, and the user of each."""
     kind = chosen(draw, ["names", "numbers"])
     plain = listed or separator == " "  # without quotes, and blanks in cells
     style = "plain" if plain else chosen(draw, ["plain", "plain", "quotes", "blanks"])
     others = draw.random() < 0.3
-    rows, owners = [], []
+    rows, users = [], []
     for _ in range(int(draw.integers(1, 7))):
         cells = [chosen(draw, OTHERS) for _ in range(width)]
         for what, place in places.items():
             cells[place] = chosen(draw, WEIGHTS) if what == "weight" else a_name(draw, kind)
-        owners.append(cells[places.get("owner", 0)])
+        users.append(cells[places.get("user", 0)])
         if plain:
             cells = [cell.replace(" ", "") or "0" for cell in cells]
         own = chosen(draw, [" ", ",", "\t"]) if mixed and others else separator
         rows.append(a_row(draw, cells, own, style))
-    return rows, owners
+    return rows, users
 
 
-def add_lines(draw, rows, owners):
-    """Put one or two strange lines in the place of rows; both have one owner, if they have any."""
+def add_lines(draw, rows, users):
+    """Put one or two strange lines in the place of rows; both have one user, if they have any."""
     place = int(draw.integers(len(rows)))
     for each in (place, place - 1)[: int(draw.integers(1, 3))]:
         rows[each] = chosen(draw, LINES) + "\n"
-        owners[each] = owners[place]
+        users[each] = users[place]
 
 
 def of_file(path, head, encoding, read, **options):
@@ -148,7 +148,7 @@ def an_edge_list(draw, path):
     options["merge"] = chosen(draw, ["max", "min", "sum"])
     options |= chosen(draw, [{}, {}, {"directed": True}, {"bipartite": True}])
     cap = 4.0 if "weight" in options and draw.random() < 0.5 else None
-    options["weight_cap"] = cap
+    options["max_weight"] = cap
     vertices = VERTICES if draw.random() < 0.7 else 9
     options["vertices"] = (vertices, vertices) if options.get("bipartite") else vertices
     return Case(
@@ -161,16 +161,16 @@ def an_edge_list(draw, path):
 
 def owned_rows(draw, path):
     """A case of `Rows.read`."""
-    options, head, rows, owners, encoding = a_table(draw, path.suffix, owned=True)
+    options, head, rows, users, encoding = a_table(draw, path.suffix, owned=True)
     options.pop("weighted", None)
-    counting = chosen(draw, ["edges", "owners", "rows"])
+    counting = chosen(draw, ["edges", "users", "rows"])
     if "weight" in options:
         counting = "weight"
         options["unit"] = chosen(draw, [1.0, 0.5])
     options |= chosen(draw, [{}, {"directed": True}, {"bipartite": True}])
     options["vertices"] = (VERTICES, VERTICES) if options.get("bipartite") else VERTICES
     read = of_file(path, head, encoding, read_owned_flat, counting=counting, **options)
-    return Case(rows=rows, owners=owners, read=read)
+    return Case(rows=rows, users=users, read=read)
 
 
 @in_many_cases
@@ -187,14 +187,14 @@ def test_a_row_of_an_edge_list_changes_its_own_pair_alone(tmp_path, ending, case
 @pytest.mark.usefixtures("one_database")
 @in_many_cases
 @pytest.mark.parametrize("ending", [".edges", ".csv", ".tsv", ".konect"])
-def test_an_owner_changes_no_row_of_others(tmp_path, ending, cases):
+def test_a_user_changes_no_row_of_others(tmp_path, ending, cases):
     draw = np.random.default_rng([2, *ending.encode()])
     read = 0
     for number in range(cases):
         case = owned_rows(draw, tmp_path / f"x{ending}")
-        owner = chosen(draw, case.owners)
+        user = chosen(draw, case.users)
         bound = int(draw.integers(1, 4))
-        read += check_owner(case, owner, at_most=None if number % 4 else bound)
+        read += check_user(case, user, at_most=None if number % 4 else bound)
     assert read > cases / 2
 
 
@@ -248,7 +248,7 @@ def some_groups(draw, path):
 
     def read(rows):
         path.write_text(head + "\n" * bool(head) + "".join(rows), newline="")
-        made = gc.Groups.read(path, gc.VertexSet(VERTICES), rest="rest", **options)
+        made = gc.Groups.read(path, gc.VertexSet(VERTICES), default_group="rest", **options)
         return np.array(made.labels(), dtype=object)[made.codes()]
 
     return rows, read

@@ -3,8 +3,8 @@
 For random files, tables and graphs of other libraries, random options and a public vertex set, any
 one row is taken away. All that is public of both readings is the same, and so is every pair but
 that of the row, whose weight is what `merge` makes of its rows. Either reading may be refused for a
-row that breaks a rule. Rows of a matrix are its entries. Of a table with owners, all rows of one
-owner are taken away.
+row that breaks a rule. Rows of a matrix are its entries. Of a table with users, all rows of one
+user are taken away.
 """
 
 import html
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from helpers import make_flat, owned_flat, read_flat, read_owned_flat
-from one_row_apart import Case, check_owner, check_row, in_many_cases
+from one_row_apart import Case, check_row, check_user, in_many_cases
 from pyarrow import parquet
 
 import graphcuts_dp as gc
@@ -90,10 +90,10 @@ def case_of(rng, folder, forms=FORMS, *, distinct=False, loose=False):
     case.options = {"bipartite": case.bipartite, "directed": case.directed, "merge": merge}
     said = case.options["weighted"] = case.one_of(None, None, None, False, case.weights or None)
     if case.weights and said is not False and case.chance(0.8):
-        cap = {"weight_cap": float(case.one_of(1, 2, 4))}
-        case.options |= case.one_of(cap, cap, {"hide_change": 1})
+        cap = {"max_weight": float(case.one_of(1, 2, 4))}
+        case.options |= case.one_of(cap, cap, {"max_weight_change": 1})
     elif case.chance(0.1):
-        case.options |= case.one_of({"weight_cap": 1.0}, {"hide_change": 1})
+        case.options |= case.one_of({"max_weight": 1.0}, {"max_weight_change": 1})
     return case
 
 
@@ -123,7 +123,7 @@ def case_to_check(made, read, **more):
         made.rng.bit_generator.state = state
         return read(made, rows)
 
-    options = {"merge": made.options["merge"], "cap": made.options.get("weight_cap")}
+    options = {"merge": made.options["merge"], "cap": made.options.get("max_weight")}
     return Case(**{"rows": made.rows, "read": of_rows} | options | more)
 
 
@@ -166,7 +166,7 @@ def matrix_case(rng, folder):
     case.weights = case.dtype is not bool
     if not case.weights:
         case.options["weighted"] = case.one_of(None, False)
-        case.options.pop("weight_cap", None)
+        case.options.pop("max_weight", None)
     if case.options["merge"] == "sum" and case.chance(0.5):
         case.options["merge"] = "min"  # sums are refused for plain graphs
     masses = {row[:2]: max(row[2] or 1.0, 1.0) for row in case.rows}
@@ -327,15 +327,15 @@ def table_case(rng, folder):
     return case
 
 
-def arrow_table(case, rows, owners=None):
+def arrow_table(case, rows, users=None):
     ends = case.ends(rows)
     if pa.types.is_dictionary(case.kind):
         ends = [pa.array(end, pa.string()).dictionary_encode().cast(case.kind) for end in ends]
     columns = dict(zip(("source", "target"), (pa.array(e, case.kind) for e in ends), strict=True))
     if case.weights:
         columns["weight"] = pa.array(case.masses(rows)).cast(case.floats)
-    if owners is not None:
-        columns["who"] = owners
+    if users is not None:
+        columns["who"] = users
     return pa.table(columns)
 
 
@@ -463,31 +463,31 @@ def test_a_row_changes_its_own_pair_and_nothing_else(reader, tmp_path, monkeypat
     assert count >= READ * cases
 
 
-# ------------------------------------------------------------------ rows with owners
+# ------------------------------------------------------------------ rows with users
 
 
 def owned_case(rng, folder):
-    """Rows whose owners stand in a column of their own, or are one of the ends."""
+    """Rows whose users stand in a column of their own, or are one of the ends."""
     case = table_case(rng, folder)
     case.bipartite = case.directed = False
     case.labels = case.labels[:N]
     case.rows = [(u % N, v % N, w) for u, v, w in case.rows * 2]
     case.rows += [(v, u, w) for u, v, w in case.rows[:3]]
     case.directed = case.chance(0.5)
-    case.counting = case.one_of("edges", "owners", "rows", *(["weight"] if case.weights else []))
-    case.owner = case.one_of("who", "who", "who", "source", "target")
+    case.counting = case.one_of("edges", "users", "rows", *(["weight"] if case.weights else []))
+    case.user = case.one_of("who", "who", "who", "source", "target")
     names = case.one_of(["ann", "bob", "cat", "007"], [4, 5, 6, 10**12], ["4", "5", "6", "x"])
     case.names = [names[i] for i in rng.integers(0, len(names), len(case.rows))]
     return case
 
 
-def owners_of(case):
+def users_of(case):
     ends = case.ends(case.rows)
-    return {"who": case.names, "source": ends[0], "target": ends[1]}[case.owner]
+    return {"who": case.names, "source": ends[0], "target": ends[1]}[case.user]
 
 
 def owned_options(case):
-    options = {"owner": case.owner, "counting": case.counting, "directed": case.directed}
+    options = {"user": case.user, "counting": case.counting, "directed": case.directed}
     if case.counting == "weight":
         options |= {"unit": float(case.one_of(0.5, 1, 2)), "weight": "weight"}
     return options | {"vertices": given(case)}
@@ -527,14 +527,14 @@ OWNED = {
 @pytest.mark.usefixtures("one_database")
 @in_many_cases
 @pytest.mark.parametrize("source", OWNED)
-def test_the_rows_of_an_owner_change_no_other_owners_rows(source, tmp_path, cases):
+def test_the_rows_of_a_user_change_no_other_users_rows(source, tmp_path, cases):
     make, read = OWNED[source]
     count = 0
     for number in range(cases):
         made = make(np.random.default_rng(number), tmp_path)
-        owners, at_most = owners_of(made), int(made.one_of(1, 2, 3))
-        gone = owners[made.rng.integers(len(owners))]
+        users, at_most = users_of(made), int(made.one_of(1, 2, 3))
+        gone = users[made.rng.integers(len(users))]
         rows = list(zip(made.rows, made.names, strict=True))
-        case = case_to_check(made, read, rows=rows, owners=owners)
-        count += check_owner(case, gone, at_most=None if number % 4 else at_most)
+        case = case_to_check(made, read, rows=rows, users=users)
+        count += check_user(case, gone, at_most=None if number % 4 else at_most)
     assert count >= READ * cases

@@ -184,7 +184,7 @@ def test_memory_is_a_multiple_of_the_file(ending, tmp_path):
     rng = np.random.default_rng(0)
     n, m = 2_000, 16_000
     weights = rng.random(m)
-    graph = Graph(*rng.integers(0, n, (2, m)), weights, vertices=n, weight_cap=1.0)
+    graph = Graph(*rng.integers(0, n, (2, m)), weights, vertices=n, max_weight=1.0)
     path = tmp_path / f"x{ending}"
     graph.write(path)
     size = path.stat().st_size

@@ -69,7 +69,7 @@ def graphs(kind):
         sides = {"left": N, "right": N} if "bipartite" in kind else {"vertices": n}
         classes = {"bipartite": gc.BipartiteGraph, "directed": gc.DirectedGraph}
         make = classes.get(kind.split()[-1], gc.Graph)
-        found.append(make(rows, columns, weights, weight_cap=cap, hide_change=1, **sides))
+        found.append(make(rows, columns, weights, max_weight=cap, max_weight_change=1, **sides))
     return found
 
 
@@ -375,11 +375,11 @@ def answered(noise):
 MECHANISMS = {
     "answers at once": ("plain", answered("answers")),
     "answers at once, k-norm": ("weighted bipartite", answered("k-norm")),
-    "response": ("plain", released(mechanism="response")),
+    "response": ("plain", released(mechanism="randomized-response")),
     "auto": ("plain", released()),
-    "degrees": ("plain", released(mechanism="degrees+response")),
+    "degrees": ("plain", released(mechanism="degrees+randomized-response")),
     "groups": ("plain", grouped()),
-    "groups, two looks": ("plain", grouped(epsilon=40.0, mechanism="degrees+response")),
+    "groups, two looks": ("plain", grouped(epsilon=40.0, mechanism="degrees+randomized-response")),
     "groups, two sides": ("bipartite", grouped()),
     "groups, weights": ("weighted", grouped(noise="laplace")),
     "groups, two sides, weights": ("weighted bipartite", grouped(noise="discrete-laplace")),
@@ -395,8 +395,8 @@ MECHANISMS = {
     "laplace": ("weighted", released(noise="laplace")),
     "whole weights": ("weighted bipartite", released(noise="discrete-laplace", fit="first-order")),
     "no cap": ("weighted no cap", released(noise="laplace")),
-    "cutting plane": ("plain", released(fit="cutting-plane", mechanism="response")),
-    "game": ("plain", released(fit="game", mechanism="response")),
+    "cutting plane": ("plain", released(fit="cutting-plane", mechanism="randomized-response")),
+    "game": ("plain", released(fit="game", mechanism="randomized-response")),
     "learnt from all cuts": ("plain", learnt()),
     "learnt from a list": ("weighted", learnt(CUTS, rule="frieze-kannan")),
     "learnt from a matrix": ("plain", learnt(distinguisher="response-rank-one")),
@@ -438,10 +438,16 @@ MECHANISMS = {
     "sparse, weights": ("weighted directed", released(mechanism="sparse")),
     "sparse, no cap": ("weighted no cap", released(mechanism="sparse", noise="discrete-laplace")),
     "flows, two sides": ("bipartite", tabled({"noise": "gaussian"}, delta=1e-6)),
-    "flows, vertex": ("plain", tabled(protect=gc.Protect.vertex(degree_bound=2))),
-    "flows, vertex, no cap": ("weighted no cap", tabled(protect=gc.Protect.vertex(degree_bound=2))),
-    "flows, vertex, two sides": ("bipartite", tabled(protect=gc.Protect.vertex(degree_bound=2))),
-    "session, vertex": ("plain", asked("frieze-kannan", protect="vertex", degree_bound=2)),
+    "flows, vertex": ("plain", tabled(privacy_unit=gc.PrivacyUnit.vertex(max_degree=2))),
+    "flows, vertex, no cap": (
+        "weighted no cap",
+        tabled(privacy_unit=gc.PrivacyUnit.vertex(max_degree=2)),
+    ),
+    "flows, vertex, two sides": (
+        "bipartite",
+        tabled(privacy_unit=gc.PrivacyUnit.vertex(max_degree=2)),
+    ),
+    "session, vertex": ("plain", asked("frieze-kannan", privacy_unit="vertex:2")),
     "degree bound": ("plain", bound_chosen),
     "flows, cap": ("weighted", tabled()),
     "flows, no cap": ("weighted no cap", tabled({"whole": True})),
@@ -492,7 +498,7 @@ def edges_of(graph):
 # vertices, RUN for what a good run needs.
 RUN = "--epsilon 2 --seed 1"
 SENSED = "--delta 1e-6 --kind bipartite"
-TAIL = "--columns owner=tail"
+TAIL = "--columns user=tail"
 TABLE = "flows GRAPH --contributions table"
 BOTH = "--groups-columns levels=half/pair"
 FLOWS = f"flows GRAPH staff.csv x.csv {RUN}"
@@ -513,7 +519,10 @@ PRIVATE = {
                 ("x.csv", "--construction net:edges=4 --seed 1 --store s.private"),
                 ("x.csv", "--construction net --uncounted"),
                 ("x.npz", "--construction answers --seed 1 --store s.private"),
-                ("x.npz", "--construction k-norm --seed 1 --protect edges:2 --json --uncounted"),
+                (
+                    "x.npz",
+                    "--construction k-norm --seed 1 --privacy-unit edge:2 --json --uncounted",
+                ),
                 ("x.csv", "--construction answers"),
                 (
                     "x.npz",
@@ -536,7 +545,7 @@ PRIVATE = {
         f"{FLOWS} {BOTH}",
         f"{FLOWS} --json --groups-columns levels=half",
         f"{FLOWS} --delta 1e-6 --noise gaussian {BOTH} --store s.private",
-        f"{FLOWS} {BOTH} --protect vertex:degree-bound=2 --uncounted",
+        f"{FLOWS} {BOTH} --privacy-unit vertex:max-degree=2 --uncounted",
         FLOWS,
         f"{FLOWS} --groups-columns levels=half --vertices 9",
         f"{FLOWS} --workload town --groups-columns levels=half --uncounted",
@@ -551,13 +560,13 @@ PRIVATE = {
     ],
     "contributions": [
         f"{TABLE} {TAIL} {RUN}",
-        f"{TABLE} --columns owner=2,source=1,target=2 {RUN} --json",
+        f"{TABLE} --columns user=2,source=1,target=2 {RUN} --json",
         f"flows GRAPH --contributions choice:share-above=.1 {TAIL} {RUN}",
-        f"{FLOWS} --groups-columns levels=half {TAIL} --protect owner:2 --counting rows",
-        f"release GRAPH x.csv --epsilon 9 --seed 1 --force-hopeless {TAIL} --protect owner:2",
+        f"{FLOWS} --groups-columns levels=half {TAIL} --privacy-unit user:2 --counting rows",
+        f"release GRAPH x.csv --epsilon 9 --seed 1 --allow-useless {TAIL} --privacy-unit user:2",
         f"flows graph.private.edges --contributions table {TAIL} --epsilon 1",
-        f"{TABLE}:bounds=1/2/3 {TAIL} {RUN} --counting owners --store o.private",
-        "release GRAPH x.csv --epsilon 2 --protect owner:at-most=2",
+        f"{TABLE}:bounds=1/2/3 {TAIL} {RUN} --counting users --store o.private",
+        "release GRAPH x.csv --epsilon 2 --privacy-unit user:max-contributions=2",
         f"release GRAPH x.csv --epsilon 2 {TAIL}",
     ],
     "distances": [
@@ -662,7 +671,7 @@ def test_every_command_is_watched_or_excused():
 
 WATCHED = {  # public functions that spend: in `MECHANISMS`, `OF_PEOPLE` and `PRIVATE`
     *("release_graph", "release_iteratively", "open_session", "choose_degree_bound"),
-    *("release_flows", "release_contributions", "choose_bound", "least_cut"),
+    *("release_flows", "release_contributions", "choose_contribution_bound", "least_cut"),
     *("distances.answer_distances", "distances.open_distance_session"),
 }
 
@@ -684,9 +693,9 @@ def test_reprs_of_private_things_tell_the_schema_only(kind):
         people = Locations(metric, np.roll(np.array([9] + [0] * (N - 1)), len(graph.rows)))
         things = [graph, people, EdgeCounter(graph, Grid.of(graph))]
         things.append(inspect.signature(type(graph)))
-        owners = np.zeros(len(graph.rows), dtype=np.int64)
+        users = np.zeros(len(graph.rows), dtype=np.int64)
         marks = np.zeros(1, dtype=np.uint64)
-        things.append(rows_in_memory(graph.space, owners, marks, (graph.rows, graph.columns)))
+        things.append(rows_in_memory(graph.space, users, marks, (graph.rows, graph.columns)))
         shown.append([(repr(thing), str(thing), f"{thing!s:>9}") for thing in things])
         shown[-1].append(graph._repr_html_())
     assert shown[0] == shown[1] == shown[2]
@@ -697,11 +706,13 @@ WRONG = [
     lambda g: gc.release_graph(g, epsilon=1, noise="gauss"),
     lambda g: gc.release_graph(g, epsilon=1, noise="binary", fit="best"),
     lambda g: gc.release_graph(g, epsilon=1e-7),
-    lambda g: gc.release_graph(g, epsilon=1, mechanism=gc.Response(degree_share=2)),
+    lambda g: gc.release_graph(g, epsilon=1, mechanism=gc.Mechanism(degree_share=2)),
     lambda g: gc.release_graph(g, epsilon=1, groups="staff.csv"),
     lambda g: gc.release_graph(g, epsilon=1, groups=gc.Groups(gc.VertexSet(3), {"a": [0, 1, 2]})),
     lambda g: learn(g, epsilon=1, delta=0.0),
-    lambda g: gc.release_graph(g, epsilon=1, fit="spectral", mechanism="degrees+response"),
+    lambda g: gc.release_graph(
+        g, epsilon=1, fit="spectral", mechanism="degrees+randomized-response"
+    ),
     lambda g: gc.release_flows(g, gc.Groups(gc.VertexSet(3), {"a": [0, 1, 2]}), epsilon=1),
     lambda g: gc.release_flows(g, "staff.csv", epsilon=-1),
     lambda g: gc.open_session(g, store="/nowhere/x.db", epsilon=1, queries=1),

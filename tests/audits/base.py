@@ -53,7 +53,7 @@ _LEAST_QUICK = 700  # runs of the mechanism itself
 @final
 @dataclass(frozen=True)
 class TwinResult:
-    """What became of a broken twin.
+    """What became of an incorrect variant.
 
     Attributes:
         name: what is broken.
@@ -120,7 +120,7 @@ class Audit(ABC):
     """The audit of one mechanism with parameters that were chosen.
 
     Attributes:
-        claim: what the mechanism promises.
+        claim: what the mechanism guarantees.
         twins: broken variants, by what is broken; what they are is up to the kind of audit.
         runs: in full, where there are any.
     """
@@ -393,7 +393,7 @@ def claimed_rho(*terms: Any) -> Claim:
 
 
 def claimed_for(delta: float) -> Callable[..., Claim]:
-    """The rho of an (epsilon, delta) promise."""
+    """The rho of an (epsilon, delta) guarantee."""
     return lambda *terms: Claim(zcdp_rho(epsilon=terms[-1], delta=delta), kind="rho")
 
 

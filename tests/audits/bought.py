@@ -46,7 +46,7 @@ class EqualParts(Calibration):
         parts: how many there are: what is bought, the total weight first, and the tests.
         other: the number of a thing that is bought with a rate beside the budget, and how many
             parts that is; None for none.
-        factor: of all rates; 1 keeps the promise.
+        factor: of all rates; 1 keeps the guarantee.
         bought: how many things were.
     """
 
@@ -117,7 +117,7 @@ _RATINGS = (
     one_more("a rating with a negative coefficient", [1, 0], [1, 1], **_CORNERED),
 )
 _ROOTS = MirrorDescentLearner(_SQUARE, norm="2,p")
-_NUCLEAR = MirrorDescentLearner(_SQUARE, norm="schatten-1.5", linear=True, most_spectral=2.0)
+_NUCLEAR = MirrorDescentLearner(_SQUARE, norm="schatten-1.5", linear=True, max_spectral_norm=2.0)
 
 
 def _normed(

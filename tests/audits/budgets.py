@@ -103,7 +103,7 @@ def seen_of_all(data: gc.Release, side: Side) -> list[float]:
 
 # One part alone.
 
-_HALVES = sides(one_more("a weight of a half", [0, 2], [1, 3], [2.0, 0.5], weight_cap=2.0))
+_HALVES = sides(one_more("a weight of a half", [0, 2], [1, 3], [2.0, 0.5], max_weight=2.0))
 _CORNER = sides(
     one_more(
         "weights, two sides",
@@ -113,7 +113,7 @@ _CORNER = sides(
         kind=gc.BipartiteGraph,
         left=3,
         right=2,
-        weight_cap=0.3,
+        max_weight=0.3,
     )
 )
 
@@ -162,7 +162,7 @@ def _not_rounded(epsilon: float, side: Side, source: EntropySource) -> list[floa
 def _degrees(
     epsilon: float, side: Side, source: EntropySource, factor: int = 1, shared: bool = False
 ) -> list[float]:
-    """If shared, columns get the noise of the rows: each side keeps its promise, both do not."""
+    """If shared, columns get the noise of the rows: each side keeps its guarantee, both do not."""
     distribution, exact = distribution_for(side.graph, "laplace", 1.0), factor * Fraction(epsilon)
     noisy = measure_degrees(side.graph, distribution, epsilon=exact, source=source)
     if shared and len(noisy.steps) == 2:
@@ -276,7 +276,9 @@ def _degrees_not_charged(*terms: Any, factor: int = 1, early: bool = True) -> li
 def _chosen_by(true: Callable[[gc.Graph], float], *terms: Any) -> list[float]:
     """Whether degrees are bought is chosen by a true number of the graph."""
     side = terms[-2]
-    return _all("degrees+response" if true(side.graph) else "response", *terms[-4:])
+    return _all(
+        "degrees+randomized-response" if true(side.graph) else "randomized-response", *terms[-4:]
+    )
 
 
 def _largest_degree(graph: gc.Graph) -> float:
@@ -298,7 +300,7 @@ def _split_twins(mechanism: str, _noise: str) -> Twins:
     return {"each part gets all of epsilon": of_all, **more}
 
 
-_SPLIT = ("degrees+response", "auto")
+_SPLIT = ("degrees+randomized-response", "auto")
 
 
 @audited_runs(

@@ -1,4 +1,4 @@
-"""Audits of what sessions' calibrations promise: exact losses of transcripts, term by term.
+"""Audits of what sessions' calibrations guarantee: exact losses of transcripts, term by term.
 
 An analyst can choose queries so that each instance of a test sees one of a few streams of true
 answers and public thresholds. Here the probabilities of all outcomes of such a stream are summed
@@ -230,13 +230,13 @@ def _tuned(total: float, empty: AnyGraph, **terms: Any) -> tuple[Tuning, Cost]:
 
 
 def calibrated(
-    construction: str, calibration: str, epsilon: float, protection: gc.Protect = EDGE
+    construction: str, calibration: str, epsilon: float, privacy_unit: gc.PrivacyUnit = EDGE
 ) -> tuple[Tuning, Claim]:
-    """The tuning of a session, and what is promised for all changes together."""
+    """The tuning of a session, and what is guaranteed for all changes together."""
     if calibration in ("gru12", "jt12"):
         epsilon = min(epsilon, 1.0)  # the theorems' range
     delta, n = 0.0 if calibration == "dr14" else _DELTA, _VERTICES.get(calibration, 24)
-    terms = {"method": construction, "calibration": calibration, **protection.keywords}
+    terms = {"method": construction, "calibration": calibration, "privacy_unit": privacy_unit.typed}
     empty = gc.Graph([], [], vertices=n)
     tuning, cost = _tuned(n * (n - 1) / 4, empty, epsilon=epsilon, delta=delta, **terms)
     if calibration == "tight":

@@ -1,4 +1,4 @@
-"""`graphcuts-dp audit`: do the mechanisms keep what they promise? On made data only."""
+"""`graphcuts-dp audit`: do the mechanisms keep what they guarantee? On made data only."""
 
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -30,7 +30,10 @@ def audit(
         float, typer.Option(help="Epsilon that the audited mechanisms claim.")
     ] = 1.0,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Use as many runs as the hardest twin takes, or 700.")
+        bool,
+        typer.Option(
+            "--quick", help="Use as many runs as the hardest incorrect variant takes, or 700."
+        ),
     ] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Seed of all noise, for a repeatable run.")
@@ -41,7 +44,7 @@ def audit(
     ] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcomes as JSON.")] = False,
 ) -> None:
-    """Audit the mechanisms and their broken twins, on made graphs. Status 1 if one fails.
+    """Audit the mechanisms and their incorrect variants, on simulated graphs.
 
     Example: graphcuts-dp audit
 

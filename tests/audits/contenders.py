@@ -372,7 +372,7 @@ def _filters(
 ) -> Iterator[DistributionPair]:
     """All that neighbours can differ in, at one pair, within some multiples of the change."""
     name, cap = _FILTERED[kind]
-    noise = noise_distribution(name, epsilon=epsilon, weight_cap=cap)
+    noise = noise_distribution(name, epsilon=epsilon, max_weight=cap)
     if not isinstance(noise, LaplaceNoise):
         raise TypeError("Laplace noise was asked for")
     threshold, change = high_pass_filter.threshold_of(noise, _SMALL), noise.sensitivity_steps

@@ -80,7 +80,7 @@ def _seen_of_privgraph(measured: PrivGraphDraws, side: Side, rates: PrivGraphRat
     return [together, of_cells, paths[1] - paths[0], of_degrees, of_between, *plain]
 
 
-# What a broken twin shows: of the graph, what was measured, and what is seen.
+# What an incorrect variant shows: of the graph, what was measured, and what is seen.
 Show = Callable[[gc.Graph, PrivGraphDraws, list[float]], list[float]]
 
 
@@ -194,7 +194,7 @@ def _outcomes(
             yield DistributionPair.of(pair, law, beside=(laplace_pair(rates.cells, _FAR),))
 
 
-# LouvainDP: the filter of the super-graph, and what is told besides.
+# LouvainDP: the filter of the super-graph, and what is reported besides.
 
 EmptyCells = Literal["each by its noise", "one of them", "none"]  # which of them pass
 
@@ -307,7 +307,7 @@ def _region_laws(
 
     Args:
         epsilon: of everything.
-        factor: of it; 1 keeps the promise.
+        factor: of it; 1 keeps the guarantee.
         forgotten: whether each depth has twice the budget of all.
         halves: in how many regions of a depth a pair is counted.
         own_counts: whether the number of drawn edges is the true one.

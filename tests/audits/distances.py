@@ -146,14 +146,16 @@ def _gaussian_audit(name: str, epsilon: float) -> Audit:
 
 
 @lru_cache(maxsize=32)
-def _built(metric: Metric, people: int, name: str, noise: str, at_most: int, epsilon: float) -> Any:
+def _built(
+    metric: Metric, people: int, name: str, noise: str, group_size: int, epsilon: float
+) -> Any:
     """The mechanism that `answer_distances` runs."""
     plan = plan_distances(
         metric,
         people=people,
         epsilon=epsilon,
         delta=_delta_of(noise),
-        at_most=at_most,
+        group_size=group_size,
         mechanism=name,
         noise=noise,
     )

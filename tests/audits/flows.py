@@ -58,7 +58,7 @@ class Tabled:
         before: true sums of the first neighbour, for each place.
         after: likewise of the second.
         is_first: whether this is the first neighbour.
-        protection: whom the release is for.
+        privacy_unit: whom the release is for.
     """
 
     graph: AnyGraph = field(repr=False)
@@ -70,7 +70,7 @@ class Tabled:
     before: list[IntVector]
     after: list[IntVector]
     is_first: bool
-    protection: gc.Protect = EDGE
+    privacy_unit: gc.PrivacyUnit = EDGE
 
     @property
     def true(self) -> list[IntVector]:
@@ -99,7 +99,7 @@ def tabled(
     epsilon: float,
     noise: str,
     *,
-    protection: gc.Protect = EDGE,
+    privacy_unit: gc.PrivacyUnit = EDGE,
     levels: Mapping[str, list[int]] | None = None,
 ) -> Neighbours:
     """Neighbours with groups, and the strategy that a release of them has.
@@ -108,7 +108,7 @@ def tabled(
         pair: the neighbours.
         epsilon: of the release.
         noise: its name.
-        protection: whom it is for.
+        privacy_unit: whom it is for.
         levels: the groups; None for `small_groups`.
     """
     graph = pair.first
@@ -116,13 +116,13 @@ def tabled(
     groups = [small_groups(each) if levels is None else gc.Groups(each, levels) for each in sets]
     sides = (groups[0], groups[0] if isinstance(graph, gc.Graph) else groups[1])
     cells = cell_tree(graph, sides)
-    grid = grid_of_cells(graph, epsilon=epsilon, protection=protection)
+    grid = grid_of_cells(graph, epsilon=epsilon, privacy_unit=privacy_unit)
     # For this workload both levels are measured, also of graphs as small as these.
     strategy = choose_strategy(
         cells,
         epsilon=epsilon,
         delta=_DELTA,
-        changes=changes_on(grid, cells, protection),
+        changes=changes_on(grid, cells, privacy_unit),
         workload=cells.levels[0],
         noise=noise,
     )
@@ -130,7 +130,7 @@ def tabled(
     sums = [sums_of_cells(each, sides, cells, grid) for each in (pair.first, pair.second)]
     known = sides, cells, grid, strategy, fit, sums[0], sums[1]
     first, second = (
-        Tabled(each, *known, is_first=each is pair.first, protection=protection)
+        Tabled(each, *known, is_first=each is pair.first, privacy_unit=privacy_unit)
         for each in (pair.first, pair.second)
     )
     return Neighbours(pair.name, first, second)
@@ -150,7 +150,7 @@ def measured(where: Tabled, noise: LevelNoise, source: EntropySource) -> NoisyTa
         places=where.strategy.places,
         noise=noise,
         grid=where.grid,
-        protection=where.protection,
+        privacy_unit=where.privacy_unit,
         source=source,
     )
 
@@ -284,7 +284,7 @@ def exact_changes(
 def gaussian_audit(pairs: tuple[Neighbours, ...], twins: dict[str, Any]) -> Audit:
     """Of tables with Gaussian noise; twins are noises, of which the first pairs show the loss."""
     where: Tabled = pairs[0].first
-    of_places = changes_on(where.grid, where.cells, where.protection)
+    of_places = changes_on(where.grid, where.cells, where.privacy_unit)
     changes = [of_places[place] for place in where.strategy.places]
     rho = where.strategy.noise.cost(delta=_DELTA, changes=changes).rho
     return Enumerated(

@@ -75,18 +75,18 @@ DIRECTED = (
 
 
 def capped(cap: float) -> tuple[Neighbours, ...]:
-    """Weights at both ends of what a public cap allows."""
+    """Weights at both ends of what a public bound allows."""
     return (
-        one_more("none and the cap", [0, 2], [1, 3], [cap / 4, cap], weight_cap=cap),
-        one_more("the cap beside the cap", [0, 2], [1, 3], [cap, cap], weight_cap=cap),
+        one_more("none and the cap", [0, 2], [1, 3], [cap / 4, cap], max_weight=cap),
+        one_more("the cap beside the cap", [0, 2], [1, 3], [cap, cap], max_weight=cap),
     )
 
 
 UNCAPPED = (
     Neighbours(
         "a weight by 1",
-        gc.Graph([0, 1], [1, 2], [30.25, 7.1], vertices=4, hide_change=1),
-        gc.Graph([0, 1], [1, 2], [30.25, 8.1], vertices=4, hide_change=1),
+        gc.Graph([0, 1], [1, 2], [30.25, 7.1], vertices=4, max_weight_change=1),
+        gc.Graph([0, 1], [1, 2], [30.25, 8.1], vertices=4, max_weight_change=1),
     ),
 )
 
@@ -167,7 +167,7 @@ def job_of(
         side.graph,
         epsilon=epsilon,
         noise=noise,
-        mechanism=gc.Response(mechanism),
+        mechanism=gc.Mechanism(mechanism),
         groups=side.groups if with_groups else None,
         fitted=False,
     )

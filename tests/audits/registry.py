@@ -102,20 +102,20 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
     "release_flows": lambda: [
         *(
             f"{whose}flows{mark} {noise}"
-            for whose, mark in (("", ":"), ("owners: ", ","))
+            for whose, mark in (("", ":"), ("users: ", ","))
             for noise in ("laplace", "gaussian")
         ),
-        *(f"{whose}: flows by period" for whose in ("rows", "owners")),
+        *(f"{whose}: flows by period" for whose in ("rows", "users")),
     ],
-    "release_contributions": lambda: ["owners: contributions"],
-    "choose_bound": lambda: ["owners: bound"],
+    "release_contributions": lambda: ["users: contributions"],
+    "choose_contribution_bound": lambda: ["users: bound"],
     "least_cut": lambda: ["least cut", "least cut: directed", "least cut: several"],
 }
 # Plans; and `connect`, which asks a server: the sessions that answer there are audited.
 READS_NO_DATA = {
     "connect",
     "plan",
-    "planning.plan_bounds",
+    "planning.plan_contribution_bounds",
     "planning.plan_degree_bounds",
     "distances.plan_distances",
 }
@@ -157,7 +157,7 @@ def run_audits(
     processes: int = 1,
     progress: Progress = silent,
 ) -> list[AuditOutcome]:
-    """Audit mechanisms on made data, and see whether their broken twins are caught.
+    """Audit mechanisms on made data, and see whether their incorrect variants are caught.
 
     A claim that holds is refuted with probability 1e-6 at most, for all entries together.
 

@@ -56,9 +56,9 @@ def honest(distribution: NoiseDistribution, source: EntropySource) -> Runner:
 
 def half_the_noise(distribution: NoiseDistribution, source: EntropySource) -> Runner:
     """Calibrated to twice epsilon."""
-    name, cap = distribution.name, distribution.weight_cap
+    name, cap = distribution.name, distribution.max_weight
     return honest(
-        noise_distribution(name, epsilon=2 * distribution.epsilon, weight_cap=cap), source
+        noise_distribution(name, epsilon=2 * distribution.epsilon, max_weight=cap), source
     )
 
 
@@ -114,7 +114,7 @@ def noise_from_the_density(distribution: NoiseDistribution, source: EntropySourc
 
     def twin(graph: AnyGraph) -> FloatVector:
         epsilon = distribution.epsilon * (1 + 2 * len(graph.rows))
-        own = noise_distribution(distribution.name, epsilon=epsilon, weight_cap=1.0)
+        own = noise_distribution(distribution.name, epsilon=epsilon, max_weight=1.0)
         return honest(own, source)(graph)
 
     return twin
@@ -137,8 +137,8 @@ def clipped_before_noise(distribution: NoiseDistribution, source: EntropySource)
 
     def twin(graph: AnyGraph) -> FloatVector:
         cap = float(graph.weights.max())
-        own = noise_distribution("laplace", epsilon=distribution.epsilon, weight_cap=cap)
-        private = gc.Graph(graph.rows, graph.columns, graph.weights, vertices=4, weight_cap=cap)
+        own = noise_distribution("laplace", epsilon=distribution.epsilon, max_weight=cap)
+        private = gc.Graph(graph.rows, graph.columns, graph.weights, vertices=4, max_weight=cap)
         return released(randomized_response(private, own, source)) * own.unit
 
     return twin
@@ -250,7 +250,7 @@ def _entries(
     )
 
 
-@audited("response, {}", NOISES, covers="release: response, {}")
+@audited("response, {}", NOISES, covers="release: randomized-response, {}")
 def _every_noise(noise: str, epsilon: float) -> Audit:
     return _entries(noise, (*PLAIN, *BIPARTITE), _OF_ENTRIES, (LAST_PAIR, HUB), epsilon)
 
@@ -303,7 +303,7 @@ def _chung_lu(epsilon: float, graph: gc.Graph, source: EntropySource, peeks: boo
 
 def _true_count(_: str, epsilon: float, graph: gc.Graph, source: EntropySource) -> FloatVector:
     """The m largest noisy entries, m being the true number of edges."""
-    distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=1.0)
+    distribution = noise_distribution("laplace", epsilon=epsilon, max_weight=1.0)
     noisy = randomized_response(graph, distribution, source).estimate()[_PAIRS]
     kept = noisy >= np.sort(noisy)[::-1][len(graph.rows) - 1] if len(graph.rows) else noisy > 99
     return np.append(kept, kept.sum()).astype(np.float64)
@@ -316,7 +316,7 @@ def _raw_count(_: str, _epsilon: float, graph: gc.Graph, _source: EntropySource)
 def _clipped_at_true_degrees(
     _: str, epsilon: float, graph: gc.Graph, source: EntropySource
 ) -> FloatVector:
-    distribution = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
+    distribution = noise_distribution("binary", epsilon=epsilon, max_weight=1.0)
     noisy = randomized_response(graph, distribution, source).estimate()
     bound = np.minimum.outer(*[graph.dense().sum(axis=1)] * 2)
     clipped: FloatVector = np.clip(noisy, 0, bound)[_PAIRS]

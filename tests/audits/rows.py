@@ -1,6 +1,6 @@
-"""Audits of tables of rows with periods: what is promised to single rows, and to their owners.
+"""Audits of tables of rows with periods: what is guaranteed to single rows, and to their users.
 
-Neighbours are rows with and without one row, or all rows of one owner, in several periods. Each run
+Neighbours are rows with and without one row, or all rows of one user, in several periods. Each run
 draws the noise of a job of `release_flows`, and all periods come out. What has no noise is computed
 once.
 """
@@ -14,7 +14,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatArray, IntVector
 from graphcuts_dp.evaluation.audit import Neighbours
-from graphcuts_dp.graph.row_sources import Held
+from graphcuts_dp.graph.row_sources import RowArrays
 from graphcuts_dp.graph.rows import PairCounts, counted_rows
 from graphcuts_dp.measure.cells import cell_tree, grid_of_rows, sums_of_cells
 from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
@@ -23,41 +23,41 @@ from graphcuts_dp.release.job import Job
 from graphcuts_dp.resources import silent
 from graphcuts_dp.schema.counting import STEPS, Counting
 from tests.audits.base import audited_runs
-from tests.audits.owners import Owned, Table, once
+from tests.audits.users import Owned, Table, once
 
 _N, _AT_MOST = 4, 2
 _PERIODS = gc.Periods.of("2026-01..2026-03")
 _GROUPS = gc.Groups(gc.VertexSet(_N), {"half": [0, 0, 1, 1]})
 _SIDES = (_GROUPS, _GROUPS)
 _UNDECLARED = -1
-_ROW, _WEIGHT = gc.Protect.rows(), gc.Protect.rows(_AT_MOST)
-_OWNER = gc.Protect.owner(at_most=_AT_MOST)
-_EACH_PERIOD = gc.Protect.owner(at_most=_AT_MOST, per_period=True)
+_ROW, _WEIGHT = gc.PrivacyUnit.row(), gc.PrivacyUnit.row(_AT_MOST)
+_USER = gc.PrivacyUnit.user(max_contributions=_AT_MOST)
+_EACH_PERIOD = gc.PrivacyUnit.user(max_contributions=_AT_MOST, per_period=True)
 
-Row = tuple[int, int, int, int, float]  # owner, both ends, period, weight
+Row = tuple[int, int, int, int, float]  # user, both ends, period, weight
 
 
 def rows_of(listed: Sequence[Row], counting: Counting, *, owned: bool) -> gc.Rows:
     """Rows in memory."""
     table: FloatArray = np.array(listed, dtype=np.float64).reshape(-1, 5)
-    owners, first, second, periods = (table[:, column].astype(np.int64) for column in range(4))
-    held = Held(
+    users, first, second, periods = (table[:, column].astype(np.int64) for column in range(4))
+    row_arrays = RowArrays(
         ends=(first, second),
-        owners=owners if owned else None,
+        users=users if owned else None,
         marks=np.arange(16, dtype=np.uint64) * np.uint64(0xD1B54A32D192ED03),
         periods=periods,
         weights=table[:, 4] if counting == "weight" else None,
     )
-    return gc.Rows.holding(gc.VertexSet(_N), held, counting=counting, periods=_PERIODS)
+    return gc.Rows.of_arrays(gc.VertexSet(_N), row_arrays, counting=counting, periods=_PERIODS)
 
 
 _OTHERS: tuple[Row, ...] = tuple(
-    (owner, first, second, period, 0.6)
-    for owner in range(3)
+    (user, first, second, period, 0.6)
+    for user in range(3)
     for period in (_UNDECLARED, 0, 1, 2)
     for first, second in ((0, 1), (2, 0), (3, 3))
 )
-# Of one owner, in all periods, with two ends of one and of two groups.
+# Of one user, in all periods, with two ends of one and of two groups.
 _NEW: tuple[Row, ...] = tuple(
     (9, first, second, period, 5.0) for period in range(3) for first, second in ((0, 3), (2, 2))
 )
@@ -77,23 +77,23 @@ _ROWS = (
     _neighbours("of no declared period", _OTHERS, ((0, 0, 1, -1, 1.0),), "rows", owned=False),
 )
 _WEIGHTS = (_neighbours("a heavy row", _OTHERS, _NEW[:1], "weight", owned=False),)
-_OWNERS = (
+_USERS = (
     _neighbours("in all periods", _OTHERS, _NEW, "rows", owned=True),
     _neighbours("weights in all periods", _OTHERS, _NEW, "weight", owned=True),
     _neighbours("pairs in all periods", (), _NEW, "edges", owned=True),
 )
 
 
-def _whom(rows: gc.Rows) -> gc.Protect:
+def _privacy_unit_of(rows: gc.Rows) -> gc.PrivacyUnit:
     if rows.owned:
-        return _OWNER
+        return _USER
     return _WEIGHT if rows.counting == "weight" else _ROW
 
 
 @cache
 def _job(counting: Counting, owned: bool, epsilon: float) -> Job[gc.Flows]:
     public = rows_of((), counting, owned=owned)
-    return flows_job(public, _GROUPS, epsilon=epsilon, protect=_whom(public))
+    return flows_job(public, _GROUPS, epsilon=epsilon, privacy_unit=_privacy_unit_of(public))
 
 
 @once
@@ -115,8 +115,8 @@ def _sums(rows: gc.Rows) -> IntVector:
 
 
 def _rate(rows: gc.Rows, epsilon: float) -> Fraction:
-    """Of the noise, for what the promise says that one row or owner changes."""
-    return Fraction(epsilon) / (_whom(rows).steps * (STEPS // _bounded(rows).step))
+    """Of the noise, for what the guarantee says that one row or user changes."""
+    return Fraction(epsilon) / (_privacy_unit_of(rows).group_size * (STEPS // _bounded(rows).step))
 
 
 def _noisy(epsilon: float, where: Owned, source: EntropySource) -> list[float]:
@@ -137,15 +137,15 @@ def _broken(
     table: Table = _sums,
     factor: int = 1,
 ) -> list[float]:
-    """Other sums with noise for the promise, or less noise."""
+    """Other sums with noise for the guarantee, or less noise."""
     true, rate = where.true(table)[not where.is_first], factor * _rate(where.rows, epsilon)
     noisy = true + sample_discrete_laplace(rate, len(true), source)
     return where.seen(noisy, table, rate)
 
 
-def _bounded_by(protect: gc.Protect, rows: gc.Rows) -> IntVector:
-    """Sums of rows that are bounded by another rule than the promise's."""
-    counts = counted_rows(rows, protect, whole=_bounded(rows).step > 1)
+def _bounded_by(privacy_unit: gc.PrivacyUnit, rows: gc.Rows) -> IntVector:
+    """Sums of rows that are bounded by another rule than the guarantee's."""
+    counts = counted_rows(rows, privacy_unit, whole=_bounded(rows).step > 1)
     return _cells_of(counts, rows)
 
 
@@ -156,7 +156,7 @@ def _by_each_period(rows: gc.Rows) -> IntVector:
 
 @once
 def _not_clipped(rows: gc.Rows) -> IntVector:
-    return _bounded_by(gc.Protect.rows(1000), rows) if rows.counting == "weight" else _sums(rows)
+    return _bounded_by(gc.PrivacyUnit.row(1000), rows) if rows.counting == "weight" else _sums(rows)
 
 
 @once
@@ -183,14 +183,14 @@ def _rows_by_period(epsilon: float, where: Owned, source: EntropySource) -> list
 
 
 @audited_runs(
-    "owners: flows by period",
-    pairs=_OWNERS,
+    "users: flows by period",
+    pairs=_USERS,
     twins={
         "half the noise": partial(_broken, factor=2),
-        "bound per period where it is promised over all": partial(_broken, table=_by_each_period),
-        "noise of one row for an owner": partial(_broken, factor=_AT_MOST),
+        "bound per period where it is guaranteed over all": partial(_broken, table=_by_each_period),
+        "noise of one row for a user": partial(_broken, factor=_AT_MOST),
     },
     runs=6000,
 )
-def _owners_by_period(epsilon: float, where: Owned, source: EntropySource) -> list[float]:
+def _users_by_period(epsilon: float, where: Owned, source: EntropySource) -> list[float]:
     return _noisy(epsilon, where, source)

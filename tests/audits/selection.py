@@ -331,7 +331,7 @@ _RATINGS: Sequence[LinearQuery] = [
 
 
 _RATED = one_more(
-    "the largest coefficient", [1], [0], [_CAP], kind=gc.BipartiteGraph, weight_cap=_CAP
+    "the largest coefficient", [1], [0], [_CAP], kind=gc.BipartiteGraph, max_weight=_CAP
 )
 _SENSED = claimed_for(1e-6)
 

@@ -1,7 +1,7 @@
 """Audits of sessions: transcripts of those that add noise to every answer, and of those with tests.
 
 The calibrations that users choose from have thresholds far above what a graph of four vertices can
-reach; what they promise is audited by calculation in `calibrations`. Here the same mechanisms,
+reach; what they guarantee is audited by calculation in `calibrations`. Here the same mechanisms,
 update rules and tests run with rates chosen by hand, so that every branch of a step is taken.
 """
 
@@ -50,7 +50,7 @@ Run = Callable[[gc.Graph], npt.ArrayLike]
 EDGE = gc.CutQuery([2], [3])
 UNIVERSE = Universe(4)
 PAIRS = (one_more("last pair", [0, 0, 1, 2], [1, 2, 2, 3]),)
-_MOST = 24  # answers that even a broken twin is asked for
+_MOST = 24  # answers that even an incorrect variant is asked for
 
 
 def transcript(
@@ -136,7 +136,7 @@ def _laplace(epsilon: float, source: EntropySource, factor: int = 1, queries: in
     return transcript(_noisy(factor * epsilon, queries), source)
 
 
-_CAPPED = (one_more("none and the cap", [0, 2], [1, 3], [2.0, 2.0], weight_cap=2.0),)
+_CAPPED = (one_more("none and the cap", [0, 2], [1, 3], [2.0, 2.0], max_weight=2.0),)
 
 
 @audited_runs(
@@ -267,7 +267,7 @@ class ByHand(Calibration):
     Attributes:
         kind: of the tests.
         epsilon: of everything.
-        factor: of the rates of tests and values; 1 keeps the promise.
+        factor: of the rates of tests and values; 1 keeps the guarantee.
         raw: whether the total weight has no noise.
         broken: what else is wrong with the tuning.
     """

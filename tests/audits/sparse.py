@@ -59,10 +59,10 @@ _STEPS = tuple(
 _FEW_FALSE = 0.1
 _ONE_LIGHTER = Neighbours(
     "a light weight by 1",
-    gc.Graph([0, 1], [1, 2], [2.25, 1.5], vertices=4, hide_change=1),
-    gc.Graph([0, 1], [1, 2], [2.25, 2.5], vertices=4, hide_change=1),
+    gc.Graph([0, 1], [1, 2], [2.25, 1.5], vertices=4, max_weight_change=1),
+    gc.Graph([0, 1], [1, 2], [2.25, 2.5], vertices=4, max_weight_change=1),
 )
-_A_NEW_ONE = one_more("no weight and 1", [0, 2], [1, 3], [2.25, 1.0], hide_change=1)
+_A_NEW_ONE = one_more("no weight and 1", [0, 2], [1, 3], [2.25, 1.0], max_weight_change=1)
 
 
 def _log_law(steps: int, released: int | None, rate: float, threshold: int) -> float:

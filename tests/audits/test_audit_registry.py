@@ -1,4 +1,4 @@
-"""Every mechanism has an audit, which it passes and its broken twins do not.
+"""Every mechanism has an audit, which it passes and its incorrect variants do not.
 
 A sound mechanism fails with probability 1e-6 at most, for all entries together, if the seed were
 drawn at random. That its twins are caught is a matter of power: the seeds are fixed.
@@ -102,7 +102,11 @@ def test_a_quick_audit_passes(entry):
 
 def test_the_law_of_a_release_sees_what_events_do_not():
     """Half the noise of root degrees passed the audit by events, which saw .3 of the claim."""
-    for name in ("session: root degrees", "sparse, discrete-laplace", "degrees+response, binary"):
+    for name in (
+        "session: root degrees",
+        "sparse, discrete-laplace",
+        "degrees+randomized-response, binary",
+    ):
         (entry,) = find_audits([f"{name}, by its law"])
         by_law = entry.make(1.0)
         assert visible_by_ratio(by_law.claim, by_law.runs) > 0.85
@@ -186,7 +190,9 @@ MEASURED = [("sparse", "discrete-laplace"), *itertools.product(registry.MECHANIS
 @pytest.mark.parametrize(("mechanism", "noise"), MEASURED)
 def test_a_release_measures_what_is_audited(mechanism, noise):
     """Audits of parts leave the fit out, which reads the measurements alone."""
-    fit = "none" if mechanism in ("response", "sparse") else gc.Fitting(time_limit=1e-9)
+    fit = (
+        "none" if mechanism in ("randomized-response", "sparse") else gc.FitOptions(time_limit=1e-9)
+    )
     options = {"epsilon": 1.0, "mechanism": mechanism, "noise": noise, "fit": fit}
     released = quietly(gc.release_graph, GRAPH, **options, seed=5)
     job = graph_job(GRAPH, epsilon=1.0, noise=noise, mechanism=mechanism, fitted=False)
@@ -198,23 +204,23 @@ def test_a_release_measures_what_is_audited(mechanism, noise):
             np.testing.assert_array_equal(numbers, others)
 
 
-@pytest.mark.parametrize("whom", HIDDEN)
-@pytest.mark.parametrize("at_most", [1, 6])
-def test_a_sparse_release_of_several_changes_measures_what_is_audited(whom, at_most):
-    data = HIDDEN[whom][0][0].second
-    given, protection = protected(data, at_most)
-    options = {"epsilon": 1.0, "mechanism": "sparse", "fit": "none"} | protection
+@pytest.mark.parametrize("unit", HIDDEN)
+@pytest.mark.parametrize("group_size", [1, 6])
+def test_a_sparse_release_of_several_changes_measures_what_is_audited(unit, group_size):
+    data = HIDDEN[unit][0][0].second
+    given, privacy_unit = protected(data, group_size)
+    options = {"epsilon": 1.0, "mechanism": "sparse", "fit": "none"} | privacy_unit
     released = quietly(gc.release_graph, given, **options, seed=5).measurements
-    audited = measured_sparse(data, at_most, 1.0, entropy_source(5))
+    audited = measured_sparse(data, group_size, 1.0, entropy_source(5))
     for kind in (Degrees, Classes):
         one, other = (each.find(kind) for each in (released, audited))
         assert one.epsilon == other.epsilon
         np.testing.assert_array_equal(one.steps, other.steps)
-    for (pair,) in HIDDEN[whom]:  # all six pairs change
+    for (pair,) in HIDDEN[unit]:  # all six pairs change
         assert [len(plain(end).rows) for end in (pair.first, pair.second)] == [0, 6]
 
 
-OF_OWNERS = {name: (0, start) for name, start in OF_EDGES.items()} | {
+OF_USERS = {name: (0, start) for name, start in OF_EDGES.items()} | {
     "sensing": (1, sensing),
     "session, gaussian": (0, partial(plain_session, "gaussian", 0.02)),
     "tests, shared": (0, partial(session_of_tests, "frieze-kannan", "shared")),
@@ -222,12 +228,12 @@ OF_OWNERS = {name: (0, start) for name, start in OF_EDGES.items()} | {
 }
 
 
-@pytest.mark.parametrize("name", OF_OWNERS)
-def test_an_owner_is_hidden_as_the_edges_that_are_left(name):
+@pytest.mark.parametrize("name", OF_USERS)
+def test_a_user_is_hidden_as_the_edges_that_are_left(name):
     """All that an audit sees of both is the same, for the same entropy."""
-    kind, start = OF_OWNERS[name]
-    edges, owner = (HIDDEN[whom][kind][0] for whom in ("6 edges", "owners"))
-    for one, other in ((edges.first, owner.first), (edges.second, owner.second)):
+    kind, start = OF_USERS[name]
+    edges, user = (HIDDEN[unit][kind][0] for unit in ("6 edges", "users"))
+    for one, other in ((edges.first, user.first), (edges.second, user.second)):
         for seed in range(3):
             seen = [start(6, 1.0, SeededEntropy(seed))(data) for data in (one, other)]
             np.testing.assert_array_equal(*seen)
@@ -236,7 +242,7 @@ def test_an_owner_is_hidden_as_the_edges_that_are_left(name):
 @pytest.mark.parametrize("noise", ["binary", "discrete-laplace"])
 def test_the_helpers_of_the_twins_are_right(noise):
     """Unbroken, the pieces of other twins pass the audit: what is caught is the mistake."""
-    distribution = noise_distribution(noise, epsilon=1.0, weight_cap=1.0)
+    distribution = noise_distribution(noise, epsilon=1.0, max_weight=1.0)
     source = SeededEntropy(7)
 
     def sound(graph, _):

@@ -1,4 +1,4 @@
-"""The noisy maximum: its distribution, its promise and its accuracy."""
+"""The noisy maximum: its distribution, its guarantee and its accuracy."""
 
 import math
 from fractions import Fraction
@@ -50,7 +50,7 @@ def test_scores_that_differ_by_s_either_way_lose_2_s_rate(scores, rate):
     assert losses(first, first + np.abs(moves), rate) <= s * float(rate) + 1e-9
 
 
-def test_both_promises_are_nearly_reached():
+def test_both_guarantees_are_nearly_reached():
     """One candidate against another: far below, both bounds are sharp."""
     rate = Fraction(1, 2)
     assert losses([-40, 0], [-39, -1], rate) == pytest.approx(1.0, abs=1e-6)

@@ -1,9 +1,9 @@
-"""Audits of what protects several edges or people together, or the owner of several rows.
+"""Audits of what protects several edges or people together, or the user of several rows.
 
 The twin of each is the mistake that matters: noise for one change where several are hidden.
 
 - *Runs* of a public function, as users call it, or of a session's mechanism, with all that comes
-  out. Neighbours differ in six pairs: edges, or those of an owner of twelve rows, or ratings; or in
+  out. Neighbours differ in six pairs: edges, or those of a user of twelve rows, or ratings; or in
   the places of six people. With six, and not two or three, the twin shows in few runs.
 - *Exact losses* of what calibrations that users choose from allow, at full length. A session by the
   calibrations "gru12" and "jt12" has no such twin: their constants are so large that one made for
@@ -36,7 +36,7 @@ from graphcuts_dp.session.terms import SessionTerms
 from tests.audits.base import Audit, Enumerated, Sampled, audited
 from tests.audits.calibrations import calibrated, transcripts_of
 from tests.audits.graphs import EMPTY, one_more, quietly, seed_of
-from tests.audits.offline import LOOSE, rounds_of, tuned
+from tests.audits.iterative import LOOSE, rounds_of, tuned
 from tests.audits.rows_in_memory import bounded, rows_in_memory
 from tests.audits.sessions import LEARNERS, UNIVERSE, ByHand, Kind, transcript
 
@@ -59,53 +59,53 @@ _MOVED = (
 )
 
 
-def _owner_of(space: Space, ends: tuple[IntVector, IntVector]) -> tuple[Neighbours, ...]:
-    """Neighbours that differ in an owner of rows, who names each of these pairs twice."""
+def _user_of(space: Space, ends: tuple[IntVector, IntVector]) -> tuple[Neighbours, ...]:
+    """Neighbours that differ in a user of rows, who names each of these pairs twice."""
     found = []
     for times in (0, 2):
         rows, columns = np.tile(ends[0], times), np.tile(ends[1], times)
         marks = np.arange(1, dtype=np.uint64)
         found.append(rows_in_memory(space, np.zeros(len(rows), np.int64), marks, (rows, columns)))
-    return (Neighbours("an owner of twelve rows appears", found[0], found[1]),)
+    return (Neighbours("a user of twelve rows appears", found[0], found[1]),)
 
 
 HIDDEN = {
     "6 edges": (_EDGES, _RATINGS),
-    "owners": (_owner_of(EMPTY.vertices, _ENDS), _owner_of(_RATINGS[0].first.space, _CORNERS)),
+    "users": (_user_of(EMPTY.vertices, _ENDS), _user_of(_RATINGS[0].first.space, _CORNERS)),
 }
 
 
-def protected(data: PrivateData, at_most: int) -> tuple[Any, dict[str, Any]]:
+def protected(data: PrivateData, group_size: int) -> tuple[Any, dict[str, Any]]:
     """What a public function is given, and how it is to protect it.
 
     Args:
-        data: a graph, or rows with owners.
-        at_most: how many changes the mechanism hides; a twin hides one, and gives the bounded
+        data: a graph, or rows with users.
+        group_size: how many changes the mechanism hides; a twin hides one, and gives the bounded
             graph away as a plain one.
     """
     if not isinstance(data, gc.Rows):
-        return data, {"protect": gc.Protect.edges(at_most)}
-    if at_most == _MOST:
-        return data, {"protect": gc.Protect.owner(at_most=at_most)}
+        return data, {"privacy_unit": gc.PrivacyUnit.edge(group_size)}
+    if group_size == _MOST:
+        return data, {"privacy_unit": gc.PrivacyUnit.user(max_contributions=group_size)}
     return plain(data), {}
 
 
 def plain(data: PrivateData) -> Any:
-    """The graph of the data, in which owners are bounded. Private."""
+    """The graph of the data, in which users are bounded. Private."""
     return bounded(data, _MOST) if isinstance(data, gc.Rows) else data
 
 
 def _public(
     function: Callable[..., Any],
     data: PrivateData,
-    at_most: int,
+    group_size: int,
     source: EntropySource,
     *arguments: Any,
     **options: Any,
 ) -> Any:
     """What a public function makes of the data."""
-    graph, protection = protected(data, at_most)
-    return quietly(function, graph, *arguments, **options, **protection, seed=seed_of(source))
+    graph, privacy_unit = protected(data, group_size)
+    return quietly(function, graph, *arguments, **options, **privacy_unit, seed=seed_of(source))
 
 
 def _with_evidence(*seen: float) -> FloatVector:
@@ -122,20 +122,25 @@ def _clipped_degrees(made: Measurements) -> float:
 # Releases.
 
 
-def _released(at_most: int, epsilon: float, source: EntropySource) -> Run:
-    options = {"epsilon": epsilon, "fit": "none", "noise": "binary", "mechanism": "response"}
+def _released(group_size: int, epsilon: float, source: EntropySource) -> Run:
+    options = {
+        "epsilon": epsilon,
+        "fit": "none",
+        "noise": "binary",
+        "mechanism": "randomized-response",
+    }
 
     def run(data: PrivateData) -> FloatVector:
-        made = _public(gc.release_graph, data, at_most, source, **options)
+        made = _public(gc.release_graph, data, group_size, source, **options)
         return _with_evidence(*map(float, made.noisy.steps[_ENDS]))
 
     return run
 
 
-def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
+def _measured(group_size: int, epsilon: float, source: EntropySource) -> Run:
     """Degrees and entries, which a release buys for the fit that uses both."""
-    step = gc.Protect(steps=at_most).per_step(epsilon)
-    job = _job(EMPTY.n, "degrees+response", 0.5, "binary", step)
+    step = gc.PrivacyUnit(group_size=group_size).per_change(epsilon)
+    job = _job(EMPTY.n, "degrees+randomized-response", 0.5, "binary", step)
 
     def run(data: PrivateData) -> FloatVector:
         made = job.measure(plain(data), source)
@@ -146,11 +151,11 @@ def _measured(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
 
 def measured_sparse(
-    data: PrivateData, at_most: int, epsilon: float, source: EntropySource
+    data: PrivateData, group_size: int, epsilon: float, source: EntropySource
 ) -> Measurements:
     """What `release_graph` measures with mechanism "sparse"; its fit reads that alone."""
     graph = plain(data)
-    each = gc.Protect(steps=at_most).per_step(epsilon)
+    each = gc.PrivacyUnit(group_size=group_size).per_change(epsilon)
     job = _job(graph.n, "sparse", None, "discrete-laplace", each)
     measured: Measurements = job.measure(graph, source)
     return measured
@@ -159,36 +164,36 @@ def measured_sparse(
 @lru_cache(maxsize=64)  # a run is repeated thousands of times
 def _job(n: int, mechanism: str, share: float | None, noise: str, epsilon: Fraction) -> Any:
     """The job of a release of graphs without weights."""
-    response: Any = gc.Response(mechanism, degree_share=share)
+    response: Any = gc.Mechanism(mechanism, degree_share=share)
     empty = gc.Graph([], [], vertices=n)
     budget: Any = epsilon
     return graph_job(empty, epsilon=budget, noise=noise, mechanism=response, fitted=False)
 
 
-def _sparse(at_most: int, epsilon: float, source: EntropySource) -> Run:
+def _sparse(group_size: int, epsilon: float, source: EntropySource) -> Run:
     """Noisy degrees, each cut off where it tells no more, and the noisy count of edges."""
 
     def run(data: PrivateData) -> FloatVector:
-        made = measured_sparse(data, at_most, epsilon, source)
+        made = measured_sparse(data, group_size, epsilon, source)
         return np.array([_clipped_degrees(made), made.find(Classes).total])  # type: ignore[union-attr]
 
     return run
 
 
-def _flows(at_most: int, epsilon: float, source: EntropySource) -> Run:
+def _flows(group_size: int, epsilon: float, source: EntropySource) -> Run:
     groups = gc.Groups(EMPTY.vertices, {"part": [0, 0, 0, 1]})
     work = gc.FlowWorkload(expected_cell=0)  # noise hides what four vertices have
 
     def run(graph: gc.Graph) -> FloatVector:
         made = _public(
-            gc.release_flows, graph, at_most, source, groups, epsilon=epsilon, workload=work
+            gc.release_flows, graph, group_size, source, groups, epsilon=epsilon, workload=work
         )
         return np.concatenate([np.asarray(each, dtype=np.float64) for each in made.noisy.steps])
 
     return run
 
 
-def _iterative(at_most: int, epsilon: float, source: EntropySource) -> Run:
+def _iterative(group_size: int, epsilon: float, source: EntropySource) -> Run:
     """The noisy total, how many pairs the cut has that the noisy matrix shows, and its answer.
 
     And the sum of all three by what is spent on each, as Laplace noise tells them.
@@ -197,13 +202,13 @@ def _iterative(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
     def run(data: PrivateData) -> FloatVector:
         made = _public(
-            gc.release_iteratively, data, at_most, source, epsilon=epsilon, construction=rule
+            gc.release_iteratively, data, group_size, source, epsilon=epsilon, construction=rule
         )
         (bought,), total = made.transcript, float(made.settings.total or 0.0)
         pairs = UNIVERSE.pairs_between(cast(gc.CutQuery, bought.query))
         # Beyond what is possible an answer tells no more of Laplace noise.
         answer = min(max(bought.value, 0.0), pairs)
-        spent = dict(made.guarantee.parts)
+        spent = dict(made.guarantee.spent)
         told = spent["total weight"] * min(max(total, 0.0), 6.0) + spent["answers"] * answer
         told += spent["noisy matrix"] * pairs
         return np.array([total, pairs, answer, told])
@@ -211,35 +216,35 @@ def _iterative(at_most: int, epsilon: float, source: EntropySource) -> Run:
     return run
 
 
-def sensing(at_most: int, epsilon: float, source: EntropySource) -> Run:
+def sensing(group_size: int, epsilon: float, source: EntropySource) -> Run:
     queries = [gc.CutQuery([0, 1], [0, 1, 2])]
     options = {"epsilon": epsilon, "delta": _DELTA, "construction": gc.Sensing(rounds=1)}
 
     def run(data: PrivateData) -> FloatVector:
-        made = _public(gc.release_iteratively, data, at_most, source, queries, **options)
+        made = _public(gc.release_iteratively, data, group_size, source, queries, **options)
         return np.array([made.transcript[0].value])
 
     return run
 
 
-def _net(at_most: int, epsilon: float, source: EntropySource) -> Run:
+def _net(group_size: int, epsilon: float, source: EntropySource) -> Run:
     """How many edges the member of the net has that is chosen."""
     options = {"epsilon": epsilon, "construction": "net"}
 
     def run(data: PrivateData) -> FloatVector:
-        made = _public(gc.release_iteratively, data, at_most, source, [_ALL], **options)
+        made = _public(gc.release_iteratively, data, group_size, source, [_ALL], **options)
         return np.array([float(made.graph.weights.sum())])
 
     return run
 
 
-def _distances(at_most: int, epsilon: float, source: EntropySource) -> Run:
+def _distances(group_size: int, epsilon: float, source: EntropySource) -> Run:
     options = {"epsilon": epsilon, "mechanism": "histogram", "noise": "laplace"}
     ends = [end.counts for end in (_MOVED[0].first, _MOVED[0].second)]
 
     def run(placed: Locations) -> FloatVector:
         seed = seed_of(source)
-        made = quietly(answer_distances, _LINE, placed, at_most=at_most, seed=seed, **options)
+        made = quietly(answer_distances, _LINE, placed, group_size=group_size, seed=seed, **options)
         # On a line the answers tell the noisy counts, and these the log likelihood ratio.
         counts = np.linalg.solve(_LINE.matrix, made.values * placed.people)
         first, second = (np.abs(counts - end).sum() for end in ends)
@@ -252,10 +257,14 @@ def _distances(at_most: int, epsilon: float, source: EntropySource) -> Run:
 
 
 def plain_session(
-    method: str, delta: float, at_most: int, epsilon: float, source: EntropySource
+    method: str, delta: float, group_size: int, epsilon: float, source: EntropySource
 ) -> Run:
     mechanism = SessionTerms.of(
-        method=method, epsilon=epsilon, delta=delta, queries=2, **gc.Protect(steps=at_most).keywords
+        method=method,
+        epsilon=epsilon,
+        delta=delta,
+        queries=2,
+        privacy_unit=gc.PrivacyUnit.edge(group_size),
     ).mechanism(UNIVERSE, Grid())
 
     def run(data: PrivateData) -> FloatVector:
@@ -275,21 +284,23 @@ _OFF_ON_ALL = LEARNERS | {"mirror-descent": MirrorDescentLearner(UNIVERSE, norm=
 
 
 def session_of_tests(
-    learner: str, kind: Kind, at_most: int, epsilon: float, source: EntropySource
+    learner: str, kind: Kind, group_size: int, epsilon: float, source: EntropySource
 ) -> Run:
     """Rates are chosen by hand, see `sessions`; group privacy is that of every calibration."""
     made = OnlineMechanism(
         learner=_OFF_ON_ALL[learner],
-        calibration=ByHand(kind=kind, epsilon=gc.Protect(steps=at_most).per_step(epsilon)),
+        calibration=ByHand(
+            kind=kind, epsilon=gc.PrivacyUnit(group_size=group_size).per_change(epsilon)
+        ),
         grid=Grid(),
-        steps=at_most,
+        steps=group_size,
     )
     seen = transcript(made, source, _ALL)
     return lambda data: np.asarray(seen(plain(data)), dtype=np.float64)
 
 
-# The audits. A run on an owner's rows is the same as one on the six edges that are left of them, as
-# `test_an_owner_is_hidden_as_the_edges_that_are_left` says, so these are quick and those are slow.
+# The audits. A run on a user's rows is the same as one on the six edges that are left of them, as
+# `test_a_user_is_hidden_as_the_edges_that_are_left` says, so these are quick and those are slow.
 
 
 def _audit(start: Start, pairs: tuple[Neighbours, ...], claim: Claim, epsilon: float) -> Audit:
@@ -310,19 +321,19 @@ OF_EDGES: dict[str, Start] = {
     "session, binary": partial(plain_session, "binary", 0.0),
 }
 _ALONE: dict[str, tuple[Start, tuple[Neighbours, ...]]] = {
-    "6 edges: release, degrees+response": (_measured, _EDGES),
+    "6 edges: release, degrees+randomized-response": (_measured, _EDGES),
     "6 edges: flows": (_flows, _EDGES),
     "6 people: distances": (_distances, _MOVED),
 }
 
 
-def _of_owners(whom: str, *_names: str) -> bool:
-    return whom == "owners"
+def _of_users(privacy_unit: str, *_names: str) -> bool:
+    return privacy_unit == "users"
 
 
-@audited("{}: {}", HIDDEN, OF_EDGES, slow=_of_owners)
-def _both(whom: str, name: str, epsilon: float) -> Audit:
-    return _audit(OF_EDGES[name], HIDDEN[whom][0], Claim(epsilon), epsilon)
+@audited("{}: {}", HIDDEN, OF_EDGES, slow=_of_users)
+def _both(privacy_unit: str, name: str, epsilon: float) -> Audit:
+    return _audit(OF_EDGES[name], HIDDEN[privacy_unit][0], Claim(epsilon), epsilon)
 
 
 @audited("{}", _ALONE)
@@ -331,16 +342,16 @@ def _alone(name: str, epsilon: float) -> Audit:
     return _audit(start, pairs, Claim(epsilon), epsilon)
 
 
-@audited("{}: session, gaussian", HIDDEN, slow=_of_owners)
-def _gaussian(whom: str, epsilon: float) -> Audit:
+@audited("{}: session, gaussian", HIDDEN, slow=_of_users)
+def _gaussian(privacy_unit: str, epsilon: float) -> Audit:
     start = partial(plain_session, "gaussian", _DELTA)
-    return _audit(start, HIDDEN[whom][0], Claim(epsilon, _DELTA), epsilon)
+    return _audit(start, HIDDEN[privacy_unit][0], Claim(epsilon, _DELTA), epsilon)
 
 
-@audited("{}: sensing", HIDDEN, slow=_of_owners)
-def _sensed(whom: str, epsilon: float) -> Audit:
+@audited("{}: sensing", HIDDEN, slow=_of_users)
+def _sensed(privacy_unit: str, epsilon: float) -> Audit:
     claim = Claim(zcdp_rho(epsilon=epsilon, delta=_DELTA), kind="rho")
-    return _audit(sensing, HIDDEN[whom][1], claim, epsilon)
+    return _audit(sensing, HIDDEN[privacy_unit][1], claim, epsilon)
 
 
 @audited(
@@ -348,16 +359,16 @@ def _sensed(whom: str, epsilon: float) -> Audit:
     HIDDEN,
     ("shared", "one-sided"),
     LEARNERS,
-    slow=lambda whom, kind, _learner: kind == "one-sided" or _of_owners(whom),
+    slow=lambda privacy_unit, kind, _learner: kind == "one-sided" or _of_users(privacy_unit),
 )
-def _tested(whom: str, kind: Kind, learner: str, epsilon: float) -> Audit:
+def _tested(privacy_unit: str, kind: Kind, learner: str, epsilon: float) -> Audit:
     start = partial(session_of_tests, learner, kind)
-    return _audit(start, HIDDEN[whom][0], Claim(epsilon), epsilon)
+    return _audit(start, HIDDEN[privacy_unit][0], Claim(epsilon), epsilon)
 
 
 @audited("3 edges: session, {}, {}", LEARNERS, ("tight", "dr14"))
 def _calibration_audit(construction: str, calibration: str, epsilon: float) -> Audit:
-    sound, claim = calibrated(construction, calibration, epsilon, gc.Protect(steps=3))
+    sound, claim = calibrated(construction, calibration, epsilon, gc.PrivacyUnit(group_size=3))
     of_one, _ = calibrated(construction, calibration, epsilon)
     return Enumerated(
         claim=claim,
@@ -368,7 +379,7 @@ def _calibration_audit(construction: str, calibration: str, epsilon: float) -> A
 
 def _offline_audit(steps: int, calibration: str, epsilon: float) -> Audit:
     of = "multiplicative-weights", calibration, epsilon
-    sound, claim = tuned(*of, gc.Protect(steps=steps))
+    sound, claim = tuned(*of, gc.PrivacyUnit(group_size=steps))
     of_one, _ = tuned(*of)
     return Enumerated(
         claim=claim,

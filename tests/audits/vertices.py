@@ -41,7 +41,7 @@ from tests.audits.sessions import ByHand, transcript
 
 Count = Callable[[gc.CutQuery, gc.Graph], int]
 _N, _BOUND = 16, 2
-_VERTEX = gc.Protect(kind="vertex", degree_bound=_BOUND)
+_VERTEX = gc.PrivacyUnit.vertex(max_degree=_BOUND)
 _PARTS = {"part": [0, *[1] * (_N - 2), 0]}  # the first and the last vertex, and the others
 _DELTA = 1e-6
 
@@ -117,7 +117,9 @@ _LESS: dict[str, Callable[[Tabled], LevelNoise]] = {
 
 def _tabled(epsilon: float, noise: str) -> tuple[Neighbours, ...]:
     # All noise goes to the one level of groups.
-    return tuple(tabled(pair, epsilon, noise, protection=_VERTEX, levels=_PARTS) for pair in _PAIRS)
+    return tuple(
+        tabled(pair, epsilon, noise, privacy_unit=_VERTEX, levels=_PARTS) for pair in _PAIRS
+    )
 
 
 @audited("vertex: flows, laplace")

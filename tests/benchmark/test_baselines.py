@@ -30,7 +30,7 @@ def graph(request):
 
 @pytest.mark.parametrize("name", BASELINES)
 @pytest.mark.parametrize("epsilon", [0.1, 3.0])
-def test_shape_and_promise(graph, name, epsilon):
+def test_shape_and_guarantee(graph, name, epsilon):
     make = BASELINES[name]
     made = make(graph, epsilon=epsilon, seed=1)
     x = made.matrix
@@ -51,7 +51,7 @@ def test_other_kinds_of_graphs(make):
     made = make(two_sides, epsilon=50, seed=0).matrix
     assert made.shape == two_sides.shape
     assert made.sum() == pytest.approx(len(two_sides.rows), abs=2)
-    weighted = Graph([0, 1, 2], [1, 2, 3], [3.0, 3.0, 3.0], vertices=4, weight_cap=3.0)
+    weighted = Graph([0, 1, 2], [1, 2, 3], [3.0, 3.0, 3.0], vertices=4, max_weight=3.0)
     made = make(weighted, epsilon=50, seed=0)
     assert made.matrix.sum() == pytest.approx(18, abs=2)
     assert np.array_equal(made.matrix, made.matrix.T)
@@ -90,16 +90,16 @@ def test_counts_and_degrees_are_noisy_but_right_on_average(graph):
 
 @pytest.mark.parametrize("make", BASELINES.values())
 def test_what_is_refused(make):
-    hidden = Graph([0], [1], [2.0], vertices=2, hide_change=1)
+    hidden = Graph([0], [1], [2.0], vertices=2, max_weight_change=1)
     cases = [
-        (Graph([0], [1], [2.0], vertices=2), 1.0, "without a public cap"),
+        (Graph([0], [1], [2.0], vertices=2), 1.0, "without a public bound"),
         (Graph([], [], vertices=1), 1.0, "one vertex"),
         (Graph([0], [1], vertices=2), 0.0, "epsilon"),
     ]
     if make in (raw_matrix, elementwise_clip):
         assert make(hidden, epsilon=1.0, seed=0).matrix.shape == (2, 2)
     else:
-        cases.append((hidden, 1.0, "public cap"))
+        cases.append((hidden, 1.0, "public bound"))
     for graph, epsilon, words in cases:
         with pytest.raises((GraphError, ParameterError), match=words):
             make(graph, epsilon=epsilon)

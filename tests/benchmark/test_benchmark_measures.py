@@ -30,7 +30,7 @@ PLAIN = planted_partition(N, 2, 0.8, 0.2, seed=3)
 GRAPHS = {
     "undirected": PLAIN,
     "weighted": gc.Graph(
-        PLAIN.rows, PLAIN.columns, np.linspace(0.5, 3, len(PLAIN.rows)), vertices=N, weight_cap=3.0
+        PLAIN.rows, PLAIN.columns, np.linspace(0.5, 3, len(PLAIN.rows)), vertices=N, max_weight=3.0
     ),
     "directed": gc.DirectedGraph(PLAIN.rows, PLAIN.columns, vertices=N),
     "bipartite": gc.BipartiteGraph(PLAIN.rows % 15, PLAIN.columns % 25, left=15, right=25),

@@ -41,7 +41,7 @@ def counted(kept, values):
 @pytest.mark.parametrize("cap", [None, 1.0, 30.0])
 def test_the_threshold_is_the_least_that_delta_allows(epsilon, delta, cap):
     name = "laplace" if cap is None else "discrete-laplace"
-    noise = noise_distribution(name, epsilon=epsilon, weight_cap=cap)
+    noise = noise_distribution(name, epsilon=epsilon, max_weight=cap)
     threshold = filters.threshold_of(noise, delta)
     assert threshold > noise.sensitivity_steps
     assert filters.passing_delta(noise, threshold) <= delta
@@ -51,7 +51,7 @@ def test_the_threshold_is_the_least_that_delta_allows(epsilon, delta, cap):
 
 
 def test_what_passes_has_the_law_of_noise_beyond_the_threshold():
-    noise = noise_distribution("discrete-laplace", epsilon=1.0, weight_cap=None)
+    noise = noise_distribution("discrete-laplace", epsilon=1.0, max_weight=None)
     weights, values = np.full(60_000, 3.0), range(4, 12)
     kept = filters.passed(weights, noise, threshold=4, source=SeededEntropy(1))
     assert follows(counted(kept, values), noisy_law(3, values))
@@ -59,7 +59,7 @@ def test_what_passes_has_the_law_of_noise_beyond_the_threshold():
 
 def test_heavy_edges_pass_and_light_ones_do_not():
     """P(a wrong one) is below 3 e^-50, by the thresholds of epsilon = 50 and delta = 1e-6."""
-    weighted = Graph([0, 1, 2], [1, 2, 3], [90.0, 80.0, 0.25], vertices=4, hide_change=1)
+    weighted = Graph([0, 1, 2], [1, 2, 3], [90.0, 80.0, 0.25], vertices=4, max_weight_change=1)
     made = run(filters.HIGH_PASS_FILTER, weighted, epsilon=50.0)
     assert made.estimate.rows.tolist() == [0, 1]
     assert made.estimate.weights == pytest.approx([90, 80], abs=2)

@@ -45,7 +45,7 @@ PLAIN = planted_partition(N, 3, 0.5, 0.1, seed=1)
 KINDS = {
     "undirected": PLAIN,
     "weighted": gc.Graph(
-        PLAIN.rows, PLAIN.columns, np.linspace(0.1, 2, len(PLAIN.rows)), vertices=N, weight_cap=2.0
+        PLAIN.rows, PLAIN.columns, np.linspace(0.1, 2, len(PLAIN.rows)), vertices=N, max_weight=2.0
     ),
     "directed": gc.DirectedGraph(PLAIN.rows, PLAIN.columns, vertices=N),
     "bipartite": gc.BipartiteGraph(PLAIN.rows % 30, PLAIN.columns % 50, left=30, right=50),
@@ -89,7 +89,7 @@ def test_what_is_handed_in_is_of_the_graph_s_shape_and_claims_what_was_given(con
     assert made.guarantee.epsilon == (0.0 if contender is EMPTY else 2.0)
     assert made.guarantee.delta <= (1e-6 if contender.needs_delta else 0.0)
     assert made.guarantee.seed == 5
-    assert sum(part for _, part in made.guarantee.parts) in (0, pytest.approx(2.0))
+    assert sum(part for _, part in made.guarantee.spent) in (0, pytest.approx(2.0))
     if callable(made.estimate):
         S = np.arange(graph.shape[0]) < 10
         T = np.arange(graph.shape[1]) >= 10
@@ -109,7 +109,7 @@ def test_what_is_handed_in_is_of_the_graph_s_shape_and_claims_what_was_given(con
 
 
 @of_papers
-def test_a_seed_repeats_a_run_and_voids_its_promise(contender):
+def test_a_seed_repeats_a_run_and_voids_its_guarantee(contender):
     made = [hand_in(contender, PLAIN, seed=seed) for seed in (5, 5, 6, None)]
     first, again, other, private = (matrix_of(each.estimate) for each in made)
     assert np.array_equal(first, again)
@@ -133,9 +133,9 @@ def test_what_is_refused(contender):
     if contender.kinds == {"undirected"}:
         cases += [(KINDS[k], {}, "undirected graphs alone") for k in ("directed", "bipartite")]
     if contender.weights:
-        cases += [(Graph([0], [1], [2.5], vertices=3), {}, "weight_cap")]
+        cases += [(Graph([0], [1], [2.5], vertices=3), {}, "max_weight")]
     else:
-        weighted = Graph([0], [1], [0.5], vertices=2, weight_cap=1.0)
+        weighted = Graph([0], [1], [0.5], vertices=2, max_weight=1.0)
         cases += [(weighted, {}, "without weights")]
     cases += [(PLAIN, {"epsilon": wrong}, "epsilon") for wrong in (0.0, -1.0, 60.0, math.nan)]
     cases += [(PLAIN, {"seed": -1}, "seed")]
@@ -162,7 +162,7 @@ ELSEWHERE = {
     "ours": ("auto, binary", "auto, laplace"),
     "ours-answers": ("auto, binary", "auto, laplace"),
     "ours-response": ("response, binary", "response, laplace"),
-    "ours-degrees": ("degrees+response, binary", "degrees+response, laplace"),
+    "ours-degrees": ("degrees+randomized-response, binary", "degrees+randomized-response, laplace"),
     "ours-groups": ("groups, binary", "groups, laplace"),
     "ours-sparse": ("sparse",),
     "ours-sparse-groups": ("sparse",),

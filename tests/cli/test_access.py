@@ -9,7 +9,7 @@ from graphcuts_dp.ledger.opening import Store, create_ledger
 @pytest.fixture
 def call(command_line, tmp_path):
     store = Store(tmp_path / "mail.db", budget=1.0)
-    create_ledger(store, gc.Graph([0], [1], vertices=3), protects="1 edge")
+    create_ledger(store, gc.Graph([0], [1], vertices=3), privacy_unit="1 edge")
     return lambda verb, *rest: command_line("serve", "access", verb, "mail.db", *rest)
 
 

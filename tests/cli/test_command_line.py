@@ -87,8 +87,8 @@ def test_a_hopeless_release_is_refused_until_it_is_forced(done, refused, mail):
     hopeless = ("release", mail, "s.csv", "--epsilon", "0.1")
     err = refused(*hopeless)
     assert "error: worthless at this size" in err
-    assert "--force-hopeless" in err
-    _, err = done(*hopeless, "--force-hopeless")
+    assert "--allow-useless" in err
+    _, err = done(*hopeless, "--allow-useless")
     assert "warning: worthless at this size" in err
     named = err.split("epsilon = ")[1].split()[0]
     assert "worthless" not in done("release", mail, "t.csv", "--epsilon", named)[1]
@@ -289,7 +289,7 @@ def calls(tmp_path):
     columns = np.where(rng.random(700) < 0.8, columns - (columns - rows) % 2, columns)
     apart = (rows != columns) & (columns >= 0)
     weights = np.full(apart.sum(), 90.0)
-    graph = gc.Graph(rows[apart], columns[apart], weights, vertices=60, weight_cap=90)
+    graph = gc.Graph(rows[apart], columns[apart], weights, vertices=60, max_weight=90)
     graph.write(tmp_path / "calls.graphml")
     table = "".join(f"{v},t{v % 3},t{v % 3}{'ab'[v // 30]}\n" for v in range(60))
     (tmp_path / "teams.csv").write_text("vertex,team,half\n" + table)
@@ -329,34 +329,34 @@ def test_a_dry_run_says_when_communities_would_be_lost(done, told):
     assert "no communities" in lost
     assert "epsilon >= 1.7" in lost
     assert lost in done(*line)[1]
-    assert "epsilon >= 3.4" in told(*line, "--protect", "edges:at-most=2")["communities"]
+    assert "epsilon >= 3.4" in told(*line, "--privacy-unit", "edge:group-size=2")["communities"]
     assert "epsilon >= 2.7" in told(*line, "--noise", "laplace")["communities"]
     for options in (("--fit", "none"), ("--mechanism", "sparse"), ("--epsilon", "1.7")):
         assert told(*line, *options)["communities"] is None
     few = told(*line[:-1], "62")["communities"]  # what is said would do, does
     assert "epsilon >= 2.1" in few
     assert told(*line[:-1], "62", "--epsilon", "2.1")["communities"] is None
-    none = told(*line, "--protect", "edges:at-most=40")["communities"]
+    none = told(*line, "--privacy-unit", "edge:group-size=40")["communities"]
     assert "public groups could show them" in none
 
 
-OWNER = ("--protect", "owner:at-most=2", "--columns", "owner=caller")
+USER = ("--privacy-unit", "user:max-contributions=2", "--columns", "user=caller")
 DRY = ("release", "private.csv", "out.csv", "--epsilon", "4", "--vertices", "40", "--dry-run")
 
 
 def test_a_release_ends_with_what_it_is_good_for_as_a_dry_run_forecasts(done, told, mail):
     line = ("release", mail, "out.csv", "--epsilon", "4", "--vertices", "40", "--mechanism")
-    out, _ = done(*line, "response")
+    out, _ = done(*line, "randomized-response")
     table = out[out.index("edges ") :]
     for words in ("one vertex with all others", "two halves", "any cut", "Advice: ", "in ["):
         assert words in table
-    made = told(*line, "response", "--force")["good_for"]
-    forecast = told(*DRY, "234", "--mechanism", "response")
+    made = told(*line, "randomized-response", "--force")["good_for"]
+    forecast = told(*DRY, "234", "--mechanism", "randomized-response")
     assert forecast["communities"] is None
     assert (forecast["dry_run"], forecast["edges"]) == (True, 234)
     for before, after in zip(forecast["questions"][:2], made["questions"][:2], strict=True):
         assert before["what"] == after["what"]
-        assert before["off_by_at_most"] == pytest.approx(after["off_by_at_most"])
+        assert before["error_bound"] == pytest.approx(after["error_bound"])
 
 
 @pytest.mark.parametrize(
@@ -366,9 +366,9 @@ def test_a_release_ends_with_what_it_is_good_for_as_a_dry_run_forecasts(done, to
         ("--kind", "directed"),
         ("--kind", "bipartite", "--vertices", "20,10"),
         ("--groups", "staff.csv"),
-        ("--protect", "edges:at-most=3"),
-        ("--hide-change", "1", "--noise", "laplace"),
-        (*OWNER, "--counting", "edges"),
+        ("--privacy-unit", "edge:group-size=3"),
+        ("--max-weight-change", "1", "--noise", "laplace"),
+        (*USER, "--counting", "edges"),
     ],
 )
 def test_a_dry_run_reads_and_writes_nothing(done, options, tmp_path):
@@ -388,7 +388,7 @@ def test_a_dry_run_reads_and_writes_nothing(done, options, tmp_path):
         ((*DRY, "0"), "must be above 0"),
         ((*DRY, "781"), "at most 780"),
         ((*DRY, "nan"), "--dry-run must be a number"),
-        ((*DRY, "9", *OWNER, "--counting", "rows"), "--counting edges"),
+        ((*DRY, "9", *USER, "--counting", "rows"), "--counting edges"),
     ],
 )
 def test_what_a_dry_run_needs(words, message, refused):
@@ -397,7 +397,7 @@ def test_what_a_dry_run_needs(words, message, refused):
 
 def test_json_alone(call, mail):
     """One document, and nothing beside it for people."""
-    how = ("--mechanism", "degrees+response:degree-share=0.25")
+    how = ("--mechanism", "degrees+randomized-response:degree-share=0.25")
     status, out, err = call("release", mail, "s.csv", "--epsilon", "2", *how, "--json")
     facts = json.loads(out)
     assert (status, facts["noise"], len(facts["files"])) == (0, "binary", 4)

@@ -80,7 +80,10 @@ def test_a_dry_run_reads_no_graph(folder):
         (("--from", "ann", "--to", "*"), "a star is all vertices"),
         (("--from", "ann", "--to", "lee/"), "empty"),
         (("--from", "ann", "--to", "lee/eve", "--kind", "directed"), "name two"),
-        (("--from", "ann", "--to", "lee", "--protect", "vertex:degree-bound=3"), "cannot hide"),
+        (
+            ("--from", "ann", "--to", "lee", "--privacy-unit", "vertex:max-degree=3"),
+            "not possible here",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_in_a_line(folder, words, told):
@@ -134,7 +137,7 @@ def test_a_release_is_partitioned_for_free(folder, release):
         ("balanced:parts=7", (), "at most the number of vertices, 6"),
         ("max-cut", ("--epsilon", "1"), "goes with --force alone"),
         ("max-cut", ("--store", "mail.db"), "goes with --force alone"),
-        ("max-cut", ("--protect", "edges:at-most=3"), "goes with --force alone"),
+        ("max-cut", ("--privacy-unit", "edge:group-size=3"), "goes with --force alone"),
     ],
 )
 @pytest.mark.usefixtures("release")

@@ -40,7 +40,7 @@ def files(tmp_path):
 def test_table(done, top, shown):
     out, err = done(*BASE, "--top", top, "--seed", "1")
     assert err == ""
-    for words in ("hidden           where any one person is", "path of 12 vertices", "not private"):
+    for words in ("neighbours       where any one person is", "path of 12 vertices", "not private"):
         assert words in out
     labels = [line.split()[0] for line in out.splitlines() if line.strip().startswith("v")]
     labels = [label for label in labels if label[1:].isdigit()]
@@ -62,10 +62,10 @@ def test_json_and_files(told, refused, tmp_path):
 
 
 def test_choices(told):
-    promise = ("--delta", "1e-6", "--mechanism")
-    found = told(*BASE, *promise, "histogram", "--noise", "gaussian")
+    guarantee = ("--delta", "1e-6", "--mechanism")
+    found = told(*BASE, *guarantee, "histogram", "--noise", "gaussian")
     assert (found["mechanism"], found["noise"]) == ("histogram", "gaussian")
-    found = told(*FILES, "--epsilon", "20", *promise, "learner", "--at-most", "2")
+    found = told(*FILES, "--epsilon", "20", *guarantee, "learner", "--group-size", "2")
     assert (found["mechanism"], found["plan"]["rows"][0]["typical"]) == ("learner", None)
     assert told(*BASE, "--ignore-weights")["plan"]["diameter"] == 11
     plain = ("plain.csv", *BASE[1:], "--columns", "header=no,delimiter=;,weight=3")
@@ -107,7 +107,7 @@ def test_files_that_moved_and_norms_that_are_remembered(done, refused, tmp_path)
 
 
 def test_the_store_counts_a_session_with_the_rest(done, refused, command_line):
-    done(*BEGIN, "--budget", "5", "--at-most", "1")
+    done(*BEGIN, "--budget", "5", "--group-size", "1")
     assert "does not allow" in refused(*FILES, "--epsilon", "2", *ON, "--output", "x.csv")
     assert "add --store" in refused(*FILES, "--epsilon", "1")
     assert command_line("session", "status", "p.db")[1].count("distance session default") == 1
@@ -136,7 +136,7 @@ KEPT = ("--store", "kept.db", "--ask")
         (FILES, "give --epsilon"),
         ((), "name the map and the locations"),
         ((*FILES, "--queries", "3", "--epsilon", "1"), "kept in a store"),
-        ((*BEGIN, "--at-most", "0"), "--at-most"),
+        ((*BEGIN, "--group-size", "0"), "--group-size"),
         ((*BEGIN, "--budget", "1"), "does not allow"),
         ((*BEGIN, "--output", "x.csv"), "all vertices at once"),
         (BEGIN[2:], "needs the files MAP and LOCATIONS"),

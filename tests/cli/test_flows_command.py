@@ -1,4 +1,4 @@
-"""`graphcuts-dp flows`: tables, whom they protect, and how much owners contribute."""
+"""`graphcuts-dp flows`: tables, whom they protect, and how much users contribute."""
 
 import csv
 import io
@@ -14,17 +14,17 @@ from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 
 @pytest.fixture(autouse=True)
 def files(tmp_path):
-    """A graph that joins v_i and v_(3i+1), groups of its vertices, and rows with owners."""
+    """A graph that joins v_i and v_(3i+1), groups of its vertices, and rows with users."""
     edges = [(f"v{i}", f"v{(3 * i + 1) % 12}") for i in range(12)]
     gc.Graph.of(edges).write(tmp_path / "mail.edges")
     rng = random.Random(1)
     visits = [
-        f"p{owner},v{rng.randrange(12)},v{rng.randrange(12)},{rng.random():.3f}"
-        for owner in range(80)
+        f"p{user},v{rng.randrange(12)},v{rng.randrange(12)},{rng.random():.3f}"
+        for user in range(80)
         for _ in range(rng.randint(1, 8))
     ]
     pairs = [f"hub,v{a},v{b}" for a in range(12) for b in range(a)]
-    usual = [f"p{owner},v{owner % 11},v11" for owner in range(100)]
+    usual = [f"p{user},v{user % 11},v11" for user in range(100)]
     for name, rows in {
         "staff.csv": ["person;site;unit", *(f"v{i};{'AB'[i // 6]};u{i // 3}" for i in range(12))],
         "plain.csv": [f"v{i},u{i // 3}" for i in range(12)],
@@ -41,16 +41,21 @@ def files(tmp_path):
         (tmp_path / name).write_text("\n".join(rows) + "\n")
 
 
-PROMISE = ("--epsilon", "1", "--vertices", "labels.txt")
-BASE = ("flows", "mail.edges", "staff.csv", "flows.csv", *PROMISE)
+GUARANTEE = ("--epsilon", "1", "--vertices", "labels.txt")
+BASE = ("flows", "mail.edges", "staff.csv", "flows.csv", *GUARANTEE)
 COLUMNS = ("--groups-columns", "levels=site/unit")
 UNITS = (*BASE, "--groups-columns", "levels=unit")
-OWNED = ("--columns", "owner=patient,source=a,target=b", "--protect", "owner:at-most=4")
-OWNERS = ("flows", "visits.csv", "staff.csv", "flows.csv", *PROMISE, *COLUMNS)
+OWNED = (
+    "--columns",
+    "user=patient,source=a,target=b",
+    "--privacy-unit",
+    "user:max-contributions=4",
+)
+USERS = ("flows", "visits.csv", "staff.csv", "flows.csv", *GUARANTEE, *COLUMNS)
 TABLE = (
     "flows",
     "visits.csv",
-    *PROMISE,
+    *GUARANTEE,
     *OWNED[:2],
     "--counting",
     "edges",
@@ -61,7 +66,7 @@ TABLE = (
 
 def test_table_and_receipt(done, refused, tmp_path):
     out, err = done(*BASE, *COLUMNS, "--seed", "1")
-    for words in ("hidden    whether any one pair", "the vertex set and the groups",
+    for words in ("neighbours    whether any one pair", "the vertex set and the groups",
                   "seeded: not private", "Largest of 10 cells of level 'unit'"):  # fmt: skip
         assert words in out
     assert "note: Expected error of a cell of level 'site'" in err
@@ -75,7 +80,7 @@ def test_table_and_receipt(done, refused, tmp_path):
     # All that is missing stands in one line.
     (tmp_path / "mail.edges").write_text("v0 v1 7\n")
     said = refused(*BASE, "--columns", "weight=3", "--force")
-    assert "pass --weight-cap" in said
+    assert "pass --max-weight" in said
     assert "; and staff.csv: pass --groups-columns levels=" in said
     (tmp_path / "mail.edges").write_text("v0 v1\n")
     done(*BASE, *COLUMNS, "--force")
@@ -100,13 +105,13 @@ def test_pictures_and_files_for_maps(done, told, tmp_path):
 
 def test_what_counts_of_a_weight_is_said(done):
     costs = ("--columns", "source=a,target=b,weight=cost", "--counting", "weight")
-    _, told = done(*OWNERS, *costs, "--protect", "rows:at-most=50", "--force")
+    _, told = done(*USERS, *costs, "--privacy-unit", "row:max-units=50", "--force")
     assert "note: Of each row at most 50 units of weight count.\n" in told
 
 
 def test_public_groups_name_the_vertices_of_rows(done, refused, tmp_path):
     rest = (*OWNED, "--counting", "edges", "--epsilon", "1", "--seed", "1")
-    done(*OWNERS, *rest[:-4], "--seed", "1")
+    done(*USERS, *rest[:-4], "--seed", "1")
     _, err = done("flows", "visits.csv", "staff.csv", "same.csv", *COLUMNS, *rest)
     assert "The public vertices are those of the groups" in err
     assert (tmp_path / "same.csv").read_text() == (tmp_path / "flows.csv").read_text()
@@ -120,18 +125,18 @@ def test_public_groups_name_the_vertices_of_rows(done, refused, tmp_path):
     said = refused("flows", "visits.csv", "wide.csv", "new.csv", *COLUMNS, *rest)
     assert "wide.csv: rows have different numbers of columns" in said
     # The bound of the same rows, in the same store.
-    owner = ("--columns", OWNED[1], "--store", "visits.db", "--counting", "edges")
+    user = ("--columns", OWNED[1], "--store", "visits.db", "--counting", "edges")
     table = ("--contributions", "table", "--epsilon", "0.5")
-    _, err = done("flows", "visits.csv", "staff.csv", *COLUMNS, *owner, *table)
+    _, err = done("flows", "visits.csv", "staff.csv", *COLUMNS, *user, *table)
     assert "give the table the same --kind" in err
-    more = ("--protect", "owner:at-most=4", "--epsilon", "1")
-    done("flows", "visits.csv", "staff.csv", "paid.csv", *COLUMNS, *owner, *more)
+    more = ("--privacy-unit", "user:max-contributions=4", "--epsilon", "1")
+    done("flows", "visits.csv", "staff.csv", "paid.csv", *COLUMNS, *user, *more)
 
 
 @pytest.mark.parametrize(("unit", "noise"), [("1", 8.0), ("0.25", 2.0)])
 def test_what_a_cell_of_amounts_has_to_hold_is_said(done, refused, unit, noise):
     """From epsilon, the bound and the cells alone; a smaller guess is refused."""
-    line = (*OWNERS[:6], *COLUMNS[:1], "levels=site", "--counting", "weight", "--unit", unit)
+    line = (*USERS[:6], *COLUMNS[:1], "levels=site", "--counting", "weight", "--weight-unit", unit)
     line = (*line, "--vertices", "labels.txt", "--columns", f"{OWNED[1]},weight=cost", *OWNED[2:])
     _, err = done(*line)
     least = 2 * noise * math.sqrt(0.5)
@@ -164,19 +169,22 @@ def test_rows_come_in_from_a_program(done, refused, monkeypatch, tmp_path):
         return run(*words)
 
     words = (*OWNED, "--counting", "edges", "--seed", "1")
-    done(*OWNERS, *words)
-    piped(done, "flows", "-", "staff.csv", "piped.csv", *OWNERS[4:], *words)
+    done(*USERS, *words)
+    piped(done, "flows", "-", "staff.csv", "piped.csv", *USERS[4:], *words)
     assert (tmp_path / "piped.csv").read_text() == (tmp_path / "flows.csv").read_text()
-    _, said = piped(done, "flows", "-", "staff.csv", "x.csv", *OWNERS[4:], *words[:-2])
+    _, said = piped(done, "flows", "-", "staff.csv", "x.csv", *USERS[4:], *words[:-2])
     assert "Keep to yourself: the rows, " in said
     assert "leaves out at most" in piped(done, "flows", "-", *TABLE[2:])[0]
     for command, message in (
-        (("flows", "-", *BASE[2:3], "new.csv", *PROMISE), "- is standard input, for rows"),
+        (("flows", "-", *BASE[2:3], "new.csv", *GUARANTEE), "- is standard input, for rows"),
         (
-            ("session", "start", "-", "--queries", "9", "--store", "x.db", *PROMISE, *OWNED),
+            ("session", "start", "-", "--queries", "9", "--store", "x.db", *GUARANTEE, *OWNED),
             "name a file in place",
         ),
-        (("flows", "-", "staff.csv", "new.csv", *PROMISE, *OWNED, "--data", "x"), "read once"),
+        (
+            ("flows", "-", "staff.csv", "new.csv", *GUARANTEE, *OWNED, "--data-name", "x"),
+            "read once",
+        ),
     ):
         assert message in piped(refused, *command)
 
@@ -246,13 +254,15 @@ def test_other_tables_of_groups(done, refused):
     plain = ("flows", "mail.edges", "plain.csv", *BASE[3:])
     assert "pass --groups-columns header=no if the file has no header" in refused(*plain)
     done(*plain, "--groups-columns", "header=no")
-    some = ("flows", "mail.edges", "some.csv", "out.csv", *PROMISE, "--groups-columns")
+    some = ("flows", "mail.edges", "some.csv", "out.csv", *GUARANTEE, "--groups-columns")
     assert (
         "some.csv: line 4: not a vertex of the graph; correct it, or pass --groups-columns "
         "unknown=ignore" in refused(*some, "vertex=who")
     )
-    assert "pass --groups-columns rest=other" in refused(*some, "vertex=who,unknown=ignore")
-    done(*some, "vertex=who,unknown=ignore,rest=others")
+    assert "pass --groups-columns default-group=other" in refused(
+        *some, "vertex=who,unknown=ignore"
+    )
+    done(*some, "vertex=who,unknown=ignore,default-group=others")
     assert gc.load("out.csv").groups.labels() == ("a", "b", "others")
     sides = ("flows", "films.csv", "users.csv", "sides.csv", "--epsilon", "5", "--kind")
     sides = (*sides, "bipartite", "--columns", "header=yes")
@@ -265,30 +275,30 @@ def test_other_tables_of_groups(done, refused):
     ("line", "message"),
     [
         (BASE[:2] + BASE[4:], "GRAPH GROUPS OUT"),
-        ((*BASE[:3], "staff.csv", *PROMISE), "write to another file"),
+        ((*BASE[:3], "staff.csv", *GUARANTEE), "write to another file"),
         (BASE, "pass --groups-columns levels=, the columns of the groups"),
         ((*BASE, "--groups-columns", "levels=site//unit"), "an empty name"),
         ((*BASE, "--groups-columns", "levels=9"), "pass --groups-columns header=yes if the first"),
         ((*UNITS, "--right-groups", "staff.csv"), "--right-groups is for --kind bipartite"),
         ((*UNITS, "--groups-columns", "encoding=utf-99"), "unknown encoding"),
         ((*UNITS, "--groups-columns", "header=no"), "pass --groups-columns header=yes"),
-        ((*UNITS, "--protect", "vertex"), "degree"),
+        ((*UNITS, "--privacy-unit", "vertex"), "degree"),
         ((*UNITS, "--expected-cell", "1"), "above the 1 that you expect in one; raise epsilon to"),
         ((*UNITS, "--expected-cell", "-1"), "--expected-cell must be a number from 0 on"),
-        ((*UNITS, "--degree-bound", "3"), "--protect vertex:degree-bound="),
-        ((*OWNERS, *OWNED[2:]), "needs --columns owner=COLUMN"),
-        ((*OWNERS, *OWNED[:2]), "is for --protect owner"),
+        ((*UNITS, "--max-degree", "3"), "--privacy-unit vertex:max-degree="),
+        ((*USERS, *OWNED[2:]), "needs --columns user=COLUMN"),
+        ((*USERS, *OWNED[:2]), "needs --privacy-unit user"),
         ((*TABLE[:4], *OWNED[:2], "--contributions", "table"), "pass --vertices"),
-        ((*OWNERS, *OWNED[:2], "--protect", "owner"), "needs at-most"),
-        ((*OWNERS, *OWNED, "--columns", "owner=who"), "owner is given twice"),
-        ((*OWNERS, *OWNED, "--columns", "weight=cost"), "weight= is for --counting weight"),
-        ((*OWNERS, *OWNED, "--weight-cap", "2"), "are not for rows"),
+        ((*USERS, *OWNED[:2], "--privacy-unit", "user"), "needs max-contributions"),
+        ((*USERS, *OWNED, "--columns", "user=who"), "user is given twice"),
+        ((*USERS, *OWNED, "--columns", "weight=cost"), "weight= is for --counting weight"),
+        ((*USERS, *OWNED, "--max-weight", "2"), "are for graphs, not for rows"),
         (
-            (*OWNERS, "--columns", "source=a,target=b,weight=cost", "--counting", "weight"),
+            (*USERS, "--columns", "source=a,target=b,weight=cost", "--counting", "weight"),
             "say how many units of the weight of a row count",
         ),
-        ((*OWNERS[:1], "nobody.csv", *OWNERS[2:], *OWNED), "line 3: the user is missing"),
-        ((*TABLE[:6], *TABLE[-2:]), "owner=COLUMN"),
+        ((*USERS[:1], "nobody.csv", *USERS[2:], *OWNED), "line 3: the user is missing"),
+        ((*TABLE[:6], *TABLE[-2:]), "user=COLUMN"),
         ((*TABLE, "--plot", "x.png"), "no OUT or maps"),
         ((*TABLE[:-1], "table:bounds=5/x"), "whole numbers"),
         ((*TABLE[:-1], "choice"), "share-above"),
@@ -299,8 +309,8 @@ def test_what_does_not_fit_is_refused_in_one_line(refused, line, message):
     assert message in refused(*line)
 
 
-def test_a_vertex_or_an_owner_is_protected(done, refused, tmp_path):
-    vertex = (*UNITS, "--protect", "vertex:degree-bound=2", "--store", "mail.db")
+def test_a_vertex_or_a_user_is_protected(done, refused, tmp_path):
+    vertex = (*UNITS, "--privacy-unit", "vertex:max-degree=2", "--store", "mail.db")
     said = refused(*vertex)
     for words in (
         "noise of 11.3 is expected on a cell of level 'unit', and half of these cells can hold 9",
@@ -310,17 +320,17 @@ def test_a_vertex_or_an_owner_is_protected(done, refused, tmp_path):
     assert not (tmp_path / "mail.db").exists()
     out, err = done(*vertex, "--expected-cell", "0")
     assert "what is shown of this level is noise" in err
-    assert "protects  1 vertex" in out
+    assert "privacy unit  1 vertex" in out
     assert "counts for at most 2" in out
     # 4 cells of a group, 2 in each: the deviation of discrete Laplace noise of scale 8.
     assert "Expected error of a cell of level 'unit': 11" in err
-    assert "protect 1 vertex" in refused(*UNITS, "--store", "mail.db", "--force")
-    unit = ("--counting", "weight", "--columns", "weight=cost", "--unit", "0.25", "--force")
-    _, err = done(*OWNERS, *OWNED, *unit)
-    assert "Of each owner at most 4 units of weight of 0.25 (1) count" in err
+    assert "is 1 vertex, that of this use" in refused(*UNITS, "--store", "mail.db", "--force")
+    unit = ("--counting", "weight", "--columns", "weight=cost", "--weight-unit", "0.25", "--force")
+    _, err = done(*USERS, *OWNED, *unit)
+    assert "Of each user at most 4 units of weight of 0.25 (1) count" in err
     assert "Amounts come out as they are typed" in err
     receipt = json.loads((tmp_path / "flows.csv.json").read_text())
-    assert receipt["guarantee"]["protects"] == "1 owner"
+    assert receipt["guarantee"]["privacy_unit"] == "1 user"
 
 
 def test_one_store_for_bounds_tables_and_sessions(
@@ -328,7 +338,7 @@ def test_one_store_for_bounds_tables_and_sessions(
 ):
     keep = ("--store", "visits.db", "--epsilon")
     assert told(*TABLE, *keep, "2", "--budget", "14")["what"] == "pairs"
-    start = ("session", "start", "visits.csv", *PROMISE, "--queries", "3", *OWNED)
+    start = ("session", "start", "visits.csv", *GUARANTEE, "--queries", "3", *OWNED)
     done(*start, *keep, "9")
     # The session knows how its rows are read, from any folder.
     with monkeypatch.context() as elsewhere:
@@ -336,26 +346,30 @@ def test_one_store_for_bounds_tables_and_sessions(
         done("session", "ask", tmp_path / "visits.db", "--from", "v1", "--to", "v3")
     status = gc.store_status("visits.db")
     assert [each.use.kind for each in status.uses] == ["contributions", "session"]
-    assert {each.use.guarantee.protects for each in status.uses} == {"1 owner"}
+    assert {each.use.guarantee.privacy_unit for each in status.uses} == {"1 user"}
     assert "does not allow" in refused(*TABLE, *keep, "8")
     assert "visits.db" in refused(*TABLE)
-    assert "visits.db" in refused(*OWNERS, *OWNED)
+    assert "visits.db" in refused(*USERS, *OWNED)
 
 
 def test_a_bound_by_its_share(told, done):
     line = (*TABLE[:-1], "choice:share-above=0.5,bounds=1/3/1000", "--epsilon", "30")
-    # Half of the owners have more than 4 rows, none more than 8: any other has a chance < 1e-100.
-    assert told(*line)["at_most"] == 3
+    # Half of the users have more than 4 rows, none more than 8: any other has a chance < 1e-100.
+    assert told(*line)["max_contributions"] == 3
     assert "may have most of the rows" in done(*line)[1]
 
 
 def test_what_nobody_can_tell_is_said(told, done):
-    """One owner with most of the rows, whom noise hides: the upper end is unknown, not small."""
+    """One user with most of the rows, whom noise hides: the upper end is unknown, not small."""
     line = (TABLE[0], "heavy.csv", *TABLE[2:-1])
     seen = told(*line, "table:bounds=1/5/20", "--seed", "2")
-    assert (seen["at_most"], seen["confidence"], seen["hidden"]) == (1, DEFAULT_CONFIDENCE, 4)
+    assert (seen["max_contributions"], seen["confidence"], seen["undetectable"]) == (
+        1,
+        DEFAULT_CONFIDENCE,
+        4,
+    )
     assert [row["left_out"][1] for row in seen["bounds"]] == [None] * 3
-    assert "one owner may have any number of pairs" in seen["warning"]
+    assert "one user may have any number of pairs" in seen["warning"]
     out, err = done(*line, "table:bounds=1/5/20", "--seed", "2")
     assert "unknown" in out
     assert "--contributions table:most=" in err
@@ -374,17 +388,23 @@ def test_months_are_paid_one_by_one_and_the_bound_of_each_beside_its_table(
         for _ in range(400)
     ]
     (tmp_path / "dated.csv").write_text("\n".join(["patient,a,b,day", *rows]) + "\n")
-    read = ("--columns", "owner=patient,source=a,target=b,period=day", "--vertices", "labels.txt")
+    read = ("--columns", "user=patient,source=a,target=b,period=day", "--vertices", "labels.txt")
     keep = ("--store", "dated.db", "--epsilon")
 
     def line(month, *more):
-        whom = ("--protect", "owner:at-most=9,per-period", "--by", "month", *COLUMNS)
+        privacy_unit = (
+            "--privacy-unit",
+            "user:max-contributions=9,per-period",
+            "--by",
+            "month",
+            *COLUMNS,
+        )
         files = ("flows", "dated.csv", "staff.csv", f"{month}.csv")
-        return (*files, *read, "--periods", f"2026-0{month}", *whom, *keep, *more)
+        return (*files, *read, "--periods", f"2026-0{month}", *privacy_unit, *keep, *more)
 
     bound = ("flows", "dated.csv", *read, "--periods", "2026-01..2026-03", "--contributions")
     done(*bound, "table:per-period", *keep, "1", "--budget", "3")
-    assert "protect 1 owner in one month" in refused(*bound, "table", *keep, "1")
+    assert "is 1 user in one month" in refused(*bound, "table", *keep, "1")
     for month in (1, 2):
         done(*line(month, "2"))
     assert "reads 2026-01, on which epsilon = 3 was spent" in refused(*line(1, "2", "--force"))
@@ -400,12 +420,12 @@ def test_months_are_paid_one_by_one_and_the_bound_of_each_beside_its_table(
         (),
         ("--kind", "directed"),
         ("--delta", "1e-6", "--noise", "gaussian"),
-        ("--protect", "vertex:degree-bound=3"),
-        ("--weight-cap", "2"),
+        ("--privacy-unit", "vertex:max-degree=3"),
+        ("--max-weight", "2"),
         OWNED,
         (*OWNED, "--counting", "edges"),
-        (*OWNED[:1], "owner=b,source=a,target=b", *OWNED[2:]),
-        (*OWNED[:1], "owner=tail,source=a,target=b", *OWNED[2:], "--kind", "directed"),
+        (*OWNED[:1], "user=b,source=a,target=b", *OWNED[2:]),
+        (*OWNED[:1], "user=tail,source=a,target=b", *OWNED[2:], "--kind", "directed"),
         (*OWNED[:1], f"{OWNED[1]},weight=cost", *OWNED[2:], "--counting", "weight"),
         ("--columns", "source=a,target=b,period=month", "--periods", "2026-01..2026-03"),
     ],
@@ -413,33 +433,33 @@ def test_months_are_paid_one_by_one_and_the_bound_of_each_beside_its_table(
 def test_a_dry_run_says_what_the_run_says_and_reads_no_private_file(done, options, tmp_path):
     visits = (tmp_path / "visits.csv").read_text().splitlines()
     months = [f"{line},2026-0{1 + i % 3}" for i, line in enumerate(visits[1:])]
-    weighted = "--weight-cap" in options
+    weighted = "--max-weight" in options
     rows = ["a,b,weight", "v1,v2,1"] if weighted else [f"{visits[0]},month", *months]
     if not weighted and "--columns" not in options:
         rows = ["a,b", "v1,v2"]
         options += ("--columns", "source=a,target=b")
     source = tmp_path / "here.csv"
-    line = ("flows", "here.csv", "staff.csv", "out.csv", *PROMISE, *COLUMNS, *options)
+    line = ("flows", "here.csv", "staff.csv", "out.csv", *GUARANTEE, *COLUMNS, *options)
     line += ("--expected-cell", "0")
     out, _ = done(*line, "--dry-run", "--json")
-    promised = json.loads(out)
+    guaranteed = json.loads(out)
     assert not (tmp_path / "out.csv").exists()
     source.write_text("\n".join(rows) + "\n")
     out, err = done(*line, "--json")
-    assert json.loads(out)["guarantee"] == promised["guarantee"]
-    notes = [text for text in promised["notes"] if text.startswith("Expected error")]
+    assert json.loads(out)["guarantee"] == guaranteed["guarantee"]
+    notes = [text for text in guaranteed["notes"] if text.startswith("Expected error")]
     assert len(notes) == 2
     assert all(f"note: {text}" in err for text in notes)
-    assert [each["of"] for each in promised["errors"]] == [
+    assert [each["of"] for each in guaranteed["errors"]] == [
         f"a cell of level {level!r}" for level in gc.load("out.csv").levels[::-1]
     ]
-    assert f"+-{promised['errors'][0]['at_most']:.3g}" in notes[-1]
+    assert f"+-{guaranteed['errors'][0]['bound']:.3g}" in notes[-1]
 
 
 def test_a_dry_run_refuses_what_the_run_refuses(refused):
     line = (*BASE, *COLUMNS, "--dry-run")
-    assert "--protect owner:at-most" in refused(*line, "--columns", "owner=patient")
-    assert "owner=COLUMN" in refused(*line, "--protect", "owner:at-most=3")
+    assert "--privacy-unit user:max-contributions" in refused(*line, "--columns", "user=patient")
+    assert "user=COLUMN" in refused(*line, "--privacy-unit", "user:max-contributions=3")
     assert "both, or neither" in refused(*line, "--columns", "period=month,source=a,target=b")
     words = ("flows", "mail.edges", "labels.txt", "x.csv", "--epsilon", "1", "--dry-run")
     assert "labels.txt" in refused(*words)
@@ -474,7 +494,7 @@ def test_the_header_tells_the_direction_and_the_tail(done, tmp_path):
     (tmp_path / "sides.csv").write_text(
         "v,g\nann,S\n" + "".join(f"r{number},R\n" for number in range(500))
     )
-    bounded = ("--columns", "owner=tail", "--protect", "owner:at-most=1")
+    bounded = ("--columns", "user=tail", "--privacy-unit", "user:max-contributions=1")
     note = done("flows", "mail.csv", "sides.csv", "g.csv", *QUIET, *bounded)[1]
     assert "'From', 'Recipient'; as its user: 'From'." in note
     assert all(value < 20 for value in cells(tmp_path / "g.csv", "from", "to").values())

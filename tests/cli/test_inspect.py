@@ -5,14 +5,14 @@ from fractions import Fraction
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli.inspect import promise
+from graphcuts_dp.cli.inspect import guarantee_in_words
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.results.bundle import FORMAT, read_receipt, write_receipt
 
 EDGES = "".join(f"{i} {(i + step) % 12}\n" for i in range(12) for step in (1, 3))
-VERTEX = ("--protect", "vertex:degree-bound=4")
+VERTEX = ("--privacy-unit", "vertex:max-degree=4")
 OUT = ("--output", "out.csv")
 READ = ("--vertices", "12", "--epsilon", "2")
 # What is made, how, and what inspecting it must say.
@@ -24,8 +24,8 @@ PRODUCTS = {
     ),
     "release without a graph": (
         ("release", "in.edges", "out.csv", *READ,
-         *("--fit", "none", "--protect", "edges:at-most=3", "--force-hopeless")),
-        ["12 x 12", "graph  none", "3 edges", "at most 3 edges is"],
+         *("--fit", "none", "--privacy-unit", "edge:group-size=3", "--allow-useless")),
+        ["12 x 12", "graph  none", "3 edges", "at most 3 edges the guarantee"],
         ["out.csv.noisy.npz"],
     ),
     "sparse": (
@@ -66,7 +66,7 @@ PRODUCTS = {
         ["out.npz"],
     ),
     "distances": (
-        ("distances", "in.edges", "people.csv", "--epsilon", "2", "--at-most", "2", *OUT),
+        ("distances", "in.edges", "people.csv", "--epsilon", "2", "--group-size", "2", *OUT),
         ["2 people", "where everybody else is"],
         ["out.csv"],
     ),
@@ -111,12 +111,12 @@ def test_every_product_has_its_words_and_files_that_changed_are_told(
         (folder / name).write_bytes(whole)
 
 
-def test_an_owner_is_named_with_the_bound(done, folder):
+def test_a_user_is_named_with_the_bound(done, folder):
     rows = "caller,callee\n" + "".join(f"{i},{(i + 1) % 12}\n" for i in range(12))
     (folder / "calls.csv").write_text(rows)
-    owner = ("--protect", "owner:at-most=5", "--columns", "owner=caller")
-    done("flows", "calls.csv", "staff.csv", "out.csv", *READ, *owner)
-    said = "at most 5 rows (or units of weight) of an owner count"
+    user = ("--privacy-unit", "user:max-contributions=5", "--columns", "user=caller")
+    done("flows", "calls.csv", "staff.csv", "out.csv", *READ, *user)
+    said = "at most 5 rows (or units of weight) of a user count"
     assert said in done("inspect", "out.csv")[0]
 
 
@@ -159,9 +159,9 @@ def test_receipts_with_strange_fields_are_refused_in_a_line(done, refused, folde
         *({"measurements": value} for value in (3, [], {"a": 1})),
         *({name: value} for name in ("fit", "certificate") for value in (3, [], {"a": 1})),
         *({"guarantee": value} for value in (3, {}, {**guarantee, "epsilon": "much"})),
-        *({"guarantee": {**guarantee, "protects": value}} for value in ("all", "0 edges", 3)),
+        *({"guarantee": {**guarantee, "privacy_unit": value}} for value in ("all", "0 edges", 3)),
         *({"guarantee": {**guarantee, "epsilon": value}} for value in (-1, 1e9, None)),
-        {"guarantee": {**guarantee, "protects": "1 vertex"}},
+        {"guarantee": {**guarantee, "privacy_unit": "1 vertex"}},
         *({"files": value} for value in ({}, [], {"x\0": "0"}, {"out.csv": 3})),
         *({"format": value} for value in ("other 1", None, [4], True, 3)),
         *({"kind": value} for value in ("songs", "sparse", None, ["release"])),
@@ -173,16 +173,18 @@ def test_receipts_with_strange_fields_are_refused_in_a_line(done, refused, folde
 
 
 def test_a_delta_and_an_epsilon_of_nothing():
-    words = promise(PrivacyGuarantee(epsilon=1.0, delta=1e-6, neighbours="x", public="y"))
+    words = guarantee_in_words(
+        PrivacyGuarantee(epsilon=1.0, delta=1e-6, neighbours="x", public="y")
+    )
     assert words["Strength"].endswith("but for a chance of 1e-06.")
-    words = promise(PrivacyGuarantee(epsilon=0.0, neighbours="x", public="y"))
+    words = guarantee_in_words(PrivacyGuarantee(epsilon=0.0, neighbours="x", public="y"))
     assert words["Strength"].startswith("nothing private was read")
 
 
 @pytest.mark.parametrize("per_period", [False, True])
-def test_an_owner_in_one_period_is_told_from_one_in_all(per_period):
-    whom = gc.Protect.owner(at_most=3, per_period=per_period)
+def test_a_user_in_one_period_is_told_from_one_in_all(per_period):
+    privacy_unit = gc.PrivacyUnit.user(max_contributions=3, per_period=per_period)
     step = PrivacyGuarantee(epsilon=1.0, neighbours="one row", public="y")
-    words = promise(whom.promise(step, Cost.of_pure(Fraction(1))))
+    words = guarantee_in_words(privacy_unit.guarantee(step, Cost.of_pure(Fraction(1))))
     assert ("12 times epsilon" in words["People"]) is per_period
     assert "at most 3 rows" in words["The bound"]

@@ -72,7 +72,7 @@ def writer(separator=",", header=None, before=""):
 
 
 FLOWS = "graphcuts-dp flows"
-# A file, how it is written, the options, and what is told of it.
+# A file, how it is written, the options, and what is reported of it.
 FILES = {
     "a CSV file with a header": (
         "x.csv", writer(header=("from", "to", "weight")), "",
@@ -90,14 +90,14 @@ FILES = {
          "ignored    further columns, if there are any", "--columns weight=3",
          "--ignore-weights --columns header=no"],
     ),
-    "a packed TSV file of rows with owners": (
+    "a packed TSV file of rows with users": (
         "x.tsv.gz",
         lambda path, rows: path.write_bytes(
             gzip.compress(text_of(rows, "\t", ("caller", "callee", "minutes of call")).encode())
         ),
-        "--columns owner=caller --kind directed",
+        "--columns user=caller --kind directed",
         ["tabs", "packed", "trips go from caller to callee\n", "ignored    'minutes of call'",
-         "read as source and user", "--protect owner:at-most=1", "--counting rows"],
+         "read as source and user", "--privacy-unit user:max-contributions=1", "--counting rows"],
     ),
     "blanks": (
         "x.edges", writer(" ", before="# a comment\n"), "",
@@ -107,7 +107,7 @@ FILES = {
     "KONECT": (
         "out.mail", writer(" ", before="% asym weighted\n"), "",
         ["first comment declares a third column with weights", "3  (name not shown)  text  read as",
-         "--weight-cap 1\n"],
+         "--max-weight 1\n"],
     ),
     "a header in words that are not known": (
         "x.csv", writer(header=("Patient ID", '"Contact, Person"', "Score")),
@@ -121,12 +121,12 @@ FILES = {
     ),
     "Parquet": (
         "x.parquet", write_parquet,
-        "--columns source=2,target=3,period=started,owner=Person --kind directed",
+        "--columns source=2,target=3,period=started,user=Person --kind directed",
         ["a Parquet file", "'Person'     text, stored as string",
          "timestamp, stored as timestamp[us, tz=Europe/Berlin]  read as period",
          "times fall into the periods of Europe/Berlin", "'fare'       stored as double",
          "ignored    fare", "--periods 2026-01..2026-12", "trips go from 'From Stop' to 'To Stop'",
-         "'source=From Stop,target=To Stop,owner=Person,period=started'"],
+         "'source=From Stop,target=To Stop,user=Person,period=started'"],
     ),
     "Parquet in another zone": (
         "x.parquet", write_parquet,
@@ -141,13 +141,13 @@ FILES = {
     "a folder": (
         "days", write_folder, "--columns source=2,target=3,weight=fare --counting weight",
         ["a folder of Parquet files", "number, stored as double", "--counting weight",
-         "--protect rows:at-most=1 "],
+         "--privacy-unit row:max-units=1 "],
     ),
     "GraphML": (
         "x.graphml", write_graphml, "--kind directed",
         ["a graph in GraphML, directed", "edge attributes", "'count'   number", "ignored    colour",
          "edges go from their source to their target\n", "x.graphml groups.csv",
-         "those that the file lists, taken as public", "--kind directed --weight-cap 1\n"],
+         "those that the file lists, taken as public", "--kind directed --max-weight 1\n"],
     ),
     "Pajek": (
         "x.net",
@@ -166,7 +166,7 @@ FILES = {
             + "".join(f"{i % 3 + 1} {(i + 1) % 3 + 1} 5\n" for i in range(len(rows)))
         ),
         "--vertices vertices.txt",
-        ["a MatrixMarket file: coordinate, integer, general", "--weight-cap 1"],
+        ["a MatrixMarket file: coordinate, integer, general", "--max-weight 1"],
     ),
 }  # fmt: skip
 
@@ -253,8 +253,8 @@ def test_columns_that_are_not_clear_are_told_with_the_options_to_type(done, fold
     assert "Needed: columns by number: pass --columns header=yes" in text
     text, _ = done("inspect", "x.csv", "--counting", "weight", "--columns", "source=from,target=to")
     assert "Needed: --columns weight=, the column of the weights" in text
-    text, _ = done("inspect", "x.csv", "--counting", "owners", "--weight-cap", "3")
-    assert "Needed: --weight-cap, --hide-change, --ignore-weights and --merge are not for" in text
+    text, _ = done("inspect", "x.csv", "--counting", "users", "--max-weight", "3")
+    assert "Needed: --max-weight, --max-weight-change, --ignore-weights and --merge are for" in text
 
 
 def test_types_that_make_a_column_unusable_are_told(done, folder):
@@ -323,7 +323,7 @@ def test_bad_rows_of_stored_tables_are_counted(place, told, folder):
         write_parquet(file, rows)
     found = told(
         *("inspect", place, "--nonprivate", "--counting", "weight", "--vertices", "vertices.txt"),
-        *("--columns", "source=2,target=3,weight=fare,owner=Person"),
+        *("--columns", "source=2,target=3,weight=fare,user=Person"),
     )
     assert (found["rows"], found["skipped"]) == (4, 3)
     assert list(found["faults"].values()) == [1, 1, 1, 1]

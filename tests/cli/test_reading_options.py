@@ -31,7 +31,7 @@ def test_time_stamps_are_not_published_and_the_user_is_told(done, refused, tmp_p
     (tmp_path / "x.csv").write_text(TIMES)
     for command in (RELEASE, START):
         assert "column 1, column 2; ignored: 'Time Stamp'." in done(*command)[1]
-    assert gc.read_graph("s.csv").weight_cap == 1
+    assert gc.read_graph("s.csv").max_weight == 1
     assert "15974" not in (tmp_path / "s.csv").read_text()
     (tmp_path / "x.csv").write_text(TIMES.split("\n", 1)[1])
     for command in (RELEASE, START):
@@ -45,14 +45,14 @@ def test_weights_are_released_only_with_a_cap_or_a_word(done, refused, tmp_path)
     (tmp_path / "x.csv").write_text("source,target,weight\na,b,7\nb,c,1\n")
     for command in (RELEASE, START, LEARN):
         said = refused(*command)
-        assert "pass --weight-cap when you read" in said
-        assert "--hide-change 1" in said
-    assert "choose --noise laplace" in refused(*RELEASE, "--noise", "binary", "--weight-cap", "7")
-    for more in (("--ignore-weights",), ("--weight-cap", "7"), ("--hide-change", "1")):
+        assert "pass --max-weight when you read" in said
+        assert "--max-weight-change 1" in said
+    assert "choose --noise laplace" in refused(*RELEASE, "--noise", "binary", "--max-weight", "7")
+    for more in (("--ignore-weights",), ("--max-weight", "7"), ("--max-weight-change", "1")):
         done(*RELEASE, *more)
     receipt = json.loads((tmp_path / "s.csv.json").read_text())
     assert "an edge that weighs more is not" in receipt["guarantee"]["neighbours"]
-    done(*START, "--weight-cap", "7")
+    done(*START, "--max-weight", "7")
 
 
 @pytest.mark.parametrize(

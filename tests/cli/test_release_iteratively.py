@@ -9,7 +9,7 @@ from graphcuts_dp.confidence import DEFAULT_PERCENT
 READ = ("in.csv", "--epsilon", "2", "--seed", "1", "--vertices", "6")
 RATED = (
     *("ratings.csv", "--epsilon", "2", "--delta", "1e-6", "--seed", "1"),
-    *("--vertices", "u.txt,f.txt", "--weight-cap", "5", "--construction", "sensing"),
+    *("--vertices", "u.txt,f.txt", "--max-weight", "5", "--construction", "sensing"),
 )
 CUTS = ("--queries", "cuts.jsonl")
 USERS, FILMS = [f"u{i}" for i in range(12)], [f"f{i}" for i in range(8)]
@@ -82,10 +82,10 @@ def test_learns_from_listed_cuts(release, told, refused):
 
 
 def test_chooses_a_graph_from_a_net(release, told):
-    net = ("--construction", "net:edges=3", "--protect", "edges:at-most=2")
+    net = ("--construction", "net:edges=3", "--privacy-unit", "edge:group-size=2")
     facts, made = release(READ, "out.graphml", *CUTS, *net)
     assert (facts["members"], facts["queries"]) == (made.law.members, 2)
-    assert (len(made.graph.rows), made.guarantee.protects) == (3, "2 edges")
+    assert (len(made.graph.rows), made.guarantee.privacy_unit) == (3, "2 edges")
     asked = ("answer", "out.graphml", "--from", "0,1")
     found, wider = told(*asked), told(*asked, "--confidence", ".999")
     assert found["interval"] == list(made.answer([0, 1]).interval)
@@ -100,9 +100,9 @@ def test_answers_a_few_cuts_and_nothing_else(release, told, refused):
     assert (found["value"], found["together"]) == (made.transcript[0].value, 2)
     assert "only the 2 cuts of the list" in refused("answer", "out.npz", "--from", "3")
     halves = ("--groups", "halves.csv", "--queries", "cuts.csv")
-    more = ("--beta", ".01", "--protect", "edges:at-most=3")
+    more = ("--beta", ".01", "--privacy-unit", "edge:group-size=3")
     _, many = release(READ, "out.npz", "--construction", "laplace", *halves, *more)
-    assert (many.accuracy.confidence, many.guarantee.protects) == (0.99, "3 edges")
+    assert (many.accuracy.confidence, many.guarantee.privacy_unit) == (0.99, "3 edges")
     values = [each["value"] for each in told("answer", "out.npz", *halves)["answers"]]
     assert values == [each.value for each in many.transcript]
 

@@ -46,7 +46,7 @@ def store(done, mail):
     return mail.with_name("mail.db")
 
 
-def test_start_says_what_is_promised(done, told, mail):
+def test_start_says_what_is_guaranteed(done, told, mail):
     out, err = done(*START, *TERMS)
     assert "epsilon = 40, delta = 0.001" in out
     assert "error      up to " in out
@@ -58,16 +58,16 @@ def test_start_says_what_is_promised(done, told, mail):
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_a_worthless_session_is_warned_of_and_states_its_whole_error(done, told):
-    promise = ("--epsilon", "1", "--delta", "1e-6", "--queries", "10", "--method")
-    start = (*START, *promise, "frieze-kannan:calibration=gru12")
+    guarantee = ("--epsilon", "1", "--delta", "1e-6", "--queries", "10", "--method")
+    start = (*START, *guarantee, "frieze-kannan:calibration=gru12")
     out, err = done(*start)
-    assert "warning: worthless at this size: answers are promised within" in err
+    assert "warning: worthless at this size: answers are guaranteed within" in err
     assert float(re.search(r"up to ([0-9,.]+) ", out).group(1).replace(",", "")) > 10**5
     out, err = done(*ASK, "--from", "ann", "--to", "bob")
     assert f" in [0.0, 1.0] ({DEFAULT_PERCENT}" in out
     assert told(*start, "--name", "two")["error_bound"] > 10**5
-    # which norm promises least depends on the noisy total weight; that one was chosen is told
-    out, _ = done(*START, *promise, "mirror-descent", "--name", "c")
+    # which norm guarantees least depends on the noisy total weight; that one was chosen is told
+    out, _ = done(*START, *guarantee, "mirror-descent", "--name", "c")
     assert re.search(r"method +mirror-descent, norm (l2|lp|2,p|entropy|schatten)", out)
 
 
@@ -126,7 +126,7 @@ def test_reading_options_and_directions_are_remembered(
     done, told, mail, tmp_path_factory, monkeypatch
 ):
     mail.with_name("m.csv").write_bytes("Wer|Wen|Wie oft\nZoë|b|200\nb|c|9\n".encode("cp1252"))
-    options = ("--columns", "source=Wer,target=2,weight=3,delimiter=|", "--hide-change", "1")
+    options = ("--columns", "source=Wer,target=2,weight=3,delimiter=|", "--max-weight-change", "1")
     start = ("session", "start", "m.csv", *KEEP, *TERMS, "--columns", "encoding=cp1252", *options)
     assert "'Wer', column 2; as its weight: column 3." in done(*start, "--kind", "directed")[1]
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
@@ -188,11 +188,11 @@ def test_status_and_export_need_no_graph(done, told, store, mail):
     assert not any(secret in text for secret in ("salt", "nonce", "secret"))
 
 
-def spend_on(*periods, protects):
+def spend_on(*periods, privacy_unit):
     """Charge a use of rows that stay elsewhere to a store."""
     schema = {"kind": "rows", "vertices": [9], "directed": False, "weighted": False}
     cost = Cost.of_pure(Fraction(1))
-    words = {"epsilon": 1.0, "neighbours": "a row", "protects": protects}
+    words = {"epsilon": 1.0, "neighbours": "a row", "privacy_unit": privacy_unit}
     with charged(
         "trips.db",
         Subject.named(schema, "trips"),
@@ -208,7 +208,7 @@ def spend_on(*periods, protects):
 @pytest.mark.parametrize("whole", [False, True])
 def test_status_shows_what_was_spent_on_each_period(done, told, whole):
     for periods in (("2026-01", "2026-02"), ("2026-02",), *([()] if whole else [])):
-        spend_on(*periods, protects="1 owner in one month")
+        spend_on(*periods, privacy_unit="1 user in one month")
     out, _ = done("session", "status", "trips.db")
     found = told("session", "status", "trips.db")
     spent = {"2026-01": 1.0 + whole, "2026-02": 2.0 + whole}
@@ -224,7 +224,7 @@ def test_status_shows_what_was_spent_on_each_period(done, told, whole):
 
 
 def test_status_names_no_period_where_all_count(done, told):
-    spend_on("2026-01", protects="1 owner")
+    spend_on("2026-01", privacy_unit="1 user")
     out, _ = done("session", "status", "trips.db")
     assert "all uses together  epsilon = 1" in out
     assert "flows of 2026-01" in out
@@ -309,7 +309,7 @@ def test_a_session_starts_from_groups_of_a_file(done, told):
 
 def release(*more, epsilon="0.5"):
     line = ("release", "mail.edges", "a.csv", "--epsilon", epsilon, "--fit", "none")
-    return (*line, "--force-hopeless", "--force", *more)
+    return (*line, "--allow-useless", "--force", *more)
 
 
 def test_one_budget_for_all_that_is_spent_on_a_graph(done, told, refused):
@@ -382,16 +382,16 @@ def test_help_has_an_example(done, verb):
     assert "Example: graphcuts-dp session" in done("session", verb, "--help")[0]
 
 
-def test_a_dry_run_says_what_the_session_will_promise_and_reads_no_graph(told, mail):
+def test_a_dry_run_says_what_the_session_will_guarantee_and_reads_no_graph(told, mail):
     (mail.parent / "names.txt").write_text("\n".join(NAMES) + "\n")
     line = (*START, *TERMS, "--vertices", "names.txt")
     kept = mail.read_bytes()
     mail.unlink()
-    promised = told(*line, "--dry-run")
+    guaranteed = told(*line, "--dry-run")
     assert not (mail.parent / "mail.db").exists()
     mail.write_bytes(kept)
     begun = told(*line)
-    assert begun["guarantee"]["epsilon"] == promised["epsilon"]
-    (error,) = promised["errors"]
+    assert begun["guarantee"]["epsilon"] == guaranteed["epsilon"]
+    (error,) = guaranteed["errors"]
     assert error["of"] == "each of 500 answers, all at once"
-    assert error["at_most"] == pytest.approx(begun["error_bound"])
+    assert error["bound"] == pytest.approx(begun["error_bound"])

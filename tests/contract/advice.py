@@ -26,7 +26,7 @@ from graphcuts_dp.schema.vertices import vertex_sets
 
 Doing = Callable[[Path], Any]
 COLUMNS = (
-    *("source", "target", "weight", "owner", "period", "header", "delimiter", "decimal"),
+    *("source", "target", "weight", "user", "period", "header", "delimiter", "decimal"),
     *("on_bad", "encoding", "one_based", "time_zone", "date_format"),
 )
 
@@ -88,7 +88,9 @@ def kept(table: pa.Table, /, **options: Any) -> Doing:
 
     def do(folder: Path) -> Any:
         parquet.write_table(table, folder / "x.parquet")
-        given = {"vertices": ["a", "b"], "kind": "directed", "data": "x"} | split(dict(options))
+        given = {"vertices": ["a", "b"], "kind": "directed", "data_name": "x"} | split(
+            dict(options)
+        )
         return counted(gc.Rows.read(folder / "x.parquet", **given))
 
     return do
@@ -98,9 +100,13 @@ def counted(private: gc.Rows) -> dict[Any, float]:
     """The cells of rows, of users with at most nine."""
     weights = private.counting == "weight"
     plain = (
-        gc.Protect.edges() if private.counting == "edges" else gc.Protect.rows(9 if weights else 1)
+        gc.PrivacyUnit.edge()
+        if private.counting == "edges"
+        else gc.PrivacyUnit.row(9 if weights else 1)
     )
-    cells = private.cells(gc.Protect.owner(at_most=9) if private.owned else plain, whole=False)
+    cells = private.cells(
+        gc.PrivacyUnit.user(max_contributions=9) if private.owned else plain, whole=False
+    )
     left, right = (side.labels for side in vertex_sets(private.space))
     columns = (cells.first, cells.second, cells.period, cells.steps / STEPS)
     found = {}
@@ -278,21 +284,22 @@ def many_cells(vertices: int, periods: str) -> Any:
 
 def _users_of(counting: Any) -> gc.Rows:
     given = table(o=["a"], d=["b"], u=["k"])
-    columns = gc.Columns(**TRIPS, owner="u")
+    columns = gc.Columns(**TRIPS, user="u")
     return gc.Rows.of(given, columns=columns, vertices=["a", "b"], counting=counting)
 
 
 def scaled(counting: Any) -> Any:
     """Cells of users that are scaled; no public call asks for it of edges."""
     private = _users_of(counting)
-    found = engine.scaled_cells(private.coded_table(), private.shape_of_cells(), at_most=1)
+    found = engine.scaled_cells(private.coded_table(), private.shape_of_cells(), bound=1)
     return (found.steps / STEPS).tolist()
 
 
 def kept_whole(counting: Any) -> Any:
     """Cells of users of whom whole rows are kept."""
     return (
-        _users_of(counting).cells(gc.Protect.owner(at_most=1), whole=True).steps / STEPS
+        _users_of(counting).cells(gc.PrivacyUnit.user(max_contributions=1), whole=True).steps
+        / STEPS
     ).tolist()
 
 
@@ -394,8 +401,8 @@ ADVICE = (
     ),
     Advice(
         "columns without names: pass source= and target=, too",
-        lambda p: _rows_of_text(p, "a b k\n", owner=0),
-        ((lambda p: _rows_of_text(p, "a b k\n", owner=0, source=0, target=1), AB),),
+        lambda p: _rows_of_text(p, "a b k\n", user=0),
+        ((lambda p: _rows_of_text(p, "a b k\n", user=0, source=0, target=1), AB),),
     ),
     Advice(
         "on_bad='skip' of rows without names of columns: pass weight= or weighted=False",
@@ -613,16 +620,16 @@ ADVICE = (
         ((made([("a", "b")]), AB),),
     ),
     Advice(
-        "weight_cap needs weights, and none were read",
-        file("source,target,x\na,b,2.5\n", weighted=False, weight_cap=5.0),
-        ((file("source,target,x\na,b,2.5\n", weight="x", weight_cap=5.0), HEAVY),),
+        "max_weight needs weights, and none were read",
+        file("source,target,x\na,b,2.5\n", weighted=False, max_weight=5.0),
+        ((file("source,target,x\na,b,2.5\n", weight="x", max_weight=5.0), HEAVY),),
     ),
     Advice(
         "nothing declares whether there are weights; pass weighted=True or False",
-        made([], vertices=["a", "b"], weight_cap=1.0),
+        made([], vertices=["a", "b"], max_weight=1.0),
         (
-            (made([], vertices=["a", "b"], weight_cap=1.0, weighted=True), {}),
-            (made([], vertices=["a", "b"], weight_cap=1.0, weighted=False), {}),
+            (made([], vertices=["a", "b"], max_weight=1.0, weighted=True), {}),
+            (made([], vertices=["a", "b"], max_weight=1.0, weighted=False), {}),
         ),
     ),
     Advice(
@@ -645,9 +652,9 @@ ADVICE = (
         ),
     ),
     Advice(
-        "owner= and period= are for rows: read them with Rows.read",
-        file("source,target,who\na,b,k\n", owner="who"),
-        ((rows("source,target,who\na,b,k\n", owner="who"), AB),),
+        "user= and period= are for rows: read them with Rows.read",
+        file("source,target,who\na,b,k\n", user="who"),
+        ((rows("source,target,who\na,b,k\n", user="who"), AB),),
     ),
     # Typed tables
     Advice(
@@ -714,11 +721,11 @@ ADVICE = (
         ),
     ),
     Advice(
-        "the largest with hide_change=1: pass weight_cap=, or divide all weights",
-        file("source,target,weight\na,b,2.5e12\n", hide_change=1),
+        "the largest with max_weight_change=1: pass max_weight=, or divide all weights",
+        file("source,target,weight\na,b,2.5e12\n", max_weight_change=1),
         (
-            (file("source,target,weight\na,b,2.5e12\n", weight_cap=1e13), {("a", "b"): 2.5e12}),
-            (file("source,target,weight\na,b,2.5\n", hide_change=1), HEAVY),
+            (file("source,target,weight\na,b,2.5e12\n", max_weight=1e13), {("a", "b"): 2.5e12}),
+            (file("source,target,weight\na,b,2.5\n", max_weight_change=1), HEAVY),
         ),
     ),
     Advice(
@@ -854,13 +861,16 @@ ADVICE = (
     Advice(
         "cannot be read as Parquet; write the table again as Parquet",
         lambda p: gc.Rows.read(
-            _put(p, "no", "x.parquet"), columns=gc.Columns(**TRIPS), vertices=["a", "b"], data="x"
+            _put(p, "no", "x.parquet"),
+            columns=gc.Columns(**TRIPS),
+            vertices=["a", "b"],
+            data_name="x",
         ),
         ((kept(table(o=["a"], d=["b"]), **TRIPS), AB),),
     ),
     Advice(
         "there is no Parquet file; name one, or a folder",
-        lambda p: gc.Rows.read(p, columns=gc.Columns(**TRIPS), vertices=["a", "b"], data="x"),
+        lambda p: gc.Rows.read(p, columns=gc.Columns(**TRIPS), vertices=["a", "b"], data_name="x"),
         (
             (kept(table(o=["a"], d=["b"]), **TRIPS), AB),
             (
@@ -900,25 +910,27 @@ ADVICE = (
     ),
     Advice(
         "rows with periods are for release_flows; leave out periods= for a graph of them",
-        lambda _: _trips(**MONTHS).bounded(gc.Protect.owner(at_most=9)),
-        ((lambda _: _trips().bounded(gc.Protect.owner(at_most=9)), AB),),
+        lambda _: _trips(**MONTHS).bounded(gc.PrivacyUnit.user(max_contributions=9)),
+        ((lambda _: _trips().bounded(gc.PrivacyUnit.user(max_contributions=9)), AB),),
     ),
     Advice(
-        "bounding users needs the column of users; name it by owner=",
+        "bounding users needs the column of users; name it by user=",
         lambda _: gc.Rows.of(
             table(o=["a"], d=["b"]), columns=gc.Columns(**TRIPS), vertices=["a", "b"]
         ).contributions(),
         ((lambda _: _trips().contributions().tolist(), [1]),),
     ),
     Advice(
-        "needs rows, not a graph: read the file with Rows.read",
+        "needs rows, not a graph: read them by Rows.read",
         lambda _: gc.release_graph(
-            gc.Graph.of([("a", "b")]), epsilon=1.0, protect=gc.Protect.owner(at_most=9)
+            gc.Graph.of([("a", "b")]),
+            epsilon=1.0,
+            privacy_unit=gc.PrivacyUnit.user(max_contributions=9),
         ),
-        ((rows("o,d,u\na,b,k\n", **TRIPS, owner="u"), AB),),
+        ((rows("o,d,u\na,b,k\n", **TRIPS, user="u"), AB),),
     ),
     Advice(
-        "the weights are too large for this unit; pass a larger unit=",
+        "the weights are too large for this unit; pass a larger weight_unit=",
         lambda _: _huge(1.0),
         ((lambda _: _huge(1e300), [3_000.0]),),
     ),
@@ -1071,28 +1083,28 @@ ADVICE = (
     ),
     # Weights that need a bound
     Advice(
-        "weights without a public cap: pass weight_cap= when you read the graph",
+        "weights without a public bound: pass max_weight= when you read the graph",
         lambda p: file(HEAVY_CSV)(p).check_bounded(),
         (
-            (lambda p: checked(file(HEAVY_CSV, weight_cap=5.0)(p)), HEAVY),
+            (lambda p: checked(file(HEAVY_CSV, max_weight=5.0)(p)), HEAVY),
             (lambda p: checked(file(HEAVY_CSV, weighted=False)(p)), AB),
-            (lambda p: checked(file(HEAVY_CSV, hide_change=1)(p)), HEAVY),
+            (lambda p: checked(file(HEAVY_CSV, max_weight_change=1)(p)), HEAVY),
         ),
     ),
     Advice(
-        "hide_change can only be 1; scale the weights, or give weight_cap",
-        file(HEAVY_CSV, hide_change=2),
+        "max_weight_change can only be 1; scale the weights, or give max_weight",
+        file(HEAVY_CSV, max_weight_change=2),
         (
-            (file("source,target,weight\na,b,1.25\n", hide_change=1), {("a", "b"): 1.25}),
-            (file(HEAVY_CSV, weight_cap=5.0), HEAVY),
+            (file("source,target,weight\na,b,1.25\n", max_weight_change=1), {("a", "b"): 1.25}),
+            (file(HEAVY_CSV, max_weight=5.0), HEAVY),
         ),
     ),
     Advice(
-        "an edge weighs more than weight_cap; raise it or clip the weights",
-        lambda _: gc.Graph([0], [1], [2.5], vertices=["a", "b"], weight_cap=1.0),
+        "an edge weighs more than max_weight; raise it or clip the weights",
+        lambda _: gc.Graph([0], [1], [2.5], vertices=["a", "b"], max_weight=1.0),
         (
-            (lambda _: gc.Graph([0], [1], [2.5], vertices=["a", "b"], weight_cap=3.0), HEAVY),
-            (lambda _: gc.Graph([0], [1], [1.0], vertices=["a", "b"], weight_cap=1.0), AB),
+            (lambda _: gc.Graph([0], [1], [2.5], vertices=["a", "b"], max_weight=3.0), HEAVY),
+            (lambda _: gc.Graph([0], [1], [1.0], vertices=["a", "b"], max_weight=1.0), AB),
         ),
     ),
     Advice(
@@ -1145,9 +1157,9 @@ ADVICE = (
         ),
     ),
     Advice(
-        "counting='edges' cannot be scaled: choose rows of each user, or count owners",
+        "counting='edges' cannot be scaled: choose rows of each user, or count users",
         lambda _: scaled("edges"),
-        ((lambda _: kept_whole("edges"), [1.0]), (lambda _: scaled("owners"), [1.0])),
+        ((lambda _: kept_whole("edges"), [1.0]), (lambda _: scaled("users"), [1.0])),
     ),
 )
 
@@ -1174,7 +1186,7 @@ def _in_duckdb(rows_of_advice: pa.Table) -> Any:
 def _trips(**options: Any) -> gc.Rows:
     given = pa.table({"o": ["a"], "d": ["b"], "u": ["k"], "t": ["2026-01"]})
     period = {"period": options.pop("period")} if options else {}
-    columns = gc.Columns(**TRIPS, owner="u", **period)
+    columns = gc.Columns(**TRIPS, user="u", **period)
     return gc.Rows.of(given, columns=columns, vertices=["a", "b"], **options)
 
 
@@ -1182,7 +1194,7 @@ def _huge(unit: float) -> Any:
     """The sum of weights of which no row is bounded; no public call asks for it."""
     count = 3_000  # each counts at most 2^41 units
     given = pa.table({"o": ["a"] * count, "d": ["b"] * count, "w": [1e300] * count})
-    how: dict[str, Any] = {"vertices": ["a", "b"], "counting": "weight", "unit": unit}
+    how: dict[str, Any] = {"vertices": ["a", "b"], "counting": "weight", "weight_unit": unit}
     private = gc.Rows.of(given, columns=gc.Columns(**TRIPS, weight="w"), **how)
     shape = private.shape_of_cells()
     return (engine.cells(private.coded_table(), shape).steps / STEPS).tolist()

@@ -171,7 +171,7 @@ def random_table(rng: np.random.Generator, kind: str) -> Table:
     """
     count = int(rng.integers(1, 25))
     typed = kind in ("typed", "engine")
-    counting = str(rng.choice(["rows", "owners", "edges", "weight"]))
+    counting = str(rng.choice(["rows", "users", "edges", "weight"]))
     dated = bool(rng.random() < 0.5)
     columns = {
         "source": _ends(rng, count, typed=typed),
@@ -191,9 +191,9 @@ def random_table(rng: np.random.Generator, kind: str) -> Table:
         periods="2026-01..2026-03" if dated else None,
         options=options,
         counting=counting,
-        unit=float(rng.choice([1.0, 0.25])) if counting == "weight" else 1.0,
+        weight_unit=float(rng.choice([1.0, 0.25])) if counting == "weight" else 1.0,
         kind=str(rng.choice(["directed", "undirected"])),
-        at_most=int(rng.integers(1, 5)),
+        bound=int(rng.integers(1, 5)),
         whole=bool(rng.random() < 0.5),
         per_period=dated and bool(rng.random() < 0.5),
         expected={each: reads({}) for each in ("typed", "object", "text")},

@@ -33,7 +33,7 @@ class Source:
         kind: what types it has, see `tests.contract.table`.
         make: what `gc.Rows.of` or `gc.Rows.read` takes, of a table and an empty folder.
         files: whether it is a file, a folder or a stream, for `gc.Rows.read`.
-        stays: whether it is read by `data=`.
+        stays: whether it is read by `data_name=`.
         holds: whether it can hold a table with such columns.
     """
 
@@ -56,7 +56,7 @@ class Source:
         """The rows of a table, read from this source."""
         options = table.reading(on_bad)
         if self.stays:
-            options["data"] = "trips"
+            options["data_name"] = "trips"
         given = self.make(table, folder)
         return gc.Rows.read(given, **options) if self.files else gc.Rows.of(given, **options)
 

@@ -20,7 +20,7 @@ ROLES = ("source", "target", "user", "period", "weight")
 HEADERS = {"source": "o", "target": "d", "user": "who", "period": "when", "weight": "paid"}
 KINDS = ("typed", "engine", "object", "text")
 MANY = 1_000  # a bound above what any user of a small table has
-USER_OPTION = "owner"  # what the public option is called that names the users
+USER_OPTION = "user"  # what the public option is called that names the users
 
 
 @dataclass(frozen=True)
@@ -146,10 +146,10 @@ class Table:
         periods: public: those that are declared.
         options: further options of `gc.Columns`.
         counting: what a cell counts.
-        unit: of weights.
+        weight_unit: of weights.
         kind: of the graph.
         user: the option that names the users, where it is not the column of users.
-        at_most: the bound on a user, or of a row without users.
+        bound: the bound on a user, or of a row without users.
         whole: whether whole rows are kept.
         per_period: whether users are bounded in each period.
         expected: outcomes by kind of source; a kind that is missing is that of "typed", and a
@@ -165,10 +165,10 @@ class Table:
     periods: Any = None
     options: Mapping[str, Any] = field(default_factory=dict)
     counting: str = "rows"
-    unit: float = 1.0
+    weight_unit: float = 1.0
     kind: str = "directed"
     user: str | None = None
-    at_most: int = MANY
+    bound: int = MANY
     whole: bool = False
     per_period: bool = False
     expected: Mapping[str, Outcome] = field(default_factory=dict)
@@ -226,23 +226,23 @@ class Table:
         return {
             "columns": gc.Columns(**{**names, "on_bad": on_bad, **self.options}),
             "counting": self.counting,
-            "unit": self.unit,
+            "weight_unit": self.weight_unit,
             "vertices": self.vertices,
             "periods": self.periods,
             "kind": self.kind,
         }
 
-    def protection(self) -> gc.Protect:
+    def privacy_unit(self) -> gc.PrivacyUnit:
         """Whom the cells of the table are bounded for."""
         if "user" in self.columns or self.user is not None:
-            return gc.Protect.owner(at_most=self.at_most, per_period=self.per_period)
+            return gc.PrivacyUnit.user(max_contributions=self.bound, per_period=self.per_period)
         if self.counting == "edges":
-            return gc.Protect.edges()
-        return gc.Protect.rows(self.at_most if self.counting == "weight" else 1)
+            return gc.PrivacyUnit.edge()
+        return gc.PrivacyUnit.row(self.bound if self.counting == "weight" else 1)
 
     def cells(self, rows: gc.Rows) -> dict[tuple[Any, ...], float]:
         """How much is in each cell, by the labels of its source, its target and its period."""
-        cells = rows.cells(self.protection(), whole=self.whole)
+        cells = rows.cells(self.privacy_unit(), whole=self.whole)
         left, right = (side.labels for side in vertex_sets(rows.space))
         found = {}
         columns = (cells.first, cells.second, cells.period, cells.steps)

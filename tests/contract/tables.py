@@ -81,7 +81,7 @@ def add_users(name: str, users: Column, typed: Any, **options: Any) -> None:
     for kind in ("typed", "engine", "object", "text"):
         if kind in given:
             given[kind] = outcome(given[kind])
-    add(name, {**between(len(users)), "user": users}, given.pop("typed"), at_most=1, **given)
+    add(name, {**between(len(users)), "user": users}, given.pop("typed"), bound=1, **given)
 
 
 # Users: which values are one user, which are missing, which types are no identifiers.
@@ -629,7 +629,7 @@ add(
     reads({("a", "b"): 2, ("c", "c"): 1, ("a", "c"): 2}),
     vertices=["a", "b", "c"],
     kind="undirected",
-    counting="owners",
+    counting="users",
 )
 add(
     "users share what they may have",
@@ -637,13 +637,13 @@ add(
     reads({("a", "b"): 1023 / 1024, ("c", "c"): 341 / 1024, ("a", "c"): 682 / 1024}),
     vertices=["a", "b", "c"],
     kind="undirected",
-    at_most=1,
+    bound=1,
 )
 add(
     "whole rows of users are kept",
     {**between(5), "user": text("u", "u", "u", "v", "w")},
     reads(distinct(4)),
-    at_most=2,
+    bound=2,
     whole=True,
 )
 add("no rows", {**between(0), "user": text()}, reads({}))
@@ -683,14 +683,14 @@ for name, user in (("tail", "tail"), ("the column of sources", "o")):
         TRIPS,
         reads({("a", "b"): 1, ("b", "a"): 1}),
         user=user,
-        at_most=1,
+        bound=1,
     )
 add(
     "the user is the column of targets",
     {"source": text("a", "b", "b"), "target": text("b", "b", "a")},
     reads({("a", "b"): 0.5, ("b", "b"): 0.5, ("b", "a"): 1}),
     user="d",
-    at_most=1,
+    bound=1,
 )
 add(
     "the user is an end of integers",
@@ -698,7 +698,7 @@ add(
     reads({(1, 2): 1, (2, 1): 1}),
     vertices=[1, 2],
     user="o",
-    at_most=1,
+    bound=1,
 )
 add(
     "the user is an end, an integer or its digits",
@@ -708,7 +708,7 @@ add(
     text=reads({(1, 2): 1, (2, 1): 1}),
     vertices=[1, 2],
     user="o",
-    at_most=1,
+    bound=1,
 )
 add(
     "the user is the end on the left",
@@ -717,28 +717,28 @@ add(
     vertices=(["x", "y"], ["a", "b"]),
     kind="bipartite",
     user="tail",
-    at_most=1,
+    bound=1,
 )
 add(
     "the user is an end that is missing",
     {"source": text("a", None, "x"), "target": text("b", "b", "b")},
     skips({("a", "b"): 1}, MISSING_END, UNKNOWN_END),
     user="tail",
-    at_most=1,
+    bound=1,
 )
 add(
     "a column that is called tail holds the users",
     {**between(3), "user": text("u", "u", "v")},
     reads(distinct(2)),
     headers={"user": "tail"},
-    at_most=1,
+    bound=1,
 )
 add(
     "integers as users of sources that are text",
     {"source": text("1", "2", "2"), "target": whole(2, 1, 1), "user": whole(2, 2, 2)},
     reads({(1, 2): 341 / 1024, (2, 1): 682 / 1024}),
     vertices=[1, 2],
-    at_most=1,
+    bound=1,
 )
 
 # Weights.
@@ -772,13 +772,13 @@ add_weights(
 add_weights(
     "weights of decimals", stored(pa.decimal128(10, 2), Decimal("1.50"), Decimal("0.25")), 1.75
 )
-add_weights("weights beyond the bound of a row", number(1e300, 3e6, 1.0), 2_001, at_most=1_000)
+add_weights("weights beyond the bound of a row", number(1e300, 3e6, 1.0), 2_001, bound=1_000)
 add_weights("weights of huge integers", whole(2**63 - 1, 1), 1_001)
 add_weights(
     "weights of unsigned integers beyond 63 bits", whole(2**64 - 1, 1, kind=pa.uint64()), 1_001
 )
-add_weights("weights in a unit", number(100.0, 50.0), 1.5, unit=100.0)
-add_weights("weights in a small unit", number(1e-9, 2e-9), 3, unit=1e-9)
+add_weights("weights in a unit", number(100.0, 50.0), 1.5, weight_unit=100.0)
+add_weights("weights in a small unit", number(1e-9, 2e-9), 3, weight_unit=1e-9)
 add_weights("weights that are missing", number(1.0, None, 2.0), (3, NO_WEIGHT))
 add_weights("integer weights that are missing", whole(1, None, 2), (3, MISSING_WEIGHT))
 add_weights(
@@ -872,14 +872,14 @@ add(
     {**between(4), "user": text("u", "u", "v", "w"), "weight": number(3.0, 1.0, 1.5, 0.5)},
     reads(distinct(2 + 1.5 + 0.5)),
     counting="weight",
-    at_most=2,
+    bound=2,
 )
 add(
     "weights of users in whole units",
     {**between(3), "user": text("u", "v", "w"), "weight": number(2.7, 0.9, 1.0)},
     reads(distinct(3)),
     counting="weight",
-    at_most=5,
+    bound=5,
     whole=True,
 )
 add(
@@ -1275,7 +1275,7 @@ add(
     },
     reads({("a", "b", JANUARY): 2, ("a", "b", FEBRUARY): 1}),
     periods="2026-01..2026-02",
-    at_most=1,
+    bound=1,
     per_period=True,
 )
 add(
@@ -1289,7 +1289,7 @@ add(
     },
     reads({("a", "b", JANUARY): 1.5, ("a", "b", FEBRUARY): 0.5}),
     periods="2026-01..2026-02",
-    at_most=1,
+    bound=1,
 )
 add(
     "one bad row of each kind",
@@ -1305,7 +1305,7 @@ add(
     skips({("a", "b", JANUARY): 1}, MISSING_END, UNKNOWN_END, MISSING_USER, NO_PERIOD, NO_WEIGHT),
     periods="2026-01..2026-02",
     counting="weight",
-    at_most=9,
+    bound=9,
 )
 add(
     "a row with every fault",
@@ -1320,7 +1320,7 @@ add(
     text=reads({("a", "b", JANUARY): 1}),  # a line of separators is no row
     periods="2026-01..2026-02",
     counting="weight",
-    at_most=9,
+    bound=9,
 )
 
 # Headers and other columns.
@@ -1330,7 +1330,7 @@ PLAIN = {**between(3), "user": text("u", "u", "v")}
 
 def add_headers(name: str, headers: dict[str, str], outcome: Any = None, **options: Any) -> None:
     """Add a table of two users whose columns have these names."""
-    add(name, PLAIN, outcome or reads(distinct(2)), headers=headers, at_most=1, **options)
+    add(name, PLAIN, outcome or reads(distinct(2)), headers=headers, bound=1, **options)
 
 
 NO_DUCKDB = ("duckdb", "duckdb collated", "spark")
@@ -1354,8 +1354,7 @@ add_headers(
     "headers that the program uses",
     {"source": "second", "target": "first", "user": "cell"},
     others={
-        each: text("x", "y", "z")
-        for each in ("owner", "place", "amount", "period", "mark", "known")
+        each: text("x", "y", "z") for each in ("user", "place", "amount", "period", "mark", "known")
     },
 )
 add_headers("headers with dots and braces", {"source": "a.b", "target": "{b}", "user": "c[0]"})
@@ -1371,7 +1370,7 @@ add_headers(
     options={"source": "O"},
 )
 add_headers("a column that is missing", {}, refused(OF_COLUMN), options={"source": "start"})
-add_headers("a user column that is missing", {}, refused(OF_COLUMN), options={"owner": "person"})
+add_headers("a user column that is missing", {}, refused(OF_COLUMN), options={"user": "person"})
 add_headers(
     "other columns of any type",
     {},

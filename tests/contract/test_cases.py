@@ -23,12 +23,14 @@ from graphcuts_dp.schema.counting import STEPS
 
 _connect = duckdb.connect
 ENDS = ["a", "b", "c"]
-TRIPS = gc.Columns(source="u", target="v", owner="o")
+TRIPS = gc.Columns(source="u", target="v", user="o")
 
 
-def cells_of(rows: gc.Rows, protection: gc.Protect, *, whole: bool = False) -> dict[Any, float]:
+def cells_of(
+    rows: gc.Rows, privacy_unit: gc.PrivacyUnit, *, whole: bool = False
+) -> dict[Any, float]:
     """How much is in each cell, by period, source and target."""
-    cells = rows.cells(protection, whole=whole)
+    cells = rows.cells(privacy_unit, whole=whole)
     columns = (cells.period, cells.first, cells.second, cells.steps / STEPS)
     return {tuple(at): amount for *at, amount in zip(*(c.tolist() for c in columns), strict=True)}
 
@@ -70,8 +72,8 @@ def test_one_user_does_not_decide_how_objects_are_read(
 ) -> None:
     found = [
         cells_of(
-            gc.Rows.of(frame(odd=odd), columns=TRIPS, vertices=ENDS, data=data),
-            gc.Protect.owner(at_most=1),
+            gc.Rows.of(frame(odd=odd), columns=TRIPS, vertices=ENDS, data_name=data),
+            gc.PrivacyUnit.user(max_contributions=1),
             whole=whole,
         )
         for odd in (True, False)
@@ -106,16 +108,16 @@ def trips(tmp_path: Path) -> Path:
 
 READERS: dict[str, Callable[..., gc.Rows]] = {
     "memory": lambda path, **how: gc.Rows.read(path, **how),
-    "kept": lambda path, **how: gc.Rows.read(path, data="trips", **how),
-    "scan": lambda path, **how: gc.Rows.of(pl.scan_parquet(path), data="trips", **how),
+    "kept": lambda path, **how: gc.Rows.read(path, data_name="trips", **how),
+    "scan": lambda path, **how: gc.Rows.of(pl.scan_parquet(path), data_name="trips", **how),
     "pandas": lambda path, **how: gc.Rows.of(pd.read_parquet(path), **how),
-    "pandas kept": lambda path, **how: gc.Rows.of(pd.read_parquet(path), data="trips", **how),
-    "arrow": lambda path, **how: gc.Rows.of(parquet.read_table(path), data="trips", **how),
+    "pandas kept": lambda path, **how: gc.Rows.of(pd.read_parquet(path), data_name="trips", **how),
+    "arrow": lambda path, **how: gc.Rows.of(parquet.read_table(path), data_name="trips", **how),
 }
 
 
 def timed(zone: str | None = None) -> gc.Columns:
-    return gc.Columns(source="u", target="v", owner="o", period="t", time_zone=zone)
+    return gc.Columns(source="u", target="v", user="o", period="t", time_zone=zone)
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -132,7 +134,7 @@ def test_all_readers_have_one_period_for_a_row(
 ) -> None:
     how = {"columns": timed(zone), "vertices": ENDS, "periods": "2026-03..2026-04"}
     rows = READERS[reader](trips, **how)
-    assert cells_of(rows, gc.Protect.owner(at_most=6, per_period=True)) == expected
+    assert cells_of(rows, gc.PrivacyUnit.user(max_contributions=6, per_period=True)) == expected
 
 
 @pytest.mark.parametrize("second", ["kept", "scan", "arrow"])
@@ -149,7 +151,7 @@ def test_a_store_admits_no_row_in_two_months(
             rows,
             gc.Groups(rows.space, {"g": ["x", "y", "y"]}),
             epsilon=1.0,
-            protect=gc.Protect.owner(at_most=6, per_period=True),
+            privacy_unit=gc.PrivacyUnit.user(max_contributions=6, per_period=True),
             store=gc.Store(tmp_path / "store", budget=1.0),
         )
 
@@ -174,7 +176,7 @@ def test_flows_names_the_zone_and_reads_one_month(
     frame.to_parquet("trips.parquet")
     Path("zones.txt").write_text("x\ny\n")
     Path("groups.csv").write_text("zone,borough\nx,A\ny,B\n")
-    for name, more in {"memory": [], "kept": ["--data", "trips"]}.items():
+    for name, more in {"memory": [], "kept": ["--data-name", "trips"]}.items():
         status, out, err = run_line(
             *("flows", "trips.parquet", "groups.csv", f"{name}.csv", "--vertices", "zones.txt"),
             *("--epsilon", "1", "--kind", "directed", "--columns", "source=o,target=d,period=t"),
@@ -192,9 +194,9 @@ def test_flows_names_the_zone_and_reads_one_month(
 # A relation that differs each time it is evaluated.
 
 
-@pytest.mark.parametrize("at_most", [2, 4])
+@pytest.mark.parametrize("bound", [2, 4])
 @pytest.mark.parametrize("whole", [False, True])
-def test_a_relation_is_evaluated_once(at_most: int, whole: bool) -> None:
+def test_a_relation_is_evaluated_once(bound: int, whole: bool) -> None:
     """Each user has loops at a vertex of its own, so a cell holds all that one user adds."""
     connection = _connect()
     connection.execute(
@@ -205,16 +207,16 @@ def test_a_relation_is_evaluated_once(at_most: int, whole: bool) -> None:
     largest = []
     for _ in range(25):
         relation = connection.sql(sampled)
-        rows = gc.Rows.of(relation, columns=TRIPS, vertices=20, data="t", kind="directed")
-        found = cells_of(rows, gc.Protect.owner(at_most=at_most), whole=whole)
-        again = cells_of(rows, gc.Protect.owner(at_most=at_most), whole=whole)
+        rows = gc.Rows.of(relation, columns=TRIPS, vertices=20, data_name="t", kind="directed")
+        found = cells_of(rows, gc.PrivacyUnit.user(max_contributions=bound), whole=whole)
+        again = cells_of(rows, gc.PrivacyUnit.user(max_contributions=bound), whole=whole)
         assert found == again
         largest.append(max(found.values()))
         contributions = rows.contributions()
-        assert sum(min(c, at_most) for c in contributions.tolist()) == pytest.approx(
+        assert sum(min(c, bound) for c in contributions.tolist()) == pytest.approx(
             sum(found.values())
         )
-    assert max(largest) == at_most
+    assert max(largest) == bound
 
 
 # One bad weight, one bad identifier.
@@ -229,7 +231,7 @@ def opened(table: pa.Table, folder: Path, way: str, **how: Any) -> gc.Rows:
     if way == "frame":
         return gc.Rows.of(table.to_pandas(), **how)
     parquet.write_table(table, folder / "x.parquet")
-    return gc.Rows.read(folder / "x.parquet", data="x" if way == "kept" else None, **how)
+    return gc.Rows.read(folder / "x.parquet", data_name="x" if way == "kept" else None, **how)
 
 
 @pytest.mark.parametrize("way", ["memory", "kept", "frame"])
@@ -237,13 +239,13 @@ def test_one_weight_that_is_nan_is_left_out(tmp_path: Path, way: str) -> None:
     columns = gc.Columns(source="o", target="d", weight="w", on_bad="skip")
     how = {"vertices": ["a", "b"], "kind": "directed", "counting": "weight"}
     rows = opened(AMOUNTS, tmp_path, way, columns=columns, **how)
-    assert cells_of(rows, gc.Protect.rows(5)) == {(0, 0, 1): 10}
+    assert cells_of(rows, gc.PrivacyUnit.row(5)) == {(0, 0, 1): 10}
     groups = gc.Groups.of({v: f"G{v}" for v in "ab"}, rows)
     flows = gc.release_flows(
         rows,
         groups,
         epsilon=1.0,
-        protect=gc.Protect.rows(at_most=5),
+        privacy_unit=gc.PrivacyUnit.row(5),
         workload=gc.FlowWorkload(expected_cell=0),
     )
     assert flows.guarantee.epsilon == 1.0
@@ -322,7 +324,7 @@ def test_no_value_of_a_period_stops_a_reading(odd: Any) -> None:
     rows = gc.Rows.of(
         frame, columns=columns, vertices=["a", "b"], periods="2026-01..2026-02", kind="directed"
     )
-    cells = rows.cells(gc.Protect.rows(), whole=False)
+    cells = rows.cells(gc.PrivacyUnit.row(), whole=False)
     assert (cells.first.tolist(), cells.period.tolist()) == ([1], [0])
 
 
@@ -336,13 +338,13 @@ def test_decimals_that_no_text_could_hold_are_refused_by_their_type() -> None:
 
 # What one row once decided about others; each was found by an attack on the readers.
 
-SKIPPING = gc.Columns(source="s", target="t", owner="u", on_bad="skip")
-ONE_EACH = gc.Protect.owner(at_most=1)
+SKIPPING = gc.Columns(source="s", target="t", user="u", on_bad="skip")
+ONE_EACH = gc.PrivacyUnit.user(max_contributions=1)
 
 
 def kept(table: Any, name: str | None = None) -> dict[Any, float]:
     """The cells of one row of each user."""
-    rows = gc.Rows.of(table, columns=SKIPPING, vertices=["a", "b"], kind="directed", data=name)
+    rows = gc.Rows.of(table, columns=SKIPPING, vertices=["a", "b"], kind="directed", data_name=name)
     return cells_of(rows, ONE_EACH, whole=True)
 
 
@@ -355,9 +357,7 @@ def test_a_batch_of_bad_rows_alone_is_left_out(name: str | None) -> None:
 
 @pytest.mark.parametrize("encoding", [None, "utf-8-sig"])
 def test_a_byte_order_mark_counts_alike_on_every_line(encoding: str | None) -> None:
-    columns = gc.Columns(
-        source=0, target=1, owner=2, header=False, on_bad="skip", encoding=encoding
-    )
+    columns = gc.Columns(source=0, target=1, user=2, header=False, on_bad="skip", encoding=encoding)
     lines = [b"\xef\xbb\xbfa,b,u1\n", b"\xef\xbb\xbfb,a,u2\n", b"a,b,u3\n"]
     found = []
     for some in (lines, lines[1:]):
@@ -444,7 +444,7 @@ def test_named_rows_have_one_meaning_of_pairs_and_periods(tmp_path: Path) -> Non
             trips,
             columns=columns,
             vertices=["a", "b"],
-            data="trips",
+            data_name="trips",
             counting="edges",
         )
         groups = gc.Groups(rows.space, {"side": ["x", "y"]})
@@ -459,6 +459,8 @@ def test_named_rows_have_one_meaning_of_pairs_and_periods(tmp_path: Path) -> Non
     for column, zone in (("p", "Europe/Berlin"), ("p in Europe/Berlin", None)):
         frame = pd.DataFrame({"s": ["a"], "t": ["b"], column: ["2026-01-01T00:00Z"]})
         columns = gc.Columns(source="s", target="t", period=column, time_zone=zone)
-        rows = gc.Rows.of(frame, columns=columns, vertices=["a", "b"], periods="2026", data="trips")
+        rows = gc.Rows.of(
+            frame, columns=columns, vertices=["a", "b"], periods="2026", data_name="trips"
+        )
         told.append(rows.period_column)
     assert told[0] != told[1]

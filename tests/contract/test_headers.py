@@ -14,10 +14,10 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError
 
 pytestmark = pytest.mark.usefixtures("one_database")
-BOUND = gc.Protect.owner(at_most=1)
+BOUND = gc.PrivacyUnit.user(max_contributions=1)
 HOW: dict[str, Any] = {"vertices": ["a", "b"], "kind": "directed"}
-BY_NAME = gc.Columns(source="o", target="d", owner="who")
-BY_PLACE = gc.Columns(source=0, target=1, owner=2)
+BY_NAME = gc.Columns(source="o", target="d", user="who")
+BY_PLACE = gc.Columns(source=0, target=1, user=2)
 LINES = "a,b,u\na,b,u\na,b,v\n"
 
 
@@ -60,7 +60,7 @@ def test_headers_of_text(put: Callable[..., Path], content: str) -> None:
 def test_headers_of_text_that_are_refused(
     put: Callable[..., Path], header: str, on_bad: Any
 ) -> None:
-    columns = gc.Columns(source="o", target="d", owner="who", on_bad=on_bad)
+    columns = gc.Columns(source="o", target="d", user="who", on_bad=on_bad)
     for lines in (LINES, ""):
         with pytest.raises(GraphCutsError) as caught:
             gc.Rows.read(put("x.csv", f"{header}\n{lines}"), columns=columns, **HOW)
@@ -68,7 +68,7 @@ def test_headers_of_text_that_are_refused(
 
 
 def test_text_without_a_header(put: Callable[..., Path]) -> None:
-    columns = gc.Columns(source=0, target=1, owner=2, header=False)
+    columns = gc.Columns(source=0, target=1, user=2, header=False)
     for name, content in (("x.csv", LINES), ("x.edges", LINES.replace(",", " "))):
         assert users_of(gc.Rows.read(put(name, content), columns=columns, **HOW)) == 2
 
@@ -90,7 +90,7 @@ NAMES: list[list[Any]] = [
 def test_names_of_pandas_that_are_no_text(names: list[Any], kept: bool) -> None:
     frame = pd.DataFrame(ROWS)
     frame.columns = pd.Index(names)
-    rows = gc.Rows.of(frame, columns=BY_PLACE, data="trips" if kept else None, **HOW)
+    rows = gc.Rows.of(frame, columns=BY_PLACE, data_name="trips" if kept else None, **HOW)
     assert users_of(rows) == 2
     graph = gc.Graph.of(frame, columns=gc.Columns(source=0, target=1), weighted=False)
     assert list(graph.labels) == ["a", "b"]
@@ -114,7 +114,7 @@ def test_names_that_occur_twice(kind: str, kept: bool, tmp_path: Path) -> None:
 
     def rows_of(names: list[str]) -> gc.Rows:
         table = with_duplicates(names)
-        how = HOW | {"columns": BY_NAME, "data": "trips" if kept else None}
+        how = HOW | {"columns": BY_NAME, "data_name": "trips" if kept else None}
         if kind == "parquet":
             parquet.write_table(table, tmp_path / "x.parquet")
             return gc.Rows.read(tmp_path / "x.parquet", **how)

@@ -30,12 +30,12 @@ def check_random_tables(source: Source, count: int, folder: Path) -> None:
             continue
         found = neighbours(source, table, folder / f"{done} skip", most=AT_ONCE)
         assert found.disagreed == 0, table
-        assert found.largest <= table.at_most + ROUNDING, table
+        assert found.largest <= table.bound + ROUNDING, table
         assert found.of_bad_rows == 0, table
         compared += found.compared
         if done % 3 == 0:
             strict = neighbours(source, table, folder / f"{done} refuse", on_bad="refuse", most=1)
-            assert max(strict.largest, strict.of_bad_rows) <= table.at_most + ROUNDING, table
+            assert max(strict.largest, strict.of_bad_rows) <= table.bound + ROUNDING, table
         done += 1
     assert compared > count  # most tables are read, and have several users
 
@@ -70,7 +70,7 @@ def test_a_user_changes_at_most_the_bound_in_spark(tmp_path: Path) -> None:
 def table_of(users: list) -> Table:
     count = len(users)
     columns = {"source": text(*"a" * count), "target": text(*"b" * count), "user": loose(*users)}
-    return Table(name="x", columns=columns, at_most=1)
+    return Table(name="x", columns=columns, bound=1)
 
 
 def test_who_is_a_user() -> None:

@@ -79,7 +79,7 @@ def sweep(folder: Path, stride: int) -> Counter:
     """Strike at every stride-th call, by one trouble after the other."""
     made = folder / "made"
     made.mkdir()
-    create_ledger(Store(made / "a.db", budget=9.0), GRAPH, protects="1 edge")
+    create_ledger(Store(made / "a.db", budget=9.0), GRAPH, privacy_unit="1 edge")
     desk = desk_of(made)
     desk.people.add(ANN, by="console")
     desk.close()

@@ -1,4 +1,4 @@
-"""Private least cuts: the law beside brute force, what is promised and charged, what is refused."""
+"""Private least cuts: the law beside brute force, guarantees, charges, and what is refused."""
 
 import itertools
 import math
@@ -27,9 +27,13 @@ KINDS = {False: gc.Graph, True: gc.DirectedGraph}
 
 
 def of_four(weights, *, directed):
-    ends = np.array(pairs_of_four(directed=directed))
+    terminal_rows = np.array(pairs_of_four(directed=directed))
     return KINDS[directed](
-        ends[:, 0], ends[:, 1], np.array(weights, dtype=float), vertices=4, hide_change=1
+        terminal_rows[:, 0],
+        terminal_rows[:, 1],
+        np.array(weights, dtype=float),
+        vertices=4,
+        max_weight_change=1,
     )
 
 
@@ -75,9 +79,11 @@ def test_the_cut_that_is_audited_is_the_one_that_is_made(directed, noise):
 def test_a_graph_without_weights_is_cut_as_one_of_weights_of_1(noise):
     for u, v in itertools.product(range(-3, 4), repeat=2):
         noise += [np.array([0, u, v, 0]), 2**12 * np.array([0, u, v, 0])]
-        ends = [0, 0, 1], [1, 2, 3]
-        plain = least_cut(gc.Graph(*ends, vertices=4), 0, 3)
-        weighted = least_cut(gc.Graph(*ends, np.ones(3), vertices=4, hide_change=1), 0, 3)
+        terminal_rows = [0, 0, 1], [1, 2, 3]
+        plain = least_cut(gc.Graph(*terminal_rows, vertices=4), 0, 3)
+        weighted = least_cut(
+            gc.Graph(*terminal_rows, np.ones(3), vertices=4, max_weight_change=1), 0, 3
+        )
         np.testing.assert_array_equal(plain.codes, weighted.codes)
 
 
@@ -86,12 +92,12 @@ def test_the_law_is_the_one_that_is_audited(epsilon):
     """Of many graphs of four vertices that share their terminals, by a chi-square of three."""
     weights, copies = (1, 0, 1, 1, 0), 40_000
     place = np.arange(copies)[:, None]
-    ends = [
+    terminal_rows = [
         np.where(side % 3 == 0, side // 3, side + 1 + 2 * place).ravel()
         for side in np.array([p for p, w in zip(pairs_of_four(directed=False), weights, strict=True)
                               if w]).T
     ]  # fmt: skip
-    graph = gc.Graph(*ends, vertices=2 + 2 * copies)
+    graph = gc.Graph(*terminal_rows, vertices=2 + 2 * copies)
     made = least_cut(graph, 0, 1, epsilon=epsilon, seed=4)
     codes = 1 - made.codes[2:].reshape(copies, 2)
     counts = np.bincount(codes @ [1, 2], minlength=4)
@@ -103,10 +109,10 @@ def test_the_law_of_several_is_the_one_that_is_audited():
     """By a chi-square of the 16 places of two vertices beside four terminals."""
     of_u, of_v, copies = (0, 1, 1, 0), (1, 0, 0, 1), 40_000
     first = 4 + 2 * np.arange(copies)
-    ends = [(np.full(copies, t), first) for t in np.flatnonzero(of_u)]
-    ends += [(np.full(copies, t), first + 1) for t in np.flatnonzero(of_v)]
-    ends += [(first, first + 1)]
-    rows, columns = (np.concatenate(side) for side in zip(*ends, strict=True))
+    terminal_rows = [(np.full(copies, t), first) for t in np.flatnonzero(of_u)]
+    terminal_rows += [(np.full(copies, t), first + 1) for t in np.flatnonzero(of_v)]
+    terminal_rows += [(first, first + 1)]
+    rows, columns = (np.concatenate(side) for side in zip(*terminal_rows, strict=True))
     made = least_cut(
         gc.Graph(rows, columns, vertices=4 + 2 * copies), 0, 1, 2, 3, epsilon=2.0, seed=6
     )
@@ -132,9 +138,9 @@ def test_each_halving_cuts_the_parts_that_the_last_one_left(noise):
 @pytest.mark.parametrize("count", range(2, 10))
 def test_every_terminal_is_in_its_own_part(count):
     generator = np.random.default_rng(count)
-    ends = np.unique(np.sort(generator.integers(0, 60, (300, 2)), axis=1), axis=0)
-    ends = ends[ends[:, 0] < ends[:, 1]]
-    graph = gc.Graph(ends[:, 0], ends[:, 1], vertices=60)
+    terminal_rows = np.unique(np.sort(generator.integers(0, 60, (300, 2)), axis=1), axis=0)
+    terminal_rows = terminal_rows[terminal_rows[:, 0] < terminal_rows[:, 1]]
+    graph = gc.Graph(terminal_rows[:, 0], terminal_rows[:, 1], vertices=60)
     terminals = generator.permutation(60)[: 2 * count].reshape(count, 2).tolist()
     made = least_cut(graph, *terminals, epsilon=1.0)
     assert set(made.codes.tolist()) <= set(range(count))
@@ -147,14 +153,14 @@ def test_every_terminal_is_in_its_own_part(count):
     ("weighted", "options", "change"),
     [
         (False, {}, 1.0),
-        (True, {"hide_change": 1}, 1.0),
-        (True, {"weight_cap": 5.0}, 5.0),
-        (True, {"weight_cap": 0.3}, 0.3),
+        (True, {"max_weight_change": 1}, 1.0),
+        (True, {"max_weight": 5.0}, 5.0),
+        (True, {"max_weight": 0.3}, 0.3),
     ],
 )
-@pytest.mark.parametrize(("protect", "k"), [("edges", 1), (gc.Protect.edges(7), 7)])
+@pytest.mark.parametrize(("privacy_unit", "k"), [("edge", 1), (gc.PrivacyUnit.edge(7), 7)])
 def test_the_rate_is_epsilon_by_twice_what_changes(
-    weighted, options, change, protect, k, monkeypatch
+    weighted, options, change, privacy_unit, k, monkeypatch
 ):
     rates = []
     real = least.sample_discrete_laplace
@@ -167,7 +173,7 @@ def test_the_rate_is_epsilon_by_twice_what_changes(
     graph = gc.Graph([0, 1], [1, 2], *[np.full(2, 0.2)] * weighted, vertices=6, **options)
     for terminals, halvings in (((0, 2), 1), ((0, 2, 4), 2), ((0, 1, 2, 3, 4), 3)):
         rates.clear()
-        made = least_cut(graph, *terminals, epsilon=1.5, protect=protect)
+        made = least_cut(graph, *terminals, epsilon=1.5, privacy_unit=privacy_unit)
         grid = grid_of_cuts(graph, Fraction(3, 2) / k / halvings)
         assert grid.sensitivity * grid.unit >= change > (grid.sensitivity - 1) * grid.unit
         (rate,) = set(rates)
@@ -202,7 +208,9 @@ def test_halvings_lose_no_more_than_epsilon_and_hardly_less(epsilon, change):
 def test_grids_get_coarser_where_there_is_more_noise():
     sizes = {}
     for n, epsilon in ((100, 1), (10**6, 1), (10**6, Fraction(1, 100)), (10**9, Fraction(1, 1000))):
-        grid = grid_of_cuts(gc.Graph([], [], [], vertices=n, hide_change=1), Fraction(epsilon))
+        grid = grid_of_cuts(
+            gc.Graph([], [], [], vertices=n, max_weight_change=1), Fraction(epsilon)
+        )
         sizes[n, epsilon] = grid.sensitivity
         assert grid.unit * grid.sensitivity == 1
     assert list(sizes.values()) == [2**12, 2**8, 2**3, 2**3]
@@ -212,13 +220,13 @@ def test_weights_beyond_what_can_be_counted_are_cut_to_it(noise, monkeypatch):
     seen = []
     monkeypatch.setattr(least, "least_side", lambda net, *given: seen.append(net) or given[1] == 1)
     noise.append(np.zeros(4, dtype=np.int64))
-    graph = gc.Graph([0, 1], [1, 2], [2.0**40, 1.0], vertices=4, hide_change=1)
+    graph = gc.Graph([0, 1], [1, 2], [2.0**40, 1.0], vertices=4, max_weight_change=1)
     note = least_cut(graph, 0, 2).notes[-1]
     assert "weights above 1.374e+11 count as that" in note  # 2^51/4 steps of 2^-12
     (found,) = seen
     assert found.data.tolist() == [MOST_TOTAL // 4, MOST_TOTAL // 4, 2**12, 2**12]
     noise.append(np.zeros(4, dtype=np.int64))
-    capped = gc.Graph([0, 1], [1, 2], [1e300, 1.0], vertices=4, weight_cap=1e300)
+    capped = gc.Graph([0, 1], [1, 2], [1e300, 1.0], vertices=4, max_weight=1e300)
     assert not any("count as that" in note for note in least_cut(capped, 0, 2).notes)
 
 
@@ -228,19 +236,19 @@ def test_a_store_is_charged_once_and_refuses_before_noise(tmp_path, monkeypatch)
     gc.least_cut(CLUB, 0, 33, 5, store=store)
     (use,) = gc.store_status(path).uses
     assert (use.use.kind, use.use.guarantee.epsilon) == ("cut", 1.0)
-    assert use.use.parameters == {"terminals": 3, "ends": 3}
+    assert use.use.parameters == {"terminals": 3, "terminal_vertices": 3}
     monkeypatch.setattr(least, "sample_discrete_laplace", None)
     with pytest.raises(BudgetError, match="nothing was spent"):
         gc.least_cut(CLUB, 0, 33, store=store)
 
 
-def test_owners_of_rows_are_hidden(noise):
+def test_users_of_rows_are_hidden(noise):
     marks = np.arange(2, dtype=np.uint64)
-    ends = np.array([0, 1, 2, 0]), np.array([1, 2, 3, 2])
-    rows = rows_in_memory(gc.VertexSet(5), np.array([0, 0, 1, 1]), marks, ends)
+    terminal_rows = np.array([0, 1, 2, 0]), np.array([1, 2, 3, 2])
+    rows = rows_in_memory(gc.VertexSet(5), np.array([0, 0, 1, 1]), marks, terminal_rows)
     noise.append(np.zeros(5, dtype=np.int64))
-    made = gc.least_cut(rows, 0, 3, protect=gc.Protect.owner(at_most=2))
-    assert made.guarantee.protects == "1 owner"
+    made = gc.least_cut(rows, 0, 3, privacy_unit=gc.PrivacyUnit.user(max_contributions=2))
+    assert made.guarantee.privacy_unit == "1 user"
     assert (made.codes[0], made.codes[3]) == (0, 1)
 
 
@@ -254,12 +262,12 @@ REFUSED = {
     "no vertex": (CLUB, (0, 34), {}, QueryError, "unknown vertex 34"),
     "a name": (CLUB, (0, "ann"), {}, QueryError, "unknown vertex 'ann'"),
     "epsilon": (CLUB, (0, 1), {"epsilon": 0}, ParameterError, "epsilon"),
-    "a vertex": (CLUB, (0, 1), {"protect": gc.Protect.vertex(degree_bound=3)}, ParameterError,
-                 "cannot hide a vertex"),
-    "an owner": (CLUB, (0, 1), {"protect": "owner:3"}, ParameterError, "needs rows"),
+    "a vertex": (CLUB, (0, 1), {"privacy_unit": "vertex:3"}, ParameterError,
+                 "not possible here"),
+    "a user": (CLUB, (0, 1), {"privacy_unit": "user:3"}, ParameterError, "needs rows"),
     "two sides": (SIDES, (0, 1), {}, ParameterError, "read the graph as undirected"),
     "three of arcs": (ARCS, (0, 1, 2), {}, ParameterError, "name two"),
-    "weights": (WEIGHTED, (0, 1), {}, ParameterError, "without a public cap"),
+    "weights": (WEIGHTED, (0, 1), {}, ParameterError, "without a public bound"),
     "no graph": ("mail.csv", (0, 1), {}, GraphError, "must be a Graph"),
 }  # fmt: skip
 
@@ -283,8 +291,10 @@ def optimum(graph, s, t):
 def test_the_bound_on_the_excess_holds_and_its_mean_is_below_n_by_epsilon():
     """A bound of 95 % that failed in more than 30 of 200 runs would be one in 10^7."""
     generator = np.random.default_rng(9)
-    ends = np.array([p for p in itertools.combinations(range(9), 2) if generator.random() < 0.4])
-    graph = gc.Graph(ends[:, 0], ends[:, 1], vertices=9)
+    terminal_rows = np.array(
+        [p for p in itertools.combinations(range(9), 2) if generator.random() < 0.4]
+    )
+    graph = gc.Graph(terminal_rows[:, 0], terminal_rows[:, 1], vertices=9)
     best = optimum(graph, 0, 8)
     for epsilon in (0.5, 2.0):
         over = []

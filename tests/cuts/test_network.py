@@ -59,13 +59,13 @@ def made(generator, *, scale=1):
         for b in range(n)
         if (a != b if directed else a < b) and generator.random() < 0.6
     ]
-    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    terminal_rows = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     weights = generator.integers(0, 4, len(pairs)) * scale
     side = np.zeros(n, dtype=np.int8)
     side[:2] = 1, -1
     pull = generator.integers(-4, 5, n) * scale
     pull[:2] = 0
-    return Network(ends[:, 0], ends[:, 1], weights, directed), pull, side
+    return Network(terminal_rows[:, 0], terminal_rows[:, 1], weights, directed), pull, side
 
 
 @pytest.mark.parametrize("scale", [1, LARGE])
@@ -87,10 +87,10 @@ def test_solvers_and_peeling_agree_on_larger_graphs(monkeypatch):
     for rate in (0.05, 0.5, 2.0):
         for directed in (False, True):
             n = 300
-            ends = np.unique(generator.integers(0, n, (1500, 2)), axis=0)
-            ends = ends[ends[:, 0] < ends[:, 1]]
-            weights = generator.integers(1, 5, len(ends))
-            problem = Network(ends[:, 0], ends[:, 1], weights, directed)
+            terminal_rows = np.unique(generator.integers(0, n, (1500, 2)), axis=0)
+            terminal_rows = terminal_rows[terminal_rows[:, 0] < terminal_rows[:, 1]]
+            weights = generator.integers(1, 5, len(terminal_rows))
+            problem = Network(terminal_rows[:, 0], terminal_rows[:, 1], weights, directed)
             pull = np.diff(generator.geometric(1 - np.exp(-rate), (2, n)), axis=0)[0]
             side = np.zeros(n, dtype=np.int8)
             side[:2] = 1, -1

@@ -57,7 +57,7 @@ CASES = [
 
 @pytest.mark.parametrize(("mechanism", "kind", "noise"), CASES)
 def test_intervals_hold_for_all_vertices(mechanism, kind, noise):
-    """All four runs hold but for a chance of 4e-8; none is wider than the plan promised."""
+    """All four runs hold but for a chance of 4e-8; none is wider than the plan guaranteed."""
     here = placed(MAPS[kind])
     truth = all_distances(here)
     for seed in range(4):
@@ -87,7 +87,7 @@ def test_the_plan_says_what_is_best_and_why():
     assert [row.guaranteed for row in plan.rows] == sorted(row.guaranteed for row in plan.rows)
     assert len(plan.rows) == 6
     many = plan_distances(PATH, people=10**6, epsilon=1.0, delta=1e-6)
-    assert len(many.rows) == 8  # with so many people the learner promises something, too
+    assert len(many.rows) == 8  # with so many people the learner guarantees something, too
     assert any(line.startswith("learner") and line.endswith("-") for line in str(many).split("\n"))
     assert "half the diameter" in str(plan)
     assert "Choice: tree-counts" in str(plan)
@@ -186,7 +186,7 @@ def test_auto_tries_the_learner_where_that_is_cheap():
 
 
 @pytest.mark.parametrize("kind", ["ring", "norm 1.5"])
-def test_the_dimension_of_an_inexact_embedding_is_the_best_promise(kind):
+def test_the_dimension_of_an_inexact_embedding_is_the_best_guarantee(kind):
     terms = {"queries": None, "epsilon": 5.0, "beta": 0.05}
     many, few = (
         best_learner(embeddings_of(MAPS[kind]), people=people, **terms) for people in (10**8, 10)

@@ -112,7 +112,7 @@ def test_it_shares_the_store_and_the_budget_with_everything_else(path):
     with pytest.warns(AccuracyWarning, match="guarantees as much"):
         begin(path, name="small", epsilon=1e-5).close()
     with pytest.raises(BudgetError, match="different neighbours"):
-        begin(path, name="ten", at_most=10)
+        begin(path, name="ten", group_size=10)
     told = gc.store_status(path)
     kinds = ["distance session", "distances", "distance session"]
     assert [use.use.kind for use in told.uses] == kinds
@@ -156,8 +156,8 @@ def test_bad_parameters_leave_no_store(path, options, message):
 
 
 def test_several_people_have_more_noise(path, tmp_path):
-    with begin(path) as one, begin(tmp_path / "ten.db", at_most=10) as ten:
-        assert ten.guarantee.protects == "10 people"
+    with begin(path) as one, begin(tmp_path / "ten.db", group_size=10) as ten:
+        assert ten.guarantee.privacy_unit == "10 people"
         assert ten.error_bound > 2 * one.error_bound
 
 

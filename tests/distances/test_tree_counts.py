@@ -84,10 +84,10 @@ def test_without_noise_the_counts_come_back(counts, fanout, seed):
     size = len(counts)
     random = np.random.default_rng(seed)
     parts = nested_parts(random.permutation(size), fanout)
-    held = np.array(counts)
-    found = consistent_counts(parts, int(held.sum()), part_counts(parts, held))
+    row_arrays = np.array(counts)
+    found = consistent_counts(parts, int(row_arrays.sum()), part_counts(parts, row_arrays))
     assert np.allclose(found, counts, atol=1e-9)
-    noisy = [c + random.integers(-5, 6, len(c)) for c in part_counts(parts, held)]
+    noisy = [c + random.integers(-5, 6, len(c)) for c in part_counts(parts, row_arrays)]
     assert consistent_counts(parts, 77, noisy).sum() == pytest.approx(77)
 
 

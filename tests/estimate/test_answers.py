@@ -25,7 +25,7 @@ from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.layout import Layout
 
-MECHANISMS = ["response", "degrees+response", "auto"]
+MECHANISMS = ["randomized-response", "degrees+randomized-response", "auto"]
 NOISES = ["binary", "laplace", "discrete-laplace", "staircase"]
 ALARM = 1e-6
 HALF = -math.log1p(-0.5)  # log failures of a confidence of one half
@@ -34,10 +34,10 @@ HALF = -math.log1p(-0.5)  # log failures of a confidence of one half
 def plain(shape, cap=None, seed=0, density=0.4):
     """A graph without groups; weights are whole where the cap is."""
     whole = cap is not None and cap > 1
-    options = {} if cap is None else {"largest": cap, "weight_cap": cap, "whole": whole}
+    options = {} if cap is None else {"largest": cap, "max_weight": cap, "whole": whole}
     arcs = shape == "arcs"
     made = random_graph(6 if arcs else shape, seed, density=density, directed=arcs,
-                        **options | {"hide_change": None})  # fmt: skip
+                        **options | {"max_weight_change": None})  # fmt: skip
     return made, None
 
 
@@ -117,7 +117,7 @@ def test_sums_that_are_all_but_exact_or_tell_nothing_are_used_for_what_they_are(
 def test_classes_that_are_put_together_lose_precision_and_nothing_else(most, monkeypatch):
     """The value stays a linear unbiased estimate: with noise taken away it is the truth."""
     graph, groups = cliques((3, 4, 2, 5))
-    release = drawn(graph, groups, "degrees+response")
+    release = drawn(graph, groups, "degrees+randomized-response")
     pairs, patterns, _, variances = observations(release)
     inverse = np.linalg.inv(patterns.T @ (patterns / variances[:, None]))
     monkeypatch.setattr(least_squares, "_MOST_SPLIT", most)
@@ -166,11 +166,14 @@ def each_radius_once(monkeypatch):
     [
         *itertools.product(
             ("9, binary None", "(5, 6), laplace 1.0", "arcs, discrete-laplace 3.0"),
-            ("degrees+response", "auto"),
+            ("degrees+randomized-response", "auto"),
         ),
         ("groups", "auto"),
         ("groups, two sides", "auto"),
-        ("groups, fine weights", "response"),  # parts that differ have a table of noise each
+        (
+            "groups, fine weights",
+            "randomized-response",
+        ),  # parts that differ have a table of noise each
     ],
 )
 def test_intervals_hold_as_often_as_they_say(case, how):
@@ -216,7 +219,7 @@ def test_an_interval_is_of_one_public_width_and_not_too_wide(noise):
     truth, levels = query.value(graph), {0.5: 3.0, 0.95: 1.9}
     misses, widths, errors = dict.fromkeys(levels, 0), {level: set() for level in levels}, []
     for _ in range(RUNS):
-        made = drawn(graph, None, "response", noise=noise, source=source, epsilon=1.0)
+        made = drawn(graph, None, "randomized-response", noise=noise, source=source, epsilon=1.0)
         for confidence in levels:
             answer = made.answer(query, confidence=confidence)
             low, high = answer.interval
@@ -239,13 +242,13 @@ def test_simultaneous_intervals_hold_for_all_cuts_at_once(noise):
     sets = [np.array(bits, dtype=bool) for bits in itertools.product([0, 1], repeat=4)]
     both = list(itertools.product(sets, sets))
     forms = np.array([(S[i] & T[j]) | (S[j] & T[i]) for S, T in both], dtype=float)
-    first = drawn(graph, None, "response", noise=noise, epsilon=1.0).estimator
+    first = drawn(graph, None, "randomized-response", noise=noise, epsilon=1.0).estimator
     shares = [HALF + share_of(S, T, symmetric=True) for S, T in both]
     radii = [first.estimate_cut(*cut).radius(log) for cut, log in zip(both, shares, strict=True)]
     assert first.estimate_cut(*both[60]).radius(HALF) < radii[60]
     misses, truth = 0, forms @ graph.dense()[i, j]
     for _ in range(RUNS):
-        release = drawn(graph, None, "response", noise=noise, source=source, epsilon=1.0)
+        release = drawn(graph, None, "randomized-response", noise=noise, source=source, epsilon=1.0)
         errors = np.abs(forms @ release.noisy.estimate()[i, j] - truth)
         misses += bool((errors > np.array(radii) + 1e-9).any())
     assert misses <= scipy.stats.binom.isf(ALARM, RUNS, 0.5)
@@ -266,7 +269,7 @@ def test_shares_of_all_cuts_add_up_to_one_at_most(rows, columns):
 
 def test_what_rounding_takes_is_in_the_interval():
     """Weights just below a step of the fine grid are rounded down by nearly all of it."""
-    graph = random_graph(6, 0, density=1.0, largest=1.0, weight_cap=1.0, hide_change=None)
+    graph = random_graph(6, 0, density=1.0, largest=1.0, max_weight=1.0, max_weight_change=None)
     for how in MECHANISMS:
         release = drawn(graph, None, how, noise="laplace", epsilon=1.0)
         estimate = release.estimator.estimate_cut(np.arange(6) < 3, np.arange(6) >= 3)
@@ -283,12 +286,14 @@ def test_intervals_lie_where_a_cut_can_and_values_stay_unbiased(noise, cap, bipa
     weights = None if noise == "binary" else [cap or 7.0]
     sides = {"left": 3, "right": 3} if bipartite else {"vertices": 6}
     graph = (gc.BipartiteGraph if bipartite else gc.Graph)(
-        [0], [1], weights, weight_cap=cap if weights else None, hide_change=1, **sides
+        [0], [1], weights, max_weight=cap if weights else None, max_weight_change=1, **sides
     )
     outside = 0
     sets = itertools.product([[0], [1, 2], [0, 1, 2]], [[1], [0, 2], [0, 1, 2]], range(4))
     for S, T, seed in sets:
-        made = drawn(graph, None, "response", noise=noise, epsilon=0.5, source=SeededEntropy(seed))
+        made = drawn(
+            graph, None, "randomized-response", noise=noise, epsilon=0.5, source=SeededEntropy(seed)
+        )
         pairs = {(i, j) if bipartite else tuple(sorted((i, j)))
                  for i, j in itertools.product(S, T) if bipartite or i != j}  # fmt: skip
         most = np.inf if cap is None else cap * len(pairs) * (1 + 1e-15)

@@ -5,7 +5,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from graphcuts_dp.pairs import universe
 from helpers import random_graph
 
 from graphcuts_dp import resources
@@ -14,6 +13,7 @@ from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.schema import layout as layout_module
 from graphcuts_dp.schema.layout import Layout
 
 NOISES = ["binary", "laplace", "discrete-laplace", "staircase"]
@@ -28,8 +28,8 @@ def noisy_matrix(graph, noise="binary", seed=0, epsilon=1.0):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Cut even tiny matrices into blocks of eight or sixteen rows."""
-    monkeypatch.setattr(universe, "_SMALL", 0)
-    monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 600)
+    monkeypatch.setattr(layout_module, "_SMALL", 0)
+    monkeypatch.setattr(layout_module, "_BLOCK_ENTRIES", 600)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 8, 9, 300, 2000, 10_000])
@@ -105,7 +105,7 @@ def test_edges_land_on_their_pairs_on_any_number_of_processors(noise, graph, mon
 def test_cuts_and_files_do_not_depend_on_the_blocks(noise, graph, monkeypatch):
     whole = noisy_matrix(graph, noise)
     fields, arrays = whole.parts()
-    monkeypatch.setattr(universe, "_SMALL", 0)
+    monkeypatch.setattr(layout_module, "_SMALL", 0)
     cut = NoisyMatrix.from_parts(fields, arrays, graph.space)
     assert len(cut.blocks.layout.bounds()) == 6
     assert np.array_equal(cut.steps, whole.steps)
@@ -139,7 +139,7 @@ def test_noise_is_new_for_each_draw_and_each_block_and_bits_stay_packed():
 
 def test_bits_are_saved_and_read_a_few_blocks_at_once(monkeypatch):
     """A release may need all the memory that there is, and has been paid for when it is saved."""
-    monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1 << 16)
+    monkeypatch.setattr(layout_module, "_BLOCK_ENTRIES", 1 << 16)
     made = noisy_matrix(Graph([0], [1], vertices=3000))
     pairs = 3000 * 2999 // 2
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""What an owner can change of a table by periods, against every way to change it."""
+"""What a user can change of a table by periods, against every way to change it."""
 
 from itertools import combinations, combinations_with_replacement, product
 
@@ -59,12 +59,12 @@ CASES = [
 @pytest.mark.parametrize(("kind", "by", "loops"), CASES)
 def test_the_stated_change_is_the_largest_there_is(kind, by, loops, once, tail):
     every = list(occurrences(kind, loops))
-    for groups, at_most in product(GROUPS, (1, 2, 3)):
+    for groups, max_contributions in product(GROUPS, (1, 2, 3)):
         tree = tree_of(kind, groups, by, loops)
         cells = {each: places_of(tree, groups, by, each) for each in every}
         worst = np.zeros((tree.depth, 2), dtype=int)
         ways = combinations if once else combinations_with_replacement
-        for rows in ways(every, at_most):
+        for rows in ways(every, max_contributions):
             if tail and kind != "plain" and len({u for _, u, _ in rows}) > 1:
                 continue
             if tail and kind == "plain" and not set.intersection(*({u, v} for _, u, v in rows)):
@@ -72,27 +72,27 @@ def test_the_stated_change_is_the_largest_there_is(kind, by, loops, once, tail):
             for place in range(tree.depth):
                 counts = np.bincount([cells[row][place] for row in rows])
                 worst[place] = np.maximum(worst[place], [counts.sum(), (counts**2).sum()])
-        protection = gc.Protect.owner(at_most=at_most)
-        stated = cell_changes(tree, protection, capped=once, reach=Reach(once, tail))
+        privacy_unit = gc.PrivacyUnit.user(max_contributions=max_contributions)
+        stated = cell_changes(tree, privacy_unit, capped=once, reach=Reach(once, tail))
         for place, (total, squares) in enumerate(stated):
-            assert total == at_most
-            # Exactly the largest, but that some owner may have fewer pairs than fit.
-            assert squares == worst[place][1], (place, groups, at_most)
+            assert total == max_contributions
+            # Exactly the largest, but that some user may have fewer pairs than fit.
+            assert squares == worst[place][1], (place, groups, max_contributions)
 
 
-def test_pairs_that_are_no_owners_may_lie_anywhere():
-    """Of rows whose owner is the first end, too: four arcs between two pairs of vertices."""
+def test_pairs_that_are_no_users_may_lie_anywhere():
+    """Of rows whose user is the first end, too: four arcs between two pairs of vertices."""
     groups = gc.Groups(gc.VertexSet(4), {"g": [0, 0, 1, 1]})
     tree = CellTree(groups.tree, directed=True)
     reach = Reach(once=True, tail=True)
-    assert cell_changes(tree, gc.Protect.edges(4), reach=reach)[1] == (4, 16)
-    assert cell_changes(tree, gc.Protect.owner(at_most=4), reach=reach)[1] == (4, 5)
+    assert cell_changes(tree, gc.PrivacyUnit.edge(4), reach=reach)[1] == (4, 16)
+    assert cell_changes(tree, gc.PrivacyUnit.user(max_contributions=4), reach=reach)[1] == (4, 5)
 
 
 def test_steps_of_a_row_count_as_its_share():
     tree = tree_of("plain", GROUPS[0], "month", True)
-    protection = gc.Protect.owner(at_most=4)
-    stated = cell_changes(tree, protection, sensitivity=1024, capped=False)
+    privacy_unit = gc.PrivacyUnit.user(max_contributions=4)
+    stated = cell_changes(tree, privacy_unit, sensitivity=1024, capped=False)
     assert stated == ((4 * 1024, (4 * 1024) ** 2),) * tree.depth
 
 
@@ -103,5 +103,5 @@ def test_vertices_are_protected_in_one_graph(by, loops):
         periods=None if by is None else PERIODS.tree(by),
         loops=loops,
     )
-    with pytest.raises(ParameterError, match="leave periods out, or protect owners"):
-        cell_changes(tree, gc.Protect.of("vertex", degree_bound=3))
+    with pytest.raises(ParameterError, match="leave periods out, or take privacy_unit='user"):
+        cell_changes(tree, gc.PrivacyUnit.vertex(max_degree=3))

@@ -154,7 +154,7 @@ def test_radii_are_convex_and_a_norm(noise, seed):
 
 @EACH_NOISE
 def test_radii_hold_and_are_not_much_too_long(noise):
-    """1 % is promised at most; Chernoff's bound pays a factor of about 1.3 over the quantile."""
+    """1 % is guaranteed at most; Chernoff's bound pays a factor of about 1.3 over the quantile."""
     rng = np.random.default_rng(0)
     first, second = parts(1), parts(2)
     radius = LineRadii(noise, PLACES, first, second, failure=0.01).at(0.7, search=True)

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWar
 VERTICES = range(8)
 PATH = gc.Graph([0, 1, 2, 4, 5], [1, 2, 3, 5, 6], vertices=8)
 SMALL = gc.Graph([0, 1], [1, 2], vertices=4)  # a net lists all graphs
-RATINGS = gc.BipartiteGraph([0, 1, 2], [0, 1, 0], [1.0, 0.5, 1.0], left=4, right=4, weight_cap=1.0)
+RATINGS = gc.BipartiteGraph([0, 1, 2], [0, 1, 0], [1.0, 0.5, 1.0], left=4, right=4, max_weight=1.0)
 GROUPS = Groups(PATH.vertices, {"half": ["a"] * 4 + ["b"] * 4})
 ONES = gc.Query.rank_one(np.linspace(0.1, 0.9, 8), np.linspace(0.9, 0.1, 8))
 LONGEST = 250  # characters of a message that is one clear line
@@ -120,10 +120,14 @@ def of_flows(**options):
 
 CASES = {
     "binary": of_graph(
-        options={"simultaneous": True}, refused=gc.Query.matrix(np.tri(8)), mechanism="response"
+        options={"simultaneous": True},
+        refused=gc.Query.matrix(np.tri(8)),
+        mechanism="randomized-response",
     ),
     "laplace": of_graph(options={"estimate": "shrunk"}, noise="laplace"),
-    "with degrees": of_graph(options={"estimate": "shrunk"}, mechanism="degrees+response"),
+    "with degrees": of_graph(
+        options={"estimate": "shrunk"}, mechanism="degrees+randomized-response"
+    ),
     "with groups": of_graph(options={"estimate": "shrunk"}, groups=GROUPS),
     "sparse": of_graph(mechanism="sparse"),
     "sparse, with groups": of_graph(mechanism="sparse", groups=GROUPS),

@@ -12,7 +12,7 @@ GRAPH = random_graph(60, 1)
 TENS, HALVES = np.arange(60) // 6, np.arange(60) // 30
 GROUPS = gc.Groups(GRAPH.vertices, {"half": HALVES.tolist(), "ten": TENS.tolist()})
 SINGLE = gc.Groups(GRAPH.vertices, {"half": HALVES.tolist(), "one": list(range(60))})
-WEIGHTED = random_graph(60, 1, largest=3.0, weight_cap=3.0)
+WEIGHTED = random_graph(60, 1, largest=3.0, max_weight=3.0)
 
 
 def refusal(groups=GROUPS, epsilon=1.0, graph=GRAPH, **options):

@@ -24,7 +24,7 @@ SHAPES = {"plain": 14, "bipartite": (8, 12), "directed": 13}
 
 def graph_of(kind, seed=0, **options):
     options = {"directed": True} | options if kind == "directed" else options
-    return random_graph(SHAPES[kind], seed, density=0.4, hide_change=None, **options)
+    return random_graph(SHAPES[kind], seed, density=0.4, max_weight_change=None, **options)
 
 
 def queries_of(graph, seed=1):
@@ -37,12 +37,12 @@ def queries_of(graph, seed=1):
     ]
 
 
-def made_of(graph, mechanism="response", seed=0, **options):
+def made_of(graph, mechanism="randomized-response", seed=0, **options):
     return drawn(graph, None, mechanism, source=SeededEntropy(seed), **options)
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-@pytest.mark.parametrize("mechanism", ["response", "degrees+response"])
+@pytest.mark.parametrize("mechanism", ["randomized-response", "degrees+randomized-response"])
 def test_answers_are_right_on_average_and_intervals_hold(kind, mechanism):
     """150 seeds: the mean within 5 standard errors, and at most so many misses of 95 % as chance
     allows but for 1e-9 (binomial). Entries alone are added up."""
@@ -56,7 +56,7 @@ def test_answers_are_right_on_average_and_intervals_hold(kind, mechanism):
         values.append([answer.value for answer in answers])
         ends = np.array([answer.interval for answer in answers])
         missed += (truths < ends[:, 0]) | (truths > ends[:, 1])
-    if mechanism == "response":
+    if mechanism == "randomized-response":
         z = made.noisy.estimate()
         added = [query.value_on_matrix(z, graph.space) for query in queries]
         assert values[-1] == pytest.approx(added)
@@ -67,9 +67,9 @@ def test_answers_are_right_on_average_and_intervals_hold(kind, mechanism):
 
 @pytest.mark.parametrize("noise", ["laplace", "discrete-laplace"])
 def test_weights_are_answered_with_the_grid_in_the_interval(noise):
-    graph = graph_of("bipartite", largest=4.0, weight_cap=4.0)
+    graph = graph_of("bipartite", largest=4.0, max_weight=4.0)
     for seed in range(20):
-        made = made_of(graph, "degrees+response", seed, noise=noise, epsilon=1.0)
+        made = made_of(graph, "degrees+randomized-response", seed, noise=noise, epsilon=1.0)
         for query in queries_of(graph):
             low, high = made.answer(query, confidence=1 - 1e-9).interval
             assert low <= query.value(graph) <= high
@@ -79,7 +79,7 @@ def test_weights_are_answered_with_the_grid_in_the_interval(noise):
 def test_the_best_use_of_degrees_is_found(kind):
     """No other shift of a vertex has less variance: the gradient vanishes (of arcs, nearly)."""
     graph = graph_of(kind)
-    made = made_of(graph, "degrees+response", epsilon=3.0)
+    made = made_of(graph, "degrees+randomized-response", epsilon=3.0)
     estimator = MatrixEstimator(made.measurements, made.noisy)
     degrees = made.measurements.find(Degrees)
     entry, own = made.noisy.distribution.law.variance, degrees.law.variance
@@ -117,7 +117,7 @@ def test_levels_lose_little_and_prove_as_much():
 def test_no_corner_of_a_rank_one_query_passes_the_simultaneous_interval():
     graph = graph_of("plain")
     for seed in range(10):
-        made = made_of(graph, "response", seed)
+        made = made_of(graph, "randomized-response", seed)
         noise = made.noisy.estimate() - graph.dense()
         rng = np.random.default_rng(seed)
         for _ in range(10):
@@ -145,7 +145,7 @@ def test_joint_lists_mix_cuts_and_other_queries():
 
 
 def test_a_rank_one_query_that_is_a_cut_is_answered_as_that_cut():
-    made = made_of(graph_of("plain"), "degrees+response")
+    made = made_of(graph_of("plain"), "degrees+randomized-response")
     u, v = np.eye(14)[0], 1 - np.eye(14)[0]
     assert made.answer(RankOneQuery(u, v)) == made.answer([0])
 

@@ -88,7 +88,7 @@ def test_a_map_decides_how_many_numbers_there_are():
 
 def test_measurements_are_found_by_their_names():
     club = gc.datasets.load("karate")
-    release = gc.release_graph(club, epsilon=2.0, mechanism="degrees+response", seed=0)
+    release = gc.release_graph(club, epsilon=2.0, mechanism="degrees+randomized-response", seed=0)
     assert release.measurements.named("degrees") is release.degrees
     assert release.measurements.named("entries") is release.noisy
     with pytest.raises(LookupError, match="'total' was not measured; there are degrees, entries"):

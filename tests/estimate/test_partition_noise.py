@@ -41,7 +41,7 @@ def test_no_cut_in_two_and_no_partition_of_pure_noise_passes_its_bound(name):
     below 1e-6, and a bound without the share for all cuts fails nearly always.
     """
     n, cap, rng = 12, 1.0, np.random.default_rng(7)
-    distribution = noise_distribution(name, epsilon=0.7, weight_cap=cap)
+    distribution = noise_distribution(name, epsilon=0.7, max_weight=cap)
     noise = PartitionNoise(distribution, -math.log(0.2))
     signs = np.array([[mask >> i & 1 for i in range(n)] for mask in range(1, 1 << (n - 1))])
     sizes = signs.sum(axis=1)
@@ -72,7 +72,7 @@ def drawn(distribution, pairs, rng):
 
 
 def test_bounds_grow_with_the_pairs_and_shrink_with_the_failure():
-    distribution = noise_distribution("binary", epsilon=1.0, weight_cap=1.0)
+    distribution = noise_distribution("binary", epsilon=1.0, max_weight=1.0)
     wide, narrow = (PartitionNoise(distribution, log) for log in (20.0, 2.0))
     assert wide.across(20, 40) > narrow.across(20, 40) > narrow.across(3, 40) > 0
     assert wide.within((40,)) > wide.within((20, 20)) * 0.9

@@ -21,7 +21,9 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("mechanism", ["response", "degrees+response", "auto"])
+@pytest.mark.parametrize(
+    "mechanism", ["randomized-response", "degrees+randomized-response", "auto"]
+)
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_covariances_are_those_of_the_laws_of_sums_of_cuts(kind, mechanism):
     """An estimate is linear: what parts T into two adds up, and so do variances, and twice this."""

@@ -18,7 +18,7 @@ def made(kind, *, cap=False, measured=True):
     rng = np.random.default_rng(3)
     ends = rng.integers(0, N, 400), rng.integers(0, M if kind == "bipartite" else N, 400)
     weights = np.minimum(rng.lognormal(3.5, 1.2, 400), 300.0)
-    options = {"weight_cap": 300} if cap else {"hide_change": 1}
+    options = {"max_weight": 300} if cap else {"max_weight_change": 1}
     options |= {"left": N, "right": M} if kind == "bipartite" else {"vertices": N}
     maker = {"plain": gc.Graph, "directed": gc.DirectedGraph, "bipartite": gc.BipartiteGraph}
     graph = maker[kind](*ends, weights, **options)

@@ -181,7 +181,7 @@ def test_releases_have_the_errors_that_were_forecast(workload):
         flows = gc.release_flows(graph, GROUPS, epsilon=0.5, workload=work, seed=1)
     assert strategy.deviations[0] == pytest.approx(flows.total.deviation)
     for level in expected:
-        place = flows.cells.place(level.level)
+        place = flows.cells.level_index(level.level)
         assert level.cell == pytest.approx(math.sqrt(flows.fit.variances[place].mean()))
         assert level.within == pytest.approx(flows._radii(place, 0.95, False).max())
         assert level.all_within == pytest.approx(flows._radii(place, 0.95, True).max())

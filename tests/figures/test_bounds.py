@@ -1,4 +1,4 @@
-"""Errors that mechanisms promise: the circles solved, the measured table, and the papers' slips."""
+"""Guaranteed errors: the circles solved, the measured table, and the papers' slips."""
 
 import math
 
@@ -24,7 +24,7 @@ from scripts.figures.bounds import (
     printed_update_bound,
 )
 
-PROMISE = {"epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
+GUARANTEE = {"epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
 ONLINE = [gru12_online, jt12_online, dr14_online, tight_online]
 
 # n, m, k, then errors in thousands: tight MW, Gaussian per query, binary RR, answer 0.
@@ -46,7 +46,7 @@ def inverse_square(constant):
 
 @pytest.mark.parametrize(("n", "m", "k", "tight"), [row[:4] for row in TABLE])
 def test_the_tight_column_is_reproduced(n, m, k, tight):
-    bound = tight_online(multiplicative_weights_updates(n, m), queries=k, **PROMISE)
+    bound = tight_online(multiplicative_weights_updates(n, m), queries=k, **GUARANTEE)
     assert bound.error / 1e3 == pytest.approx(tight, rel=0.02)
 
 
@@ -56,15 +56,15 @@ def test_gru12_and_jt12_exceed_every_cut_at_these_sizes(n, m, k, construction):
     """The reason for the tight mode, which stays under a fifth of the edges on these graphs."""
     printed, tight = construction(n, m, rule="as printed"), multiplicative_weights_updates(n, m)
     for mode in (gru12_online, jt12_online):
-        assert mode(printed, queries=k, **PROMISE).error > m
-    assert tight_online(tight, queries=k, **PROMISE).error < m / 5
-    assert dr14_online(printed, queries=k, **PROMISE).error > m / 4
+        assert mode(printed, queries=k, **GUARANTEE).error > m
+    assert tight_online(tight, queries=k, **GUARANTEE).error < m / 5
+    assert dr14_online(printed, queries=k, **GUARANTEE).error > m / 4
 
 
 def test_dr14_is_not_trivial_on_a_dense_graph():
     """Frieze-Kannan, a thousand vertices, half of all pairs: under m/3, where 0 misses m/2."""
     printed = frieze_kannan_updates(1000, 2.5e5, rule="as printed")
-    assert dr14_online(printed, queries=1e4, **PROMISE).error < 2.5e5 / 3
+    assert dr14_online(printed, queries=1e4, **GUARANTEE).error < 2.5e5 / 3
 
 
 # Every mode solves its own circle
@@ -74,7 +74,7 @@ def test_dr14_is_not_trivial_on_a_dense_graph():
 def test_erratum_gru12_the_error_is_five_thirds_of_alpha(constant):
     """Theorem 4.9 proves 5T/4, and alpha = 3T/4."""
     B = inverse_square(constant)
-    bound = gru12_online(B, queries=1e5, **PROMISE)
+    bound = gru12_online(B, queries=1e5, **GUARANTEE)
     sigma = 1000 * math.sqrt(B(bound.alpha)) * math.log(4e6)
     assert bound.threshold == pytest.approx(4 * sigma * math.log(2e5 / 0.05))
     assert bound.alpha == pytest.approx(3 * bound.threshold / 4)
@@ -85,7 +85,7 @@ def test_erratum_gru12_the_error_is_five_thirds_of_alpha(constant):
 def test_erratum_gru12_equation_3_needs_ln_2k_over_beta():
     """With ln(k/beta), 3T/4 is more than alpha: the update sequence's premise fails."""
     B, k, beta = inverse_square(1e12), 50.0, 0.05
-    solved = gru12_online(B, queries=k, **PROMISE)
+    solved = gru12_online(B, queries=k, **GUARANTEE)
     printed = math.sqrt(3000 * 1e6 * math.log(4e6) * math.log(k / beta))
     sigma = 1000 * math.sqrt(B(printed)) * math.log(4e6)
     assert 0.75 * 4 * sigma * math.log(2 * k / beta) > printed * 1.05
@@ -98,7 +98,7 @@ def test_erratum_jt12_b_and_t_are_circular(order):
     """T = 400 gamma sqrt(B(T/2)) ln(4/delta) ln(2k/beta)/epsilon, solved in closed form."""
     zeta, psi, gamma, k = 30.0, 500.0, 0.5, 1000.0
     B = mirror_descent_updates(zeta, psi, order=order)
-    bound = jt12_online(B, queries=k, gamma=gamma, **PROMISE)
+    bound = jt12_online(B, queries=k, gamma=gamma, **GUARANTEE)
     cost = 400 * gamma * math.log(4e6) * math.log(2 * k / 0.05)
     T = cost ** (2 / (order + 2)) * (order * (2 * zeta) ** order * psi) ** (1 / (order + 2))
     assert bound.threshold == pytest.approx(T)
@@ -113,7 +113,7 @@ def test_erratum_jt12_theorem_3_has_exponent_2_over_s_plus_2_throughout(order):
 
     def solved(zeta=30.0, psi=500.0, gamma=1.0, **changed):
         B = mirror_descent_updates(zeta, psi, order=order)
-        return jt12_online(B, queries=1000, gamma=gamma, **(PROMISE | changed)).threshold
+        return jt12_online(B, queries=1000, gamma=gamma, **(GUARANTEE | changed)).threshold
 
     base, power = solved(), 2 / (order + 2)
     assert solved(gamma=16) / base == pytest.approx(16**power)
@@ -147,7 +147,7 @@ def test_dr14_online_satisfies_its_theorem(delta):
 def test_erratum_dr14_algorithm_11_asks_2k_queries():
     """The printed threshold for delta > 0 has ln k, and so is below twice the proven accuracy."""
     B, k = inverse_square(1e9), 500
-    bound = dr14_online(B, queries=k, **PROMISE)
+    bound = dr14_online(B, queries=k, **GUARANTEE)
     c = B(bound.alpha)
     logs = math.log(k) + math.log(4 * c / 0.05)
     printed = (2 + 32 * math.sqrt(2)) * math.sqrt(c * math.log(2e6)) * logs
@@ -168,7 +168,7 @@ def test_erratum_dr14_theorem_5_7_has_32_and_64(delta):
         epsilon_0 = 1 / (4 * math.sqrt(rounds * math.log(1 / delta)))
     logs = 40 * math.log(2) - math.log(0.05 / (2 * rounds))
     assert bound.alpha == pytest.approx(16 * logs / epsilon_0)
-    # The distinguisher's promise F = 2 ln(|Q|/gamma)/eps0 is then alpha/8, as Theorem 5.4 asks.
+    # The distinguisher's guarantee F = 2 ln(|Q|/gamma)/eps0 is then alpha/8, as Theorem 5.4 asks.
     assert 2 * logs / epsilon_0 == pytest.approx(bound.alpha / 8)
     printed = (8 * rounds if delta == 0 else 16 * math.sqrt(rounds * math.log(1 / delta))) * logs
     assert bound.alpha == pytest.approx(4 * printed)
@@ -177,7 +177,7 @@ def test_erratum_dr14_theorem_5_7_has_32_and_64(delta):
 def test_erratum_gru12_algorithm_3_reaches_three_halves_of_alpha():
     """A gap just under alpha passes the stopping test, and the distinguisher adds alpha/2."""
     B, F = inverse_square(1e9), lambda epsilon: 40 / epsilon
-    bound = gru12_offline(B, distinguisher=F, **PROMISE)
+    bound = gru12_offline(B, distinguisher=F, **GUARANTEE)
     rounds = B(bound.alpha / 2)
     share = 1 / (4 * math.sqrt(rounds * math.log(1e6)))
     noise = math.log(2 * rounds / 0.05) / share
@@ -196,7 +196,7 @@ def test_erratum_gru12_algorithm_3_reaches_three_halves_of_alpha():
 @pytest.mark.parametrize("queries", [10, 1e6])
 def test_tight_is_the_best_over_every_cap(constant, queries):
     B = inverse_square(constant)
-    bound = tight_online(B, queries=queries, **PROMISE)
+    bound = tight_online(B, queries=queries, **GUARANTEE)
     assert B(bound.alpha) < bound.updates + 1
     rho = zcdp_rho(epsilon=1.0, delta=1e-6)
     for c in np.unique(np.geomspace(1, 1e6, 60).astype(int)):
@@ -209,7 +209,7 @@ def test_tight_is_the_best_over_every_cap(constant, queries):
 
 def test_tight_takes_a_bound_with_jumps():
     B = median_updates(50, 200, 1000)
-    bound = tight_online(B, queries=1000, **PROMISE)
+    bound = tight_online(B, queries=1000, **GUARANTEE)
     assert B(bound.alpha) < bound.updates + 1
     assert B(bound.alpha * (1 - 1e-9)) >= bound.updates * (1 - 1e-9)
 
@@ -219,7 +219,7 @@ def test_errors_fall_with_more_privacy_budget_and_rise_with_more_queries(mode):
     B = inverse_square(1e10)
 
     def error(queries=1e4, **changed):
-        return mode(B, queries=queries, **(PROMISE | changed)).error
+        return mode(B, queries=queries, **(GUARANTEE | changed)).error
 
     base = error()
     assert error(epsilon=2.0) < base < error(epsilon=0.5)
@@ -265,10 +265,10 @@ OUT_OF_RANGE += [("delta", 1.0), ("delta", -1e-6), ("beta", 0.0), ("beta", 1.0)]
 @pytest.mark.parametrize(("name", "wrong"), OUT_OF_RANGE)
 def test_numbers_out_of_range_are_refused(name, wrong):
     with pytest.raises(ParameterError):
-        dr14_offline(inverse_square(1e6), **({"queries": 10} | PROMISE | {name: wrong}))
+        dr14_offline(inverse_square(1e6), **({"queries": 10} | GUARANTEE | {name: wrong}))
 
 
 def test_other_refusals():
     for mode in (gru12_online, jt12_online, dr14_online):
         with pytest.raises(ParameterError, match="no tolerance"):
-            mode(lambda alpha: 1e300 * (1 + 1 / alpha), queries=10, **PROMISE)
+            mode(lambda alpha: 1e300 * (1 + 1 / alpha), queries=10, **GUARANTEE)

@@ -72,7 +72,7 @@ def test_density(drawn):
 
 
 def test_errors_on_bipartite_graphs_are_drawn_over_those_of_answering_0():
-    """Method i promises i + 1 times the error of answering 0; its sessions err half as much."""
+    """Method i guarantees i + 1 times the error of answering 0; its sessions err half as much."""
     sizes, rows = (10**2, 10**4, 10**6), []
 
     def varied(method, quantity, error):
@@ -85,11 +85,11 @@ def test_errors_on_bipartite_graphs_are_drawn_over_those_of_answering_0():
         rows.extend((*each, quantity, repeat, error) for each in head)
 
     for number, method in enumerate(METHODS, start=1):
-        for quantity in ("promised", "claimed, scaled"):
+        for quantity in ("guaranteed", "claimed, scaled"):
             varied(method, quantity, number * 10.0)
         for repeat in range(3):
             session(method, "measured", number * 5.0 * (1 + repeat / 10), repeat)
-        session(method, "promised", number * 10.0)
+        session(method, "guaranteed", number * 10.0)
     varied("answer 0", "exact", 10.0)
     session("answer 0", "exact", 10.0)
     by_side, by_size, sessions = bipartite_cuts.draw(table_of(COLUMNS, rows)).axes

@@ -45,47 +45,47 @@ def test_bounds_from_degrees_are_those_of_the_construction():
         assert found[method](5.0) == pytest.approx(construction.update_bound(5.0))
 
 
-def test_promises_are_those_of_a_mechanism(table):
+def test_guarantees_are_those_of_a_mechanism(table):
     """The formula in ln k, with c a real number, beside the one that sessions use."""
     families = {each.name: each for each in (bipartite_cuts.IMBALANCED, bipartite_cuts.POWER_LAW)}
     family = families[table.parameters["family"]]
     side, size = 10**4, table.where(part="V varies")[0]["|S|"]
     bounds = update_bounds(*family.degrees(side), side, size)
     for method in METHODS:
-        (row,) = table.where(part="V varies", method=method, quantity="promised", V=side)
-        promise = tight_online(
+        (row,) = table.where(part="V varies", method=method, quantity="guaranteed", V=side)
+        guarantee = tight_online(
             bounds[method], queries=float(side) ** size, epsilon=1.0, delta=1e-6, beta=0.05
         )
-        assert row["error"] == pytest.approx(promise.error, rel=1e-3)
+        assert row["error"] == pytest.approx(guarantee.error, rel=1e-3)
         assert row["log10 queries"] == pytest.approx(4 * size)
 
 
-def test_no_session_breaks_its_promise(table):
+def test_no_session_breaks_its_guarantee(table):
     """A session does with probability 0.05 at most; which ones ran, the seed has fixed."""
     for side, method in product(table.parameters["sides"], METHODS):
-        (promised,) = table.where(part="session", method=method, V=side, quantity="promised")
+        (guaranteed,) = table.where(part="session", method=method, V=side, quantity="guaranteed")
         measured = table.where(part="session", method=method, V=side, quantity="measured")
         assert len(measured) == table.parameters["repeats"]
-        assert all(0 < row["error"] <= promised["error"] for row in measured)
+        assert all(0 < row["error"] <= guaranteed["error"] for row in measured)
     assert table.findings[13].statement.startswith("No session")
     assert table.findings[13].agrees
 
 
-def test_claims_meet_the_last_promises(table):
+def test_claims_meet_the_last_guarantees(table):
     for part, method in product(("V varies", "|S| varies"), METHODS):
-        (promised,), (claimed,) = (
+        (guaranteed,), (claimed,) = (
             table.line("error", part=part, method=method, quantity=quantity)
-            for quantity in ("promised", "claimed, scaled")
+            for quantity in ("guaranteed", "claimed, scaled")
         )
-        assert len(promised) == len(claimed) >= 4
-        assert claimed[-1] == pytest.approx(promised[-1])
-        ratios = np.divide(promised, claimed)
+        assert len(guaranteed) == len(claimed) >= 4
+        assert claimed[-1] == pytest.approx(guaranteed[-1])
+        ratios = np.divide(guaranteed, claimed)
         assert 0.7 < ratios.min() <= ratios.max() < 1.4
 
 
-def test_promised_exponents_are_those_of_the_paper_already_at_small_sizes(table):
+def test_guaranteed_exponents_are_those_of_the_paper_already_at_small_sizes(table):
     for finding in table.findings:
-        if "promised error" in finding.statement and "as printed" not in finding.statement:
+        if "guaranteed error" in finding.statement and "as printed" not in finding.statement:
             assert finding.measured == pytest.approx(finding.claimed, abs=0.04)
 
 
@@ -109,15 +109,15 @@ def test_the_printed_exponent_of_the_power_law_is_told_apart(table):
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_at_full_size(family):
-    """Exponents of promises within 0.03 of the claims, of sessions from 0.1 below to 0.3 above.
+    """Exponents of guarantees within 0.03 of the claims, of sessions from 0.1 below to 0.3 above.
 
-    At these sizes the largest error seen grows from about 0.6 of the promise to 0.85 of it, the
-    more there is to learn; where the promise is worse than answering 0, nothing is learnt, and
+    At these sizes the largest error seen grows from about 0.6 of the guarantee to 0.85 of it, the
+    more there is to learn; where the guarantee is worse than answering 0, nothing is learnt, and
     those sizes are left out.
     """
     table = FAMILIES[family](quick=False, seed=0, progress=silent)
     for finding in table.findings[:9]:
-        if "promised" in finding.statement:
+        if "guaranteed" in finding.statement:
             assert finding.agrees
         else:
             assert -0.1 < finding.measured - finding.claimed < 0.3

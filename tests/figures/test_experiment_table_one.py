@@ -14,7 +14,7 @@ from graphcuts_dp.learn.bounds import (
 )
 from scripts.figures.table_one import CONSTRUCTIONS, SIZES, gru12_error, tight_error
 
-PROMISE = {"epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
+GUARANTEE = {"epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
 BOUNDS = [
     multiplicative_weights_updates(1000, 2e5),
     frieze_kannan_updates(10**5, 1e7),
@@ -30,12 +30,12 @@ def table(quick_table):
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("k", [1.0, 1e6, 1e200])
 def test_the_formulas_are_those_of_the_online_bounds(bound, k):
-    tight = tight_online(bound, queries=k, **PROMISE)
+    tight = tight_online(bound, queries=k, **GUARANTEE)
     ours = tight_error(bound, log_queries=math.log(k))
     # c is whole there and real here; with few updates that tells.
     assert ours <= tight.error * (1 + 1e-9)
     assert ours >= tight.error * (0.999 if tight.updates > 20 else 0.9)
-    printed = gru12_online(bound, queries=k, **PROMISE).error
+    printed = gru12_online(bound, queries=k, **GUARANTEE).error
     assert gru12_error(bound, log_queries=math.log(k)) == pytest.approx(printed, rel=1e-9)
 
 

@@ -100,8 +100,8 @@ def test_the_number_of_right_vertices_is_kept():
     rng = np.random.default_rng(1)
     universe, residual = Universe(9, 9), rng.normal(size=(9, 9))
     for most in (1, 3):
-        cut = worst_cut(residual, universe, rng=rng, most_right=most)
+        cut = worst_cut(residual, universe, rng=rng, max_right_size=most)
         assert 1 <= universe.masks(cut)[1].sum() <= most
     columns = np.maximum(np.maximum(residual, 0).sum(axis=0), np.maximum(-residual, 0).sum(axis=0))
-    one = worst_cut(residual, universe, rng=rng, most_right=1)
+    one = worst_cut(residual, universe, rng=rng, max_right_size=1)
     assert abs(universe.answers([one], residual)[0]) == pytest.approx(columns.max())

@@ -113,7 +113,7 @@ def test_at_full_size_the_claims_about_queries_hold():
     """One seed, fixed; exponents within 0.03, crossovers within 0.6 of a decade."""
     found = queries.measure(quick=False, seed=0, progress=silent).findings
     assert all(finding.agrees for finding in found if finding.claimed is not None)
-    (kept,) = (finding for finding in found if "promises" in finding.statement)
+    (kept,) = (finding for finding in found if "guarantees" in finding.statement)
     assert kept.agrees
 
 
@@ -160,19 +160,19 @@ def test_clipping_hurts_where_the_graph_is_sparse(table):
 # Errors against the number of queries, and of people.
 
 
-def test_promises_are_the_planners(table):
+def test_guarantees_are_the_planners(table):
     given = table("queries").parameters
     planned = plan(given["n"], edges=given["edges"], queries=10**6, epsilon=1.0, delta=1e-6)
     of_method = {row.method: row.guaranteed for row in planned.rows if row.cuts != "all"}
     rows = table("queries").where(part="guaranteed", queries=10**6)
-    promised = {row["method"]: row["largest error"] for row in rows}
+    guaranteed = {row["method"]: row["largest error"] for row in rows}
     for name in ("gaussian", "laplace", "binary"):
-        assert promised[name] == of_method[name]
+        assert guaranteed[name] == of_method[name]
     ours = ("tight MW", "tight FK", "gaussian", "laplace", "binary, any k")
-    assert planned.best.guaranteed <= min(promised[name] for name in ours)
+    assert planned.best.guaranteed <= min(guaranteed[name] for name in ours)
 
 
-def test_more_queries_never_promise_less_error(table):
+def test_more_queries_never_guarantee_less_error(table):
     for method in (*queries.METHODS, "binary, any k", *queries.PAPERS, "trivial"):
         found = errors(table("queries"), "largest error", part="guaranteed", method=method)
         assert len(found) == 10
@@ -200,11 +200,11 @@ def test_the_default_for_distances_meets_its_target_and_beats_the_baselines(tabl
     assert target.measured <= 0.004
     assert others.measured > 1
     measured = found.where(part="measured")
-    assert all(0 < row["largest error"] <= row["promised"] or row["wrong"] for row in measured)
+    assert all(0 < row["largest error"] <= row["guaranteed"] or row["wrong"] for row in measured)
     methods = {*distances.METHODS, *distances.LEARNERS}
     assert {row["method"] for row in measured} == methods
     for name in (*distances.BOUNDS, distances.TRIVIAL, "tree counts"):
-        assert (np.diff(errors(found, "promised", part="guaranteed", method=name)) <= 0).all()
+        assert (np.diff(errors(found, "guaranteed", part="guaranteed", method=name)) <= 0).all()
 
 
 # Noise, the worst matrices, real graphs.

@@ -99,7 +99,7 @@ def test_seeded_noise_stays_below_and_not_far(noise):
         draws = sample_discrete_gaussian(Fraction(4), pairs * 4, source).reshape(4, pairs)
         bound = subgaussian_norm(4.0, 40, failure=0.05)
     else:
-        distribution = noise_distribution(noise, epsilon=1.0, weight_cap=1.0)
+        distribution = noise_distribution(noise, epsilon=1.0, max_weight=1.0)
         nothing = np.empty(0), np.empty(0, np.int64)
         draws = [
             distribution.estimate(distribution.respond(pairs, *nothing, source))

@@ -13,7 +13,7 @@ from graphcuts_dp.learn.bounds import (
 )
 from scripts.figures import rates
 
-PROMISE = {"epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
+GUARANTEE = {"epsilon": 1.0, "delta": 1e-6, "beta": 0.05}
 
 
 def test_rates_follow_the_solved_circles():
@@ -23,13 +23,13 @@ def test_rates_follow_the_solved_circles():
         X = n * (n - 1) / 2
         logs = math.log(2 * k / 0.05)
         mw = gru12_online(
-            multiplicative_weights_updates(n, m, rule="as printed"), queries=k, **PROMISE
+            multiplicative_weights_updates(n, m, rule="as printed"), queries=k, **GUARANTEE
         )
         rate = rates.table_1_multiplicative_weights(
             m, log_queries=logs, log_universe=math.log(X), epsilon=1.0
         )
         ratios["mw"].add(round(mw.alpha / rate, 6))
-        fk = gru12_online(frieze_kannan_updates(n, m, rule="as printed"), queries=k, **PROMISE)
+        fk = gru12_online(frieze_kannan_updates(n, m, rule="as printed"), queries=k, **GUARANTEE)
         rate = rates.table_1_frieze_kannan(m, log_queries=logs, universe=X, epsilon=1.0)
         ratios["fk"].add(round(fk.alpha / rate, 6))
     constant = math.sqrt(3000 * math.log(4e6))
@@ -80,7 +80,7 @@ def test_erratum_jt12_the_power_law_rate_beats_both_for_exponents_above_1():
     assert rates.dual_pair_rate(math.sqrt(S), norm, S) == pytest.approx(found.group_norm)
     assert found.group_norm < found.frieze_kannan
     assert found.group_norm < found.multiplicative_weights
-    # The printed V^(3/4-b/2) would promise sqrt(V) times less.
+    # The printed V^(3/4-b/2) would guarantee sqrt(V) times less.
     assert found.group_norm / (V ** (3 / 4 - b / 2) * S**0.75) == pytest.approx(math.sqrt(V))
 
 

@@ -18,12 +18,12 @@ from golden_facts import (
     certificate,
     cuts_of,
     exact,
+    facts_of,
     of_answers,
     of_cut,
     of_flows,
     of_release,
     other_queries,
-    promise,
     reply,
 )
 
@@ -97,25 +97,25 @@ def plain(n: int = 16) -> gc.Graph:
 def weighted(n: int = 16, *, heavy: bool = False) -> gc.Graph:
     i, j = pairs(n, n)
     if heavy:
-        options = {"weight_cap": 1200.0, "hide_change": 1.0}
+        options = {"max_weight": 1200.0, "max_weight_change": 1.0}
         return gc.Graph(i, j, 900.0 + (i * j) % 301, vertices=n, **options)
-    return gc.Graph(i, j, 1.0 + (i * j) % 3, vertices=n, weight_cap=4.0)
+    return gc.Graph(i, j, 1.0 + (i * j) % 3, vertices=n, max_weight=4.0)
 
 
 def uncapped(n: int = 30) -> gc.Graph:
     i, j = pairs(n, n)
-    return gc.Graph(i, j, 20.0 + (i * j) % 7, vertices=n, hide_change=1)
+    return gc.Graph(i, j, 20.0 + (i * j) % 7, vertices=n, max_weight_change=1)
 
 
 def fractions(n: int = 16) -> gc.Graph:
     i, j = pairs(n, n)
-    return gc.Graph(i, j, 0.1 + (i * j) % 3, vertices=n, weight_cap=2.5)
+    return gc.Graph(i, j, 0.1 + (i * j) % 3, vertices=n, max_weight=2.5)
 
 
 def light(n: int = 16) -> gc.Graph:
     """Weights so small that all edges of a group weigh less than a hundredth."""
     i, j = pairs(n, n)
-    return gc.Graph(i, j, (1.0 + (i * j) % 3) / 2**17, vertices=n, weight_cap=2.0**-15)
+    return gc.Graph(i, j, (1.0 + (i * j) % 3) / 2**17, vertices=n, max_weight=2.0**-15)
 
 
 def halves(n: int = 40) -> gc.Graph:
@@ -130,7 +130,7 @@ def two_sided(left: int = 12, right: int = 9) -> gc.BipartiteGraph:
 
 def ratings(left: int = 12, right: int = 9) -> gc.BipartiteGraph:
     i, j = pairs(left, right, kind="bipartite")
-    return gc.BipartiteGraph(i, j, 1.0 + (i * j) % 5, left=left, right=right, weight_cap=5.0)
+    return gc.BipartiteGraph(i, j, 1.0 + (i * j) % 5, left=left, right=right, max_weight=5.0)
 
 
 def arcs(n: int = 14) -> gc.DirectedGraph:
@@ -152,28 +152,28 @@ def groups_of(graph: Any) -> Any:
 
 
 def owned(counting: str = "rows", n: int = 12) -> gc.Rows:
-    """Rows of twenty owners, some of whom have many."""
+    """Rows of twenty users, some of whom have many."""
     import pandas as pd
 
     i, j = pairs(n, n)
-    owners = (i * 5 + j * 3) % 20
-    rows = {"owner": owners, "source": i, "target": j, "weight": 1.0 + (i + j) % 4}
+    users = (i * 5 + j * 3) % 20
+    rows = {"user": users, "source": i, "target": j, "weight": 1.0 + (i + j) % 4}
     return gc.Rows.of(
-        pd.DataFrame(rows), columns=gc.Columns(owner="owner"), counting=counting, vertices=n
+        pd.DataFrame(rows), columns=gc.Columns(user="user"), counting=counting, vertices=n
     )  # type: ignore[arg-type]
 
 
-def dated(counting: str = "rows", n: int = 12, *, owner: str | None = None) -> gc.Rows:
-    """Rows in three months, perhaps with owners, of which two months are declared."""
+def dated(counting: str = "rows", n: int = 12, *, user: str | None = None) -> gc.Rows:
+    """Rows in three months, perhaps with users, of which two months are declared."""
     import pandas as pd
 
     i, j = pairs(n, n)
     days = [f"2026-{1 + (a + b) % 3:02}-17" for a, b in zip(i.tolist(), j.tolist(), strict=True)]
-    rows = {"owner": (i * 5 + j * 3) % 20, "source": i, "target": j, "day": days}
+    rows = {"user": (i * 5 + j * 3) % 20, "source": i, "target": j, "day": days}
     columns = gc.Columns(
         source="source",
         target="target",
-        owner=owner,
+        user=user,
         period="day",
         weight="weight" if counting == "weight" else None,
     )
@@ -193,7 +193,7 @@ def shape_of(graph: Any) -> tuple[int, ...]:
 
 
 def release(graph: Callable[[], Any], *, fitted: float = FITTED, **options: Any) -> Case:
-    """A release of a graph, or of rows with owners."""
+    """A release of a graph, or of rows with users."""
     options = {"epsilon": 2.0, "seed": SEED} | options
     return Case(
         lambda: gc.release_graph(
@@ -218,7 +218,10 @@ def _releases() -> dict[str, Case]:
     }
     found |= {
         f"fit: {fit}": release(
-            partial(plain, 10), fit=fit, mechanism="response", fitted=_LOOSE.get(fit, FITTED)
+            partial(plain, 10),
+            fit=fit,
+            mechanism="randomized-response",
+            fitted=_LOOSE.get(fit, FITTED),
         )
         for fit in FIT_NAMES
     }
@@ -236,19 +239,27 @@ def _releases() -> dict[str, Case]:
     found |= {
         "release: weights with a fractional cap": release(fractions, noise="laplace", fitted=1e-2),
         "release: a change of weights": release(
-            partial(weighted, heavy=True), noise="laplace", mechanism="response", fit="spectral"
+            partial(weighted, heavy=True),
+            noise="laplace",
+            mechanism="randomized-response",
+            fit="spectral",
         ),
         "release: oracle spectral": release(
             partial(plain, 10),
-            fit=gc.Fitting("cutting-plane", oracle="spectral"),
+            fit=gc.FitOptions("cutting-plane", oracle="spectral"),
             fitted=FIRST_ORDER,
         ),
-        "release: two edges": release(plain, protect=gc.Protect.edges(2)),
-        "release: owner": release(
-            owned, protect=gc.Protect.owner(at_most=3), noise="laplace", mechanism="response"
+        "release: two edges": release(plain, privacy_unit=gc.PrivacyUnit.edge(2)),
+        "release: user": release(
+            owned,
+            privacy_unit=gc.PrivacyUnit.user(max_contributions=3),
+            noise="laplace",
+            mechanism="randomized-response",
         ),
-        "release: owner, edges": release(
-            partial(owned, "edges"), protect=gc.Protect.owner(at_most=2), fit="none"
+        "release: user, edges": release(
+            partial(owned, "edges"),
+            privacy_unit=gc.PrivacyUnit.user(max_contributions=2),
+            fit="none",
         ),
     }
     four = {"mechanism": "sparse", "epsilon": 4.0}
@@ -258,10 +269,10 @@ def _releases() -> dict[str, Case]:
         "capped": partial(weighted, 30),
         "bipartite": partial(two_sided, 24, 20),
         "directed": partial(arcs, 24),
-        "owner": partial(owned, "weight", 24),
+        "user": partial(owned, "weight", 24),
     }
     for name, graph in sparse.items():
-        some = {"protect": gc.Protect.owner(at_most=4)} if name == "owner" else {}
+        some = {"privacy_unit": gc.PrivacyUnit.user(max_contributions=4)} if name == "user" else {}
         found[f"release: sparse, {name}"] = release(graph, **four, **some)
     for noise in ("laplace", "discrete-laplace"):
         found[f"release: sparse, {noise}"] = release(sparse["capped"], **four, noise=noise)
@@ -287,7 +298,7 @@ def _sided(data: Any) -> Any:
 
 def _flows() -> dict[str, Case]:
     gaussian = {"work": {"noise": "gaussian"}, "delta": 1e-6}
-    owner, vertex = gc.Protect.owner(at_most=3), gc.Protect.vertex(degree_bound=4)
+    user, vertex = gc.PrivacyUnit.user(max_contributions=3), gc.PrivacyUnit.vertex(max_degree=4)
     return {
         "flows: laplace": flows(plain, {"noise": "laplace"}),
         "flows: gaussian": flows(plain, **gaussian),
@@ -298,16 +309,16 @@ def _flows() -> dict[str, Case]:
         "flows: a change of weights": flows(partial(weighted, heavy=True)),
         "flows: bipartite": flows(two_sided),
         "flows: directed": flows(arcs),
-        "flows: three edges": flows(plain, protect=gc.Protect.edges(3), **gaussian),
-        "owners: flows, laplace": flows(owned, protect=owner),
-        "owners: flows, gaussian": flows(partial(owned, "weight"), protect=owner, **gaussian),
+        "flows: three edges": flows(plain, privacy_unit=gc.PrivacyUnit.edge(3), **gaussian),
+        "users: flows, laplace": flows(owned, privacy_unit=user),
+        "users: flows, gaussian": flows(partial(owned, "weight"), privacy_unit=user, **gaussian),
         "rows: flows by period": flows(dated),
         "rows: flows by period, weight": flows(
-            partial(dated, "weight"), protect=gc.Protect.rows(3), by=["quarter", "month"]
+            partial(dated, "weight"), privacy_unit=gc.PrivacyUnit.row(3), by=["quarter", "month"]
         ),
-        "owners: flows by period": flows(partial(dated, owner="owner"), protect=owner),
-        "flows: vertex": flows(plain, protect=vertex),
-        "flows: vertex, gaussian": flows(plain, protect=vertex, **gaussian),
+        "users: flows by period": flows(partial(dated, user="user"), privacy_unit=user),
+        "flows: vertex": flows(plain, privacy_unit=vertex),
+        "flows: vertex, gaussian": flows(plain, privacy_unit=vertex, **gaussian),
     }
 
 
@@ -317,14 +328,14 @@ def cut(graph: Callable[[], Any], *terminals: Any, **options: Any) -> Case:
 
 
 def _cuts() -> dict[str, Case]:
-    owner = gc.Protect.owner(at_most=3)
+    user = gc.PrivacyUnit.user(max_contributions=3)
     return {
         "least cut": cut(plain, 0, 15),
         "least cut: weights": cut(fractions, [0, 1], 15, epsilon=4.0),
         "least cut: a change of weights": cut(partial(weighted, heavy=True), 0, 15),
         "least cut: directed": cut(arcs, 0, 5),
         "least cut: several": cut(plain, 0, 5, 15, epsilon=3.0),
-        "least cut: owner": cut(owned, 0, 5, protect=owner),
+        "least cut: user": cut(owned, 0, 5, privacy_unit=user),
     }
 
 
@@ -355,8 +366,10 @@ def _few_answers() -> dict[str, Case]:
     graphs = {"auto": plain, "bipartite": two_sided, "directed": arcs, "weights": weighted}
     found = {f"answers: {noise}": case(plain, noise) for noise in NORMS}
     found |= {f"answers: {name}": case(graph) for name, graph in graphs.items()}
-    found["answers: three edges"] = case(plain, protect=gc.Protect.edges(3))
-    found["answers: owner"] = case(partial(owned, "edges"), protect=gc.Protect.owner(at_most=3))
+    found["answers: three edges"] = case(plain, privacy_unit=gc.PrivacyUnit.edge(3))
+    found["answers: user"] = case(
+        partial(owned, "edges"), privacy_unit=gc.PrivacyUnit.user(max_contributions=3)
+    )
     return found
 
 
@@ -392,8 +405,10 @@ def _iterative() -> dict[str, Case]:
     )
     found["iterative: bipartite"] = learnt(two_sided)
     found["iterative: directed"] = learnt(arcs)
-    found["iterative: two edges"] = learnt(halves, ten(), protect=gc.Protect.edges(2))
-    found["iterative: owner"] = learnt(partial(owned, "edges"), protect=gc.Protect.owner(at_most=3))
+    found["iterative: two edges"] = learnt(halves, ten(), privacy_unit=gc.PrivacyUnit.edge(2))
+    found["iterative: user"] = learnt(
+        partial(owned, "edges"), privacy_unit=gc.PrivacyUnit.user(max_contributions=3)
+    )
     for player in PLAYERS[1:]:
         found[f"player: {player}"] = learnt(halves, gc.Game(player=player, hide_queries=0.5))
     return found
@@ -419,7 +434,7 @@ def session(graph: Callable[[], Any], queries: Any = None, **terms: Any) -> Case
         with tempfile.TemporaryDirectory() as folder:
             store = Path(folder) / "s.db"
             with session_of(graph(), store=store, **terms) as opened:
-                told = {"promise": promise(opened.guarantee), "error": opened.error_bound}
+                told = {"guarantee": facts_of(opened.guarantee), "error": opened.error_bound}
                 told["replies"] = [reply(opened.ask(query)) for query in asked]
             with gc.open_session(graph(), store=store, seed=SEED) as again:
                 told["history"] = [answer(entry.answer) for entry in again.history]
@@ -463,7 +478,7 @@ def _sessions() -> dict[str, Case]:
     gaussian = partial(session, method="gaussian")
     sides = partial(two_sided, 30, 30)
     few = [gc.CutQuery([0], [1, 2]), gc.CutQuery("*", range(5))]
-    nuclear = {"norm": "schatten", "linear": True, "most_spectral": 16.0}
+    nuclear = {"norm": "schatten", "linear": True, "max_spectral_norm": 16.0}
     found |= {
         "session: auto": session(plain),
         "session: start from groups": session(
@@ -476,14 +491,14 @@ def _sessions() -> dict[str, Case]:
         "session: nuclear norm": session(sides, **nuclear, **mirror),
         "session: rank-one, binary": session(plain, ranked, method="binary", delta=0.0),
         "session: bought values": session(halves, value_share=0.3, **learns),
-        "session: few right vertices": session(two_sided, few, most_right=5, **mirror),
+        "session: few right vertices": session(two_sided, few, max_right_size=5, **mirror),
         "session: disjoint cuts": session(halves, method="frieze-kannan", disjoint=True, **most),
         "session: capped weights": gaussian(weighted),
         "session: directed": gaussian(arcs),
-        "session: three edges": gaussian(heavy, at_most=3),
-        "session: owner": gaussian(owned, protect=gc.Protect.owner(at_most=3)),
-        "session: vertex": gaussian(heavy, protect="vertex", degree_bound=900),
-        "session: vertex, learnt": session(halves, protect="vertex", degree_bound=5, **learns),
+        "session: three edges": gaussian(heavy, privacy_unit="edge:3"),
+        "session: user": gaussian(owned, privacy_unit=gc.PrivacyUnit.user(max_contributions=3)),
+        "session: vertex": gaussian(heavy, privacy_unit="vertex:900"),
+        "session: vertex, learnt": session(halves, privacy_unit="vertex:5", **learns),
     }
     return found
 
@@ -502,7 +517,7 @@ PEOPLE = [(i * i) % 12 for i in range(60)]
 def _distances() -> dict[str, Case]:
     def tell(made: Any) -> Any:
         return {
-            "promise": promise(made.guarantee),
+            "guarantee": facts_of(made.guarantee),
             "answers": [answer(given) for given in made.all()],
             "best": made.best.vertex,
         }
@@ -520,7 +535,7 @@ def _distances() -> dict[str, Case]:
                 with gc.distances.open_distance_session(
                     place(), PEOPLE, store=store, **terms
                 ) as opened:
-                    told = {"promise": promise(opened.guarantee), "error": opened.error_bound}
+                    told = {"guarantee": facts_of(opened.guarantee), "error": opened.error_bound}
                     replies = [opened.ask(vertex) for vertex in (0, 5, 11, 0, 7)]
                     told["replies"] = [answer(given) for given in replies]
                     told["corrections"] = opened.status.corrections
@@ -531,24 +546,24 @@ def _distances() -> dict[str, Case]:
     noises = {"laplace": {}, "gaussian": {"delta": 1e-6}}
     found = {
         f"distances: {mechanism}, {noise}": at_once(
-            street, mechanism=mechanism, noise=noise, **promised
+            street, mechanism=mechanism, noise=noise, **guaranteed
         )
         for mechanism in ("tree-counts", "histogram", "per-query", "learner")
-        for noise, promised in noises.items()
+        for noise, guaranteed in noises.items()
     }
     found["distances: auto, ring"] = at_once(ring)
-    found["distances: three people"] = at_once(street, at_most=3)
-    for noise, promised in noises.items():
-        found[f"distances: session, {noise}"] = asked(street, **promised)
-    found["distances: session, two people"] = asked(street, at_most=2)
+    found["distances: three people"] = at_once(street, group_size=3)
+    for noise, guaranteed in noises.items():
+        found[f"distances: session, {noise}"] = asked(street, **guaranteed)
+    found["distances: session, two people"] = asked(street, group_size=2)
     return found
 
 
-def _owners() -> dict[str, Case]:
+def _users() -> dict[str, Case]:
     def case(function: Any, data: Any, **what: Callable[[Any], Any]) -> Case:
         def tell(made: Any) -> Any:
             found = {name: of(made) for name, of in what.items()}
-            return {"promise": promise(made.guarantee), **found}
+            return {"guarantee": facts_of(made.guarantee), **found}
 
         return Case(lambda: function(data(), epsilon=1.0, seed=SEED), tell)
 
@@ -558,10 +573,12 @@ def _owners() -> dict[str, Case]:
     }
     weights = partial(owned, "weight")
     return {
-        "owners: contributions": case(gc.release_contributions, owned, **counts),
-        "owners: contributions, weight": case(gc.release_contributions, weights, **counts),
-        "owners: bound": case(gc.choose_bound, owned, bound=lambda made: made.at_most),
-        "degree bound": case(gc.choose_degree_bound, plain, bound=lambda made: made.degree_bound),
+        "users: contributions": case(gc.release_contributions, owned, **counts),
+        "users: contributions, weight": case(gc.release_contributions, weights, **counts),
+        "users: bound": case(
+            gc.choose_contribution_bound, owned, bound=lambda made: made.max_contributions
+        ),
+        "degree bound": case(gc.choose_degree_bound, plain, bound=lambda made: made.max_degree),
     }
 
 
@@ -645,7 +662,7 @@ CASES: Mapping[str, Case] = {
     **_lists(),
     **_sessions(),
     **_distances(),
-    **_owners(),
+    **_users(),
     **_gap_tests(),
     **_baselines(),
     **_public_numbers(),

@@ -44,14 +44,14 @@ def _part(part):
     return exact(np.concatenate(part.values))
 
 
-def promise(guarantee):
+def facts_of(guarantee):
     """What is guaranteed, in numbers and in words."""
     return {
         "epsilon": float(guarantee.epsilon),
         "delta": float(guarantee.delta),
-        "protects": guarantee.protects,
-        "hidden": guarantee.neighbours,
-        "parts": {name: float(spent) for name, spent in guarantee.parts},
+        "privacy_unit": guarantee.privacy_unit,
+        "neighbours": guarantee.neighbours,
+        "spent": {name: float(spent) for name, spent in guarantee.spent},
     }
 
 
@@ -113,7 +113,7 @@ def of_release(made, shape):
     """Everything that a release of a graph tells."""
     cuts = cuts_of(shape)
     told = {
-        "promise": promise(made.guarantee),
+        "guarantee": facts_of(made.guarantee),
         "measured": measured(made),
         "answers": [answer(given) for given in made.answer_all(cuts)],
         "at 99 %": answer(made.answer(cuts[1], confidence=0.99)),
@@ -139,14 +139,14 @@ def of_release(made, shape):
 
 def of_flows(made):
     """Everything that tables between groups tell."""
-    told = {"promise": promise(made.guarantee), "measured": measured(made)}
+    told = {"guarantee": facts_of(made.guarantee), "measured": measured(made)}
     told["total"] = [*answer(made.total), made.total.deviation]
     for level in made.levels:
         low, high = made.intervals(level)
         told[level] = {
             "values": np.ravel(made.values(level)).tolist(),
             "deviations": np.ravel(made.deviations(level)).tolist(),
-            "ends": [np.ravel(low).tolist(), np.ravel(high).tolist()],
+            "interval": [np.ravel(low).tolist(), np.ravel(high).tolist()],
         }
     first = made.groups.labels()[0]
     told["between"] = answer(made.between(first, made.right_groups.labels()[-1]))
@@ -157,7 +157,7 @@ def of_flows(made):
 def of_cut(made):
     """Everything that a least cut tells."""
     return {
-        "promise": promise(made.guarantee),
+        "guarantee": facts_of(made.guarantee),
         "parts": made.codes.tolist(),
         "excess": exact(made.shortfall),
     }
@@ -166,7 +166,7 @@ def of_cut(made):
 def of_answers(made, queries):
     """Everything that a list of answers, learnt or bought at once, tells."""
     told = {
-        "promise": promise(made.guarantee),
+        "guarantee": facts_of(made.guarantee),
         "measured": measured(made),
         "answers": [answer(made.answer(query)) for query in queries],
     }

@@ -13,7 +13,7 @@ from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS
-from graphcuts_dp.privacy.guarantee import PROTECTIONS
+from graphcuts_dp.privacy.guarantee import PRIVACY_UNITS
 from graphcuts_dp.privacy.level_noise import NORMS as ANSWER_NOISES
 from graphcuts_dp.queries.graph_queries import STATISTICS
 from graphcuts_dp.session.online import STARTS
@@ -59,7 +59,7 @@ def names():
         "mechanisms of a release": ALL_MECHANISMS,
         "fits": FIT_NAMES,
         "oracles": list(ORACLES),
-        "protections": PROTECTIONS,
+        "protections": PRIVACY_UNITS,
         "session methods": METHODS,
         "session methods for linear queries": LINEAR_METHODS,
         "calibrations of sessions": CALIBRATIONS,

@@ -33,7 +33,7 @@ def test_what_is_kept_of_arcs():
     assert graph.dense().tolist() == [[0, 4, 0], [3, 0, 0], [0, 0, 0]]
     assert (graph.adjacency.toarray() == graph.dense()).all()
     assert (graph.n, graph.shape, graph.labels) == (3, (3, 3), (0, 1, 2))
-    capped = DirectedGraph(graph.rows, graph.columns, graph.weights, vertices=3, weight_cap=4)
+    capped = DirectedGraph(graph.rows, graph.columns, graph.weights, vertices=3, max_weight=4)
     grid = Grid.of(capped)
     assert grid.total(graph) == grid.steps(graph.weights).sum() > 0
     assert repr(capped) == "DirectedGraph(n=3, weighted, cap=4)"
@@ -55,11 +55,14 @@ def test_what_is_kept_of_arcs():
 REFUSED = {
     "an end outside": (lambda: DirectedGraph([0], [3], vertices=3), "outside the public vertex se"),
     "above the cap": (
-        lambda: DirectedGraph([0], [1], [2.0], vertices=3, weight_cap=1),
-        "more than weight_cap",
+        lambda: DirectedGraph([0], [1], [2.0], vertices=3, max_weight=1),
+        "more than max_weight",
     ),
     "negative": (lambda: DirectedGraph([0], [1], [-1.0], vertices=3), "negative"),
-    "a change": (lambda: DirectedGraph([0], [1], vertices=3, hide_change=2), "hide_change"),
+    "a change": (
+        lambda: DirectedGraph([0], [1], vertices=3, max_weight_change=2),
+        "max_weight_change",
+    ),
     "not square": (lambda: DirectedGraph.of(np.ones((2, 3))), "square"),
     "two sets": (lambda: Universe(3, 4, directed=True), "one vertex set"),
     "two kinds": (lambda: kind_of_graph(bipartite=True, directed=True), "not both"),
@@ -138,7 +141,7 @@ def parts(matrix, height):
 @pytest.mark.parametrize("height", [1, 3, 11])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_the_same_graph_as_from_the_whole_matrix(height, weighted):
-    options = {"weighted": weighted, "weight_cap": 1.0 if weighted else None}
+    options = {"weighted": weighted, "max_weight": 1.0 if weighted else None}
     # Only what lies above the diagonal is read.
     found = from_rows_on(Universe(11).space, parts(ENTRIES, height), note="x", **options)
     assert found == Graph.of(np.triu(ENTRIES, 1) + np.triu(ENTRIES, 1).T, **options)
@@ -163,9 +166,9 @@ def test_a_matrix_without_entries():
         (np.zeros((4, 5)), "as long as"),
         (np.full((4, 4), np.nan), "finite"),
         (np.full((4, 4), -1.0), "negative"),
-        (np.full((4, 4), 2.0), "weight_cap"),
+        (np.full((4, 4), 2.0), "max_weight"),
     ],
 )
 def test_rows_that_do_not_fit(matrix, match):
     with pytest.raises(GraphError, match=match):
-        from_rows_on(VertexSet(4), parts(matrix, 2), weight_cap=1.0)
+        from_rows_on(VertexSet(4), parts(matrix, 2), max_weight=1.0)

@@ -45,7 +45,7 @@ class Case:
     labels: tuple = (ZONES, ZONES)
     periods: tuple = ()
     by: str = "month"
-    unit: float = 1.0
+    weight_unit: float = 1.0
     per_period: bool = False
 
     @property
@@ -63,7 +63,7 @@ class Case:
             loops=self.loops,
             owned=self.owned,
             per_period=self.per_period,
-            unit=self.unit,
+            weight_unit=self.weight_unit,
         )
 
     def coded(self, rows):
@@ -91,12 +91,12 @@ class Case:
         return period_of(when, self.by) if self.periods else ""
 
 
-def random_rows(rng, count, *, zones=ZONES, owners=6):
+def random_rows(rng, count, *, zones=ZONES, users=6):
     """Rows as tuples: who, from, to, when, paid."""
     day = datetime.date(2026, 1, 1)
     return [
         (
-            f"p{rng.integers(owners)}",
+            f"p{rng.integers(users)}",
             zones[rng.integers(len(zones))],
             zones[rng.integers(len(zones))],
             str(day + datetime.timedelta(days=int(rng.integers(100)))),
@@ -117,7 +117,7 @@ SHAPES = {
     "two sides": {"labels": (ZONES, tuple("eabcd")), "loops": False},
 }
 FIELDS = ("first", "second", "period", "steps")
-COUNTINGS = ("edges", "owners", "rows", "weight")
+COUNTINGS = ("edges", "users", "rows", "weight")
 
 
 # Plain Python: what each user has in each cell.
@@ -134,11 +134,11 @@ def period_of(text, by):
 
 
 def steps_of(weight, shape, most):
-    return floor(min(weight / shape.unit, most) * STEPS + 0.5)
+    return floor(min(weight / shape.weight_unit, most) * STEPS + 0.5)
 
 
 def plain_parts(rows, shape, most=2**41):
-    """{owner: {(period, first, second): rows, one, or steps}}."""
+    """{user: {(period, first, second): rows, one, or steps}}."""
     found = defaultdict(Counter)
     left, right = (list(map(str, side)) for side in shape.labels)
     for who, source, target, when, paid in rows:
@@ -160,7 +160,7 @@ def plain_parts(rows, shape, most=2**41):
                 first, second = min(first, second), max(first, second)
         amount = steps_of(paid, shape, most) if shape.counting == "weight" else 1
         found[who][period, first, second] += amount
-        if shape.counting in ("edges", "owners"):
+        if shape.counting in ("edges", "users"):
             found[who][period, first, second] = 1
     return found
 
@@ -175,16 +175,16 @@ def plain_cells(rows, shape, most=2**41):
     return {cell: amount * unit for cell, amount in total.items() if amount}
 
 
-def plain_scaled(rows, shape, at_most, whole=1):
+def plain_scaled(rows, shape, bound, whole=1):
     total = Counter()
     unit = 1 if shape.counting == "weight" else STEPS
-    for own in plain_parts(rows, shape, at_most).values():
+    for own in plain_parts(rows, shape, bound).values():
         every = sum(own.values()) * unit
         for cell, amount in own.items():
-            share = Fraction(at_most * STEPS, max(every, at_most * STEPS))
+            share = Fraction(bound * STEPS, max(every, bound * STEPS))
             had = amount * unit
             if share < 1:
-                had = min(had, 2**61 // (at_most * STEPS))
+                had = min(had, 2**61 // (bound * STEPS))
             total[cell] += floor(share * had) // whole * whole
     return {cell: amount for cell, amount in total.items() if amount}
 
@@ -212,9 +212,9 @@ def test_scaled_cells_are_those_of_plain_python(counting, name):
     rows = random_rows(np.random.default_rng(6), 60)
     case = Case(counting=counting, **SHAPES[name])
     table = case.coded(rows)
-    for at_most in (1, 9):
-        found = as_dict(scaled_cells(table, case.shape, at_most=at_most))
-        assert found == plain_scaled(rows, case, at_most)
+    for bound in (1, 9):
+        found = as_dict(scaled_cells(table, case.shape, bound=bound))
+        assert found == plain_scaled(rows, case, bound)
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
@@ -227,57 +227,57 @@ def test_contributions_are_those_of_plain_python(counting):
     assert sorted(contributions(case.coded(rows), case.shape).tolist()) == expected
 
 
-@pytest.mark.parametrize("at_most", [1, 2])
-def test_clipped_cells_are_those_of_plain_python(at_most):
+@pytest.mark.parametrize("bound", [1, 2])
+def test_clipped_cells_are_those_of_plain_python(bound):
     rows = random_rows(np.random.default_rng(8), 60)
-    case = Case(counting="weight", owned=False, unit=0.7, **SHAPES["months"])
-    found = clipped_cells(case.coded(rows), case.shape, at_most=at_most)
-    assert as_dict(found) == plain_cells(rows, case, at_most)
+    case = Case(counting="weight", owned=False, weight_unit=0.7, **SHAPES["months"])
+    found = clipped_cells(case.coded(rows), case.shape, bound=bound)
+    assert as_dict(found) == plain_cells(rows, case, bound)
 
 
-def plain_kept(rows, case, at_most):
-    """What an owner keeps is some of what they have, `at_most` in all where they have more."""
+def plain_kept(rows, case, bound):
+    """What a user keeps is some of what they have, `bound` in all where they have more."""
     return {
-        who: (own, min(sum(own.values()), at_most)) for who, own in plain_parts(rows, case).items()
+        who: (own, min(sum(own.values()), bound)) for who, own in plain_parts(rows, case).items()
     }
 
 
 @pytest.mark.parametrize(
     ("counting", "name"),
     [
-        *(("edges", "months, unordered"), ("owners", "quarters"), ("rows", "two sides")),
+        *(("edges", "months, unordered"), ("users", "quarters"), ("rows", "two sides")),
         *(("rows", "months, unordered"), ("edges", "two sides")),
     ],
 )
-def test_kept_cells_are_some_of_each_owner(counting, name):
-    rows = random_rows(np.random.default_rng(9), 40, owners=3)
+def test_kept_cells_are_some_of_each_user(counting, name):
+    rows = random_rows(np.random.default_rng(9), 40, users=3)
     case = Case(counting=counting, **SHAPES[name])
     everything = plain_cells(rows, case)
-    for at_most in (1, 4):
+    for bound in (1, 4):
         union = Counter()
-        for who, (own, count) in plain_kept(rows, case, at_most).items():
+        for who, (own, count) in plain_kept(rows, case, bound).items():
             mine = [row for row in rows if row[0] == who]
-            alone = as_dict(kept_cells(case.coded(mine), case.shape, at_most=at_most))
+            alone = as_dict(kept_cells(case.coded(mine), case.shape, bound=bound))
             assert sum(alone.values()) == count * STEPS
             assert all(alone[cell] <= own[cell] * STEPS for cell in alone)
             union.update(alone)
-        found = as_dict(kept_cells(case.coded(rows), case.shape, at_most=at_most))
+        found = as_dict(kept_cells(case.coded(rows), case.shape, bound=bound))
         if counting == "edges":
             union = dict.fromkeys(union, STEPS)
-        assert found == union  # each owner keeps the same beside the others
+        assert found == union  # each user keeps the same beside the others
     table = case.coded(rows)
-    assert as_dict(kept_cells(table, case.shape, at_most=1000)) == everything
+    assert as_dict(kept_cells(table, case.shape, bound=1000)) == everything
 
 
 def test_which_rows_are_kept_differs_between_users():
     """All users have all pairs: each pair is kept by as many users, but for chance."""
-    users, at_most = 500, 10
+    users, bound = 500, 10
     pairs = np.arange(81)
     coded = pa.table({"cell": np.tile(pairs, users), "user_key": np.repeat(np.arange(users), 81)})
-    shape = Shape(counting="owners", left=9, right=9, one_set=True, owned=True)
-    found = kept_cells(DATABASE.cursor().from_arrow(coded), shape, at_most=at_most).steps / STEPS
-    share = at_most / 81
-    assert found.sum() == users * at_most
+    shape = Shape(counting="users", left=9, right=9, one_set=True, owned=True)
+    found = kept_cells(DATABASE.cursor().from_arrow(coded), shape, bound=bound).steps / STEPS
+    share = bound / 81
+    assert found.sum() == users * bound
     assert len(found) == 81
     # A count has variance users * share * (1 - share); 81 of them with one sum, 80 degrees.
     spread = np.sum((found - users * share) ** 2) / (users * share * (1 - share) * 81 / 80)
@@ -294,7 +294,7 @@ def test_numbers_and_their_text_keep_the_same_rows():
             kept_cells(
                 DATABASE.cursor().from_arrow(pa.table({"cell": cell, "user_key": users})),
                 shape,
-                at_most=3,
+                bound=3,
             )
         )
         for users in (user, user.astype(str))
@@ -302,19 +302,19 @@ def test_numbers_and_their_text_keep_the_same_rows():
     assert found[0] == found[1]
 
 
-# What one owner changes.
+# What one user changes.
 
 TABLES = 2_000
-TOGETHER = 400  # random tables side by side in one: neither a vertex nor an owner is in two
+TOGETHER = 400  # random tables side by side in one: neither a vertex nor a user is in two
 BATCHES = {"months": 1, "months, unordered": 2, "quarters": 4, "one table": 3, "no loops": 5}
 
 
 @cache
 def tables_side_by_side(seed):
-    """Rows of many small tables, the same without one owner of each, and the labels."""
+    """Rows of many small tables, the same without one user of each, and the labels."""
     rng, before, after, labels = np.random.default_rng(seed), [], [], []
     for table in range(TOGETHER):
-        rows = random_rows(rng, int(rng.integers(1, 30)), owners=int(rng.integers(1, 4)))
+        rows = random_rows(rng, int(rng.integers(1, 30)), users=int(rng.integers(1, 4)))
         labels += [f"{zone}{table}" for zone in ZONES]
         for row in rows:
             own = (f"{row[0]}-{table}", f"{row[1]}{table}", f"{row[2]}{table}", *row[3:])
@@ -334,33 +334,33 @@ def changes(before, after):
 
 
 def largest_changes(bounded, counting, batches=BATCHES):
-    """The most that removing an owner changes, over the bound, of each of the tables."""
+    """The most that removing a user changes, over the bound, of each of the tables."""
     found = []
-    for seed, (name, at_most) in enumerate(batches.items()):
+    for seed, (name, bound) in enumerate(batches.items()):
         before, after, labels = tables_side_by_side(seed)
         case = Case(counting=counting, **SHAPES[name] | {"labels": (labels, labels)})
-        tables = (as_dict(bounded(rows, case, at_most)) for rows in (before, after))
-        found += [change / (at_most * STEPS) for change in changes(*tables)]
+        tables = (as_dict(bounded(rows, case, bound)) for rows in (before, after))
+        found += [change / (bound * STEPS) for change in changes(*tables)]
     assert len(found) == TABLES or batches is not BATCHES
     return found
 
 
-def by_scaling(rows, case, at_most):
-    return scaled_cells(case.coded(rows), case.shape, at_most=at_most)
+def by_scaling(rows, case, bound):
+    return scaled_cells(case.coded(rows), case.shape, bound=bound)
 
 
-def by_keeping(rows, case, at_most):
-    return kept_cells(case.coded(rows), case.shape, at_most=at_most)
+def by_keeping(rows, case, bound):
+    return kept_cells(case.coded(rows), case.shape, bound=bound)
 
 
-def by_keeping_in_each_period(rows, case, at_most):
-    """An incorrect variant: the bound holds within a period, and is promised over all of them."""
+def by_keeping_in_each_period(rows, case, bound):
+    """An incorrect variant: the bound holds within a period, and is guaranteed over all of them."""
     found = []
     for place, label in enumerate(case.periods):
-        own = by_keeping(rows, replace(case, periods=(label,)), at_most)
+        own = by_keeping(rows, replace(case, periods=(label,)), bound)
         found.append(replace(own, period=own.period + place))
     if not found:
-        return by_keeping(rows, case, at_most)
+        return by_keeping(rows, case, bound)
     return Cells(*(np.concatenate([getattr(own, each) for own in found]) for each in FIELDS))
 
 
@@ -371,7 +371,7 @@ def test_one_user_changes_all_scaled_cells_together_by_at_most_the_bound(countin
 
 
 @pytest.mark.parametrize("counting", COUNTINGS[:3])
-def test_one_owner_changes_all_kept_cells_together_by_at_most_the_bound(counting):
+def test_one_user_changes_all_kept_cells_together_by_at_most_the_bound(counting):
     found = largest_changes(by_keeping, counting)
     assert max(found) == 1
 
@@ -381,7 +381,7 @@ def test_a_bound_within_each_period_is_seen():
 
 
 FAULTS = {  # as of an engine whose windows or joins are wrong
-    "no owner is above": ("_MERGED", "> {bound}", "> {bound} + 1000"),
+    "no user is above": ("_MERGED", "> {bound}", "> {bound} + 1000"),
     "a join misses rows": (
         "_MERGED",
         "left join above on {join_on_user}",
@@ -393,7 +393,7 @@ FAULTS = {  # as of an engine whose windows or joins are wrong
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_an_owner_above_the_bound_is_refused(fault, monkeypatch):
+def test_a_user_above_the_bound_is_refused(fault, monkeypatch):
     name, good, wrong = FAULTS[fault]
     query = getattr(under_test, name)
     assert good in query
@@ -401,7 +401,7 @@ def test_an_owner_above_the_bound_is_refused(fault, monkeypatch):
     rows = random_rows(np.random.default_rng(1), 100)
     bounded = kept_cells if name == "_KEPT" else scaled_cells
     with pytest.raises(GraphError, match="above the bound"):
-        bounded(Case().coded(rows), Case().shape, at_most=3)
+        bounded(Case().coded(rows), Case().shape, bound=3)
 
 
 # Bounds, and rows that do not fit them.
@@ -415,17 +415,17 @@ def test_no_row_gives_no_cell(counting):
     table = case.coded([])
     assert as_dict(cells(table, case.shape)) == {}
     if counting != "edges":
-        assert as_dict(scaled_cells(table, case.shape, at_most=2)) == {}
+        assert as_dict(scaled_cells(table, case.shape, bound=2)) == {}
     if counting != "weight":
-        assert as_dict(kept_cells(table, case.shape, at_most=2)) == {}
+        assert as_dict(kept_cells(table, case.shape, bound=2)) == {}
     assert contributions(table, case.shape).tolist() == []
 
 
-@pytest.mark.parametrize("at_most", [0, 2**20 + 1, 1.5, True, None])
+@pytest.mark.parametrize("bound", [0, 2**20 + 1, 1.5, True, None])
 @pytest.mark.parametrize("bounded", [scaled_cells, kept_cells, clipped_cells])
-def test_bounds_are_whole_numbers_in_range(bounded, at_most):
-    with pytest.raises(ParameterError, match="at_most must be a whole number from 1 to 1,048,576"):
-        bounded(Case().coded([GOOD]), Case().shape, at_most=at_most)
+def test_bounds_are_whole_numbers_in_range(bounded, bound):
+    with pytest.raises(ParameterError, match="the bound must be a whole number from 1 to 1,048,5"):
+        bounded(Case().coded([GOOD]), Case().shape, bound=bound)
 
 
 NOT_SO = {
@@ -441,7 +441,7 @@ def test_ways_to_bound_that_do_not_fit_are_refused(name):
     bounded, counting, options, text = NOT_SO[name]
     case = Case(counting=counting, **options)
     with pytest.raises(ParameterError, match=text):
-        bounded(case.coded([GOOD]), case.shape, at_most=2)
+        bounded(case.coded([GOOD]), case.shape, bound=2)
 
 
 def test_too_many_cells_are_refused():
@@ -463,11 +463,11 @@ def test_large_weights_are_exact_or_refused():
     rows = [("p", "a", "b", "2026-01-01", weight) for weight in (large, large - 0.7, 1 / 3, 9e30)]
     rows += [("p", "b", "a", "2026-01-01", weight) for weight in (large / 3, 1e-9, 77.123)]
     case = Case(counting="weight")
-    for at_most in (2**20, 2**20 - 1, 12345):
-        found = as_dict(scaled_cells(case.coded(rows), case.shape, at_most=at_most))
-        assert found == plain_scaled(rows, case, at_most)
-    tiny = replace(case, unit=1e-30)
-    with pytest.raises(GraphError, match="larger unit"):
+    for bound in (2**20, 2**20 - 1, 12345):
+        found = as_dict(scaled_cells(case.coded(rows), case.shape, bound=bound))
+        assert found == plain_scaled(rows, case, bound)
+    tiny = replace(case, weight_unit=1e-30)
+    with pytest.raises(GraphError, match="larger weight_unit"):
         cells(tiny.coded(rows * 500), tiny.shape)
 
 
@@ -478,7 +478,7 @@ def test_bounds_of_each_period_and_whole_units(per_period, whole):
     case = Case(counting="weight", periods=MONTHS, per_period=per_period)
     apart = [row if not per_period else (f"{row[0]} {row[3][:7]}", *row[1:]) for row in rows]
     expected = plain_scaled(apart, case, 5, 1024 if whole else 1)
-    found = scaled_cells(case.coded(rows), case.shape, at_most=5, whole=whole)
+    found = scaled_cells(case.coded(rows), case.shape, bound=5, whole=whole)
     assert as_dict(found) == expected
 
 
@@ -502,7 +502,7 @@ def test_batches_give_the_same_cells_however_they_are_split(sizes):
     batches, schema = batches_of(case, rows, *sizes)
     with RowStore(batches, schema=schema, memory=2**28, threads=2) as engine:
         for _ in range(2):  # they are kept
-            found = as_dict(scaled_cells(engine.table, case.shape, at_most=20))
+            found = as_dict(scaled_cells(engine.table, case.shape, bound=20))
             assert found == plain_scaled(rows, case, 20)
 
 
@@ -543,7 +543,7 @@ def test_what_does_not_fit_into_memory_and_disk_is_refused_in_a_line():
         )
         shape = Shape(counting="rows", left=1, right=1, owned=True)
         with pytest.raises(GraphError, match="does not fit into memory"):
-            scaled_cells(crossed, shape, at_most=2)
+            scaled_cells(crossed, shape, bound=2)
 
 
 ENDED = """

@@ -1,4 +1,4 @@
-"""Bounding what each owner contributes: every small file, and what must not matter."""
+"""Bounding what each user contributes: every small file, and what must not matter."""
 
 from functools import cache
 from itertools import combinations_with_replacement, product
@@ -21,48 +21,48 @@ ARCS = [(0, 1), (1, 0), (2, 1)]
 WEIGHTS = (0.4, 1.0, 2.7)
 
 
-def rows_of(owners, *, counting, pairs=EDGES, directed=False, unit=1.0, n=N):
-    """Rows of a file: for each owner its list of (pair, weight)."""
-    listed = [(o, *pairs[p], w) for o, rows in owners.items() for p, w in rows]
+def rows_of(users, *, counting, pairs=EDGES, directed=False, weight_unit=1.0, n=N):
+    """Rows of a file: for each user its list of (pair, weight)."""
+    listed = [(o, *pairs[p], w) for o, rows in users.items() for p, w in rows]
     columns = list(zip(*listed, strict=True)) or [(), (), (), ()]
     whose, first, second = (np.array(column, dtype=np.int64) for column in columns[:3])
     return rows_in_memory(
         Arcs(VertexSet(n)) if directed else VertexSet(n),
         whose,
-        np.arange(max([*owners, 2]) + 1, dtype=np.uint64),
+        np.arange(max([*users, 2]) + 1, dtype=np.uint64),
         (first, second),
         np.array(columns[3], dtype=float) if counting == "weight" else None,
         counting=counting,
-        unit=unit,
+        weight_unit=weight_unit,
     )
 
 
-def matrix(owners, at_most, **kind):
-    return bounded(rows_of(owners, **kind), at_most).dense()
+def matrix(users, bound, **kind):
+    return bounded(rows_of(users, **kind), bound).dense()
 
 
 def files_of_one(counting, most):
-    """Everything that one owner can have: all multisets of up to `most` rows."""
+    """Everything that one user can have: all multisets of up to `most` rows."""
     weights = WEIGHTS if counting == "weight" else (1.0,)
     kinds = list(product(range(len(EDGES)), weights))
     return [rows for size in range(most + 1) for rows in combinations_with_replacement(kinds, size)]
 
 
 @cache
-def contributed(counting, at_most, most, directed=False):
-    """What one owner adds to each pair, for everything that it can have, shape (files, pairs).
+def contributed(counting, bound, most, directed=False):
+    """What one user adds to each pair, for everything that it can have, shape (files, pairs).
 
-    All in one table: each owner has vertices of its own. `test_neither_the_order_nor_the_others_
-    matter` shows that owners add up.
+    All in one table: each user has vertices of its own. `test_neither_the_order_nor_the_others_
+    matter` shows that users add up.
     """
     files, pairs = files_of_one(counting, most), ARCS if directed else EDGES
     moved = [(u + N * each, v + N * each) for each in range(len(files)) for u, v in pairs]
-    owners = {
+    users = {
         each: [(place + len(pairs) * each, weight) for place, weight in rows]
         for each, rows in enumerate(files)
     }
     kind = {"counting": counting, "pairs": moved, "directed": directed, "n": N * len(files)}
-    graph = bounded(rows_of(owners, **kind), at_most)
+    graph = bounded(rows_of(users, **kind), bound)
     weights = dict(zip(zip(graph.rows, graph.columns, strict=True), graph.weights, strict=True))
     found = [
         weights.get((min(p) if not directed else p[0], max(p) if not directed else p[1]), 0.0)
@@ -72,18 +72,18 @@ def contributed(counting, at_most, most, directed=False):
 
 
 @pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("at_most", [1, 2, 3])
+@pytest.mark.parametrize("bound", [1, 2, 3])
 @pytest.mark.parametrize("counting", COUNTINGS)
-def test_an_owner_is_a_path_of_at_most_k_steps(counting, at_most, directed):
+def test_a_user_is_a_path_of_at_most_k_steps(counting, bound, directed):
     most = 2 if counting == "weight" else 3
-    found = contributed(counting, at_most, most, directed)
+    found = contributed(counting, bound, most, directed)
     assert (found == np.round(found)).all()
     assert found.min() == 0
     # Whole numbers above 0, so a path of as many steps of one exists.
-    assert found.sum(axis=1).max() == at_most
+    assert found.sum(axis=1).max() == bound
     # A pair once: the squares are as few as the steps. Else they can all be on one pair.
     squares = (found**2).sum(axis=1).max()
-    assert squares == (at_most if counting in ("edges", "owners") else at_most**2)
+    assert squares == (bound if counting in ("edges", "users") else bound**2)
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
@@ -96,26 +96,26 @@ def test_as_much_is_kept_as_the_bound_allows(counting):
             exact = np.array(exact) * min(1, 2 / total if total else 1)
             assert (np.abs(kept - np.floor(exact + 1e-3)) <= 1e-9).all()
         else:
-            have = len({p for p, _ in rows}) if counting in ("edges", "owners") else len(rows)
+            have = len({p for p, _ in rows}) if counting in ("edges", "users") else len(rows)
             assert kept.sum() == min(2, have)
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
-def test_replacing_an_owner_costs_twice_the_steps(counting):
+def test_replacing_a_user_costs_twice_the_steps(counting):
     found = contributed(counting, 2, 1 if counting == "weight" else 2)
     largest = np.abs(found[:, None] - found[None]).sum(axis=2).max()
     # Of three pairs, two and the third one can change; rows and units change by two and two.
-    assert largest == (3 if counting in ("edges", "owners") else 4)
+    assert largest == (3 if counting in ("edges", "users") else 4)
 
 
 def test_whole_numbers_and_what_is_public():
-    rows = rows_of({0: [(0, 2.7), (1, 2.7)], 1: [(0, 1.0)]}, counting="weight", unit=0.5)
+    rows = rows_of({0: [(0, 2.7), (1, 2.7)], 1: [(0, 1.0)]}, counting="weight", weight_unit=0.5)
     graph = bounded(rows, 4)
-    # 5.4 units each are scaled to 2; the other owner has 2 units.
+    # 5.4 units each are scaled to 2; the other user has 2 units.
     assert graph.dense()[0, 1] == 4
     assert graph.dense()[0, 2] == 2
-    assert graph.hide_change == 1
-    assert graph.weight_cap is None
+    assert graph.max_weight_change == 1
+    assert graph.max_weight is None
     assert graph.note == "weights in units of 0.5"
     assert repr(rows) == "Rows(n=3, weight in units of 0.5)"
     simple = bounded(rows_of({0: [(0, 1.0)]}, counting="edges"), 1)
@@ -124,45 +124,45 @@ def test_whole_numbers_and_what_is_public():
         hash(rows)
 
 
-def rounded_after(owners, at_most):
-    """A twin that rounds what was added up: an owner with next to nothing moves all pairs."""
+def rounded_after(users, bound):
+    """A twin that rounds what was added up: a user with next to nothing moves all pairs."""
     total = np.zeros(len(EDGES))
-    for own in owners:
+    for own in users:
         weight = sum(weight for _, weight in own)
         for place, each in own:
-            total[place] += each * min(1.0, at_most / weight)
+            total[place] += each * min(1.0, bound / weight)
     return np.floor(total + 1e-9)
 
 
-def bounded_by_pair(owners, at_most):
-    """A twin that bounds the rows of each pair, and not those of an owner."""
+def bounded_by_pair(users, bound):
+    """A twin that bounds the rows of each pair, and not those of a user."""
     kept = np.zeros(len(EDGES))
-    for place, _ in (row for rows in owners for row in rows):
-        kept[place] = min(at_most, kept[place] + 1)
+    for place, _ in (row for rows in users for row in rows):
+        kept[place] = min(bound, kept[place] + 1)
     return kept
 
 
 @pytest.mark.parametrize(
-    ("twin", "counting", "at_most"), [(rounded_after, "weight", 1), (bounded_by_pair, "rows", 1)]
+    ("twin", "counting", "bound"), [(rounded_after, "weight", 1), (bounded_by_pair, "rows", 1)]
 )
-def test_twins_that_bound_something_else_are_seen(twin, counting, at_most):
+def test_twins_that_bound_something_else_are_seen(twin, counting, bound):
     pairs = product(files_of_one(counting, 2), repeat=2)
-    changes = [twin([a, b], at_most) - twin([a], at_most) for a, b in pairs]
-    assert np.abs(changes).sum(axis=1).max() > at_most
+    changes = [twin([a, b], bound) - twin([a], bound) for a, b in pairs]
+    assert np.abs(changes).sum(axis=1).max() > bound
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
 def test_neither_the_order_nor_the_others_matter(counting):
     rng = np.random.default_rng(5)
-    n, owners, count = 30, 20, 600
-    whose = rng.integers(owners, size=count)
+    n, users, count = 30, 20, 600
+    whose = rng.integers(users, size=count)
     ends = rng.integers(n, size=(2, count))
     weights = rng.exponential(size=count)
-    marks = rng.integers(2**63, size=owners, dtype=np.uint64)
+    marks = rng.integers(2**63, size=users, dtype=np.uint64)
 
     def graph(keep, numbers=None, order=slice(None)):
-        number = np.arange(owners) if numbers is None else numbers
-        moved = np.empty(owners, dtype=np.uint64)
+        number = np.arange(users) if numbers is None else numbers
+        moved = np.empty(users, dtype=np.uint64)
         moved[number] = marks
         picked = np.flatnonzero(keep)[order]
         return bounded(
@@ -173,7 +173,7 @@ def test_neither_the_order_nor_the_others_matter(counting):
                 (ends[0][picked], ends[1][picked]),
                 weights[picked],
                 counting=counting,
-                unit=0.25 if counting == "weight" else 1.0,
+                weight_unit=0.25 if counting == "weight" else 1.0,
             ),
             7,
         )
@@ -181,8 +181,8 @@ def test_neither_the_order_nor_the_others_matter(counting):
     everything = np.ones(count, dtype=bool)
     whole = graph(everything)
     shuffled = rng.permutation(count)
-    assert graph(everything, rng.permutation(owners), shuffled) == whole
-    # An owner adds the same whoever else is there, and others do the same with and without.
+    assert graph(everything, rng.permutation(users), shuffled) == whole
+    # A user adds the same whoever else is there, and others do the same with and without.
     for each in (3, 11):
         alone, others = graph(whose == each).dense(), graph(whose != each).dense()
         joined = np.maximum(alone, others) if counting == "edges" else alone + others
@@ -191,32 +191,32 @@ def test_neither_the_order_nor_the_others_matter(counting):
         assert alone.any() or counting == "weight"  # small weights are rounded down to no unit
 
 
-def test_which_rows_are_kept_differs_between_owners():
-    """All owners have all pairs; if all kept the same ones, the rest would never be seen."""
-    n, owners, at_most = 12, 300, 10
+def test_which_rows_are_kept_differs_between_users():
+    """All users have all pairs; if all kept the same ones, the rest would never be seen."""
+    n, users, bound = 12, 300, 10
     first, second = np.triu_indices(n, 1)
-    whose = np.repeat(np.arange(owners), len(first))
+    whose = np.repeat(np.arange(users), len(first))
     rows = rows_in_memory(
         VertexSet(n),
         whose,
-        np.random.default_rng(1).integers(2**63, size=owners, dtype=np.uint64),
-        (np.tile(first, owners), np.tile(second, owners)),
-        counting="owners",
+        np.random.default_rng(1).integers(2**63, size=users, dtype=np.uint64),
+        (np.tile(first, users), np.tile(second, users)),
+        counting="users",
     )
-    graph = bounded(rows, at_most)
-    assert graph.weights.sum() == owners * at_most
-    # Each pair is kept by 10/66 of 300 owners: 45; no pair is far off (6.5 standard deviations).
+    graph = bounded(rows, bound)
+    assert graph.weights.sum() == users * bound
+    # Each pair is kept by 10/66 of 300 users: 45; no pair is far off (6.5 standard deviations).
     assert len(graph.weights) == len(first)
-    assert np.abs(graph.weights - owners * at_most / len(first)).max() < 41
+    assert np.abs(graph.weights - users * bound / len(first)).max() < 41
 
 
 def test_equal_rows_count_once_or_each():
     twice = {0: [(0, 1.0)] * 5}
     assert matrix(twice, 3, counting="rows")[0, 1] == 3
-    assert matrix(twice, 3, counting="owners")[0, 1] == 1
-    assert matrix({0: [(0, 1.0)], 1: [(0, 1.0)]}, 3, counting="owners")[0, 1] == 2
+    assert matrix(twice, 3, counting="users")[0, 1] == 1
+    assert matrix({0: [(0, 1.0)], 1: [(0, 1.0)]}, 3, counting="users")[0, 1] == 2
     assert rows_of(twice, counting="rows").contributions().tolist() == [5]
-    assert rows_of(twice, counting="owners").contributions().tolist() == [1]
+    assert rows_of(twice, counting="users").contributions().tolist() == [1]
 
 
 def test_contributions_tell_who_is_above_a_bound():
@@ -227,7 +227,7 @@ def test_contributions_tell_who_is_above_a_bound():
 
 
 def test_huge_weights_and_bounds_stay_exact():
-    rows = rows_of({0: [(0, 1e300), (1, 1e300), (2, 1.0)]}, counting="weight", unit=1e-5)
+    rows = rows_of({0: [(0, 1e300), (1, 1e300), (2, 1.0)]}, counting="weight", weight_unit=1e-5)
     graph = bounded(rows, MOST)
     assert graph.weights.sum() <= MOST
     assert graph.dense()[0, 1] == graph.dense()[0, 2] > 0
@@ -236,17 +236,20 @@ def test_huge_weights_and_bounds_stay_exact():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        *(({"at_most": x}, "at_most must be a whole number") for x in (0, -1, 1.5, True)),
-        *(({"at_most": x}, "at_most must be a whole number") for x in ("3", MOST + 1)),
+        *(({"bound": x}, "must be a whole number") for x in (0, -1, 1.5, True)),
+        *(({"bound": x}, "must be a whole number") for x in ("3", MOST + 1)),
         ({"counting": "sums"}, "unknown counting"),
-        ({"counting": "edges", "unit": 2.0}, "unit is for"),
-        *(({"counting": "weight", "unit": x}, "unit must be") for x in (0.0, 5e-324, np.nan, "1")),
+        ({"counting": "edges", "weight_unit": 2.0}, "unit is for"),
+        *(
+            ({"counting": "weight", "weight_unit": x}, "unit must be")
+            for x in (0.0, 5e-324, np.nan, "1")
+        ),
     ],
 )
 def test_what_is_no_bound_counting_or_unit(options, words):
-    at_most = options.pop("at_most", 1)
+    bound = options.pop("bound", 1)
     with pytest.raises(ParameterError, match=words):
-        bounded(rows_of({}, **{"counting": "edges"} | options), at_most)
+        bounded(rows_of({}, **{"counting": "edges"} | options), bound)
 
 
 def test_two_sides_may_join_equal_numbers():
@@ -262,4 +265,4 @@ def test_two_sides_may_join_equal_numbers():
 
 def test_rows_in_memory_do_not_show_themselves():
     rows = rows_of({0: [(0, 1.0)]}, counting="weight")
-    assert repr(rows.held) == "Held(private)"
+    assert repr(rows.row_arrays) == "Held(private)"

@@ -1,4 +1,4 @@
-"""Reading rows with owners: which column it is, and what must be said."""
+"""Reading rows with users: which column it is, and what must be said."""
 
 import gzip
 import io
@@ -21,7 +21,7 @@ from tests.audits.rows_in_memory import bounded
 VISITS = "patient,hospital,referred,cost\nann,A,B,2.5\nann,B,A,1\nbob,A,C,7\nbob,A,C,0.2\n"
 PLACES = ["A", "B", "C"]
 ENDS = {"source": "hospital", "target": "referred"}
-PATIENT = {"owner": "patient", "vertices": PLACES, **ENDS}
+PATIENT = {"user": "patient", "vertices": PLACES, **ENDS}
 COSTS = {"counting": "weight", "weight": "cost"}
 SIDES = {"bipartite": True, "vertices": (["ann", "bob", "eve"], PLACES)}
 SIDES |= {"source": "patient", "target": "hospital"}
@@ -32,26 +32,26 @@ def visits(put):
     return put("visits.csv", VISITS)
 
 
-def upper(rows, at_most):
-    return np.triu(bounded(rows, at_most).dense())[np.triu_indices(3, 1)].tolist()
+def upper(rows, bound):
+    return np.triu(bounded(rows, bound).dense())[np.triu_indices(3, 1)].tolist()
 
 
 # Options, a bound, and the weights of the three pairs.
 COUNTED = [
     ({}, 5, [1, 1, 0]),
-    ({"owner": 0, "counting": "rows"}, 5, [2, 2, 0]),
-    ({"owner": 0, "counting": "rows"}, 1, [1, 1, 0]),
-    ({"counting": "owners"}, 5, [1, 1, 0]),
-    (COSTS | {"unit": 0.5}, 100, [7, 14, 0]),
-    (COSTS | {"unit": 0.5}, 5, [5, 5, 0]),
+    ({"user": 0, "counting": "rows"}, 5, [2, 2, 0]),
+    ({"user": 0, "counting": "rows"}, 1, [1, 1, 0]),
+    ({"counting": "users"}, 5, [1, 1, 0]),
+    (COSTS | {"weight_unit": 0.5}, 100, [7, 14, 0]),
+    (COSTS | {"weight_unit": 0.5}, 5, [5, 5, 0]),
 ]
 
 
-@pytest.mark.parametrize(("options", "at_most", "expected"), COUNTED)
-def test_owners_in_a_column_of_their_own(visits, options, at_most, expected):
+@pytest.mark.parametrize(("options", "bound", "expected"), COUNTED)
+def test_users_in_a_column_of_their_own(visits, options, bound, expected):
     rows = read_owned_flat(visits, **PATIENT | options)
-    assert not rows.owner_is_tail
-    assert upper(rows, at_most) == expected
+    assert not rows.user_is_source
+    assert upper(rows, bound) == expected
 
 
 def test_what_was_read_is_told(visits):
@@ -60,43 +60,43 @@ def test_what_was_read_is_told(visits):
         "'hospital', 'referred'; as its user: 'patient'; ignored: column 4."
     )
     assert sorted(rows.contributions().tolist()) == [1, 1]
-    public = read_owned_flat(visits, owner="patient", public_vertices_from_file=True, **ENDS)
+    public = read_owned_flat(visits, user="patient", public_vertices_from_file=True, **ENDS)
     assert not public.space.inferred
 
 
 def test_directed_and_two_sided(visits):
     arcs = read_owned_flat(visits, **PATIENT, directed=True)
     assert bounded(arcs, 9).dense().tolist() == [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
-    for owner in ("tail", "patient"):
-        rated = read_owned_flat(visits, owner=owner, **SIDES)
-        assert rated.owner_is_tail
+    for user in ("tail", "patient"):
+        rated = read_owned_flat(visits, user=user, **SIDES)
+        assert rated.user_is_source
         assert bounded(rated, 9).dense().tolist() == [[1, 1, 0], [1, 0, 0], [0, 0, 0]]
-    paid = owned_flat(pd.read_csv(visits), owner="patient", **SIDES, **COSTS)
-    assert paid.owner_is_tail
+    paid = owned_flat(pd.read_csv(visits), user="patient", **SIDES, **COSTS)
+    assert paid.user_is_source
     assert bounded(paid, 100).dense().tolist() == [[2, 1, 0], [7, 0, 0], [0, 0, 0]]
 
 
 def test_known_names_and_no_names(put):
     calls = put("calls.csv", "caller,callee,phone\n1,2,x\n2,3,x\n3,1,y\n")
-    for owner, expected in (
+    for user, expected in (
         ("phone", ([1, 1, 0], [0, 1, 1])),
         *((end, ([1, 1, 1],)) for end in ("caller", "tail", "callee")),
     ):
-        rows = gc.Rows.read(calls, columns=gc.Columns(owner=owner), vertices=range(1, 4))
+        rows = gc.Rows.read(calls, columns=gc.Columns(user=user), vertices=range(1, 4))
         assert upper(rows, 1) in expected
-        assert rows.owner_is_tail == (owner in ("caller", "tail"))
+        assert rows.user_is_source == (user in ("caller", "tail"))
     plain = put("calls.edges", "0 1 7\n1 2 7\n0 2 8\n")
-    rows = gc.Rows.read(plain, columns=gc.Columns(owner=2), vertices=3)
+    rows = gc.Rows.read(plain, columns=gc.Columns(user=2), vertices=3)
     assert upper(rows, 2) == [1, 1, 1]
     assert sum(upper(rows, 1)) == 2
     with pytest.raises(FileFormatError, match="pass source= and target=, too"):
-        gc.Rows.read(plain, columns=gc.Columns(owner=0), vertices=3)
+        gc.Rows.read(plain, columns=gc.Columns(user=0), vertices=3)
 
 
 def test_what_others_are_called_does_not_matter(put):
-    """All owners are integers, or one is not: the others keep the same rows."""
+    """All users are integers, or one is not: the others keep the same rows."""
     lines = [f"{o},{u},{v}" for o in range(5) for u in range(9) for v in range(u)]
-    options = {"owner": "o", "source": "u", "target": "v", "vertices": 9, "counting": "owners"}
+    options = {"user": "o", "source": "u", "target": "v", "vertices": 9, "counting": "users"}
     graphs = []
     for more in (["7,0,0"], ["eve,0,0"], ["-1,0,0", "007,0,0"]):
         path = put("x.csv", "\n".join(["o,u,v", *more, *lines]) + "\n")
@@ -120,7 +120,7 @@ def test_tables_and_packed_files(visits, put, tmp_path):
     [
         (io.StringIO(VISITS), {}, "from a binary"),
         (7, {}, "from a binary"),
-        (io.BytesIO(VISITS.encode()), {"data": "x"}, "read once"),
+        (io.BytesIO(VISITS.encode()), {"data_name": "x"}, "read once"),
         (
             io.BytesIO(b"patient,hospital,referred\nann,A,zoe\n"),
             {},
@@ -146,14 +146,14 @@ def listed_rows(raw):
 
 
 @pytest.mark.parametrize("kind", ["x.csv", "x.parquet", "days.parquet", "times.arrow", "frame"])
-def test_owners_and_periods_come_with_the_ends_in_one_pass(put, tmp_path, kind):
+def test_users_and_periods_come_with_the_ends_in_one_pass(put, tmp_path, kind):
     frame = pd.read_csv(put("x.csv", MOVES), dtype=str)
     if kind in ("days.parquet", "times.arrow"):
         frame["when"] = pd.to_datetime(frame["when"])
     table = pa.Table.from_pandas(frame)
     if kind == "days.parquet":
         table = table.set_column(3, "when", table.column("when").cast(pa.date32()))
-    columns, days = gc.Columns(owner="who", period="when"), gc.Periods.of("2026-01-01..2026-02-28")
+    columns, days = gc.Columns(user="who", period="when"), gc.Periods.of("2026-01-01..2026-02-28")
     options = Options(columns=columns, periods=days, weighted=False)
     if kind.endswith(".parquet"):
         parquet.write_table(table, tmp_path / kind)
@@ -170,21 +170,21 @@ def test_owners_and_periods_come_with_the_ends_in_one_pass(put, tmp_path, kind):
     assert "as its user: 'who'; as its period: 'when'." in raw.reading
 
 
-def test_an_owner_that_is_an_end_is_no_further_column(put):
+def test_a_user_that_is_an_end_is_no_further_column(put):
     path = put("x.csv", MOVES)
-    options = Options(columns=gc.Columns(owner="from", source="from", target="to"), weighted=False)
+    options = Options(columns=gc.Columns(user="from", source="from", target="to"), weighted=False)
     assert read_raw(path, options).users is None
-    for same in ({"period": "from"}, {"owner": "who", "period": "who"}):
+    for same in ({"period": "from"}, {"user": "who", "period": "who"}):
         columns = gc.Columns(**{"source": "from", "target": "to"} | same)
         with pytest.raises(FileFormatError, match="name different columns"):
             read_raw(path, Options(columns=columns, weighted=False))
-    for asked in ({"owner": "who"}, {"period": "when"}):
+    for asked in ({"user": "who"}, {"period": "when"}):
         with pytest.raises(ParameterError, match="are for rows"):
             gc.read_graph(path, columns=gc.Columns(**asked))
 
 
 @pytest.mark.parametrize("kind", ["x.csv", "x.parquet", "frame"])
-def test_bad_rows_are_left_out_with_their_owners(put, tmp_path, kind):
+def test_bad_rows_are_left_out_with_their_users(put, tmp_path, kind):
     lines = [
         *VISITS.split(),
         ",A,B,1",
@@ -217,16 +217,16 @@ REFUSED = [
     (HEAD + "ann,A,B\n,A,C\n", {}, "line 3: the user is missing"),
     (HEAD + "ann,A,X\n", {}, "line 2: a vertex is not in the public"),
     ("who,hospital,referred\nann,A,B\n", {}, "does not have exactly one column 'patient'"),
-    (VISITS, {"owner": "cost "}, "exactly one column"),
+    (VISITS, {"user": "cost "}, "exactly one column"),
     (VISITS, {"vertices": None}, "need the public vertex set"),
     (VISITS, {"weight": "cost"}, "weight= is for"),
     (VISITS, {"counting": "all"}, "unknown counting"),
-    (VISITS, {"owner": "cost", "counting": "weight"}, "no column of weights"),
-    (VISITS, {"owner": None, "counting": "owners"}, "needs the column of the owners"),
+    (VISITS, {"user": "cost", "counting": "weight"}, "no column of weights"),
+    (VISITS, {"user": None, "counting": "users"}, "needs the column of the users"),
     (VISITS, {"period": "cost"}, "pass both, or neither"),
     (VISITS, {"periods": "2026"}, "pass both, or neither"),
     (FRAME, {"vertices": None}, "need the public vertex set"),
-    (FRAME, {"owner": "who"}, "exactly one column 'who'"),
+    (FRAME, {"user": "who"}, "exactly one column 'who'"),
     (GAPS, {}, "row 2 .*the user is missing"),
     ([("ann", "A", "B")], {}, "this is no table"),
 ]
@@ -242,18 +242,18 @@ def test_what_is_refused_in_one_line(put, source, options, words):
     assert "\n" not in str(caught.value)
 
 
-def test_owners_stand_in_columns(put):
+def test_users_stand_in_columns(put):
     with pytest.raises(FileFormatError, match="rows stand in an edge list"):
-        gc.Rows.read(put("some.mtx", ""), columns=gc.Columns(owner=0), vertices=3)
+        gc.Rows.read(put("some.mtx", ""), columns=gc.Columns(user=0), vertices=3)
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
-@pytest.mark.parametrize("owner", ["tail", 2])
-def test_files_without_rows_are_read_as_others(put, counting, owner):
+@pytest.mark.parametrize("user", ["tail", 2])
+def test_files_without_rows_are_read_as_others(put, counting, user):
     weight = {"weight": 3} if counting == "weight" else {}
     path = put("visits.edges", "")
-    rows = read_owned_flat(path, owner=owner, vertices=3, counting=counting, **weight)
-    assert rows.owner_is_tail == (owner == "tail")
+    rows = read_owned_flat(path, user=user, vertices=3, counting=counting, **weight)
+    assert rows.user_is_source == (user == "tail")
     assert len(bounded(rows, 1).rows) == 0
     assert bounded(rows, 1).weighted == (counting != "edges")
 
@@ -281,16 +281,16 @@ def test_bad_rows_are_the_same_whether_rows_are_read_or_stay_in_an_engine(tmp_pa
     frame.to_csv(tmp_path / "x.csv", index=False)
     frame.to_parquet(tmp_path / "x.parquet")
     how = {"counting": "weight", "vertices": ["A", "B", "7"], "periods": periods}
-    names = {"source": "from", "target": "to", "owner": "who", "period": "when", "weight": "paid"}
+    names = {"source": "from", "target": "to", "user": "who", "period": "when", "weight": "paid"}
     how["columns"] = gc.Columns(**names, on_bad="skip")
     several = (
         gc.Rows.read(tmp_path / "x.csv", **how),
         gc.Rows.read(tmp_path / "x.parquet", **how),
         gc.Rows.of(frame, **how),
-        gc.Rows.read(tmp_path / "x.parquet", data="x", **how),
-        gc.Rows.of(frame, data="x", **how),
+        gc.Rows.read(tmp_path / "x.parquet", data_name="x", **how),
+        gc.Rows.of(frame, data_name="x", **how),
     )
-    found = [rows.cells(gc.Protect.owner(at_most=50), whole=False) for rows in several]
+    found = [rows.cells(gc.PrivacyUnit.user(max_contributions=50), whole=False) for rows in several]
     for each in found[1:]:
         for name in ("period", "first", "second", "steps"):
             assert getattr(each, name).tolist() == getattr(found[0], name).tolist()

@@ -48,15 +48,15 @@ def edges(graph):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_columns_are_chosen_by_name_or_place(tmp_path, ending):
     path, told = save(tmp_path / f"calls{ending}", CALLS), []
-    graph = read_flat(path, **NAMED, hide_change=1, tell=told.append)
+    graph = read_flat(path, **NAMED, max_weight_change=1, tell=told.append)
     assert edges(graph) == {("x", "y"): 5.0, ("y", "z"): 4.0}
     assert told[0].endswith("'caller', 'callee'; as its weight: 'minutes'; ignored: 'when'.")
     by_place = gc.Columns(source=1, target=2, weight=3)
-    assert gc.read_graph(path, columns=by_place, hide_change=1) == graph
-    added = read_flat(path, **NAMED, hide_change=1, merge="sum")
+    assert gc.read_graph(path, columns=by_place, max_weight_change=1) == graph
+    added = read_flat(path, **NAMED, max_weight_change=1, merge="sum")
     assert edges(added) == {("x", "y"): 8.0, ("y", "z"): 4.0}
-    assert edges(read_flat(path, **NAMED, hide_change=1, directed=True)) == edges(graph)
-    assert read_flat(path, **NAMED, hide_change=1, bipartite=True).shape == (2, 2)
+    assert edges(read_flat(path, **NAMED, max_weight_change=1, directed=True)) == edges(graph)
+    assert read_flat(path, **NAMED, max_weight_change=1, bipartite=True).shape == (2, 2)
     with pytest.raises(FileFormatError, match="encoding= is for"):
         read_flat(path, **NAMED, encoding="utf-8")
 
@@ -132,7 +132,7 @@ def test_the_form_of_a_file_does_not_matter(tmp_path, ending):
     """Row groups, batches, a stream instead of a file, and what `Graph.write` made."""
     draw = np.random.default_rng(0)
     ends = draw.integers(0, 500, (2, 3000))
-    graph = gc.Graph(*ends, draw.random(3000), vertices=[f"v{i}" for i in range(501)], weight_cap=1)
+    graph = gc.Graph(*ends, draw.random(3000), vertices=[f"v{i}" for i in range(501)], max_weight=1)
     graph.write(tmp_path / f"x{ending}")
     assert gc.read_graph(tmp_path / f"x{ending}") == graph
     for name, options in (
@@ -141,7 +141,7 @@ def test_the_form_of_a_file_does_not_matter(tmp_path, ending):
         ("batches.arrow", {"max_chunksize": 77}),
     ):
         other = save(tmp_path / name, graph.to_frame("pyarrow"), **options)
-        assert gc.read_graph(other, vertices=graph.vertices, weight_cap=1) == graph
+        assert gc.read_graph(other, vertices=graph.vertices, max_weight=1) == graph
 
 
 def test_a_dictionary_whose_entries_no_row_uses_makes_no_vertices(tmp_path):
@@ -173,10 +173,10 @@ def test_a_small_file_of_far_too_many_rows_is_refused(tmp_path):
 def test_tables_in_memory():
     polars, table = pytest.importorskip("polars"), pa.table(CALLS)
     coded = polars.DataFrame(CALLS).with_columns(polars.col("caller").cast(polars.Categorical))
-    graph = make_flat(table, **NAMED, weight_cap=10)
+    graph = make_flat(table, **NAMED, max_weight=10)
     assert edges(graph) == {("x", "y"): 5.0, ("y", "z"): 4.0}
     for other in (pd.DataFrame(CALLS), table.to_reader(1), coded):
-        assert make_flat(other, **NAMED, weight_cap=10) == graph
+        assert make_flat(other, **NAMED, max_weight=10) == graph
     plain = gc.Graph.of(table, columns=gc.Columns(source="caller", target="callee"), weighted=False)
     assert plain == gc.Graph.of([("x", "y"), ("y", "z")])
     # Strings of digits stay strings, as in pandas frames.

@@ -44,7 +44,7 @@ def test_rules_of_merging():
     assert gc.Graph.of(arcs).weights.tolist() == [2.5]
     assert gc.Graph.of(arcs, merge="sum").weights.tolist() == [3.5]
     assert gc.Graph.of(arcs, merge="min").weights.tolist() == [min(arc[2] for arc in arcs)]
-    assert gc.Graph.of(arcs, merge="sum", weight_cap=3).weights.tolist() == [3]
+    assert gc.Graph.of(arcs, merge="sum", max_weight=3).weights.tolist() == [3]
     assert gc.Graph.of([("a", "b", 1e308), ("b", "a", 1e308)], merge="sum").weights[0] < np.inf
     assert gc.Graph.of(arcs, weighted=False) == Graph([0], [1], vertices=["a", "b"])
     both = [(0, 1, 1.0), (1, 0, 2.0)]
@@ -132,7 +132,11 @@ REFUSED = {
     "a gap among numbers": (FRAME.assign(target=[2.0, np.nan]), {}, "floating-point numbers"),
     "a word among weights": (FRAME.assign(weight=[1, "XsecretX"]), {}, "row 1 .*not a number"),
     **{
-        f"a change of {x}": ([("a", "b", 7.0)], {"hide_change": x}, "hide_change can only be 1")
+        f"a change of {x}": (
+            [("a", "b", 7.0)],
+            {"max_weight_change": x},
+            "max_weight_change can only be 1",
+        )
         for x in (0, 2, 0.5, -1, float("nan"))
     },
     "half of the columns": (FRAME, {"source": "from"}, "together"),
@@ -226,15 +230,15 @@ def test_sums_of_a_matrix_are_refused_unless_each_edge_stands_there_once():
 
 def test_whether_there_are_weights_is_not_for_the_only_edge_to_tell():
     for edges in ([], [("a", "b", 2.0)]):
-        assert gc.Graph.of(edges, vertices=["a", "b"], weight_cap=3).weighted
+        assert gc.Graph.of(edges, vertices=["a", "b"], max_weight=3).weighted
         graph = nx.Graph()
         graph.add_nodes_from("ab")
         graph.add_weighted_edges_from(edges)
-        assert gc.Graph.of(graph, weight_cap=3).weighted
+        assert gc.Graph.of(graph, max_weight=3).weighted
         with_attribute = igraph.Graph(2, [edge[:0] or (0, 1) for edge in edges])
         with_attribute.es["weight"] = [edge[2] for edge in edges]
         assert gc.Graph.of(with_attribute).weighted
-    for options in ({"hide_change": 1}, {"weight_cap": 1.0}):
+    for options in ({"max_weight_change": 1}, {"max_weight": 1.0}):
         with pytest.raises(GraphError, match="pass weighted=True or False"):
             make_flat([], vertices=2, **options)
         assert not make_flat([], vertices=2, weighted=False, **options).weighted

@@ -59,8 +59,8 @@ def test_integers_sort_by_size_and_may_be_large_or_negative(put):
 def test_weights(put):
     path, weight = put("x.edges", "a b 1.5\nb a 2\nb c 1e-3\nc d 0\n"), gc.Columns(weight=2)
     assert gc.read_graph(path, columns=weight).weights.tolist() == [2.0, 1e-3]
-    capped = gc.read_graph(path, columns=weight, merge="sum", weight_cap=3)
-    assert (capped.weights.tolist(), capped.weight_cap) == ([3.0, 1e-3], 3.0)
+    capped = gc.read_graph(path, columns=weight, merge="sum", max_weight=3)
+    assert (capped.weights.tolist(), capped.max_weight) == ([3.0, 1e-3], 3.0)
     assert not read_graph(path, weighted=False).weighted
     assert len(read_graph(path, weighted=False).rows) == 3
 
@@ -114,8 +114,8 @@ def test_columns(put):
 # The rows of a file, options, and words of the error.
 CHOICES = [
     ("a b\n", {"weighted": True}, "weighted=True"),
-    ("a b\n", {"weight_cap": 2}, "weight_cap"),
-    ("a b 2\n", {"weight_cap": -1}, "weight_cap"),
+    ("a b\n", {"max_weight": 2}, "max_weight"),
+    ("a b 2\n", {"max_weight": -1}, "max_weight"),
     ("a b 2\n", {"merge": "mean"}, "merge"),
     ("source,target,p,q\na,b,5,6\n", {}, "columns 3, 4 is a weight; pass weight= if so"),
     ("source,target\na,b\n", {"source": "source", "target": "nothing"}, "exactly one column"),
@@ -333,7 +333,7 @@ WRONG = [
     *(
         ("x.edges", f"# graphcuts-dp: {facts}\n0 1\n", "damaged")
         for facts in (
-            *('{"vertices": "abc"}', '{"vertices": 3, "weight_cap": -1}', "[1]"),
+            *('{"vertices": "abc"}', '{"vertices": 3, "max_weight": -1}', "[1]"),
             '{"vertices": 99999999999}',
         )
     ),
@@ -440,7 +440,7 @@ def test_exchange_formats(put, ending, text, options, expected):
 LONELY = gc.Graph.of(
     [("Lee, Ann", "bob", 2.5), ("bob", "eve", 1.0)],
     vertices=["eve", "bob", "Lee, Ann", "kim"],
-    weight_cap=4,
+    max_weight=4,
 )
 
 
@@ -453,7 +453,7 @@ def test_other_programs_read_the_rows_as_they_are(tmp_path, ending):
     found = {frozenset(row[:2]): row[2] for row in frame.itertuples(index=False)}
     assert found == {frozenset({"Lee, Ann", "bob"}): 2.5, frozenset({"bob", "eve"}): 1.0}
     (tmp_path / f"mail{ending}.schema.json").unlink()  # the rows are all there is
-    assert set(gc.read_graph(path, weight_cap=4).labels) == {"Lee, Ann", "bob", "eve"}
+    assert set(gc.read_graph(path, max_weight=4).labels) == {"Lee, Ann", "bob", "eve"}
 
 
 def test_a_comment_within_counts_more_than_what_stands_beside(put):

@@ -73,34 +73,34 @@ PLAIN = {
 
 @pytest.mark.parametrize("construction", CAPPED)
 def test_iterative_releases_and_sensing_need_a_cap_and_no_word_will_do(construction, tmp_path):
-    heavy = CAPPED[construction].of([("a", "b", 7.0)], hide_change=1)
-    with pytest.raises(ParameterError, match="weight_cap"):
+    heavy = CAPPED[construction].of([("a", "b", 7.0)], max_weight_change=1)
+    with pytest.raises(ParameterError, match="max_weight"):
         learnt(construction, CUT)(heavy, tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 @pytest.mark.parametrize("door", WEIGHTED)
 def test_weights_need_a_cap_or_a_word_at_every_door(tmp_path, door):
-    def promise(folder, **options):
+    def guarantee(folder, **options):
         edges = [("a", "b", 7.0), ("b", "c", 1.0)]
         folder.mkdir()
         graph = gc.Graph.of(edges, vertices=["a", "b", "c"], **options)
         return WEIGHTED[door](graph, folder).guarantee.neighbours
 
-    with pytest.raises(ParameterError, match=r"weight_cap=.*weighted=False.*hide_change=1"):
-        promise(tmp_path / "none")
+    with pytest.raises(ParameterError, match=r"max_weight=.*weighted=False.*max_weight_change=1"):
+        guarantee(tmp_path / "none")
     assert list((tmp_path / "none").iterdir()) == []
-    said = promise(tmp_path / "said", hide_change=1)
+    said = guarantee(tmp_path / "said", max_weight_change=1)
     assert said.endswith("by at most 1; an edge that weighs more is not")
-    assert "within 0 .. 7" in promise(tmp_path / "capped", weight_cap=7)
+    assert "within 0 .. 7" in guarantee(tmp_path / "capped", max_weight=7)
 
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 @pytest.mark.parametrize("door", PLAIN)
 def test_vertices_from_edges_are_marked_in_every_guarantee(put, tmp_path, door):
     path = put("x.csv", "source,target\na,b\nb,c\n")
-    promise = PLAIN[door](gc.read_graph(path), tmp_path).guarantee
-    for text in (promise.public, str(promise), promise.to_dict()["public"]):
+    guarantee = PLAIN[door](gc.read_graph(path), tmp_path).guarantee
+    for text in (guarantee.public, str(guarantee), guarantee.to_dict()["public"]):
         assert MARK in text
 
 
@@ -117,8 +117,8 @@ def test_vertices_that_are_given_or_said_to_be_public_or_listed_are_not_marked(p
     assert not any(graph.vertices.inferred for graph in graphs)
     for table in (pairs, pd.DataFrame(pairs, columns=["source", "target"])):
         assert gc.Graph.of(table).vertices.inferred
-    promise = release()(gc.BipartiteGraph.of(pairs), tmp_path).guarantee
-    assert promise.public == f"both vertex sets (taken from the edges: {MARK})"
+    guarantee = release()(gc.BipartiteGraph.of(pairs), tmp_path).guarantee
+    assert guarantee.public == f"both vertex sets (taken from the edges: {MARK})"
     gc.release_graph(gc.Graph.of(pairs), epsilon=9.0, seed=0).save(tmp_path / "s.csv")
     assert MARK in (tmp_path / "s.csv.json").read_text()
     assert MARK in gc.Release.load(tmp_path / "s.csv").guarantee.public

@@ -31,14 +31,14 @@ GRAPHS = {
     "integers": Graph([0, 1], [1, 2], [0.1, 3.0], vertices=[7, -2, 2**40]),
     "digits": Graph([0], [1], vertices=["0", "1", "2"]),
     "extreme": Graph([0, 1, 0], [1, 2, 2], [1e-300, 1.7e308, 1 / 3], vertices=4),
-    "capped": Graph([0], [1], [2.0], vertices=3, weight_cap=2.5),
+    "capped": Graph([0], [1], [2.0], vertices=3, max_weight=2.5),
     "no edges": Graph([], [], vertices=3),
-    "no weights": Graph([], [], [], vertices=3, weight_cap=7),
+    "no weights": Graph([], [], [], vertices=3, max_weight=7),
     "one vertex": Graph([], [], vertices=["only"]),
     "sides": BipartiteGraph([0, 1], [1, 2], [1, 2.5], left=["a", "b", "c"], right=["x", 4, "&"]),
     "same on both": BipartiteGraph([0, 1], [1, 2], left=3, right=4),
     "arcs": DirectedGraph([0, 1, 2, 1], [1, 0, 1, 2], vertices=["a", "&", "n1", "alone"]),
-    "weighted arcs": DirectedGraph([0, 1, 4], [1, 0, 2], [0.5, 2, 1], vertices=5, weight_cap=2),
+    "weighted arcs": DirectedGraph([0, 1, 4], [1, 0, 2], [0.5, 2, 1], vertices=5, max_weight=2),
     "no arcs": DirectedGraph([], [], vertices=2),
     "as many": BipartiteGraph([0], [1], left=2, right=2),
     "shared names": BipartiteGraph([0, 1], [1, 1], left=["a", "b"], right=["a", "n0", "z"]),
@@ -199,7 +199,7 @@ def test_whatever_is_written_has_the_same_names_in_all_programs(tmp_path_factory
 def test_libraries_bring_every_graph_back(name):
     graph, kind = GRAPHS[name], kind_of(GRAPHS[name])
     sets = (graph.left, graph.right) if kind["bipartite"] else graph.vertices
-    public = {"vertices": sets, "weighted": graph.weighted, "weight_cap": graph.weight_cap}
+    public = {"vertices": sets, "weighted": graph.weighted, "max_weight": graph.max_weight}
     for made in (graph.to_scipy(), graph.to_frame(), graph.to_igraph()):
         assert make_flat(made, **public, **kind) == graph
     # Vertices without edges are there, too; their order is that of their names.
@@ -238,7 +238,7 @@ def test_reads_what_networkx_writes(tmp_path, ending, write):
     expected = DirectedGraph([0, 1], [1, 0], [5, 2], vertices=list(read_graph(path).labels))
     assert gc.DirectedGraph.read(path) == expected
     assert read_graph(path).weights.tolist() == [5]
-    assert read_graph(path, merge="sum", weight_cap=6).weights.tolist() == [6]
+    assert read_graph(path, merge="sum", max_weight=6).weights.tolist() == [6]
     women = nx.davis_southern_women_graph()
     women.graph.clear()
     write(women, path)

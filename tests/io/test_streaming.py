@@ -128,7 +128,7 @@ def test_arrow_reads_usual_lines(put, monkeypatch):
         ("x.edges", "a\tb\nb\tc\n"),
         ("x.edges", "a,b\nb,c\n"),
     ):
-        read_graph(put(name, content), hide_change=1)
+        read_graph(put(name, content), max_weight_change=1)
     assert calls == []
 
 

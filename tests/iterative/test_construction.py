@@ -15,7 +15,12 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, Found
 from graphcuts_dp.iterative.rank_one import ResponseRankOne
-from graphcuts_dp.iterative.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
+from graphcuts_dp.iterative.tuning import (
+    PaperIterative,
+    PracticalIterative,
+    PureIterative,
+    TightIterative,
+)
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
     MedianLearner,
@@ -44,13 +49,13 @@ LEARNERS = [
 MECHANISM = IterativeConstruction(
     learner=LEARNERS[0],
     distinguisher=LISTED,
-    calibration=PracticalOffline(epsilon=4.0, delta=DELTA),
+    calibration=PracticalIterative(epsilon=4.0, delta=DELTA),
     grid=Grid(),
 )
 
 
 def practical(epsilon, **options):
-    return PracticalOffline(epsilon=epsilon, delta=DELTA, **options)
+    return PracticalIterative(epsilon=epsilon, delta=DELTA, **options)
 
 
 def run(seed=1, graph=None, **options):
@@ -59,7 +64,7 @@ def run(seed=1, graph=None, **options):
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.name)
-@pytest.mark.parametrize("kind", [PracticalOffline, TightOffline])
+@pytest.mark.parametrize("kind", [PracticalIterative, TightIterative])
 @pytest.mark.parametrize("cap", [None, 3.0])
 def test_learns_what_the_graph_looks_like(learner, kind, cap):
     """The largest gap falls from 205 to below 80; the stated error holds. Likewise where all edges
@@ -70,7 +75,7 @@ def test_learns_what_the_graph_looks_like(learner, kind, cap):
     """
     graph = two_cliques(N)
     if cap is not None:
-        graph = two_cliques(N, weights=np.full(len(graph.rows), cap), weight_cap=cap)
+        graph = two_cliques(N, weights=np.full(len(graph.rows), cap), max_weight=cap)
     grid = Grid.of(graph)
     options = {"learner": learner, "calibration": kind(epsilon=10.0, delta=DELTA), "refits": 4}
     options |= {"grid": grid, "distinguisher": replace(LISTED, grid=grid)}
@@ -121,7 +126,7 @@ def test_any_update_rule_can_learn(name):
         graph=graph,
         learner=RuleLearner(universe, name),
         distinguisher=Exponential(queries=cuts, epsilon=Fraction(1)),
-        calibration=PracticalOffline(epsilon=50.0, delta=1e-3, rounds=12),
+        calibration=PracticalIterative(epsilon=50.0, delta=1e-3, rounds=12),
         refits=20,
     )
     off = np.abs(cuts.answers(outcome.hypothesis) - cuts.counts(graph, Grid()))
@@ -131,16 +136,16 @@ def test_any_update_rule_can_learn(name):
 
 # What is paid for.
 
-BITS = noise_distribution("binary", epsilon=1.0, weight_cap=None)
+BITS = noise_distribution("binary", epsilon=1.0, max_weight=None)
 PAID_ONCE = ResponseRankOne(universe=UNIVERSE, distribution=BITS)
 TERMS = {"epsilon": 1.0, "delta": DELTA}
 CALIBRATIONS = {
-    "practical": PracticalOffline(**TERMS),
-    "tight": TightOffline(**TERMS),
-    **{paper: PaperOffline(paper=paper, **TERMS) for paper in ("gru12", "dr14", "nik17")},
-    "dr14, pure": PaperOffline(paper="dr14", epsilon=1.0, delta=0.0),
-    "pure": PureOffline(universe=UNIVERSE, epsilon=1.0, rounds=8),
-    "pure, three rounds": PureOffline(universe=UNIVERSE, epsilon=1.0, rounds=3),
+    "practical": PracticalIterative(**TERMS),
+    "tight": TightIterative(**TERMS),
+    **{paper: PaperIterative(paper=paper, **TERMS) for paper in ("gru12", "dr14", "nik17")},
+    "dr14, pure": PaperIterative(paper="dr14", epsilon=1.0, delta=0.0),
+    "pure": PureIterative(universe=UNIVERSE, epsilon=1.0, rounds=8),
+    "pure, three rounds": PureIterative(universe=UNIVERSE, epsilon=1.0, rounds=3),
 }
 
 
@@ -169,14 +174,14 @@ def test_all_parts_together_cost_the_budget(name, steps):
     if name in ("practical", "tight"):
         spent = sum(part.rho for part in parts) / zcdp_rho(**TERMS)
     assert spent <= 1 + 1e-9
-    if isinstance(calibration, PaperOffline):
+    if isinstance(calibration, PaperIterative):
         assert tuning.distinguisher.epsilon <= tuning.noise.parameter * steps
     else:
         assert spent >= 1 - 1e-5
     if name.startswith("pure"):
         assert sum(part.pure for part in parts) == calibration.cost.pure == 1
         plan = calibration.budget_plan(["total weight"]).with_certain_runs()
-        told = dict(plan.parts(1.0))
+        told = dict(plan.spent_by_statistic(1.0))
         assert list(told) == ["total weight", "noisy matrix", "answers"]
         assert list(told.values()) == pytest.approx(
             [float(part.pure) for part in (parts[0], parts[2], parts[1])]
@@ -277,7 +282,7 @@ def test_rounds_are_a_hard_cap_and_the_last_one_corrects_where_there_is_nothing_
     assert [measured.round for measured in outcome.transcript] == [1, 2, 3, 4, 5]
     assert not outcome.transcript[-1].updated
     assert outcome.stopped == "rounds"
-    calibration = PureOffline(universe=UNIVERSE, epsilon=20.0, rounds=1)
+    calibration = PureIterative(universe=UNIVERSE, epsilon=20.0, rounds=1)
     outcome = run(2, calibration=calibration, distinguisher=PAID_ONCE)
     assert [measured.updated for measured in outcome.transcript] == [True]
 
@@ -295,7 +300,7 @@ def test_a_wrong_bound_costs_accuracy_and_not_privacy():
         def check(self, query):
             raise NotImplementedError
 
-    outcome = lied_to(3, TightOffline(epsilon=50.0, delta=DELTA), Boaster())
+    outcome = lied_to(3, TightIterative(epsilon=50.0, delta=DELTA), Boaster())
     assert len(outcome.transcript) <= outcome.tuning.rounds < 10
 
 

@@ -87,9 +87,9 @@ def check_draws(draw, draws, expected):
 
 GRAPHS = {
     "plain": random_graph(7, 1, density=0.5),
-    "weighted": random_graph(7, 1, density=0.5, largest=3.0, weight_cap=3.0),
+    "weighted": random_graph(7, 1, density=0.5, largest=3.0, max_weight=3.0),
     "directed": random_graph(7, 1, density=0.5, directed=True),
-    "bipartite": random_graph((4, 6), 1, density=0.5, largest=5.0, weight_cap=5.0),
+    "bipartite": random_graph((4, 6), 1, density=0.5, largest=5.0, max_weight=5.0),
 }
 CUTS = gc.CutList(UNIVERSE, random_cuts(UNIVERSE, 30, 2))
 HALF = DenseHypothesis.constant(UNIVERSE, 0.5)
@@ -173,7 +173,7 @@ def test_answers_of_a_hypothesis_far_off_overflow_nothing():
 
 
 def released(epsilon=1.0, noise="binary", cap=None, **options):
-    distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=cap)
+    distribution = noise_distribution(noise, epsilon=epsilon, max_weight=cap)
     return Released(queries=CUTS, distribution=distribution, **options)
 
 
@@ -191,16 +191,16 @@ def test_it_names_the_largest_released_gap_and_its_sign():
 
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
 def test_dr14_the_reduction_of_section_5_3_2(noise):
-    """True signed gaps are within 2 r of the largest, at every call, as often as is promised.
+    """True signed gaps are within 2 r of the largest, at every call, as often as is guaranteed.
 
     Also every hypothesis's error is within what is proven. More failures than are allowed have
     probability 1e-6 if each run fails with probability gamma.
     """
     gamma, runs = 0.2, 60
-    weights = {"weights": np.full(len(GRAPH.rows), 0.7), "weight_cap": 1.0}
+    weights = {"weights": np.full(len(GRAPH.rows), 0.7), "max_weight": 1.0}
     weights = weights if noise == "laplace" else {}
     graph = gc.Graph(GRAPH.rows, GRAPH.columns, vertices=12, **weights)
-    of = released(4.0, noise=noise, cap=weights.get("weight_cap"), beta=gamma)
+    of = released(4.0, noise=noise, cap=weights.get("max_weight"), beta=gamma)
     grid = Grid.of(graph)
     truth = CUTS.counts(graph, grid) * grid.unit
     hypotheses = [DenseHypothesis.constant(UNIVERSE, level) for level in (0.0, 0.3, 0.5, 1.0)]
@@ -236,7 +236,7 @@ def test_answers_are_those_of_the_queries_over_the_largest_coefficient(kind):
     np.testing.assert_allclose(counted, truth, atol=off)
     hypothesis = DenseHypothesis(universe, graph.dense())
     np.testing.assert_allclose(listed.answers(hypothesis), truth)
-    assert [listed.given(own)[0] for own in listed] == list(listed.asked)
+    assert [listed.public_query(own)[0] for own in listed] == list(listed.asked)
     assert all(query in listed for query in queries)
     assert gc.Query.matrix(np.ones(universe.shape)) not in listed
     assert queries[0] in listed[:1]
@@ -250,7 +250,7 @@ def test_no_pair_moves_a_score_or_a_count_by_more_than_is_paid_for(kind):
     universe, grid = Universe.of(graph), Grid.of(graph)
     listed, scoring = QuestionList(universe, queries_of(universe)), Scoring(universe, grid)
     dense = graph.dense()
-    options = {"weighted": True, "weight_cap": graph.weight_cap} if graph.weighted else {}
+    options = {"weighted": True, "max_weight": graph.max_weight} if graph.weighted else {}
 
     def counted(matrix):
         other = type(graph).of(matrix, **options)
@@ -260,7 +260,7 @@ def test_no_pair_moves_a_score_or_a_count_by_more_than_is_paid_for(kind):
     base, most = counted(dense), np.zeros(2)
     for i, j in zip(*universe.pairs(), strict=True):
         other = dense.copy()
-        other[i, j] = graph.weight_cap if dense[i, j] == 0 else 0
+        other[i, j] = graph.max_weight if dense[i, j] == 0 else 0
         if universe.symmetric:
             other[j, i] = other[i, j]
         moved = [np.abs(a - b).max() for a, b in zip(counted(other), base, strict=True)]
@@ -287,7 +287,7 @@ def test_statistics_are_counted_in_their_steps():
         assert (listed.scored(graph, scoring) == np.array(found) * scoring.substeps).all()
         own = type(family)(universe, family.databases[bits : bits + 1])
         np.testing.assert_array_equal(listed.answers(own), found)
-    assert listed.given(listed[0]) == (GraphQuery("triangles"), 3.0)
+    assert listed.public_query(listed[0]) == (GraphQuery("triangles"), 3.0)
     assert GraphQuery("min-cut") not in listed
     assert GraphQuery("triangles") in listed
 
@@ -349,7 +349,7 @@ DRAWN = {
     ],
 )
 def test_a_search_draws_at_half_of_epsilon_for_an_edge(kind, listed):
-    """What a call finds, with its sign, has the law that its promise of epsilon rests on; two
+    """What a call finds, with its sign, has the law that its guarantee of epsilon rests on; two
     thirds of that are another law, which is noticed."""
     graph, epsilon = DRAWN[kind], Fraction(5)
     universe = Universe.of(graph)
@@ -449,7 +449,7 @@ def test_found_cuts_are_near_the_largest_gap(shape, epsilon):
 
 
 def test_weighted_graphs():
-    graph = gc.Graph([0, 1], [1, 2], weights=[2.5, 0.5], vertices=3, weight_cap=4.0)
+    graph = gc.Graph([0, 1], [1, 2], weights=[2.5, 0.5], vertices=3, max_weight=4.0)
     tuned = ExactCuts(universe=Universe(3), epsilon=Fraction(40), grid=Grid.of(graph))
     assert (tuned.counted(graph) * tuned.scoring.unit == graph.dense()).all()
 

@@ -15,7 +15,7 @@ from graphcuts_dp.iterative.construction import IterativeConstruction, nearest_g
 from graphcuts_dp.iterative.distinguisher import Exponential
 from graphcuts_dp.iterative.methods import DISTINGUISHERS, LISTED
 from graphcuts_dp.iterative.query_lists import QuestionList
-from graphcuts_dp.iterative.tuning import PaperOffline
+from graphcuts_dp.iterative.tuning import PaperIterative
 from graphcuts_dp.learn.learners import CONSTRUCTIONS, MedianLearner
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.queries.graph_queries import STATISTICS
@@ -81,17 +81,17 @@ def test_intervals_are_for_the_queries_given_and_for_disjoint_sets_without_a_lis
 
 
 def test_bipartite_and_weighted_graphs():
-    weights = {"weights": [2.0, 0.5], "weight_cap": 2.0}
+    weights = {"weights": [2.0, 0.5], "max_weight": 2.0}
     made = released(gc.BipartiteGraph([0, 1], [2, 0], left=["x", "y"], right=3, **weights))
     assert made.answer(["x"]).confidence == DEFAULT_CONFIDENCE
-    assert made.graph.weight_cap == 2.0
+    assert made.graph.max_weight == 2.0
     assert made.guarantee.neighbours == "the weight of any one pair, within 0 .. 2"
 
 
 def test_paid_once_takes_no_delta():
     made = released(distinguisher="response-rank-one", delta=0.0, rounds=None)
     assert made.guarantee.delta == 0
-    parts = dict(made.guarantee.parts)
+    parts = dict(made.guarantee.spent)
     assert sum(parts.values()) == pytest.approx(3.0)
     assert "noisy matrix" in parts
     assert made.settings.rounds == 8
@@ -114,7 +114,7 @@ def test_a_player_that_learns_gets_better_with_more_epsilon(player):
     assert made.settings.distinguisher == f"player: {player}"
     assert (made.accuracy.queries, len(made.transcript)) == ("listed", 1)
     assert made.answer(CUTS[0]).confidence == DEFAULT_CONFIDENCE
-    assert sum(part for _, part in made.guarantee.parts) == pytest.approx(3.0)
+    assert sum(part for _, part in made.guarantee.spent) == pytest.approx(3.0)
     graph, cuts = two_cliques(12), cuts_of_halves(12, 20, 1)
     truth = cuts.on_matrix(graph.dense())
     flat = np.abs(cuts.on_matrix(np.full((12, 12), 30 / 66)) - truth).max()
@@ -158,7 +158,7 @@ def test_dr14_theorem_5_10():
     There is more epsilon than users may ask for, purely private: where the theorem says something.
     More failures have probability 1e-6 if each run fails with probability 0.1.
     """
-    calibration = PaperOffline(paper="dr14", epsilon=1.0, delta=1e-6, beta=0.1)
+    calibration = PaperIterative(paper="dr14", epsilon=1.0, delta=1e-6, beta=0.1)
     object.__setattr__(calibration, "epsilon", 4000.0)
     object.__setattr__(calibration, "delta", 0.0)
     listed = QuestionList(UNIVERSE, QUESTIONS)
@@ -232,7 +232,7 @@ def test_lists_of_linear_queries_are_learnt(construction, signed):
     """Stated errors hold, and gaps fall below those of a flat matrix."""
     ends = np.divmod(np.arange(0, 240, 3), 12)
     weights = np.linspace(0.5, 5, 80)
-    ratings = gc.BipartiteGraph(*ends, weights, left=20, right=12, weight_cap=5.0)
+    ratings = gc.BipartiteGraph(*ends, weights, left=20, right=12, max_weight=5.0)
     rng = np.random.default_rng(3)
     queries = [
         gc.Query.matrix(rng.random((20, 12)) * 3 - signed * (rng.random((20, 12)) < 0.5) * 3)
@@ -280,7 +280,7 @@ def test_every_norm_learns_the_cuts(norm, calibration, tmp_path):
     assert made.settings.construction == shown
     (use,) = gc.store_status(tmp_path / "a.db").uses
     assert use.use.parameters["construction"] == shown
-    parts = dict(made.guarantee.parts)
+    parts = dict(made.guarantee.spent)
     assert ("root degrees" in parts) is norm.startswith("2,")
     assert sum(parts.values()) == pytest.approx(50.0)
     if norm == "l2":
@@ -289,7 +289,7 @@ def test_every_norm_learns_the_cuts(norm, calibration, tmp_path):
 
 def test_a_pure_release_buys_root_degrees_too():
     made = by_norm(None, epsilon=4.0, delta=0.0, norm="2,p", distinguisher="response-rank-one")
-    parts = dict(made.guarantee.parts)
+    parts = dict(made.guarantee.spent)
     assert set(parts) == {"noisy matrix", "total weight", "root degrees", "answers"}
     assert sum(parts.values()) == pytest.approx(4.0)
     assert made.guarantee.delta == 0

@@ -1,4 +1,4 @@
-"""Nets, few answers at once, and sensing: what they return, promise and learn."""
+"""Nets, few answers at once, and sensing: what they return, guarantee and learn."""
 
 import math
 import warnings
@@ -86,7 +86,7 @@ def test_answers_have_intervals_for_the_queries_of_the_release():
 # Few answers at once.
 
 GRAPH = gc.Graph([0, 0, 1, 3, 4], [1, 2, 2, 4, 5], vertices=6)
-SIDES = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], [0.5, 5, 2.5], left=3, right=2, weight_cap=5.0)
+SIDES = gc.BipartiteGraph([0, 1, 2], [0, 1, 1], [0.5, 5, 2.5], left=3, right=2, max_weight=5.0)
 ARCS = gc.DirectedGraph([0, 1, 2], [1, 0, 3], vertices=4)
 CUTS = [gc.CutQuery([0, 1]), gc.CutQuery([0, 2, 3]), gc.CutQuery([0], [1, 2])]
 ONE_WAY = [gc.CutQuery([0, 1]), gc.CutQuery([0], [1, 2]), gc.CutQuery([1, 2, 3], [0, 1])]
@@ -140,7 +140,7 @@ def test_every_pair_has_its_column(graph, cuts):
     seen = set()
     for i, j in zip(*listed.universe.pairs(), strict=True):
         if graph is SIDES:
-            single = gc.BipartiteGraph([i], [j], [5.0], left=3, right=2, weight_cap=5.0)
+            single = gc.BipartiteGraph([i], [j], [5.0], left=3, right=2, max_weight=5.0)
         else:
             single = type(graph)([i], [j], vertices=len(graph.vertices))
         counts = listed.counts(single, law.grid)
@@ -174,8 +174,8 @@ def test_long_lists_and_protections():
     made = at_once(cuts=many, epsilon=2.0, seed=None)
     assert made.settings.construction == "laplace"  # no pair is in two of them: noise of 2
     assert made.guarantee.is_private
-    one, ten = (at_once(protect=gc.Protect.edges(at_most)) for at_most in (1, 10))
-    assert ten.guarantee.protects == "10 edges"
+    one, ten = (at_once(privacy_unit=gc.PrivacyUnit.edge(group_size)) for group_size in (1, 10))
+    assert ten.guarantee.privacy_unit == "10 edges"
     assert ten.guarantee.epsilon <= 1.0
     assert ten.accuracy.error > 8 * one.accuracy.error
 
@@ -207,7 +207,7 @@ def test_cuts_of_the_list_are_found_and_others_refused():
 def rated(matrix, cap):
     """The ratings of a matrix."""
     ends, (left, right) = np.nonzero(matrix), matrix.shape
-    return gc.BipartiteGraph(*ends, matrix[ends], left=left, right=right, weight_cap=cap)
+    return gc.BipartiteGraph(*ends, matrix[ends], left=left, right=right, max_weight=cap)
 
 
 def ratings(shape, seed, cap=1.0):
@@ -337,12 +337,12 @@ def test_answers_in_steps_are_within_the_rounding_of_true_ones():
         assert steps.rounding == pytest.approx(24 * sum(parts))
         assert steps.sensitivity * steps.unit == pytest.approx(cap * coefficient, rel=1e-5)
     graph = gc.BipartiteGraph([0, 2], [1, 3], left=6, right=4)  # without weights nothing is rounded
-    steps = Steps(OF_SMALL, QUERIES[:4], graph.weight_cap)
+    steps = Steps(OF_SMALL, QUERIES[:4], graph.max_weight)
     assert (steps.unit * steps.count(graph) == gc.answer_all(QUERIES[:4], graph)).all()
     assert sensed(graph, rounds=2).guarantee.neighbours == "whether any one pair is an edge"
 
 
-def test_what_is_promised_and_printed():
+def test_what_is_guaranteed_and_printed():
     said = []
     made = sensed(rounds=2, seed=None, progress=lambda done, _: said.append(done))
     assert "within 0 .. 5" in made.guarantee.neighbours
@@ -425,7 +425,7 @@ def test_what_is_not_of_the_list_is_answered_with_what_is_certain():
         made.answer(other, [1])
 
 
-def test_a_promise_worse_than_no_knowledge_is_told_before_it_is_paid_for(tmp_path):
+def test_a_guarantee_worse_than_no_knowledge_is_told_before_it_is_paid_for(tmp_path):
     store = tmp_path / "s.db"
     with pytest.warns(AccuracyWarning, match="by the middle of what it can be"):
         sensed()
@@ -433,7 +433,7 @@ def test_a_promise_worse_than_no_knowledge_is_told_before_it_is_paid_for(tmp_pat
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sensed(large, cut, expected_ratings=100, seed=None)
-        with pytest.raises(AccuracyWarning, match="each query by 0 is never farther off than 5"):
+        with pytest.raises(AccuracyWarning, match="each query by 0 is at most 5"):
             sensed(large, cut, expected_ratings=5, seed=None, store=store)
     assert not store.exists()
 
@@ -477,6 +477,6 @@ def test_classes_are_as_coarse_as_the_cuts_allow():
     for side, codes in enumerate(BLOCKS.sides):
         kinds = {}
         for place, code in enumerate(codes.tolist()):
-            held = tuple(bool(cut.masks(SHAPE.space)[side][place]) for cut in BLOCK_CUTS)
-            assert kinds.setdefault(code, held) == held
+            row_arrays = tuple(bool(cut.masks(SHAPE.space)[side][place]) for cut in BLOCK_CUTS)
+            assert kinds.setdefault(code, row_arrays) == row_arrays
         assert len(set(kinds.values())) == len(kinds)

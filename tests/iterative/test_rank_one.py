@@ -34,7 +34,7 @@ GRAPHS = {
     "plain": random_graph(24, 1, density=0.4),
     "bipartite": random_graph((14, 21), 2, density=0.4),
     "directed": one_way(),
-    "weighted": random_graph((8, 17), 3, density=0.4, largest=3.0, weight_cap=3.0),
+    "weighted": random_graph((8, 17), 3, density=0.4, largest=3.0, max_weight=3.0),
 }
 
 
@@ -50,7 +50,7 @@ def test_with_next_to_no_noise_pairs_and_cuts_are_nearly_the_best(name):
     best = np.linalg.norm(graph.dense() - hypothesis.dense(), 2)
     known = rank_one.matrix_search(universe, graph.dense()).find(hypothesis, SeededEntropy(0))
     noise = "laplace" if graph.weighted else "binary"
-    bits = noise_distribution(noise, epsilon=50.0, weight_cap=graph.weight_cap)
+    bits = noise_distribution(noise, epsilon=50.0, max_weight=graph.max_weight)
     terms = {"universe": universe, "grid": Grid.of(graph), "rho": 1e6, "delta": 1e-6}
     for of in (
         ResponseRankOne(universe=universe, distribution=bits),
@@ -165,7 +165,7 @@ def test_vectors_of_the_rank_one_are_cut_and_whole():
 KINDS = {
     "plain": planted_partition(12, 2, 1.0, 0.1, seed=1),
     "bipartite": random_graph((9, 30), 5, density=0.6),
-    "weighted": random_graph(12, 4, density=0.7, largest=3.0, weight_cap=3.0),
+    "weighted": random_graph(12, 4, density=0.7, largest=3.0, max_weight=3.0),
     "directed": random_graph(10, 6, density=0.5, directed=True),
 }
 
@@ -190,7 +190,7 @@ def quick_noise(monkeypatch):
 @pytest.mark.usefixtures("quick_noise")
 @pytest.mark.parametrize("kind", ["plain", "bipartite", "weighted"])
 @pytest.mark.parametrize("rho", [0.5, 50.0])
-def test_bounds_hold_as_often_as_they_promise(kind, rho):
+def test_bounds_hold_as_often_as_they_guarantee(kind, rho):
     """120 certificates, each wrong with probability 0.3 at most: more than 72 wrong ones have
     probability below 1e-9. Beside sigma_1 the cut norm of disjoint sets is bounded, exactly."""
     graph, hypothesis = setting(kind)
@@ -214,7 +214,7 @@ def test_bounds_hold_as_often_as_they_promise(kind, rho):
     assert wrong <= 72
 
 
-def test_the_start_is_as_long_as_it_promises():
+def test_the_start_is_as_long_as_it_guarantees():
     """Against the worst directions that are known: few equal entries, and all alike. 4000 starts
     each, shorter with probability 0.25 at most: 1250 have probability below 1e-9."""
     source, steps, n, runs = SeededEntropy(1), 40, 16, 4000
@@ -227,7 +227,7 @@ def test_the_start_is_as_long_as_it_promises():
         lengths = np.linalg.norm(np.einsum("i,rik->rk", v, X), axis=1)
         short = (lengths <= radius).sum()
         assert short <= 1250
-        # Not vacuous: a promise of twice the length fails.
+        # Not vacuous: a guarantee of twice the length fails.
         assert (lengths <= 2.2 * radius).sum() > 1250
 
 
@@ -239,7 +239,7 @@ def test_one_column_of_a_start_is_short_exactly_as_the_cube_is():
     assert 0.06 < chance <= 0.1
 
 
-def test_the_noise_is_as_short_as_it_promises():
+def test_the_noise_is_as_short_as_it_guarantees():
     columns = rank_one.COLUMNS
     noise = np.random.default_rng(3).normal(scale=2.0, size=(20_000, columns))
     for failure in (0.3, 0.01):

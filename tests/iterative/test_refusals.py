@@ -16,7 +16,7 @@ from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, Found
 from graphcuts_dp.iterative.query_lists import QuestionList
 from graphcuts_dp.iterative.rank_one import PowerRankOne, Released, ResponseRankOne
-from graphcuts_dp.iterative.tuning import PracticalOffline, PureOffline, TightOffline
+from graphcuts_dp.iterative.tuning import PracticalIterative, PureIterative, TightIterative
 from graphcuts_dp.learn.learners import MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.options import described
@@ -24,11 +24,11 @@ from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 
 GRAPH = gc.Graph([0, 1, 2, 0], [1, 2, 3, 4], vertices=8)
-SIDES = gc.BipartiteGraph([0, 2], [1, 3], [1.0, 4.5], left=6, right=4, weight_cap=5.0)
+SIDES = gc.BipartiteGraph([0, 2], [1, 3], [1.0, 4.5], left=6, right=4, max_weight=5.0)
 TINY = gc.Graph([0, 1], [1, 2], vertices=4)
 ONE = gc.Graph([], [], vertices=1)
-WEIGHTED = gc.Graph([0], [1], [0.5], vertices=4, weight_cap=1.0)
-UNCAPPED = gc.Graph([0], [1], [2.0], vertices=3, hide_change=1)
+WEIGHTED = gc.Graph([0], [1], [0.5], vertices=4, max_weight=1.0)
+UNCAPPED = gc.Graph([0], [1], [2.0], vertices=3, max_weight_change=1)
 CUTS = [gc.CutQuery([0, 1]), gc.CutQuery([0], [2, 3])]
 SUMS = [gc.CutQuery([0, 1], [2, 3]), gc.Query.matrix(np.ones((6, 4)))]
 NEGATIVE = [gc.Query.matrix(-np.ones((6, 4)))]
@@ -75,7 +75,7 @@ REFUSED = [  # the construction, what else is changed, and what it says
     ("frieze-kannan:distinguisher=response-rank-one", {"delta": 2.0}, "delta must be"),
     ("frieze-kannan", {"beta": 1.0}, "beta"),
     ("frieze-kannan", {"beta": "5 %"}, "beta must be"),
-    ("frieze-kannan", {"protect": 3}, "protect is"),
+    ("frieze-kannan", {"privacy_unit": 3}, "privacy_unit is"),
     ("frieze-kannan", {"epsilon": -1.0}, "epsilon"),
     ("frieze-kannan", {"queries": 3}, "a list of queries"),
     ("frieze-kannan", {"queries": []}, "at least one"),
@@ -87,7 +87,7 @@ REFUSED = [  # the construction, what else is changed, and what it says
     (
         "frieze-kannan",
         {"graph": gc.Graph([0], [1], [1.5], vertices=3)},
-        "weight_cap=.*weighted=False",
+        "max_weight=.*weighted=False",
     ),
     ("mirror-descent:norm=l3", {}, "exponent p"),
     ("mirror-descent:norm=best", {}, "unknown norm"),
@@ -116,7 +116,7 @@ REFUSED = [  # the construction, what else is changed, and what it says
     ("answers", {"queries": ELSEWHERE}, "other vertices"),
     ("answers", {"queries": [gc.CutQuery([9])]}, "9"),
     ("answers", {"queries": [gc.Query.rank_one([1] * 8, [1] * 8)]}, "CutQuery"),
-    ("answers", {"graph": UNCAPPED, "queries": CUTS[:1]}, "weight_cap"),
+    ("answers", {"graph": UNCAPPED, "queries": CUTS[:1]}, "max_weight"),
     ("answers", {"graph": ONE}, "one vertex"),
     ("sensing", {"delta": 0.0}, "delta"),
     ("sensing", {"queries": []}, "at least one"),
@@ -124,7 +124,7 @@ REFUSED = [  # the construction, what else is changed, and what it says
     ("sensing", {"queries": [gc.Query.matrix(np.ones((4, 6)))]}, "shape"),
     ("sensing", {"queries": [gc.Query.matrix(np.full((6, 4), 1e-320))]}, "usual size"),
     ("sensing", {"graph": GRAPH, "queries": CUTS}, "BipartiteGraph"),
-    ("sensing", {"graph": gc.BipartiteGraph([0], [1], [2.0], left=6, right=4)}, "weight_cap"),
+    ("sensing", {"graph": gc.BipartiteGraph([0], [1], [2.0], left=6, right=4)}, "max_weight"),
     ("sensing", {"graph": gc.BipartiteGraph([], [], left=10**4, right=10**4)}, "fewer items"),
     ("sensing:rounds=10000", {"epsilon": 1e-6}, "64 bits"),
 ]
@@ -163,7 +163,7 @@ TIGHT = {"update_bound": lambda _: math.inf, "one": 1.0, "steps": 1}
 MECHANISM = IterativeConstruction(
     learner=MultiplicativeWeightsLearner(Universe(8)),
     distinguisher=CUTS_OF_ALL,
-    calibration=PracticalOffline(epsilon=1.0, delta=1e-6),
+    calibration=PracticalIterative(epsilon=1.0, delta=1e-6),
     grid=Grid(),
 )
 
@@ -204,20 +204,20 @@ BY_HAND = [
     (lambda: QuestionList(FIVE, ONES)[0].coefficients(Universe(4).space), "other vertex sets"),
     (lambda: CUTS_OF_ALL.with_rho(-1.0, rounds=1), "budget"),
     (lambda: ExactCuts(universe=Universe(23), **ONE_EPSILON), "up to 22"),
-    (lambda: replace(POWER, grid=Grid(cap=None)), "weight_cap"),
+    (lambda: replace(POWER, grid=Grid(cap=None)), "max_weight"),
     (lambda: replace(POWER, steps=0), "steps"),
     (lambda: replace(POWER, certificate=-1.0), "rho"),
     (lambda: replace(POWER, rho=1e-12, grid=FINE), "64 bits"),
     (lambda: replace(POWER, certificate=1e-12, grid=FINE), "64 bits"),
     (lambda: POWER.with_epsilon(Fraction(1), rounds=1), "no pure bound"),
     (
-        lambda: PureOffline(universe=FIVE, epsilon=1.0).tune(
+        lambda: PureIterative(universe=FIVE, epsilon=1.0).tune(
             distinguisher=ResponseRankOne(universe=FIVE, distribution=BITS), **TIGHT
         ),
         "cannot be tuned",
     ),
     (
-        lambda: TightOffline(epsilon=1.0, delta=1e-6, rounds=1).tune(
+        lambda: TightIterative(epsilon=1.0, delta=1e-6, rounds=1).tune(
             distinguisher=CUTS_OF_ALL, **TIGHT
         ),
         "no number of rounds",
@@ -225,7 +225,7 @@ BY_HAND = [
     (lambda: run(distinguisher=ExactCuts(universe=FIVE, **ONE_EPSILON)), "other vertices"),
     (lambda: run(TINY), "other vertices"),
     (lambda: run(distinguisher=Pairs()), "find cuts"),
-    (lambda: run(calibration=PureOffline(universe=Universe(8), epsilon=1.0)), "paid once"),
+    (lambda: run(calibration=PureIterative(universe=Universe(8), epsilon=1.0)), "charged once"),
 ]
 
 
@@ -246,7 +246,7 @@ SEARCHES = [
 
 @pytest.mark.parametrize("of", SEARCHES, ids=lambda of: of.name)
 def test_searches_refuse_other_graphs_and_hypotheses_and_show_nothing(of):
-    for other in (TINY, SIDES, gc.Graph([0], [1], [0.5], vertices=8, weight_cap=2.0)):
+    for other in (TINY, SIDES, gc.Graph([0], [1], [0.5], vertices=8, max_weight=2.0)):
         with pytest.raises(ParameterError):
             of.begin(other, SeededEntropy(1))
     search = of.begin(GRAPH, SeededEntropy(1))

@@ -48,8 +48,8 @@ BIPARTITE = md_rule(start=minimal_start(BOTH, LpNorm()), zeta=2.0)
 WEIGHTS = md_rule(start=minimal_start(BOTH, Entropy(4.0)), psi=Entropy(4.0))
 PRINTED = mw_rule(rule="as printed")
 learner, ratings = MirrorDescentLearner, partial(MirrorDescentLearner, RATINGS)
-SPREAD = ratings(norm="schatten", linear=True, most_spectral=6.0)
-FEW = ratings(linear=True, most_right=3)
+SPREAD = ratings(norm="schatten", linear=True, max_spectral_norm=6.0)
+FEW = ratings(linear=True, max_right_size=3)
 dense = partial(DenseHypothesis, PLAIN)
 FORMS = [kind.constant(PLAIN, 0.5) for kind in (DenseHypothesis, CutSum, BlockHypothesis)]
 
@@ -78,8 +78,8 @@ NUMBERS = [
     *(("exponent", partial(parse_norm, text)) for text in ("l1", "l2.5", "2,1", "schatten-0.5")),
     ("for bipartite graphs", partial(learner, SIX, norm="2,p")),
     ("for bipartite graphs", partial(learner, SIX, norm="schatten")),
-    ("for bipartite graphs", partial(learner, SIX, linear=True, most_spectral=4.0)),
-    ("most_right is for bipartite", partial(learner, SIX, most_right=3)),
+    ("for bipartite graphs", partial(learner, SIX, linear=True, max_spectral_norm=4.0)),
+    ("max_right_size is for bipartite", partial(learner, SIX, max_right_size=3)),
     ("disjoint=True is for cuts", partial(ratings, linear=True, disjoint=True)),
     ("up to 16,777,216 coefficients", partial(learner, Universe(5000, 5000), linear=True)),
     *(
@@ -120,7 +120,7 @@ QUERIES = [
     ("disjoint", partial(learner(SIX, disjoint=True).check, SHARED)),
     (
         "only cuts with at most 2 right",
-        partial(ratings(most_right=2).check, CutQuery([0], range(3))),
+        partial(ratings(max_right_size=2).check, CutQuery([0], range(3))),
     ),
     ("only queries with at most 3 right", partial(FEW.check, EYE)),
     ("only queries with at most 3 right", partial(FEW.check, CutQuery([0], range(4)))),
@@ -168,7 +168,7 @@ def test_what_was_announced_is_taken():
         (SPREAD, EYE),
         (SPREAD, CutQuery([0, 1], [0, 1, 2])),
         (FEW, MatrixQuery(np.eye(24, 20) * (np.arange(20) < 3))),
-        (ratings(most_right=2), CutQuery([0, 1, 2], [0, 1])),
+        (ratings(max_right_size=2), CutQuery([0, 1, 2], [0, 1])),
         (learner(SIX, disjoint=True), CutQuery([0, 1], [2])),
     ]:
         assert each.check(query) is None

@@ -58,7 +58,7 @@ def asked(kind, truth, rng):
     matrices += [np.outer(truth.any(axis=1), truth.any(axis=0)).astype(float)]
     matrices += [truth - truth.mean(), np.where(truth > 0.5, 1.0, -1.0)]
     spectral = max(float(np.linalg.norm(each, 2)) for each in matrices)
-    return [MatrixQuery(each) for each in matrices], {"linear": True, "most_spectral": spectral}
+    return [MatrixQuery(each) for each in matrices], {"linear": True, "max_spectral_norm": spectral}
 
 
 @pytest.mark.parametrize("kind", ["cuts", "signed"])
@@ -107,7 +107,7 @@ def test_bounds_hold_for_what_they_are_about(kind, norm, rule, truth):
 @pytest.mark.parametrize("right", [None, 3])
 def test_zeta_is_met_by_the_largest_cut(norm, right):
     name, p = parse_norm(norm)
-    sizes = CutSizes.of(SIZES, most_right=right)
+    sizes = CutSizes.of(SIZES, max_right_size=right)
     terms = terms_of(name, p, sizes, total_weight=20.0, roots=15.0)
     # Not all pairs for the entropy: their range is 0.
     T = np.arange(SIZES[1]) < (right or SIZES[1] - (norm == "entropy"))
@@ -123,7 +123,7 @@ def test_jt12_bound_on_updates_is_the_paper_s_with_its_norms():
     learner = MirrorDescentLearner(UNIVERSE, norm=f"schatten-{p}", nuclear=nuclear, **announced)
     found = learner.update_bound(total_weight=truth.sum(), total_error=0.0)(alpha)
     q = p / (p - 1)
-    zeta = announced["most_spectral"] ** (1 - 2 / q) * math.sqrt(truth.size) ** (2 / q)
+    zeta = announced["max_spectral_norm"] ** (1 - 2 / q) * math.sqrt(truth.size) ** (2 / q)
     length = nuclear ** (2 / p - 1) * math.sqrt(truth.sum()) ** (2 - 2 / p)
     assert found == pytest.approx(8 * zeta**2 * (length**2 / (2 * (p - 1))) / (2 * alpha) ** 2)
     for query in queries:
@@ -163,7 +163,7 @@ def test_auto_is_the_least_of_all_norms_and_entropy_where_all_cuts_may_come():
         (40, 1000, (30, 50), (400, 900), (2000, 2000), ArcsOn(60)), (1e-3, 0.01, 0.1, 0.3, 0.8)
     ):
         for right in (None, 3, n[1] // 4) if isinstance(n, tuple) else (None,):
-            sizes = CutSizes.of(n, disjoint=True, most_right=right)
+            sizes = CutSizes.of(n, disjoint=True, max_right_size=right)
             edges = max(1.0, share * sizes.pairs)
             for alpha in (3.0, 50.0, 1e4):
                 bounds = [
@@ -180,7 +180,7 @@ def test_root_degrees_help_only_where_few_right_vertices_were_announced():
     for share, right, spread in itertools.product(
         (1e-4, 1e-3, 0.01, 0.05, 0.13, 0.2, 0.5), (1, 8, 32, 60, 69, 80, 200, 512), (0, 0.3, 0.7, 1)
     ):
-        sizes = CutSizes.of(n, most_right=right)
+        sizes = CutSizes.of(n, max_right_size=right)
         edges = share * sizes.pairs
         low, high = edges / math.sqrt(512), math.sqrt(512 * edges)
         roots = low ** (1 - spread) * high**spread
@@ -199,11 +199,11 @@ def test_low_rank_and_spread_queries_make_schatten_the_best_norm():
     n, alpha, bounds = 400, 500.0, {}
     for norm in ("l2", "entropy", "schatten", "auto"):
         learner = MirrorDescentLearner(
-            Universe(n, n), norm=norm, linear=True, most_spectral=2.1 * math.sqrt(n), nuclear=n
+            Universe(n, n), norm=norm, linear=True, max_spectral_norm=2.1 * math.sqrt(n), nuclear=n
         )
         bounds[norm] = learner.update_bound(total_weight=n**2 / 2, total_error=0.0)(alpha)
     assert bounds["auto"] == bounds["schatten"] < min(0.8 * bounds["l2"], bounds["entropy"])
-    assert learner.buys == "nuclear norm"
+    assert learner.measured_norm == "nuclear norm"
 
 
 def test_as_printed_the_exponents_are_the_papers():

@@ -26,11 +26,11 @@ KNOWN = recorded()["stores"]
 DATA = FOLDER / "data"
 ZONES = [f"z{k}" for k in range(6)]
 TRIPS = {
-    "columns": gc.Columns(source="origin", target="destination", owner="user"),
+    "columns": gc.Columns(source="origin", target="destination", user="user"),
     "vertices": ZONES,
     "kind": "directed",
 }
-BY_DAY = gc.Columns(source="origin", target="destination", owner="user", period="day")
+BY_DAY = gc.Columns(source="origin", target="destination", user="user", period="day")
 SMALL = gc.FlowWorkload(expected_cell=0)
 STATISTICS = gc.Graph([0, 1, 2], [1, 2, 3], vertices=5)
 # The private data of each store that has sessions.
@@ -60,7 +60,7 @@ def opened(path, name):
 
 def trips(periods):
     """Rows that stay in an engine, by the name that the store knows."""
-    options = {**TRIPS, "columns": BY_DAY, "periods": periods, "data": "trips-2026"}
+    options = {**TRIPS, "columns": BY_DAY, "periods": periods, "data_name": "trips-2026"}
     return gc.Rows.of(pd.read_csv(DATA / "trips.csv"), **options)
 
 
@@ -135,8 +135,8 @@ def test_a_budget_still_holds(tmp_path):
 def test_what_is_spent_on_a_period_counts_for_it_alone(tmp_path):
     path = stored(tmp_path, "periods.db")
     zones = gc.Groups.read(DATA / "zones.csv", gc.VertexSet(ZONES), columns=["county", "zone"])
-    whom = gc.Protect.owner(at_most=4, per_period=True)
-    options = {"epsilon": 2.25, "protect": whom, "workload": SMALL, "store": path}
+    privacy_unit = gc.PrivacyUnit.user(max_contributions=4, per_period=True)
+    options = {"epsilon": 2.25, "privacy_unit": privacy_unit, "workload": SMALL, "store": path}
     for month in ("2026-01", "2026-03"):  # 1.75 and 1 of 3 were spent
         with pytest.raises(BudgetError, match=month):
             gc.release_flows(trips(f"{month}..{month}"), zones, **options)

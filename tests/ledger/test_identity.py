@@ -55,7 +55,7 @@ def read(tmp_path):
     def reading(rows=ROWS, order=(0, 1, 2, 3), vertices=NAMES, **options):
         path = write(tmp_path / "mail.csv", rows, order)
         weight = {"weight": "amount"} if options.get("counting") == "weight" else {}
-        named = {"owner": "who", "source": "from", "target": "to"} | weight
+        named = {"user": "who", "source": "from", "target": "to"} | weight
         return read_owned_flat(path, vertices=vertices, **named, **options)
 
     return reading
@@ -89,24 +89,24 @@ READINGS = {
     "shuffled": {"rows": SHUFFLED},
     "columns in another order": {"order": (3, 2, 0, 1)},
     "pairs turned": {"rows": [(who, b, a, w) for who, a, b, w in ROWS]},
-    "owners counted": {"counting": "owners"},
+    "users counted": {"counting": "users"},
     "rows counted": {"counting": "rows"},
     "weights": {"counting": "weight"},
-    "weights in another unit": {"counting": "weight", "unit": 4.0, "rows": SHUFFLED},
+    "weights in another unit": {"counting": "weight", "weight_unit": 4.0, "rows": SHUFFLED},
 }
 
 
 @pytest.mark.parametrize("first", [{}, {"counting": "weight"}], ids=["edges", "weight"])
 @pytest.mark.parametrize("name", READINGS)
 def test_the_same_rows_read_otherwise_share_one_budget(read, store, first, name):
-    create_ledger(store, read(**first), protects="1 owner")
+    create_ledger(store, read(**first), privacy_unit="1 user")
     rows = read(**READINGS[name])
     open_ledger(store, rows).close()
     assert list(stores_beside([store.file.parent], rows)) == [store.file]
 
 
 def test_uses_that_count_otherwise_add_up(read, store):
-    for counting in ("edges", "rows", "owners"):
+    for counting in ("edges", "rows", "users"):
         gc.release_contributions(read(counting=counting), epsilon=1.0, store=store)
     assert spent(store) == 3.0
 
@@ -115,7 +115,7 @@ CHANGED = {
     "one row more": {"rows": [*ROWS, ("r", "dan", "eve", 1.0)]},
     "one row less": {"rows": ROWS[:3] + ROWS[4:]},
     "another end": {"rows": [*ROWS[:3], ("r", "7", "dan", 5.0), ROWS[4]]},
-    "another owner": {"rows": [*ROWS[:3], ("p", "7", "eve", 5.0), ROWS[4]]},
+    "another user": {"rows": [*ROWS[:3], ("p", "7", "eve", 5.0), ROWS[4]]},
     "a row twice more": {"rows": [*ROWS, ROWS[0]]},
     "a row once less": {"rows": ROWS[:2] + ROWS[3:]},
     "another weight": {"rows": [*ROWS[:3], ("r", "7", "eve", 6.0), ROWS[4]]},
@@ -125,7 +125,7 @@ CHANGED = {
 
 @pytest.mark.parametrize("name", CHANGED)
 def test_changed_rows_are_refused_and_no_other_store_is_advised(read, store, name):
-    create_ledger(store, read(counting="weight"), protects="1 owner")
+    create_ledger(store, read(counting="weight"), privacy_unit="1 user")
     with pytest.raises(LedgerError, match="other private data, or these have changed") as caught:
         open_ledger(store, read(counting="weight", **CHANGED[name]))
     text = str(caught.value)
@@ -137,36 +137,36 @@ def test_changed_rows_are_refused_and_no_other_store_is_advised(read, store, nam
 
 EDGES = {
     "pairs": {"weighted": False},
-    "largest weights": {"weight_cap": 9.0},
-    "clipped": {"weight_cap": 1.0},
-    "sums": {"weight_cap": 99.0, "merge": "sum"},
-    "changes by one": {"hide_change": 1},
+    "largest weights": {"max_weight": 9.0},
+    "clipped": {"max_weight": 1.0},
+    "sums": {"max_weight": 99.0, "merge": "sum"},
+    "changes by one": {"max_weight_change": 1},
 }
 
 
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.parametrize("counting", ["edges", "weight"])
-def test_a_graph_of_the_rows_is_known_to_the_store_of_the_owners(
+def test_a_graph_of_the_rows_is_known_to_the_store_of_the_users(
     read, read_edges, store, counting, name
 ):
     rows, graph = read(counting=counting), read_edges(rows=SHUFFLED, **EDGES[name])
-    create_ledger(store, rows, protects="1 owner")
+    create_ledger(store, rows, privacy_unit="1 user")
     assert list(stores_beside([store.file.parent], graph)) == [store.file]
-    with pytest.raises(BudgetError, match="protect 1 owner, this one would protect 1 edge") as said:
+    with pytest.raises(BudgetError, match="is 1 user, that of this use 1 edge") as said:
         of_edges(graph, store)
     assert "another store" not in str(said.value)
     store.file.unlink()
     of_edges(graph, store)
     assert list(stores_beside([store.file.parent], rows)) == [store.file]
-    with pytest.raises(BudgetError, match="protect 1 edge, this one would protect 1 owner"):
+    with pytest.raises(BudgetError, match="is 1 edge, that of this use 1 user"):
         gc.release_contributions(rows, epsilon=1.0, store=store)
     assert spent(store) == 1.0
 
 
 def test_rows_without_weight_are_told_apart_by_no_reading(read, read_edges, store):
     rows = [*ROWS, ("r", "dan", "eve", 0.0)]
-    create_ledger(store, read(rows=rows, counting="weight"), protects="1 owner")
-    for options in ({"weighted": False}, {"weight_cap": 9.0}):
+    create_ledger(store, read(rows=rows, counting="weight"), privacy_unit="1 user")
+    for options in ({"weighted": False}, {"max_weight": 9.0}):
         open_ledger(store, read_edges(rows=rows, **options)).close()
 
 
@@ -187,9 +187,9 @@ def test_graphs_of_one_file_with_other_caps_share_one_budget(read_edges, store, 
         ({"weighted": False, "directed": True}, {"weighted": False}, "as directed edges"),
         ({"weighted": False}, {"weighted": False, "vertices": [*NAMES, "fay"]}, "another vertex"),
         ({"weighted": False}, {"weighted": False, "vertices": NAMES[::-1]}, "another vertex"),
-        ({"hide_change": 1}, {"weight_cap": 9.0}, "with hide_change=1"),
-        ({"weight_cap": 9.0}, {"hide_change": 1}, "with weight_cap=9"),
-        ({"weighted": False}, {"hide_change": 1}, "without weights"),
+        ({"max_weight_change": 1}, {"max_weight": 9.0}, "with max_weight_change=1"),
+        ({"max_weight": 9.0}, {"max_weight_change": 1}, "with max_weight=9"),
+        ({"weighted": False}, {"max_weight_change": 1}, "without weights"),
     ],
 )
 def test_readings_with_other_neighbours_are_known_and_told_what_to_say(
@@ -204,35 +204,35 @@ def test_readings_with_other_neighbours_are_known_and_told_what_to_say(
 
 
 def test_a_changed_weight_is_refused_where_weights_are_read_alike(read_edges, store):
-    of_edges(read_edges(weight_cap=9.0), store)
+    of_edges(read_edges(max_weight=9.0), store)
     changed = [*ROWS[:3], ("r", "7", "eve", 6.0), ROWS[4]]
     with pytest.raises(LedgerError, match="other private data"):
-        of_edges(read_edges(rows=changed, weight_cap=9.0), store)
+        of_edges(read_edges(rows=changed, max_weight=9.0), store)
 
 
 def test_a_session_goes_on_with_the_reading_it_began_with(read, store):
-    terms = {"store": store, "protect": "owner", "at_most": 1}
+    terms = {"store": store, "privacy_unit": "user:1"}
     begun = {"epsilon": 1.0, "queries": 3, "method": "laplace"}
     session_of(read(counting="rows"), **terms, **begun).close()
     session_of(read(counting="rows", rows=SHUFFLED), **terms).close()
     with pytest.raises(ParameterError, match="read with counting='rows'"):
-        session_of(read(counting="owners"), **terms)
-    session_of(read(counting="owners"), name="owners", **terms, **begun).close()
+        session_of(read(counting="users"), **terms)
+    session_of(read(counting="users"), name="users", **terms, **begun).close()
     assert spent(store) == 2.0
 
 
 def test_a_session_of_a_cap_is_not_resumed_under_a_larger_one(read_edges, store):
     begun = {"epsilon": 1.0, "queries": 3, "method": "laplace"}
-    session_of(read_edges(weight_cap=1.0), store=store, **begun).close()
-    with pytest.raises(ParameterError, match="read with weight_cap=1"):
-        gc.open_session(read_edges(weight_cap=9.0), store=store)
+    session_of(read_edges(max_weight=1.0), store=store, **begun).close()
+    with pytest.raises(ParameterError, match="read with max_weight=1"):
+        gc.open_session(read_edges(max_weight=9.0), store=store)
 
 
 @pytest.mark.parametrize("version", [4, 7, opening._FORMAT + 1])
 def test_a_store_of_another_version_is_refused_in_one_line(read, store, monkeypatch, version):
     with monkeypatch.context() as before:
         before.setattr(opening, "_FORMAT", version)
-        create_ledger(store, read(), protects="1 owner")
+        create_ledger(store, read(), privacy_unit="1 user")
     with pytest.raises(LedgerError, match=r"another version of this program: use that version$"):
         open_ledger(store, read())
     assert list(stores_beside([store.file.parent], read())) == []
@@ -268,13 +268,13 @@ def named(read):
 
 def spend(store, data, epsilon=1):
     use = {"kind": "x", "parameters": {}, "cost": Cost.of_pure(Fraction(epsilon))}
-    guarantee = gc.PrivacyGuarantee(epsilon=epsilon, neighbours="a row", protects="1 owner")
+    guarantee = gc.PrivacyGuarantee(epsilon=epsilon, neighbours="a row", privacy_unit="1 user")
     with charged(store, data, guarantee=guarantee, **use):
         pass
 
 
 def test_data_of_a_name_share_one_budget_however_they_are_read(named, store):
-    for counting in ("edges", "rows", "owners"):
+    for counting in ("edges", "rows", "users"):
         spend(store, named("trips-2026", counting=counting))
     spend(store, named("trips-2026", rows=ROWS[:2]))  # a name says nothing of the rows
     assert spent(store) == 4.0
@@ -325,7 +325,7 @@ def test_rows_without_digests_and_without_a_name_need_one_with_a_store(named, st
 
 @pytest.mark.parametrize("name", ["", " a", "a ", "a\nb", "x" * 101, 5, b"a"])
 def test_what_is_no_name_is_refused(named, name):
-    with pytest.raises(ParameterError, match=r"data is the name .* data='trips-2026'"):
+    with pytest.raises(ParameterError, match=r"data_name is the name .* data_name='trips-2026'"):
         named(name)
 
 
@@ -341,7 +341,7 @@ def plain(space, pairs, key=KEY, weights=None):
     make = gc.DirectedGraph if isinstance(space, Arcs) else gc.Graph
     vertices = space.vertices if isinstance(space, Arcs) else space
     cap = None if weights is None else 9.0
-    graph = make(*ends, weights, vertices=vertices, weight_cap=cap)
+    graph = make(*ends, weights, vertices=vertices, max_weight=cap)
     return identity_of_edges(graph, key)
 
 
@@ -358,7 +358,7 @@ PAIRS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=8)
 
 @settings(max_examples=40)
 @given(PAIRS, PAIRS, st.lists(st.integers(0, 2), min_size=16, max_size=16))
-def test_digests_are_equal_for_equal_rows_and_for_no_others(one, two, owners):
+def test_digests_are_equal_for_equal_rows_and_for_no_others(one, two, users):
     """A false alarm has a probability below 2^-100 in all."""
     space = VertexSet(5)
 
@@ -366,12 +366,12 @@ def test_digests_are_equal_for_equal_rows_and_for_no_others(one, two, owners):
         ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         marks = np.array([5, 6, 7], dtype=np.uint64)
         return rows_in_memory(
-            space, np.array(owners[: len(pairs)], int), marks, (ends[:, 0], ends[:, 1])
+            space, np.array(users[: len(pairs)], int), marks, (ends[:, 0], ends[:, 1])
         )
 
     def multiset(pairs):
-        named = zip(owners, map(sorted, pairs), strict=False)
-        return sorted((owner, *pair) for owner, pair in named)
+        named = zip(users, map(sorted, pairs), strict=False)
+        return sorted((user, *pair) for user, pair in named)
 
     def pair_set(pairs):
         return {tuple(sorted(pair)) for pair in pairs if pair[0] != pair[1]}
@@ -408,7 +408,7 @@ def test_blocks_and_order_make_no_difference(monkeypatch):
 
 
 def test_rows_of_one_name_have_the_same_users_and_one_time_zone(tmp_path):
-    """Bounds on two kinds of people, or one row in two months, are not what a store promises."""
+    """Bounds on two kinds of people, or one row in two months, are not what a store guarantees."""
     times = pd.to_datetime(["2026-03-31 22:30"] * 6).tz_localize("America/New_York")
     trips = pd.DataFrame({"u": "a", "v": "b", "who": "ann", "car": "x", "t": times})
     store = gc.Store(tmp_path / "trips.db", budget=1.0)
@@ -416,7 +416,7 @@ def test_rows_of_one_name_have_the_same_users_and_one_time_zone(tmp_path):
     def release(period, **columns):
         rows = gc.Rows.of(
             trips,
-            data="trips",
+            data_name="trips",
             columns=gc.Columns(**{"source": "u", "target": "v", "period": "t"} | columns),
             vertices=["a", "b"],
             periods=[period],
@@ -425,13 +425,13 @@ def test_rows_of_one_name_have_the_same_users_and_one_time_zone(tmp_path):
             rows,
             gc.Groups(rows.space, {"side": ["x", "y"]}),
             epsilon=1.0,
-            protect=gc.Protect.owner(at_most=6, per_period=True),
+            privacy_unit=gc.PrivacyUnit.user(max_contributions=6, per_period=True),
             store=store,
         )
 
-    release("2026-03", owner="who")  # in New York
+    release("2026-03", user="who")  # in New York
     with pytest.raises(LedgerError, match="with users from other columns"):
-        release("2026-04", owner="car")
+        release("2026-04", user="car")
     with pytest.raises(LedgerError, match=r"'t in America/New_York', this one .* 't in UTC'"):
-        release("2026-04", owner="who", time_zone="UTC")
-    release("2026-04", owner="who")
+        release("2026-04", user="who", time_zone="UTC")
+    release("2026-04", user="who")

@@ -83,7 +83,7 @@ def test_totals_come_from_replay(path):
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o777])
-def test_files_are_for_their_owner_only(tmp_path, mask):
+def test_files_are_for_their_user_only(tmp_path, mask):
     path = tmp_path / "a.db"
     before = os.umask(mask)
     try:

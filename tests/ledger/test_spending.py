@@ -30,7 +30,7 @@ from graphcuts_dp.ledger.uses import (
 from graphcuts_dp.privacy.composition import Cost
 
 MONTHS = [f"2026-{month:02}" for month in range(1, 13)]
-IN_A_MONTH = "1 owner in one month"
+IN_A_MONTH = "1 user in one month"
 ONE = Cost.of_pure(Fraction(1))
 
 
@@ -40,13 +40,18 @@ def rows(column="day"):
     return Subject.named(schema | {"period": column}, "trips")
 
 
-def promise(cost=ONE, protects="1 row"):
+def guarantee(cost=ONE, privacy_unit="1 row"):
     words = {"epsilon": cost.epsilon, "delta": cost.delta, "neighbours": "a row"}
-    return gc.PrivacyGuarantee(protects=protects, **words)
+    return gc.PrivacyGuarantee(privacy_unit=privacy_unit, **words)
 
 
-def spend(store, *periods, cost=ONE, protects="1 row", column="day"):
-    use = {"kind": "flows", "parameters": {}, "cost": cost, "guarantee": promise(cost, protects)}
+def spend(store, *periods, cost=ONE, privacy_unit="1 row", column="day"):
+    use = {
+        "kind": "flows",
+        "parameters": {},
+        "cost": cost,
+        "guarantee": guarantee(cost, privacy_unit),
+    }
     with charged(store, rows(column), periods=periods or None, **use):
         pass
 
@@ -124,49 +129,49 @@ def test_what_reads_everything_counts_for_every_period(store):
     spend(store, "2026-03", cost=HALF)
 
 
-EVERYWHERE = ["1 owner", "1 edge", "3 edges", "1 vertex", "3 rows", "1 owner in one week"]
+EVERYWHERE = ["1 user", "1 edge", "3 edges", "1 vertex", "3 rows", "1 user in one week"]
 
 
-@pytest.mark.parametrize("protects", EVERYWHERE)
-def test_neighbours_that_differ_in_many_periods_pay_for_all_of_them(store, protects):
-    spend(store, "2026-01", protects=protects)
+@pytest.mark.parametrize("privacy_unit", EVERYWHERE)
+def test_neighbours_that_differ_in_many_periods_pay_for_all_of_them(store, privacy_unit):
+    spend(store, "2026-01", privacy_unit=privacy_unit)
     with pytest.raises(BudgetError, match="does not allow another use"):
-        spend(store, "2026-02", protects=protects)
+        spend(store, "2026-02", privacy_unit=privacy_unit)
     found = gc.store_status(store.path)
     assert (found.periods, found.all_periods, found.epsilon) == ({}, None, 1.0)
     assert found.to_dict()["uses"][0]["periods"] == ["2026-01"]
 
 
-@pytest.mark.parametrize("protects", [IN_A_MONTH, "1 edge in one month", "3 rows in one month"])
-def test_neighbours_that_differ_in_one_month_pay_for_it_and_the_sum_is_told(store, protects):
+@pytest.mark.parametrize("privacy_unit", [IN_A_MONTH, "1 edge in one month", "3 rows in one month"])
+def test_neighbours_that_differ_in_one_month_pay_for_it_and_the_sum_is_told(store, privacy_unit):
     for month in MONTHS:
-        spend(store, month, protects=protects)
+        spend(store, month, privacy_unit=privacy_unit)
     found = gc.store_status(store.path)
     assert (found.epsilon, found.all_periods.epsilon) == (1.0, 12.0)
-    with pytest.raises(BudgetError, match=r"all promises of the store .* in one month"):
-        spend(store, "2027-01", protects="1 owner")
+    with pytest.raises(BudgetError, match=r"privacy unit of the store .* in one month"):
+        spend(store, "2027-01", privacy_unit="1 user")
 
 
 @pytest.mark.parametrize(
-    ("protects", "read", "counted"),
+    ("privacy_unit", "read", "counted"),
     [
         (IN_A_MONTH, ["2026-03-05", "2026-03-06", "2026-04-01"], ["2026-03", "2026-04"]),
-        ("1 owner in one quarter", ["2026-02", "2026-03"], ["2026-Q1"]),
-        ("1 owner in one year", ["2026-02", "2026-12"], ["2026"]),
-        ("1 owner in one day", ["2026-03-05"], ["2026-03-05"]),
-        ("1 owner in one period", ["2026-02", "2026-03"], ["2026-02", "2026-03"]),
-        ("1 owner in one period", ["spring"], ["spring"]),
+        ("1 user in one quarter", ["2026-02", "2026-03"], ["2026-Q1"]),
+        ("1 user in one year", ["2026-02", "2026-12"], ["2026"]),
+        ("1 user in one day", ["2026-03-05"], ["2026-03-05"]),
+        ("1 user in one period", ["2026-02", "2026-03"], ["2026-02", "2026-03"]),
+        ("1 user in one period", ["spring"], ["spring"]),
         ("1 row", ["2026-02", "2026-03-05", "2027"], ["2026-02", "2026-03-05", "2027"]),
         ("1 row", ["spring", "2026"], ["2026", "spring"]),
         # Of these nobody can say which of the neighbours' periods they are.
         (IN_A_MONTH, ["2026-Q1"], None),
         (IN_A_MONTH, ["spring"], None),
-        ("1 owner in one year", ["spring"], None),
-        ("1 owner in one period", ["2026-02", "2027"], None),
+        ("1 user in one year", ["spring"], None),
+        ("1 user in one period", ["2026-02", "2027"], None),
     ],
 )
-def test_a_cost_counts_for_whole_periods_of_the_neighbours(protects, read, counted):
-    found = Coverage.of(read, "day", promise(protects=protects))
+def test_a_cost_counts_for_whole_periods_of_the_neighbours(privacy_unit, read, counted):
+    found = Coverage.of(read, "day", guarantee(privacy_unit=privacy_unit))
     assert (None if found is None else sorted(place[-1] for place in found.places)) == counted
 
 
@@ -175,9 +180,9 @@ SCHEMES = {
     "dates after names": ({}, ["spring"], {}, ["2026-03"]),
     "another column": ({"column": "start"}, ["2026-01"], {"column": "end"}, ["2026-02"]),
     "days after months": (
-        {"protects": "1 owner in one period"},
+        {"privacy_unit": "1 user in one period"},
         ["2026-01"],
-        {"protects": "1 owner in one period"},
+        {"privacy_unit": "1 user in one period"},
         ["2026-02-01"],
     ),
 }
@@ -190,7 +195,7 @@ def test_periods_that_cannot_be_compared_are_refused_and_everything_can_be_read(
     with pytest.raises(LedgerError, match="nobody knows which of them overlap; nothing") as caught:
         spend(store, *other, cost=HALF, **then)
     assert "\n" not in str(caught.value)
-    spend(store, cost=HALF, protects=first.get("protects", "1 row"))
+    spend(store, cost=HALF, privacy_unit=first.get("privacy_unit", "1 row"))
     assert gc.store_status(store.path).epsilon == 1.0
 
 
@@ -204,7 +209,7 @@ def test_a_use_reads_some_period(store, periods):
             kind="x",
             parameters={},
             cost=ONE,
-            guarantee=promise(),
+            guarantee=guarantee(),
             periods=periods,
         ),
     ):
@@ -212,14 +217,14 @@ def test_a_use_reads_some_period(store, periods):
     assert gc.store_status(store.path).uses == ()
 
 
-def use_of(periods, cost, protects="1 row", number=1, column="day"):
+def use_of(periods, cost, privacy_unit="1 row", number=1, column="day"):
     return Use(
         number=number,
         kind="flows",
         name="",
         parameters={},
         cost=cost,
-        guarantee=promise(cost, protects),
+        guarantee=guarantee(cost, privacy_unit),
         source={},
         reading={},
         periods=periods,
@@ -239,7 +244,7 @@ DAMAGES = [[], "2026-03", [""], {"2026-03": 1}, 5, [5], [None], [["2026-03"]], T
 
 @pytest.mark.parametrize("periods", DAMAGES)
 def test_damaged_periods_are_refused(store, periods):
-    create_ledger(store, rows(), protects="1 row")
+    create_ledger(store, rows(), privacy_unit="1 row")
     with closing(open_ledger(store)) as ledger, ledger.locked():
         good = as_stored(use_of(("2026-03",), ONE))
         assert good["periods"] == ["2026-03"]
@@ -253,7 +258,7 @@ def test_damaged_periods_are_refused(store, periods):
 
 
 def test_periods_are_kept_as_they_were_declared(store):
-    spend(store, "2026-03-05", "2026-03-06", protects=IN_A_MONTH)
+    spend(store, "2026-03-05", "2026-03-06", privacy_unit=IN_A_MONTH)
     (status,) = gc.store_status(store.path).uses
     assert (status.use.periods, status.use.column) == (("2026-03-05", "2026-03-06"), "day")
     plainly = use_of(None, ONE)
@@ -275,7 +280,7 @@ def test_whoever_comes_at_the_same_time_gets_no_period_twice(store):
 
 
 def test_what_is_cut_off_stays_spent_on_its_periods(store):
-    use = {"kind": "flows", "parameters": {}, "cost": ONE, "guarantee": promise()}
+    use = {"kind": "flows", "parameters": {}, "cost": ONE, "guarantee": guarantee()}
     with (
         pytest.raises(KeyboardInterrupt),
         charged(store, rows(), periods=("2026-03",), **use),
@@ -300,7 +305,7 @@ def labels_of(day):
     return [f"{day.year}", f"{day.year}-Q{1 + (day.month - 1) // 3}", f"{day:%Y-%m}", f"{day}"]
 
 
-def some_uses(rng, protects="1 row", depths=(1, 2, 3, 4)):
+def some_uses(rng, privacy_unit="1 row", depths=(1, 2, 3, 4)):
     """Uses of few periods, which therefore overlap often."""
     days = rng.choice(DAYS, size=4)
     uses = []
@@ -312,7 +317,7 @@ def some_uses(rng, protects="1 row", depths=(1, 2, 3, 4)):
         count = int(rng.integers(1, 4))
         names = [labels_of(rng.choice(days))[int(rng.choice(depths)) - 1] for _ in range(count)]
         periods = None if rng.random() < 0.2 else tuple(dict.fromkeys(names))
-        uses.append(use_of(periods, cost, protects, number))
+        uses.append(use_of(periods, cost, privacy_unit, number))
     return uses
 
 

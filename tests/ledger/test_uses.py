@@ -109,7 +109,7 @@ def test_what_is_cut_off_stays_spent_and_is_shown_as_unfinished(path, graph, mon
         {"noise": "gauss"},
         {"fit": "best"},
         {"mechanism": "none"},
-        {"protect": gc.Protect.vertex(degree_bound=3)},
+        {"privacy_unit": gc.PrivacyUnit.vertex(max_degree=3)},
         {"store": "a\0b.db"},
         {"store": "x" * 300},
         {"store": 5},

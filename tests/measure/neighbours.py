@@ -20,7 +20,7 @@ def all_graphs(kind, n, top=1):
     rows, columns = np.array(pairs_of(kind, n)).T
     choices = np.array(list(product(range(top + 1), repeat=len(rows))))
     sides = {"left": n, "right": n} if kind == "bipartite" else {"vertices": n}
-    options = sides if top == 1 else {**sides, "weight_cap": float(top)}
+    options = sides if top == 1 else {**sides, "max_weight": float(top)}
     made = {"plain": Graph, "directed": DirectedGraph, "bipartite": BipartiteGraph}[kind]
     graphs = []
     for weights in choices:

@@ -8,7 +8,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid, bounded_cut
 from graphcuts_dp.measure.cells import bounded_cells, changes_on, grid_of_cells, sums_of_cells
-from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyUnit
 from scripts.figures.random_graphs import planted_partition
 
 CASES = {
@@ -35,7 +35,7 @@ def test_a_vertex_changes_a_table_by_no_more_than_is_claimed(case, bound):
     sides, cells = tables_of(graphs[0], {"part": codes})
     grid = Grid.of_vertices(graphs[0], bound, bits=4)
     tables = np.array([bounded_cells(graph, sides, cells, grid) for graph in graphs])
-    claimed = changes_on(grid, cells, Protect(kind="vertex", degree_bound=1))[-1]
+    claimed = changes_on(grid, cells, PrivacyUnit.vertex(max_degree=1))[-1]
     found = changes_found(tables, choices, touching)
     assert found == claimed  # also not more than needed
     # The sensitivity of one cell would not do for the table.
@@ -55,7 +55,7 @@ def test_a_vertex_changes_coarser_levels_by_no_more_than_is_claimed(case, bound)
     sides, cells = tables_of(graphs[0], {"half": half, "part": list(range(n))})
     grid = Grid.of_vertices(graphs[0], bound)
     sums = [sums_of_cells(graph, sides, cells, grid) for graph in graphs]
-    claimed = changes_on(grid, cells, Protect.of("vertex", degree_bound=bound))
+    claimed = changes_on(grid, cells, PrivacyUnit.vertex(max_degree=bound))
     for tables, stated in zip(map(np.array, zip(*sums, strict=True)), claimed, strict=True):
         assert changes_found(tables, choices, at_a_vertex(kind, n)) == stated
 
@@ -63,10 +63,10 @@ def test_a_vertex_changes_coarser_levels_by_no_more_than_is_claimed(case, bound)
 def test_changes_are_told_for_the_right_grid_only():
     graph = Graph([], [], vertices=4)
     _, cells = tables_of(graph, {"part": [0, 0, 1, 1]})
-    vertex = Protect.of("vertex", degree_bound=2)
-    for grid, protection in ((Grid.of_vertices(graph, 2), EDGE), (Grid.of(graph), vertex)):
+    vertex = PrivacyUnit.vertex(max_degree=2)
+    for grid, privacy_unit in ((Grid.of_vertices(graph, 2), EDGE), (Grid.of(graph), vertex)):
         with pytest.raises(ParameterError, match="vertex"):
-            changes_on(grid, cells, protection)
+            changes_on(grid, cells, privacy_unit)
 
 
 def test_each_cell_is_a_bounded_cut():
@@ -91,15 +91,15 @@ def test_sums_of_heavy_weights_do_not_overflow():
     grid = Grid.of_vertices(graph, 2.0**40)
     largest = bounded_cells(graph, sides, cells, grid).max()
     assert largest * grid.unit == 2.0**40  # 5 is below a step
-    changes = changes_on(grid, cells, Protect(kind="vertex", degree_bound=1))[-1]
+    changes = changes_on(grid, cells, PrivacyUnit.vertex(max_degree=1))[-1]
     assert changes == (3 * grid.sensitivity, 3 * grid.sensitivity**2)
 
 
 def test_steps_are_so_few_that_floats_hold_all_sums():
     for kind, groups in (("few", 1), ("many", 5000)):
-        graph = Graph([], [], [], vertices=10_000, hide_change=1)
-        vertex = Protect.of("vertex", degree_bound=70)
-        grid = grid_of_cells(graph, epsilon=1.0, protection=vertex, groups=groups)
+        graph = Graph([], [], [], vertices=10_000, max_weight_change=1)
+        vertex = PrivacyUnit.vertex(max_degree=70)
+        grid = grid_of_cells(graph, epsilon=1.0, privacy_unit=vertex, groups=groups)
         assert grid.sensitivity * 10_000 * 2 * groups <= 2**52, kind
         assert grid.sensitivity >= 2**20
         assert grid.sensitivity * grid.unit <= 70

@@ -47,7 +47,7 @@ def test_one_pair_changes_one_sum_of_each_place_by_one(kind, n):
 
 @pytest.mark.parametrize("schema", ["cap", "open", "whole"])
 def test_one_weight_changes_one_sum_of_each_place_by_at_most_the_sensitivity(schema):
-    options = {"hide_change": 1} if schema == "open" else {"weight_cap": CAP}
+    options = {"max_weight_change": 1} if schema == "open" else {"max_weight": CAP}
     most = 1.0 if schema == "open" else CAP
     levels = np.array([0, 0.1, 0.7, 1.0, 1.6, 2.4999999, CAP, 3.1])
     levels = levels if schema == "open" else levels[:7]
@@ -78,7 +78,7 @@ def test_sums_are_exact_where_floats_are_not():
     ends = np.array(list(itertools.combinations(range(150), 2))).T
     weights = np.full(ends.shape[1], 2.0**40)
     weights[-1] = 1.0
-    graph = gc.Graph(*ends, weights, vertices=150, hide_change=1)
+    graph = gc.Graph(*ends, weights, vertices=150, max_weight_change=1)
     groups = gc.Groups(graph.vertices, {"one": [0] * 150})
     total = (ends.shape[1] - 1) * 2**40 + 1
     assert total > 2**53
@@ -92,7 +92,7 @@ def test_sums_beyond_64_bits_are_exact_and_stay_neighbours():
     for last in (2.0**40, 2.0**40 - 1):
         weights = np.full(ends.shape[1], 2.0**40)
         weights[-1] = last
-        graph = gc.Graph(*ends, weights, vertices=40, hide_change=1)
+        graph = gc.Graph(*ends, weights, vertices=40, max_weight_change=1)
         found.append(summed(graph, groups)[1])
     assert found[0][0].tolist() == [780 * 2**60]  # beyond 2^69
     assert found[0][0][0] - found[1][0][0] == 2**20  # the sensitivity

@@ -76,9 +76,9 @@ def test_the_chosen_bound_is_nearly_the_best():
 def test_candidates_are_powers_of_two_up_to_all_degrees():
     assert bound_candidates(Graph([], [], vertices=10)) == (1, 2, 4, 8, 16)
     assert bound_candidates(BipartiteGraph([], [], left=2, right=4)) == (1, 2, 4)
-    weighted = Graph([], [], [], vertices=3, weight_cap=5.0)
+    weighted = Graph([], [], [], vertices=3, max_weight=5.0)
     assert bound_candidates(weighted) == (5, 10)
-    open_ended = Graph([], [], [], vertices=3, hide_change=1)
+    open_ended = Graph([], [], [], vertices=3, max_weight_change=1)
     with pytest.raises(ParameterError, match="candidates"):
         bound_candidates(open_ended)
     assert bound_candidates(open_ended, [3, 1.5]) == (1.5, 3)
@@ -88,7 +88,7 @@ def test_candidates_are_powers_of_two_up_to_all_degrees():
 
 
 def test_weights_are_scored_in_steps_of_one_grid():
-    graph = Graph([0, 0], [1, 2], [5.0, 2.5], vertices=3, weight_cap=5.0)
+    graph = Graph([0, 0], [1, 2], [5.0, 2.5], vertices=3, max_weight=5.0)
     scores, changes = bound_scores(graph, (5.0, 10.0), noise=0.0)
     assert changes[1] == 2 * changes[0]
     assert [float(s / changes[0] * 5) for s in scores] == [5.0, 7.5]

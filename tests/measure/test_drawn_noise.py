@@ -1,7 +1,7 @@
 """What each measurement adds to a true count is the exact sampler's noise, all of it, and no other.
 
-The sampler is called again with the same seed, at the rate that the measurement's promise names; so
-noise that is left out of one entry, halved, or drawn once for two of them differs at once.
+The sampler is called again with the same seed, at the rate that the measurement's guarantee names;
+so noise that is left out of one entry, halved, or drawn once for two of them differs at once.
 """
 
 from fractions import Fraction
@@ -101,7 +101,7 @@ def test_refined_degrees(kind, seed):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_refined_sums_between_groups(weighted, seed):
-    graph = gc.Graph(*ENDS, [0.5, 0.25, 1.0, 1.0, 2.0], vertices=6, weight_cap=2.0)
+    graph = gc.Graph(*ENDS, [0.5, 0.25, 1.0, 1.0, 2.0], vertices=6, max_weight=2.0)
     graph = graph if weighted else GRAPHS["undirected"]
     groups = gc.Groups(graph.vertices, {"g": ["a", "a", "b", "b", "b", "b"]})
     finer, sides = 6 * EPSILON, (groups, groups)
@@ -134,7 +134,7 @@ def test_the_total(kind, seed):
 
 def test_counts_of_weights(seed):
     weights = [0.5, 2.0, 9.0, 40.0, 300.0]
-    graph = gc.Graph(*ENDS, weights, vertices=6, hide_change=1)
+    graph = gc.Graph(*ENDS, weights, vertices=6, max_weight_change=1)
     entries = sparse_distribution(graph, "discrete-laplace", 1.0)
     made = statistics.measure_weight_counts(
         graph, entries, epsilon=EPSILON, source=SeededEntropy(seed)
@@ -198,7 +198,7 @@ def test_sums_between_groups(distribution, seed):
     ("buy", "exact", "steps", "rounded"),
     [
         (statistics.buy_root_degrees, statistics.root_degrees, statistics.ROOT_STEPS, 5),
-        (statistics.buy_nuclear_norm, statistics.nuclear_norm, statistics.NUCLEAR_STEPS, 2),
+        (statistics.measure_nuclear_norm, statistics.nuclear_norm, statistics.NUCLEAR_STEPS, 2),
     ],
 )
 def test_norms(buy, exact, steps, rounded, distribution, seed):

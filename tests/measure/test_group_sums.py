@@ -29,7 +29,7 @@ def made(weights, cap=None):
     """A graph with these weights of all pairs, and its groups."""
     kept = weights > 0
     ends = (end[kept] for end in PAIRS)
-    graph = gc.Graph(*ends, weights[kept] if cap else None, vertices=5, weight_cap=cap)
+    graph = gc.Graph(*ends, weights[kept] if cap else None, vertices=5, max_weight=cap)
     groups = gc.Groups(graph.vertices, SIDES)
     return graph, (groups, groups)
 
@@ -77,7 +77,7 @@ def test_sensitivities_are_powers_of_two_and_never_too_small(largest, wanted):
 
 def test_bounded_cuts_and_weights_without_a_cap_are_refused():
     graph, sides = made(np.ones(10))
-    open_weights = gc.Graph([0], [1], [2.0], vertices=5, hide_change=1.0)
+    open_weights = gc.Graph([0], [1], [2.0], vertices=5, max_weight_change=1.0)
     for each, grid in ((graph, Grid.of_vertices(graph, 3)), (open_weights, Grid.of(open_weights))):
-        with pytest.raises(ParameterError, match="edges, or owners, are to be hidden"):
+        with pytest.raises(ParameterError, match="edges and users as privacy units"):
             buy_group_sums(each, sides, cell_tree(each, sides), grid, SILENT, SeededEntropy(1))

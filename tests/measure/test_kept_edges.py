@@ -32,7 +32,9 @@ def triangle(weights):
     """The graph on three vertices with these whole weights, any of them 0."""
     pairs = np.array([(0, 1), (0, 2), (1, 2)])
     kept = np.array(weights) > 0
-    return gc.Graph(*pairs[kept].T, np.array(weights, dtype=float)[kept], vertices=3, hide_change=1)
+    return gc.Graph(
+        *pairs[kept].T, np.array(weights, dtype=float)[kept], vertices=3, max_weight_change=1
+    )
 
 
 def law_of(steps, rate, threshold):
@@ -123,7 +125,7 @@ def random_kind(kind):
     rows, columns = rng.integers(0, n, (2, m))
     weights = np.ceil(rng.lognormal(3, 1, m))
     sides = {"left": n, "right": n} if kind == "bipartite" else {"vertices": n}
-    return KINDS[kind](rows, columns, weights, **sides, hide_change=1)
+    return KINDS[kind](rows, columns, weights, **sides, max_weight_change=1)
 
 
 PLAIN = random_kind("plain")
@@ -180,7 +182,7 @@ def test_damaged_pairs_are_refused(name, damage):
         KeptEdges.from_parts(fields, arrays, PLAIN.space)
 
 
-def test_false_edges_are_the_promised_share():
+def test_false_edges_are_the_guaranteed_share():
     empty = gc.Graph([], [], vertices=2)
     none = honest(empty, LaplaceNoise(Fraction(1), 1.0), 50, SeededEntropy(1))
     for name in ("laplace", "discrete-laplace"):
@@ -194,6 +196,6 @@ def test_false_edges_are_the_promised_share():
 
 
 def test_what_does_not_suit_the_graph_is_refused():
-    for cap, threshold, words in ((5.0, 3, "cap"), (None, 0, "threshold")):
+    for cap, threshold, words in ((5.0, 3, "maximum weight|bound"), (None, 0, "threshold")):
         with pytest.raises(ParameterError, match=words):
             honest(PLAIN, LaplaceNoise(Fraction(1), cap), threshold, SeededEntropy(1))

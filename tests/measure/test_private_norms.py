@@ -18,8 +18,8 @@ from graphcuts_dp.measure import statistics as measured
 from graphcuts_dp.measure.statistics import (
     NUCLEAR_STEPS,
     ROOT_STEPS,
-    buy_nuclear_norm,
     buy_root_degrees,
+    measure_nuclear_norm,
     nuclear_norm,
     root_degrees,
 )
@@ -33,7 +33,7 @@ CHARGED = {root_degrees: ROOT_STEPS, nuclear_norm: NUCLEAR_STEPS}
 def graph_of(matrix, cap=None):
     rows, columns = np.nonzero(matrix)
     weights = () if cap is None else (matrix[rows, columns],)
-    more = {} if cap is None else {"weight_cap": cap}
+    more = {} if cap is None else {"max_weight": cap}
     left, right = matrix.shape
     return gc.BipartiteGraph(rows, columns, *weights, left=left, right=right, **more)
 
@@ -146,7 +146,7 @@ def test_without_a_proof_the_count_is_public(monkeypatch):
     ("buy", "norm", "truth", "rounded"),
     [
         (buy_root_degrees, root_degrees, lambda x: np.sqrt(x.sum(axis=1)).sum(), 10),
-        (buy_nuclear_norm, nuclear_norm, true_norm, 4),
+        (measure_nuclear_norm, nuclear_norm, true_norm, 4),
     ],
     ids=["root degrees", "nuclear norm"],
 )

@@ -24,13 +24,13 @@ PORT, TOKEN = 8999, "a-token"
 # Of trips: what the page is told beside the file, by the keys of its fields.
 TRIPS = {
     "groups": "zones.csv",
-    "columns.owner": "user",
+    "columns.user": "user",
     "columns.period": "date",
     "columns.on-bad": "skip",
     "kind": "directed",
     "periods": "2026-01..2026-06",
-    "protect": "owner",
-    "protect.at-most": "20",
+    "privacy-unit": "user",
+    "privacy-unit.max-contributions": "20",
     "by": "month",
     "store": "trips.db",
     "epsilon": "1",

@@ -62,8 +62,8 @@ class Curator(Visit):
     def keys(self, *typed):
         ActionChains(self.driver).send_keys(*typed).perform()
 
-    def promised(self):
-        self.wait(lambda: "will promise" in self.text("#missing"))
+    def guaranteed(self):
+        self.wait(lambda: "will guarantee" in self.text("#missing"))
 
     def run(self):
         self.click("#run")
@@ -113,15 +113,15 @@ def test_messy_trips_to_a_table_by_month(curator, trips, tmp_path):
     curator.wait(lambda: "Columns: user" in curator.text("#head"))
     assert not curator.find("#run").is_enabled()
     curator.fill("[data-key='groups']", str(tmp_path / "zones.csv"))
-    curator.fill("[data-key='columns.owner']", "user")
+    curator.fill("[data-key='columns.user']", "user")
     curator.fill("[data-key='columns.period']", "date")
     curator.choose("columns.on-bad", "skip")
     curator.fill("[data-key='periods']", "2026-01..2026-06")
     before = curator.text("#protected")
-    curator.choose("protect", "owner")
-    curator.fill("[data-key='protect.at-most']", "20")
-    curator.promised()
-    curator.wait(lambda: "any one owner" in curator.text("#protected") != before)
+    curator.choose("privacy_unit", "user")
+    curator.fill("[data-key='privacy-unit.max-contributions']", "20")
+    curator.guaranteed()
+    curator.wait(lambda: "any one user" in curator.text("#protected") != before)
     curator.wait(lambda: "nothing was spent" in curator.text("#spent"))
     curator.check("form")
     curator.picture("trips-form")
@@ -160,7 +160,7 @@ def test_mail_and_departments_to_a_synthetic_graph(curator, mail, tmp_path):
         curator.fill(f"[data-key='{key}']", str(tmp_path / name))
     curator.fill("[data-key='dry-run']", "600")
     curator.fill("#epsilon", "4")
-    curator.promised()
+    curator.guaranteed()
     curator.wait(lambda: "epsilon = 4" in curator.text("#missing"))
     curator.picture("mail-form")
     curator.run()
@@ -187,17 +187,17 @@ def test_an_error_of_50_gives_its_epsilon_with_the_keyboard_alone(curator, trips
     curator.tab("#source")
     curator.keys(str(trips), Keys.TAB)
     curator.wait(lambda: "Columns" in curator.text("#head"))
-    words = {"groups": str(tmp_path / "zones.csv"), "columns.owner": "user"}
-    words |= {"columns.period": "date", "periods": "2026-01..2026-06", "protect": "owner"}
-    for key, text in (words | {"protect.at-most": "20"}).items():
+    words = {"groups": str(tmp_path / "zones.csv"), "columns.user": "user"}
+    words |= {"columns.period": "date", "periods": "2026-01..2026-06", "privacy-unit": "user"}
+    for key, text in (words | {"privacy-unit.max-contributions": "20"}).items():
         curator.tab(f"[data-key='{key}']")
         curator.keys(text)
-    curator.promised()
+    curator.guaranteed()
     before = float(curator.find("#error").get_property("value"))
     curator.tab("#error")
     curator.keys(Keys.CONTROL + "a" + Keys.NULL, "50", Keys.TAB)
     curator.wait(lambda: curator.find("#epsilon").get_property("value") != "1")
-    curator.promised()
+    curator.guaranteed()
     epsilon = float(curator.find("#epsilon").get_property("value"))
     assert epsilon == pytest.approx(before / 50, rel=0.03)
     assert f"epsilon = {epsilon:g}" in curator.text("#missing")

@@ -63,6 +63,7 @@ def test_no_option_is_spelled_in_the_code_of_the_page():
         "rest",
         "source",
         "budget",
+        "privacy_unit",
         "delta",
         "start",
     }
@@ -81,8 +82,14 @@ def test_no_option_is_spelled_in_the_code_of_the_page():
         ("table", {"columns.delimiter": ";", "columns.decimal": ",", "protect.per-period": "yes"}),
         ("table", {"noise": "gaussian", "delta": "1e-6", "whole": "yes", "workload": "totals"}),
         ("graph", {}),
-        ("graph", {"mechanism": "response", "fit": "first-order", "fit.time-limit": "60"}),
-        ("graph", {"protect": "edges", "protect.at-most": "2", "ignore-weights": "yes"}),
+        (
+            "graph",
+            {"mechanism": "randomized-response", "fit": "first-order", "fit.time-limit": "60"},
+        ),
+        (
+            "graph",
+            {"privacy-unit": "edge", "privacy-unit.group-size": "2", "ignore-weights": "yes"},
+        ),
         ("cut", {}),
         ("session", {"method": "gaussian", "delta": "1e-6", "budget.epsilon": "4"}),
     ],
@@ -97,8 +104,8 @@ def test_a_preview_says_what_the_words_say_in_a_dry_run(name, more, tmp_path, mo
     out = capsys.readouterr().out
     assert found["guarantee"] in out or f"edges  {values.get('dry-run')}" in out
     assert found["epsilon"] == float(values["epsilon"])
-    assert found["errors"][0]["at_most"] > 0
-    assert found["protected"].startswith(("any ", "each "))
+    assert found["errors"][0]["bound"] > 0
+    assert found["unit_in_words"].startswith(("any ", "each "))
     assert not (tmp_path / values["store"]).exists()
 
 
@@ -108,7 +115,7 @@ def test_an_error_gives_the_epsilon_that_keeps_it(name, part, tmp_path):
     product, values = PRODUCTS[name], placed(FORMS[name], tmp_path)
 
     def error(epsilon):
-        return product.preview({**values, "epsilon": str(epsilon)})["errors"][0]["at_most"]
+        return product.preview({**values, "epsilon": str(epsilon)})["errors"][0]["bound"]
 
     wanted = part * error(values["epsilon"])
     found = product.epsilon_for(values, wanted, 0)
@@ -120,8 +127,8 @@ def test_an_error_that_nothing_keeps_is_refused(tmp_path):
     values = placed(TRIPS, tmp_path)
     with pytest.raises(ParameterError, match="no epsilon up to 50"):
         PRODUCTS["table"].epsilon_for(values, 1e-3, 0)
-    with pytest.raises(ParameterError, match="owner=COLUMN"):
-        PRODUCTS["table"].epsilon_for({**values, "columns.owner": ""}, 10, 0)
+    with pytest.raises(ParameterError, match="user=COLUMN"):
+        PRODUCTS["table"].epsilon_for({**values, "columns.user": ""}, 10, 0)
 
 
 @pytest.mark.parametrize(
@@ -131,12 +138,12 @@ def test_an_error_that_nothing_keeps_is_refused(tmp_path):
         ("table", {"epsilon": "x"}, "--epsilon must be a number"),
         ("table", {"groups": ""}, "name the file of the groups"),
         ("table", {"kind": "round"}, "unknown kind"),
-        ("table", {"protect": "nobody"}, "unknown --protect"),
-        ("table", {"protect.at-most": "-1"}, "at-most"),
+        ("table", {"privacy-unit": "nobody"}, "unknown --privacy-unit"),
+        ("table", {"privacy-unit.max-contributions": "-1"}, "max-contributions"),
         ("graph", {"dry-run": ""}, "public guess"),
         ("graph", {"vertices": "none.txt"}, "none.txt does not exist"),
         ("cut", {"second": ""}, "--to"),
-        ("session", {"queries.queries": ""}, "give --queries: How many answers"),
+        ("session", {"queries.queries": ""}, "give --queries: How many queries"),
     ],
 )
 def test_what_is_missing_is_told_in_a_line(name, more, message, tmp_path):

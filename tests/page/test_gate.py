@@ -68,7 +68,7 @@ def test_what_is_no_form_is_refused_in_a_line(page, name, body, status):
     assert "\n" not in detail
 
 
-def test_a_file_that_is_dropped_is_its_owners_alone(page, tmp_path):
+def test_a_file_that_is_dropped_is_its_users_alone(page, tmp_path):
     path = page.post("upload/..trips.csv", b"a,b\n1,2\n")["path"]
     assert path.startswith(str(tmp_path / "results" / "data"))
     assert path.endswith("/trips.csv")
@@ -105,14 +105,14 @@ SAID = {
     "epsilon": "5",
     "vertices": "ends.txt",
 }
-ROWS = {"columns.owner": "who", "protect": "owner", "protect.at-most": "3"}
+ROWS = {"columns.user": "who", "privacy-unit": "user", "privacy-unit.max-contributions": "3"}
 TABLE = SAID | ROWS | {"groups": "ends.csv"}
 RUNS = [
     ("table", TABLE, "done"),
     ("table", TABLE | {"columns.on-bad": ""}, "refused"),
     ("table", TABLE | {"columns.weight": "much", "counting": "weight"}, "done"),
     ("table", TABLE | {"columns.period": "day", "periods": "2026-01..2026-02"}, "done"),
-    ("table", TABLE | {"columns.owner": "nobody"}, "refused"),
+    ("table", TABLE | {"columns.user": "nobody"}, "refused"),
     ("table", TABLE | {"columns.header": "no"}, "refused"),
     ("graph", SAID | {"dry-run": "1", "ignore-weights": "yes", "plot": "table.png"}, "done"),
     ("cut", SAID | {"first": "left", "second": "right"}, "done"),
@@ -159,8 +159,8 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
     assert len(reports) == sum(state == "done" for *_, state in RUNS)
     assert not [text for text in reports if f"{tmp_path}/ends" in text]
     for reply in page.replies:
-        held = b"".join(unpacked(reply)) + json.dumps(dict(reply.headers)).encode()
-        assert not [mark for mark in marks if mark.encode() in held], reply.url
+        row_arrays = b"".join(unpacked(reply)) + json.dumps(dict(reply.headers)).encode()
+        assert not [mark for mark in marks if mark.encode() in row_arrays], reply.url
     assert sum(NOT_PRIVATE in reply.headers for reply in page.replies) == 1
 
 

@@ -31,7 +31,7 @@ def planned(folder, **more):
     (own / "lock").touch()
     plan = {"product": "graph", "store": str(folder / "mail.db"), "uses": 0, "time": "now"}
     plan |= {
-        "expected": {"epsilon": 1.0, "protected": ""},
+        "expected": {"epsilon": 1.0, "unit_in_words": ""},
         "words": [],
         "source": "",
         "values": {},
@@ -43,11 +43,11 @@ def planned(folder, **more):
 def spend(folder, *, kind="release", epsilon=1.0):
     """A charge that nothing follows."""
     graph = gc.datasets.load("karate")
-    promise = gc.PrivacyGuarantee(epsilon=epsilon, neighbours="any one pair")
+    guarantee = gc.PrivacyGuarantee(epsilon=epsilon, neighbours="any one pair")
     store, cost = folder / "mail.db", Cost.of_pure(epsilon)
     with (
         contextlib.suppress(KeyboardInterrupt),
-        charged(store, graph, kind=kind, parameters={}, cost=cost, guarantee=promise),
+        charged(store, graph, kind=kind, parameters={}, cost=cost, guarantee=guarantee),
     ):
         raise KeyboardInterrupt
 
@@ -81,7 +81,7 @@ def test_what_a_run_is_when_its_process_is_gone(spent, notes, made, state, words
         saved(run)
     told = run.state()
     assert told["state"] == state
-    assert words in told["told"]
+    assert words in told["message"]
     assert told["errors"] == [line[7:] for line in notes.splitlines() if "error: " in line]
     spend(tmp_path)  # by somebody else, later: it is not taken for that of the run
     assert run.state() == told
@@ -98,7 +98,7 @@ def test_a_run_is_at_work_while_a_process_holds_its_lock(page, tmp_path):
     with (run.folder / ".run" / "lock").open("ab") as lock:
         lock_descriptor(lock.fileno())
         told = page.post("run", run="one")
-        assert (told["state"], told["done"], told["told"]) == (RUNNING, 0.25, "fitting")
+        assert (told["state"], told["done"], told["message"]) == (RUNNING, 0.25, "fitting")
         values = placed(MAIL, tmp_path)
         (tmp_path / "mail.csv").write_text("")
         (tmp_path / "staff.txt").write_text("a\nb\nc\n")
@@ -210,7 +210,7 @@ def test_kill_9_at_any_time_leaves_a_result_that_is_paid_for_or_a_message(mail, 
         assert made <= bool(uses), "a result without a charge"
         assert told["state"] == (DONE if made else LOST if uses else STOPPED), told
         words = {DONE: "", LOST: "is spent", STOPPED: "nothing was spent"}
-        assert words[told["state"]] in told["told"]
+        assert words[told["state"]] in told["message"]
         if made:
             gc.Release.load(folder / run / "synthetic.graphml")
         states.append(told["state"])

@@ -7,7 +7,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid, bounded_total
 from graphcuts_dp.planning.bounds import plan_degree_bounds
-from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.guarantee import PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.terms import SessionTerms
 from scripts.figures.random_graphs import planted_partition
@@ -17,16 +17,16 @@ GROUPS = gc.Groups(GRAPH.vertices, {"half": [v % 2 for v in range(200)]})
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_a_cut_is_promised_what_the_better_session_promises(delta):
+def test_a_cut_is_guaranteed_what_the_better_session_guarantees(delta):
     plan = plan_degree_bounds([20, 5], epsilon=1.0, delta=delta, queries=50)
-    assert [row.degree_bound for row in plan.rows] == [5, 20]
+    assert [row.max_degree for row in plan.rows] == [5, 20]
     methods = ("laplace", "gaussian") if delta else ("laplace",)
     for row in plan.rows:
-        promise = {"epsilon": 1.0, "delta": delta, "queries": 50}
-        promise |= Protect(kind="vertex", degree_bound=row.degree_bound).keywords
-        grid = Grid.of_vertices(GRAPH, row.degree_bound)
+        guarantee = {"epsilon": 1.0, "delta": delta, "queries": 50}
+        guarantee["privacy_unit"] = PrivacyUnit.vertex(max_degree=row.max_degree)
+        grid = Grid.of_vertices(GRAPH, row.max_degree)
         mechanisms = [
-            SessionTerms.of(method=method, **promise).mechanism(Universe(200), grid)
+            SessionTerms.of(method=method, **guarantee).mechanism(Universe(200), grid)
             for method in methods
         ]
         errors = [mechanism.expected_error(0.0) for mechanism in mechanisms]
@@ -36,7 +36,7 @@ def test_a_cut_is_promised_what_the_better_session_promises(delta):
 def test_a_cell_is_told_the_noise_that_flows_have():
     plan = plan_degree_bounds([7], epsilon=1.0, groups=GROUPS)
     flows = gc.release_flows(
-        GRAPH, GROUPS, epsilon=1.0, seed=0, protect=gc.Protect.vertex(degree_bound=7)
+        GRAPH, GROUPS, epsilon=1.0, seed=0, privacy_unit=gc.PrivacyUnit.vertex(max_degree=7)
     )
     assert plan.rows[0].cell == pytest.approx(np.sqrt((flows.deviations() ** 2).mean()), rel=0.05)
 
@@ -45,7 +45,7 @@ def test_what_is_taken_is_within_what_is_told():
     degrees = np.bincount(np.concatenate([GRAPH.rows, GRAPH.columns]), minlength=200)
     plan = plan_degree_bounds([3, 20, 30, 100], epsilon=1.0, degrees=degrees)
     for row in plan.rows:
-        lost = len(GRAPH.rows) - bounded_total(GRAPH, bound=row.degree_bound)
+        lost = len(GRAPH.rows) - bounded_total(GRAPH, bound=row.max_degree)
         assert row.taken[0] <= lost <= row.taken[1] + 1
     assert plan.rows[-1].taken == (0, 0)
     assert "30" in str(plan)

@@ -40,9 +40,9 @@ from graphcuts_dp.session.terms import SessionTerms
 
 pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
 
-PROMISE = {"epsilon": 1.0, "delta": 1e-6}
+GUARANTEE = {"epsilon": 1.0, "delta": 1e-6}
 MW, FK, MD = "multiplicative-weights", "frieze-kannan", "mirror-descent"
-OFFLINE = ("offline", "game", "answers", "net", "sensing")
+ITERATIVE = ("iterative", "game", "answers", "net", "sensing")
 
 # n, m, k, then errors in thousands as published: tight MW, Gaussian per query, binary, answer 0.
 TABLE = [
@@ -62,14 +62,14 @@ def key_of(row):
     return f"{row.method} {row.norm}".strip(), row.calibration, row.cuts
 
 
-def guarantees(setting, offline=False):
+def guarantees(setting, iterative=False):
     """Of all rows; those of offline releases take most of the time."""
-    return {key_of(row): row.guaranteed for row in plan_of(setting, offline=offline).rows}
+    return {key_of(row): row.guaranteed for row in plan_of(setting, iterative=iterative).rows}
 
 
 @cache
 def published(n, m, k):
-    return plan(n, edges=m, queries=k, **PROMISE)
+    return plan(n, edges=m, queries=k, **GUARANTEE)
 
 
 @pytest.mark.parametrize(("n", "m", "k", "tight", "gaussian", "binary", "zero"), TABLE)
@@ -97,7 +97,7 @@ def test_paper_rows_are_their_formulas(n, m, k):
         printed = at_least_one(updates(n, m, rule="as printed"))  # as a session takes it
         for name in ("gru12", "jt12", "dr14"):
             formula = getattr(bounds, f"{name}_online")
-            bound = formula(printed, queries=k, beta=beta, **PROMISE)
+            bound = formula(printed, queries=k, beta=beta, **GUARANTEE)
             assert rows[construction, name, "any k"].guaranteed == bound.error
     # GRU12 with multiplicative weights in closed form: 5/3 alpha, where alpha solves equation (3).
     pairs = pairs_of(n)
@@ -106,13 +106,13 @@ def test_paper_rows_are_their_formulas(n, m, k):
     found = rows[MW, "gru12", "any k"].guaranteed
     assert found > 5 / 3 * closed if few else found == pytest.approx(5 / 3 * closed)
     disjoint = frieze_kannan_updates(n, m, disjoint=True)
-    tight = bounds.tight_online(disjoint, queries=k, beta=beta, **PROMISE).error
+    tight = bounds.tight_online(disjoint, queries=k, beta=beta, **GUARANTEE).error
     assert rows[FK, "tight", "any k"].guaranteed == tight
 
 
 @pytest.mark.parametrize("directed", [False, True])
 def test_release_and_all_cuts(directed):
-    made = plan(500, directed=directed, edges=3e4, queries=10, **PROMISE)
+    made = plan(500, directed=directed, edges=3e4, queries=10, **GUARANTEE)
     rows = rows_of(made)
     distribution = noise_distribution("binary", epsilon=1.0)
     bound = noise_cut_bound(distribution, (500, 500), symmetric=not directed, confidence=0.95)
@@ -140,7 +140,7 @@ def test_typical_errors_on_random_halves(n, directed):
         matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T
     universe.clear_diagonal(matrix)
     m = universe.total(matrix)
-    rows = rows_of(plan(n, directed=directed, edges=m, queries=10, **PROMISE))
+    rows = rows_of(plan(n, directed=directed, edges=m, queries=10, **GUARANTEE))
     S = rng.random((4000, universe.shape[0])) < 0.5
     T = ~S if one_set else rng.random((4000, universe.shape[1])) < 0.5
     cuts = np.einsum("qi,ij,qj->q", S, matrix, T, optimize=True)
@@ -216,7 +216,7 @@ def test_best_first_and_marks():
     text = str(made)
     assert text.count(VACUOUS) == sum(row.vacuous for row in made.shown)
     hidden = {row.method for row in made.rows if row not in made.shown}
-    assert hidden == {"offline MW released", "game query"}
+    assert hidden == {"iterative MW released", "game query"}
     assert hidden <= {row["method"] for row in made.to_dict()["rows"]}
     assert hidden <= set(made.to_frame()["method"])
     assert "game both" in text
@@ -241,7 +241,7 @@ def test_which_is_best_depends_on_the_sizes():
 def test_delta_zero_leaves_the_pure_mechanisms():
     made = plan(2000, edges=1e5, queries=20, epsilon=1.0, delta=0.0)
     without = {row.name for row in made.shown if math.isinf(row.guaranteed)}
-    assert [row.guaranteed for row in made.rows if row.offline] == [math.inf] * 4
+    assert [row.guaranteed for row in made.rows if row.iterative] == [math.inf] * 4
     online = {f"{name} {rule}" for name in ("tight", "gru12", "jt12") for rule in ("MW", "FK")}
     online |= {f"tight MD {norm}" for norm in ("l2", "lp", "entropy")} | {"jt12 MD auto"}
     assert without == {"gaussian"} | online
@@ -250,14 +250,14 @@ def test_delta_zero_leaves_the_pure_mechanisms():
 
 
 def test_advice_when_everything_is_vacuous():
-    made = plan(200, edges=300, queries=1000, **PROMISE)
+    made = plan(200, edges=300, queries=1000, **GUARANTEE)
     assert all(row.vacuous or row.trivial for row in made.rows)
     assert made.advice.startswith("nothing here beats a trivial answer: ask at most ")
     fewer = int(made.advice.split("at most ")[1].split()[0].replace(",", ""))
     raised = float(made.advice.split("epsilon to ")[1].split()[0])
 
     def useful(**changed):
-        again = plan(200, edges=300, **({"queries": 1000} | PROMISE | changed))
+        again = plan(200, edges=300, **({"queries": 1000} | GUARANTEE | changed))
         answers = [row for row in again.rows if row.cuts not in ("between two", "halves")]
         return not all(row.vacuous or row.trivial for row in answers)
 
@@ -275,11 +275,11 @@ def test_advice_when_everything_is_vacuous():
 
 def test_target_error_is_the_inverse():
     target = 1500.0
-    made = plan((30, 200), edges=2e3, queries=10**4, target_error=target, **PROMISE)
+    made = plan((30, 200), edges=2e3, queries=10**4, target_error=target, **GUARANTEE)
     formulas = {key_of(each): each.guaranteed for each in mechanisms_for(made.setting)}
     needed = []
     for row in made.rows:
-        if row.method in ("game query", "game both") or (row.offline and row.vacuous):
+        if row.method in ("game query", "game both") or (row.iterative and row.vacuous):
             assert row.epsilon_needed is None
             continue
         needed.append(row.epsilon_needed)
@@ -297,7 +297,7 @@ def test_target_error_is_the_inverse():
 
 
 def test_a_target_that_needs_nothing():
-    rows = rows_of(plan(50, edges=10, queries=5, target_error=10.0, **PROMISE))
+    rows = rows_of(plan(50, edges=10, queries=5, target_error=10.0, **GUARANTEE))
     assert rows["answer 0", "", "all"].epsilon_needed == 1e-6
     assert rows["midpoint", "", "all"].epsilon_needed < 1
 
@@ -315,9 +315,9 @@ small = st.builds(
 )
 
 
-def setting_of(n, *, share, queries, beta, **promise):
+def setting_of(n, *, share, queries, beta, **guarantee):
     work = gc.SessionWorkload(queries=queries, beta=beta)
-    return Setting(n=n, edges=max(1.0, pairs_of(n) ** share), workload=work, **promise)
+    return Setting(n=n, edges=max(1.0, pairs_of(n) ** share), workload=work, **guarantee)
 
 
 @settings(max_examples=12, deadline=None)
@@ -328,22 +328,22 @@ def test_more_epsilon_fewer_queries_and_fewer_vertices_never_hurt(drawn):
 
 @pytest.mark.parametrize("n", [6, 300, (70, 200)])
 def test_nor_do_they_hurt_offline_releases(n):
-    promise = {"epsilon": 2.0, "delta": 1e-6}
-    nothing_hurts(setting_of(n, share=0.7, queries=5, beta=0.05, **promise), offline=True)
+    guarantee = {"epsilon": 2.0, "delta": 1e-6}
+    nothing_hurts(setting_of(n, share=0.7, queries=5, beta=0.05, **guarantee), iterative=True)
 
 
-def nothing_hurts(setting, offline=False):
-    base, n, work = guarantees(setting, offline), setting.n, setting.workload
+def nothing_hurts(setting, iterative=False):
+    base, n, work = guarantees(setting, iterative), setting.n, setting.workload
     larger = 2 * n if isinstance(n, int) else (2 * n[0], n[1])
     for changed in (
         {"epsilon": setting.epsilon / 2},
         {"workload": replace(work, queries=3 * work.queries)},
         {"n": larger},
     ):
-        worse = guarantees(replace(setting, **changed), offline)
+        worse = guarantees(replace(setting, **changed), iterative)
         for key, error in base.items():
             if key not in worse:  # more vertices than a norm can have, or pairs to list graphs of
-                assert key[0].startswith(("mirror-descent", "median", *OFFLINE))
+                assert key[0].startswith(("mirror-descent", "median", *ITERATIVE))
             elif key[0].startswith("game"):  # they play what is usually best, not what is proven
                 assert error > 0
             elif key[0] not in ("midpoint", "density only"):  # a complete graph has no doubt
@@ -359,7 +359,7 @@ def test_every_plan_is_whole(drawn):
     assert len(made.rows) == len(rows_of(made)) >= 16  # and more where there is room for them
     assert json.loads(json.dumps(made.to_dict(), allow_nan=False))["edges"] == setting.edges
     hidden = [row for row in made.rows if row not in made.shown]
-    assert all(row.offline and (row.vacuous or math.isinf(row.guaranteed)) for row in hidden)
+    assert all(row.iterative and (row.vacuous or math.isinf(row.guaranteed)) for row in hidden)
     assert (
         len(str(made).splitlines()) == 2 + len(made.shown) + "\n".join(made.remarks).count("\n") + 1
     )
@@ -375,25 +375,25 @@ def test_every_plan_is_whole(drawn):
         assert row.typical is None or 0 <= row.typical <= row.guaranteed
 
 
-# For whom: several edges, owners, vertices
+# For whom: several edges, users, vertices
 
-OF_60 = {"edges": 400, "queries": 20, **PROMISE}
+OF_60 = {"edges": 400, "queries": 20, **GUARANTEE}
 
 
 def error_of(made, method):
     return next(row.guaranteed for row in made.rows if row.method == method)
 
 
-def test_an_owner_of_k_rows_is_k_edges():
-    owner = plan(60, protect=gc.Protect.owner(at_most=5), **OF_60)
-    edges = plan(60, protect=gc.Protect.edges(5), **OF_60)
-    assert [row.guaranteed for row in owner.rows] == [row.guaranteed for row in edges.rows]
-    assert "protects 1 owner" in owner.title
+def test_a_user_of_k_rows_is_k_edges():
+    user = plan(60, privacy_unit=gc.PrivacyUnit.user(max_contributions=5), **OF_60)
+    edges = plan(60, privacy_unit=gc.PrivacyUnit.edge(5), **OF_60)
+    assert [row.guaranteed for row in user.rows] == [row.guaranteed for row in edges.rows]
+    assert "privacy unit 1 user" in user.title
 
 
 def test_a_vertex_has_the_noise_of_its_bound():
     groups = equal_groups(60, [4])
-    made = plan(60, protect=gc.Protect.vertex(degree_bound=7), groups=groups, **OF_60)
+    made = plan(60, privacy_unit=gc.PrivacyUnit.vertex(max_degree=7), groups=groups, **OF_60)
     one = plan(60, groups=groups, **OF_60)
     for method in ("laplace", "gaussian"):
         assert error_of(made, method) / error_of(one, method) == pytest.approx(7, rel=0.02)
@@ -403,16 +403,18 @@ def test_a_vertex_has_the_noise_of_its_bound():
     assert {row.method for row in made.rows} == methods
     assert "below the true ones" in str(made)
     assert "Synthetic graph:" not in str(made)
-    assert made.to_dict()["degree_bound"] == 7
+    assert made.to_dict()["privacy_unit"] == "vertex:max-degree=7"
 
 
 # Any linear queries
 
 
 @cache
-def linear_plan(n=(800, 600), *, protect="edges", rank=None, **more):
+def linear_plan(n=(800, 600), *, privacy_unit="edge", rank=None, **more):
     workload = gc.SessionWorkload(queries=10**6, linear=True, **more)
-    return plan(n, edges=20_000, queries=workload, protect=protect, rank=rank, **PROMISE)
+    return plan(
+        n, edges=20_000, queries=workload, privacy_unit=privacy_unit, rank=rank, **GUARANTEE
+    )
 
 
 def linear_errors(*size, **more):
@@ -433,38 +435,38 @@ def test_only_methods_for_all_linear_queries_are_listed():
 
 
 def test_low_rank_and_spread_queries_bring_the_row_of_schatten_down():
-    blind, told = linear_errors(), linear_errors(most_spectral=55.0, rank=2)
+    blind, told = linear_errors(), linear_errors(max_spectral_norm=55.0, rank=2)
     assert told[MD, "l2"] == blind[MD, "l2"]
     assert blind[MD, "schatten"] >= blind[MD, "l2"] * (1 - 1e-9)
     assert told[MD, "schatten"] < 0.85 * blind[MD, "schatten"]
-    full = linear_errors(most_spectral=55.0, rank=600)
+    full = linear_errors(max_spectral_norm=55.0, rank=600)
     assert full[MD, "schatten"] > told[MD, "schatten"]
 
 
 @pytest.mark.parametrize("norm", ["l2", "lp", "2,p", "entropy", "schatten"])
-def test_a_linear_session_promises_what_its_row_says_but_for_what_it_buys(norm):
+def test_a_linear_session_guarantees_what_its_row_says_but_for_what_it_buys(norm):
     mechanism = SessionTerms.of(
-        method=MD, norm=norm, linear=True, queries=10**6, **PROMISE
+        method=MD, norm=norm, linear=True, queries=10**6, **GUARANTEE
     ).mechanism(Universe(800, 600), Grid())
     planned = linear_errors()[MD, norm]
     assert planned * (1 - 1e-6) <= mechanism.expected_error(20_000.0) <= 1.06 * planned
 
 
 def test_signed_answers_cost_more_than_cuts_and_noise_on_each_does_not():
-    rows = rows_of(plan((800, 600), edges=20_000, queries=10**6, **PROMISE))
+    rows = rows_of(plan((800, 600), edges=20_000, queries=10**6, **GUARANTEE))
     linear = linear_errors()
     assert linear["gaussian", ""] == rows["gaussian", "", "any k"].guaranteed
     of_cuts = rows[f"{MD} l2", "tight", "any k"].guaranteed
     assert 1.2 < linear[MD, "l2"] / of_cuts < 2.1
-    assert linear_errors(protect=gc.Protect.edges(3))[MD, "l2"] > linear[MD, "l2"]
+    assert linear_errors(privacy_unit=gc.PrivacyUnit.edge(3))[MD, "l2"] > linear[MD, "l2"]
 
 
 def test_the_plan_says_that_it_is_for_linear_queries():
-    made = linear_plan(most_spectral=55.0, rank=2)
+    made = linear_plan(max_spectral_norm=55.0, rank=2)
     assert "any linear queries of singular values up to 55, rank 2 (a public guess)" in made.title
     assert "off by so many times their largest one" in str(made)
     told = made.to_dict()
-    assert (told["linear"], told["most_spectral"], told["rank"]) == (True, 55.0, 2)
+    assert (told["linear"], told["max_spectral_norm"], told["rank"]) == (True, 55.0, 2)
     assert told["synthetic_graph"] is None
     assert next(row for row in made.rows if row.norm == "schatten").typical is None
 
@@ -514,10 +516,13 @@ def test_a_plan_has_rows_for_cells_unions_and_halves():
         ({"n": (5, 6), "directed": True}, "one number of vertices"),
         ({"target_error": "small"}, "target_error must be"),
         ({"rank": 2}, "are for linear=True"),
-        ({"queries": {"most_spectral": 9.0}}, "are for linear=True"),
+        ({"queries": {"max_spectral_norm": 9.0}}, "are for linear=True"),
         ({"n": (8, 6), "queries": {"linear": True}, "rank": 7}, "smaller side"),
-        ({"queries": {"linear": True, "most_spectral": 9.0}}, "for bipartite graphs"),
-        ({"queries": {"linear": True}, "protect": gc.Protect.vertex(degree_bound=3)}, "for cuts"),
+        ({"queries": {"linear": True, "max_spectral_norm": 9.0}}, "for bipartite graphs"),
+        (
+            {"queries": {"linear": True}, "privacy_unit": gc.PrivacyUnit.vertex(max_degree=3)},
+            "for cuts",
+        ),
         ({"queries": {"linear": True}, "groups": equal_groups(10, [2])}, "without linear"),
         ({"groups": [5, 5]}, "groups are a Groups or a GroupTree"),
         ({"groups": equal_groups(11, [2])}, "other numbers of vertices"),
@@ -525,7 +530,7 @@ def test_a_plan_has_rows_for_cells_unions_and_halves():
     ],
 )
 def test_numbers_out_of_range_are_refused(wrong, message):
-    named = {"n": 10, "edges": 9, "queries": 3, **PROMISE} | wrong
+    named = {"n": 10, "edges": 9, "queries": 3, **GUARANTEE} | wrong
     asked = named.pop("queries")
     asked = {"queries": 3, **asked} if isinstance(asked, dict) else {"queries": asked}
     with pytest.raises(ParameterError, match=message) as problem:
@@ -537,24 +542,24 @@ MONTHS = {"periods": "2026-01..2026-06"}
 
 
 @pytest.mark.parametrize(
-    ("table", "protect"),
+    ("table", "privacy_unit"),
     [
-        ({}, gc.Protect.rows()),
-        ({}, gc.Protect.owner(at_most=20)),
-        ({"counting": "weight"}, gc.Protect.rows(at_most=30)),
-        ({"counting": "weight"} | MONTHS, gc.Protect.owner(at_most=7)),
-        ({"counting": "owners"} | MONTHS, gc.Protect.owner(at_most=9)),
-        ({"counting": "edges"} | MONTHS, gc.Protect.edges(at_most=2)),
-        (MONTHS | {"by": "month"}, gc.Protect.owner(at_most=6, per_period=True)),
-        (MONTHS | {"by": ["quarter", "month"]}, gc.Protect.rows()),
+        ({}, gc.PrivacyUnit.row()),
+        ({}, gc.PrivacyUnit.user(max_contributions=20)),
+        ({"counting": "weight"}, gc.PrivacyUnit.row(30)),
+        ({"counting": "weight"} | MONTHS, gc.PrivacyUnit.user(max_contributions=7)),
+        ({"counting": "users"} | MONTHS, gc.PrivacyUnit.user(max_contributions=9)),
+        ({"counting": "edges"} | MONTHS, gc.PrivacyUnit.edge(2)),
+        (MONTHS | {"by": "month"}, gc.PrivacyUnit.user(max_contributions=6, per_period=True)),
+        (MONTHS | {"by": ["quarter", "month"]}, gc.PrivacyUnit.row()),
     ],
 )
 @pytest.mark.parametrize("kind", ["undirected", "directed", "bipartite"])
-def test_flows_of_rows_are_planned_as_they_are_released(table, protect, kind):
+def test_flows_of_rows_are_planned_as_they_are_released(table, privacy_unit, kind):
     """For the same public numbers: the errors of a table that was released of no row."""
-    delta, owned = 1e-6, protect.kind == "owner"
+    delta, owned = 1e-6, privacy_unit.kind == "user"
     frame = {"who": ["x"] * owned, "a": [0] * owned, "b": [0] * owned, "when": ["x"] * owned}
-    columns = gc.Columns(source="a", target="b", owner="who" if owned else None)
+    columns = gc.Columns(source="a", target="b", user="who" if owned else None)
     if "periods" in table:
         columns = replace(columns, period="when")
     if table.get("counting") == "weight":
@@ -576,7 +581,7 @@ def test_flows_of_rows_are_planned_as_they_are_released(table, protect, kind):
         for each in sets
     )
     groups = groups if kind == "bipartite" else groups[0]
-    words = {"epsilon": 2.0, "delta": delta, "protect": protect}
+    words = {"epsilon": 2.0, "delta": delta, "privacy_unit": privacy_unit}
     work = gc.FlowWorkload(expected_cell=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -597,21 +602,21 @@ def test_flows_of_rows_are_planned_as_they_are_released(table, protect, kind):
 
 
 @pytest.mark.parametrize(
-    ("table", "protect", "message"),
+    ("table", "privacy_unit", "message"),
     [
-        ({"counting": "trips"}, "edges", "unknown counting"),
-        ({"by": "month"}, "rows", "declare them by periods="),
-        ({"periods": "2026-01..2026-03", "by": "day"}, "rows", "the periods are months"),
-        ({}, gc.Protect.owner(at_most=2, per_period=True), "rows with periods"),
-        ({}, "edges", "counting='edges'"),
-        ({"counting": "edges"}, "rows", "for rows or their weights"),
-        ({}, gc.Protect.vertex(degree_bound=3), "for graphs"),
+        ({"counting": "trips"}, "edge", "unknown counting"),
+        ({"by": "month"}, "row", "declare them by periods="),
+        ({"periods": "2026-01..2026-03", "by": "day"}, "row", "the periods are months"),
+        ({}, gc.PrivacyUnit.user(max_contributions=2, per_period=True), "rows with periods"),
+        ({}, "edge", "counting='edges'"),
+        ({"counting": "edges"}, "row", "for rows or their weights"),
+        ({}, gc.PrivacyUnit.vertex(max_degree=3), "for graphs"),
     ],
 )
-def test_tables_of_rows_that_cannot_be_planned(table, protect, message):
+def test_tables_of_rows_that_cannot_be_planned(table, privacy_unit, message):
     def planned():
         groups = gc.planning.RowTable(groups=equal_groups(40, [2, 8]), **table)
-        return plan(40, epsilon=1.0, groups=groups, protect=protect)
+        return plan(40, epsilon=1.0, groups=groups, privacy_unit=privacy_unit)
 
     with pytest.raises(ParameterError, match=message):
         planned()

@@ -108,7 +108,7 @@ def test_a_release_keeps_what_was_forecast():
     rng = np.random.default_rng(1)
     n, m = 600, 6000
     rows, columns = rng.integers(0, n, (2, m))
-    graph = gc.Graph(rows, columns, np.full(m, 60.0), vertices=n, hide_change=1)
+    graph = gc.Graph(rows, columns, np.full(m, 60.0), vertices=n, max_weight_change=1)
     plan = gc.plan(n=n, edges=m, queries=10, epsilon=1.0, delta=1e-6)
     release = gc.release_graph(graph, epsilon=1.0, mechanism="sparse", seed=1)
     kept = release.measurements.kept
@@ -124,17 +124,17 @@ def rows_of_parts(plan):
     return {row.method: row for row in plan.rows if row.cuts in ("between two", "halves")}
 
 
-@pytest.mark.parametrize(("protect", "k"), [("edges", 1), ("edges:4", 4)])
-def test_what_a_plan_says_of_least_cuts_is_what_the_cut_says(protect, k):
+@pytest.mark.parametrize(("privacy_unit", "k"), [("edge", 1), ("edge:4", 4)])
+def test_what_a_plan_says_of_least_cuts_is_what_the_cut_says(privacy_unit, k):
     graph = gc.Graph([0], [1], vertices=300)
-    plan = gc.plan(300, epsilon=2.0, protect=protect, target_error=50)
+    plan = gc.plan(300, epsilon=2.0, privacy_unit=privacy_unit, target_error=50)
     row = rows_of_parts(plan)["least cut"]
-    cut = gc.least_cut(graph, 0, 1, epsilon=2.0, protect=protect)
+    cut = gc.least_cut(graph, 0, 1, epsilon=2.0, privacy_unit=privacy_unit)
     assert row.guaranteed == pytest.approx(cut.shortfall, rel=1e-9)
     assert row.typical == pytest.approx(300 / (2 * math.sinh(1 / k)))
     assert row.typical < row.guaranteed < 2 * row.typical
     assert "Least cut: what a private cut" in str(plan)
-    needed = gc.plan(300, epsilon=row.epsilon_needed, protect=protect)
+    needed = gc.plan(300, epsilon=row.epsilon_needed, privacy_unit=privacy_unit)
     assert rows_of_parts(needed)["least cut"].guaranteed <= 50
 
 
@@ -143,7 +143,9 @@ def test_what_a_plan_says_of_partitions_is_the_half_of_their_interval(epsilon):
     """Of a graph in which both ends of it are possible."""
     inside = np.triu_indices(60, 1)
     graph = gc.Graph(*(side[::2] for side in inside), vertices=60)
-    release = gc.release_graph(graph, epsilon=epsilon, mechanism="response", fit="none", seed=1)
+    release = gc.release_graph(
+        graph, epsilon=epsilon, mechanism="randomized-response", fit="none", seed=1
+    )
     found = release.partition("balanced")
     row = rows_of_parts(gc.plan(60, epsilon=epsilon))["partition"]
     cut = gc.CutQuery(found.codes == 0)
@@ -158,5 +160,7 @@ def test_a_plan_has_no_rows_of_parts_where_there_are_none():
     assert not rows_of_parts(
         gc.plan(20, epsilon=1.0, queries=gc.SessionWorkload(queries=9, linear=True))
     )
-    assert not rows_of_parts(gc.plan(20, epsilon=1.0, protect=gc.Protect.vertex(degree_bound=3)))
+    assert not rows_of_parts(
+        gc.plan(20, epsilon=1.0, privacy_unit=gc.PrivacyUnit.vertex(max_degree=3))
+    )
     assert rows_of_parts(gc.plan(20, epsilon=1.0, directed=True)).keys() == {"least cut"}

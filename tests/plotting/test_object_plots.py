@@ -269,7 +269,7 @@ def test_a_session_draws_its_history(made, drawn, tmp_path):
 
 
 def test_what_is_no_list_of_answers_is_drawn_too(made, drawn):
-    """A plan's guarantees, best first; distances' map; beliefs; classes of owners."""
+    """A plan's guarantees, best first; distances' map; beliefs; classes of users."""
     plan = made[0]["Plan"]
     widths = points(drawn(plan.plot())[0], 1, 0).tolist()
     *answers, least_cut, halves = plan.rows

@@ -181,7 +181,7 @@ def test_the_cost_of_a_plan_is_the_cost_that_it_shares(cost, currency, group_siz
     whole = cost.for_group(group_size)
     assert plan.cost.epsilon == pytest.approx(whole.epsilon, rel=1e-12)
     assert plan.cost.delta == pytest.approx(whole.delta)
-    parts = dict(plan.parts(whole.epsilon))
+    parts = dict(plan.spent_by_statistic(whole.epsilon))
     assert parts["a"] == pytest.approx(whole.epsilon / 7)
     assert sum(parts.values()) == pytest.approx(whole.epsilon)
 
@@ -245,7 +245,7 @@ def test_a_share_that_is_doubled_is_doubled_everywhere(
     assert plan.spent == job.budget_plan.amount == job.cost.pure == 1
     stored = json.loads(json.dumps(measured.guarantee.to_dict()))
     parts = {name: float(amount) for name, amount in plan.amounts.items()}
-    assert stored["parts"] == {plan.names[name]: part for name, part in parts.items()}
+    assert stored["spent"] == {plan.names[name]: part for name, part in parts.items()}
     again = gc.PrivacyGuarantee.from_dict(stored)
     assert again.budget_plan.amounts == plan.amounts
     assert job.budget_plan.replayed(plan.ran).cost == plan.cost
@@ -270,7 +270,7 @@ def released(options):
 def test_flows_spend_what_their_plan_says(delta):
     job = flows_job(CLUB, GROUPS, epsilon=1.0, delta=delta)
     noisy = job.measure(CLUB, SeededEntropy(1))
-    made = job.finish(noisy, job.promise(SeededEntropy(1)), SeededEntropy(1))
+    made = job.finish(noisy, job.guarantee_of_run(SeededEntropy(1)), SeededEntropy(1))
     plan = made.guarantee.budget_plan
     assert noisy.cost(delta=delta).epsilon == pytest.approx(plan.cost.epsilon, rel=1e-12)
     assert [step.statistic for step in plan.steps] == job.parameters["levels"]
@@ -310,11 +310,11 @@ def test_every_kind_of_release_has_a_plan_that_adds_up(tmp_path):
 
 
 def test_a_receipt_of_older_versions_has_the_plan_of_its_parts():
-    release = gc.release_graph(CLUB, epsilon=2.0, mechanism="degrees+response", seed=0)
+    release = gc.release_graph(CLUB, epsilon=2.0, mechanism="degrees+randomized-response", seed=0)
     stored = release.guarantee.to_dict()
     del stored["budget_plan"]
     again = gc.PrivacyGuarantee.from_dict(stored)
-    assert again.parts == release.guarantee.parts
+    assert again.spent == release.guarantee.spent
     assert [each.statistic for each in again.budget_plan.steps] == ["degrees", "entries"]
 
 
@@ -323,10 +323,10 @@ def test_no_statistic_is_named_by_two_steps_that_cannot_refine_it():
     for options in (
         {"noise": "laplace"},
         {"groups": GROUPS},
-        {"mechanism": "degrees+response", "groups": GROUPS},
+        {"mechanism": "degrees+randomized-response", "groups": GROUPS},
         {"mechanism": "sparse"},
         {"mechanism": "sparse", "groups": GROUPS},
-        {"mechanism": gc.Response("sparse", degree_share=0.3), "groups": GROUPS},
+        {"mechanism": gc.Mechanism("sparse", degree_share=0.3), "groups": GROUPS},
     ):
         plan = graph_job(CLUB, epsilon=1.0, fitted=False, **options).budget_plan
         for run in plan.possible_runs:
@@ -345,7 +345,9 @@ def test_epsilons_of_plans_are_exact():
 
 
 def test_a_receipt_whose_plan_costs_more_than_it_states_is_refused():
-    release = gc.release_graph(CLUB, epsilon=2.0, mechanism="response", fit="none", seed=0)
+    release = gc.release_graph(
+        CLUB, epsilon=2.0, mechanism="randomized-response", fit="none", seed=0
+    )
     stored = release.guarantee.to_dict()
     stored["budget_plan"]["amount"] = "3"
     with pytest.raises(ValueError, match="costs more than the guarantee states"):
@@ -357,13 +359,13 @@ def test_a_receipt_whose_plan_costs_more_than_it_states_is_refused():
 @pytest.mark.parametrize("steps", [1, 3])
 def test_the_plan_of_a_session_is_for_the_whole_privacy_unit(method, steps, tmp_path):
     options = {"epsilon": 1.0, "delta": 1e-6 if ":" in method else 0.0, "queries": 10}
-    protect = gc.Protect.edges(steps)
+    privacy_unit = gc.PrivacyUnit.edge(steps)
     session = gc.open_session(
-        CLUB, store=tmp_path / "x.db", method=method, protect=protect, **options
+        CLUB, store=tmp_path / "x.db", method=method, privacy_unit=privacy_unit, **options
     )
     guarantee = session.guarantee
     assert guarantee.budget_plan.cost.epsilon == pytest.approx(guarantee.epsilon, rel=1e-6)
-    assert sum(part for _, part in guarantee.parts) in (0, pytest.approx(guarantee.epsilon))
+    assert sum(part for _, part in guarantee.spent) in (0, pytest.approx(guarantee.epsilon))
 
 
 def test_the_cost_of_a_group_is_rounded_once():

@@ -30,7 +30,7 @@ NOWHERE = np.empty(0), np.empty(0, dtype=np.int64)
 @pytest.mark.parametrize("cap", CAPS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_laplace_releases_integers_on_a_power_of_two_grid(epsilon, cap):
-    distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=cap)
+    distribution = noise_distribution("laplace", epsilon=epsilon, max_weight=cap)
     scale = (cap or 1.0) / epsilon
     # The sensitivity is at most one step too large, and a scale has 2^20 steps at least.
     real = math.sqrt(2) * scale
@@ -52,7 +52,7 @@ def test_laplace_releases_integers_on_a_power_of_two_grid(epsilon, cap):
     *(("laplace", cap) for cap in CAPS), *(("discrete-laplace", cap) for cap in (None, 1.0, 12.0)),
 ])  # fmt: skip
 def test_sensitivity_is_the_cap_in_steps_rounded_up(name, cap, epsilon):
-    made = noise_distribution(name, epsilon=epsilon, weight_cap=cap)
+    made = noise_distribution(name, epsilon=epsilon, max_weight=cap)
     exact = Fraction(cap or 1) / Fraction(made.unit)
     assert made.sensitivity_steps - 1 < exact <= made.sensitivity_steps
     assert made.rate * made.sensitivity_steps == made.epsilon == Fraction(epsilon)
@@ -61,7 +61,7 @@ def test_sensitivity_is_the_cap_in_steps_rounded_up(name, cap, epsilon):
 @pytest.mark.parametrize("name", NOISES)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_estimates_of_bits_are_right_on_average(name, epsilon):
-    made = noise_distribution(name, epsilon=epsilon, weight_cap=1.0)
+    made = noise_distribution(name, epsilon=epsilon, max_weight=1.0)
     assert (made.name, made.bits) == (name, name == "binary")
     if made.bits:
         kept = 1 / (1 + math.exp(-epsilon))
@@ -113,7 +113,7 @@ def test_evidence_is_the_log_likelihood_ratio(name, cap, epsilon):
         cap = None
     if name == "staircase":
         cap = cap or 2.0
-    distribution = noise_distribution(name, epsilon=epsilon, weight_cap=cap)
+    distribution = noise_distribution(name, epsilon=epsilon, max_weight=cap)
     reach = round((cap or 1.0) / distribution.unit)
     steps = [0, 1] if name == "binary" else [-3 * reach, -1, 0, 1, reach // 3, reach, 5 * reach]
     found = distribution.evidence(np.array(steps))
@@ -129,7 +129,7 @@ def test_evidence_is_the_log_likelihood_ratio(name, cap, epsilon):
 
 @pytest.mark.parametrize("name", NOISES)
 def test_noise_does_not_depend_on_where_the_edges_are(name):
-    distribution = noise_distribution(name, epsilon=1.0, weight_cap=1.0)
+    distribution = noise_distribution(name, epsilon=1.0, max_weight=1.0)
     plain = distribution.respond(50, *NOWHERE, SeededEntropy(4))
     noisy = distribution.respond(50, np.ones(2), np.array([7, 49]), SeededEntropy(4))
     changed = np.flatnonzero(plain != noisy)
@@ -162,10 +162,10 @@ def test_no_weight_is_refused_for_a_refusal_would_tell_of_it(name, weight, steps
     ("arguments", "match"),
     [
         ({"name": "gauss"}, "unknown noise"),
-        ({"name": "binary", "weight_cap": 2.0}, "without weights"),
-        *(({"name": "laplace", "weight_cap": cap}, "weight_cap") for cap in NO_CAPS),
-        ({"name": "discrete-laplace", "weight_cap": 2.5}, "whole-number"),
-        ({"name": "discrete-laplace", "weight_cap": 1e20}, "too large"),
+        ({"name": "binary", "max_weight": 2.0}, "without weights"),
+        *(({"name": "laplace", "max_weight": cap}, "max_weight") for cap in NO_CAPS),
+        ({"name": "discrete-laplace", "max_weight": 2.5}, "whole-number"),
+        ({"name": "discrete-laplace", "max_weight": 1e20}, "too large"),
         ({"name": "laplace", "epsilon": 0}, "epsilon"),
     ],
 )
@@ -175,7 +175,7 @@ def test_parameters_out_of_range(arguments, match):
 
 
 def test_the_largest_noise_fits_into_64_bits():
-    distribution = noise_distribution("discrete-laplace", epsilon=1.0, weight_cap=2.0**44)
+    distribution = noise_distribution("discrete-laplace", epsilon=1.0, max_weight=2.0**44)
     noisy = distribution.respond(20_000, *NOWHERE, SeededEntropy(3)).astype(float)
     # Wrapped noise would be uniform on 64 bits. 8 sigma of the mean of |noise|/scale, which is 1.
     assert abs(np.abs(noisy).mean() / 2.0**44 - 1) < 8 / math.sqrt(20_000)
@@ -183,7 +183,7 @@ def test_the_largest_noise_fits_into_64_bits():
 
 @pytest.mark.parametrize("name", NOISES)
 def test_radius_grows_with_pairs_and_confidence(name):
-    distribution = noise_distribution(name, epsilon=1.0, weight_cap=1.0)
+    distribution = noise_distribution(name, epsilon=1.0, max_weight=1.0)
     assert distribution.radius(0, log_failures=3.0) == 0
     by_pairs = [distribution.radius(n, log_failures=3.0) for n in (1, 10, 1000, 10**6)]
     by_confidence = [

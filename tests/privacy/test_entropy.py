@@ -115,7 +115,7 @@ def graph_of(kind):
         return gc.BipartiteGraph(rows, columns, left=60, right=60)
     if kind == "weighted":
         weights = [1 + (i * j) % 3 + 0.1 for i, j in pairs]
-        return gc.Graph(rows, columns, weights, vertices=60, weight_cap=4.0)
+        return gc.Graph(rows, columns, weights, vertices=60, max_weight=4.0)
     return gc.Graph(rows, columns, vertices=60)
 
 
@@ -134,11 +134,11 @@ def test_samples(name):
 
 
 RELEASES = {
-    ("simple", "binary", "response"): "38d425570e98f435",
+    ("simple", "binary", "randomized-response"): "38d425570e98f435",
     ("simple", "binary", "auto"): "d7c0d7025dd7383f",
-    ("simple", "discrete-laplace", "degrees+response"): "eec5106bdd249ab1",
-    ("bipartite", "binary", "degrees+response"): "5ed2e2b4ac6ef197",
-    ("weighted", "laplace", "degrees+response"): "63ede3229c067063",
+    ("simple", "discrete-laplace", "degrees+randomized-response"): "eec5106bdd249ab1",
+    ("bipartite", "binary", "degrees+randomized-response"): "5ed2e2b4ac6ef197",
+    ("weighted", "laplace", "degrees+randomized-response"): "63ede3229c067063",
     ("weighted", "discrete-laplace", "auto"): "aee27c5134635b94",
 }
 

@@ -1,6 +1,6 @@
-"""Promises: their text and numbers, epsilon to its last digit, and deltas that are too large.
+"""Guarantees: their text and numbers, epsilon to its last digit, and deltas that are too large.
 
-And in plain words: odds by Bayes' rule, and sentences for everybody whom a promise may protect.
+And in plain words: odds by Bayes' rule, and sentences for everybody whom a guarantee may protect.
 """
 
 import json
@@ -24,7 +24,7 @@ from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, as_stored, zcdp_epsilon
 from graphcuts_dp.privacy.guarantee import (
     PrivacyGuarantee,
-    Protect,
+    PrivacyUnit,
     delta_warning,
     exact_epsilon,
     posterior,
@@ -53,7 +53,7 @@ def test_what_is_no_epsilon(wrong, words):
     with pytest.raises(ParameterError, match=f"epsilon .*{words}"):
         exact_epsilon(wrong)
     with pytest.raises(ParameterError, match=f"epsilon .*{words}"):
-        gc.Protect().explain(epsilon=wrong)
+        gc.PrivacyUnit().explain(epsilon=wrong)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_is_no_epsilon(wrong, words):
 )
 def test_what_cannot_be_explained(wrong, words):
     with pytest.raises(ParameterError, match=words):
-        gc.Protect().explain(epsilon=1.0, **wrong)
+        gc.PrivacyUnit().explain(epsilon=1.0, **wrong)
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1, 50, Fraction(1, 3), np.float64(0.7)])
@@ -73,19 +73,19 @@ def test_epsilon_is_kept_exactly(epsilon):
 
 @pytest.mark.parametrize("seed", [None, 0])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_a_promise_says_everything_and_a_seed_voids_it(seed, delta):
+def test_a_guarantee_says_everything_and_a_seed_voids_it(seed, delta):
     plan = BudgetPlan.of_parts([("degrees", 0.125), ("entries", 0.375)])
     terms = {"epsilon": 0.5, "delta": delta, "neighbours": "x", "seed": seed}
-    promise = PrivacyGuarantee(**terms, budget_plan=plan)
-    for told in ("epsilon = 0.5", "hidden: x", "public: the vertex set"):
-        assert told in str(promise)
-    assert ("delta = 1e-06" in str(promise)) == bool(delta)
-    assert promise.is_private == (seed is None)
-    stored = json.loads(json.dumps(promise.to_dict()))
+    guarantee = PrivacyGuarantee(**terms, budget_plan=plan)
+    for told in ("epsilon = 0.5", "neighbours: x", "public: the vertex set"):
+        assert told in str(guarantee)
+    assert ("delta = 1e-06" in str(guarantee)) == bool(delta)
+    assert guarantee.is_private == (seed is None)
+    stored = json.loads(json.dumps(guarantee.to_dict()))
     mark = "operating system" if seed is None else "seeded: not private"
     assert stored["entropy"] == mark
-    assert str(promise).startswith("seeded: not private") == (seed is not None)
-    assert PrivacyGuarantee.from_dict(stored) == promise
+    assert str(guarantee).startswith("seeded: not private") == (seed is not None)
+    assert PrivacyGuarantee.from_dict(stored) == guarantee
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
@@ -108,29 +108,33 @@ def test_the_posterior_is_reached_by_randomised_response_and_passed_by_nothing(e
 
 
 WHOM = {
-    "each single edge": gc.Protect(),
-    "any 20 edges together": gc.Protect.edges(20),
-    "at most 1,000 rows": gc.Protect.owner(at_most=1000),
-    "rows in any one period: whether there are any": gc.Protect.owner(at_most=3, per_period=True),
-    "of rows in 12 periods the promise holds with 12": gc.Protect.owner(at_most=3, per_period=True),
-    "at most 3 rows (or units of weight) of an owner count in each period": gc.Protect.owner(
-        at_most=3, per_period=True
+    "each single edge": gc.PrivacyUnit(),
+    "any 20 edges together": gc.PrivacyUnit.edge(20),
+    "at most 1,000 rows": gc.PrivacyUnit.user(max_contributions=1000),
+    "rows in any one period: whether there are any": gc.PrivacyUnit.user(
+        max_contributions=3, per_period=True
     ),
-    "moves to another period, has twice epsilon": gc.Protect.rows(),
-    "at most 50 edges of a vertex": gc.Protect.vertex(degree_bound=50),
-    "where any 2 people together are": gc.Protect.of_people(2),
+    "for rows in 12 periods it holds with 12": gc.PrivacyUnit.user(
+        max_contributions=3, per_period=True
+    ),
+    "at most 3 rows (or units of weight) of a user count in each period": gc.PrivacyUnit.user(
+        max_contributions=3, per_period=True
+    ),
+    "moves to another period, has twice epsilon": gc.PrivacyUnit.row(),
+    "at most 50 edges of a vertex": gc.PrivacyUnit.vertex(max_degree=50),
+    "where any 2 people together are": gc.PrivacyUnit.person(2),
 }
 
 
 @pytest.mark.parametrize("expected", WHOM)
 def test_it_says_whom(expected):
-    whom = WHOM[expected]
-    made = whom.explain(epsilon=1.0)
+    privacy_unit = WHOM[expected]
+    made = privacy_unit.explain(epsilon=1.0)
     assert expected in str(made)
     assert "e^1 = 2.72" in str(made)
     assert "believed 0.5 beforehand believes between 0.269 and 0.731" in str(made)
     assert "delta" not in made.sentences["Strength"]
-    assert "at most 1e-06 this fails" in str(whom.explain(epsilon=1.0, delta=1e-6))
+    assert "at most 1e-06 this fails" in str(privacy_unit.explain(epsilon=1.0, delta=1e-6))
 
 
 LARGE = 0.3  # one in four vertices is less
@@ -144,7 +148,7 @@ def test_it_is_announced_at_every_door_before_anything_is_spent(name, tmp_path):
         make(name, delta=LARGE, store=store)
     assert not store.exists()
     make(name, delta=1e-4, store=store)
-    with pytest.warns(PrivacyWarning, match="the promise to somebody may fail"):
+    with pytest.warns(PrivacyWarning, match="the guarantee may fail for somebody"):
         make(name, delta=LARGE, store=tmp_path / "y.db")
 
 
@@ -152,7 +156,7 @@ def test_it_is_announced_at_every_door_before_anything_is_spent(name, tmp_path):
 def test_a_budget_is_announced_before_its_store_is_made(tmp_path):
     store = Store(tmp_path / "x.db", budget=(1.0, 0.01))
     with pytest.raises(PrivacyWarning, match=r"delta = 0\.01 is above"):
-        create_ledger(store, GRAPH, protects="1 edge")
+        create_ledger(store, GRAPH, privacy_unit="1 edge")
     assert not store.exists
 
 
@@ -185,7 +189,7 @@ def test_the_curator_of_a_server_is_told_before_approving():
     for delta, told in ((LARGE, True), (1e-6, False)):
         terms = {"epsilon": 1.0, "queries": 5, "method": "gaussian", "delta": delta}
         found = forecast(terms, universe, grid).warning
-        assert ("the promise to somebody may fail" in (found or "")) == told
+        assert ("the guarantee may fail for somebody" in (found or "")) == told
 
 
 FRACTIONS = [Fraction(1, 3), Fraction(2, 7), Fraction(10, 9)]
@@ -248,25 +252,25 @@ def test_budgets(tmp_path, budget):
 
 
 @pytest.mark.parametrize(
-    ("protects", "within"),
+    ("privacy_unit", "within"),
     [
         ("1 row", "row"),
         ("3 rows in one month", "month"),
-        ("1 owner in one day", "day"),
+        ("1 user in one day", "day"),
         ("1 edge in one quarter", "quarter"),
-        ("1 owner in one year", "year"),
-        ("1 owner in one period", "period"),
-        ("1 owner", None),
+        ("1 user in one year", "year"),
+        ("1 user in one period", "period"),
+        ("1 user", None),
         ("3 rows", None),
         ("1 edge", None),
         ("1 vertex", None),
-        ("1 owner in one century", None),
-        ("1 owner in one month of two", None),
+        ("1 user in one century", None),
+        ("1 user in one month of two", None),
         (" in one month", None),
     ],
 )
-def test_a_guarantee_says_what_of_time_its_neighbours_differ_in(protects, within):
-    guarantee = gc.PrivacyGuarantee(epsilon=1.0, neighbours="one", protects=protects)
+def test_a_guarantee_says_what_of_time_its_neighbours_differ_in(privacy_unit, within):
+    guarantee = gc.PrivacyGuarantee(epsilon=1.0, neighbours="one", privacy_unit=privacy_unit)
     assert guarantee.differs_within == within
 
 
@@ -274,14 +278,14 @@ def test_a_guarantee_says_what_of_time_its_neighbours_differ_in(protects, within
 def test_costs_add_up_with_those_of_others_in_dp_accounting(delta):
     """By the events that their guarantees name: pure privacy, and Gaussian noise."""
     pure, smooth = Cost.of_pure(Fraction(1, 10)), Cost.of_rho(0.01, delta=1e-6)
-    promised = [
+    guaranteed = [
         PrivacyGuarantee(epsilon=pure.epsilon, neighbours="x"),
-        Protect.edges(1).promise(
+        PrivacyUnit.edge(1).guarantee(
             PrivacyGuarantee(epsilon=smooth.epsilon, delta=smooth.delta, neighbours="x"), smooth
         ),
     ]
     accountant = RdpAccountant(neighboring_relation=NeighboringRelation.ADD_OR_REMOVE_ONE)
-    for guarantee in promised:
+    for guarantee in guaranteed:
         event = dict(guarantee.dp_event)
         accountant.compose(getattr(dp_accounting, event.pop("event"))(**event), 40)
     total = 40 * (0.1**2 / 2 + 0.01)

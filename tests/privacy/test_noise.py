@@ -446,7 +446,7 @@ def test_blocks_of_wide_noise_are_put_together(monkeypatch):
     [(1000.0, 10**9, 1e-3), (1.0, 10**9, 1e-6), (2.0**40, 10**6, 0.1), (1e-9, 1, 50.0)],
 )
 def test_answers_of_a_session_err_as_much_as_they_claim(distribution, cap, queries, epsilon):
-    graph = Graph([0], [1], [cap / 2], vertices=4, weight_cap=cap)
+    graph = Graph([0], [1], [cap / 2], vertices=4, max_weight=cap)
     terms = {"universe": Universe.of(graph), "grid": Grid.of(graph), "queries": queries}
     terms |= {"epsilon": epsilon, "delta": 1e-6 if distribution == "gaussian" else 0.0}
     session = PerQueryNoise(distribution=distribution, **terms)

@@ -259,8 +259,8 @@ def test_streams_that_are_split_off_are_independent():
 
 
 def test_blocks_of_a_noisy_matrix_are_independent():
-    graph = Graph([], [], [], vertices=1000, weight_cap=1.0)
-    distribution = noise_distribution("discrete-laplace", epsilon=0.3, weight_cap=1.0)
+    graph = Graph([], [], [], vertices=1000, max_weight=1.0)
+    distribution = noise_distribution("discrete-laplace", epsilon=0.3, max_weight=1.0)
     steps = randomized_response(graph, distribution, SeededEntropy(4)).steps
     rows = [start for start, _ in Layout((1000, 1000), symmetric=True).bounds()][:4]
     assert rows[-1] < 500
@@ -272,10 +272,10 @@ def test_blocks_of_a_noisy_matrix_are_independent():
 def test_twins_with_lighter_tails_are_rejected():
     """All that floats can hold of a tail: 53 bits of the uniform number, or 24."""
     rate = Fraction(1)
-    for held, bits in ((53, 53 - 3), (24, 24 - 3)):
+    for row_arrays, bits in ((53, 53 - 3), (24, 24 - 3)):
         rng = np.random.default_rng(0)
-        low = rng.integers(0, 1 << (held - bits), SIZE)  # what is left of the stratum
-        uniform = 1 - (low + 1.0) * 2.0**-held
+        low = rng.integers(0, 1 << (row_arrays - bits), SIZE)  # what is left of the stratum
+        uniform = 1 - (low + 1.0) * 2.0**-row_arrays
         samples = np.floor(-np.log1p(-uniform)).astype(int)
         least = math.floor(bits * math.log(2))
         beyond = np.minimum(np.exp(bits * math.log(2) - np.arange(least, least + 60)), 1.0)

@@ -220,7 +220,7 @@ def test_radii_of_unequal_coefficients_hold():
 @pytest.mark.parametrize("cap", [0.3, 1.0, 10.0, 1e6, 1e-3])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 2.0, 8.0, 50.0])
 def test_the_grid_is_fine_beside_the_noise(epsilon, cap):
-    made = noise_distribution("staircase", epsilon=epsilon, weight_cap=cap)
+    made = noise_distribution("staircase", epsilon=epsilon, max_weight=cap)
     exact = Fraction(cap) / Fraction(made.unit)
     assert made.sensitivity_steps - 1 < exact <= made.sensitivity_steps
     assert made.noise.period == made.sensitivity_steps
@@ -248,19 +248,19 @@ def test_the_better_noise_of_capped_weights_is_chosen_from_public_numbers(cap):
     assert [best_capped_noise(e, cap) for e in (2.3, 3.0, 8.0, 50.0)] == ["staircase"] * 4
     for epsilon in (2.3, 8.0):
         laplace, staircase = (
-            noise_distribution(name, epsilon=epsilon, weight_cap=cap).standard_deviation
+            noise_distribution(name, epsilon=epsilon, max_weight=cap).standard_deviation
             for name in ("laplace", "staircase")
         )
         assert staircase <= 0.9 * laplace
 
 
 def test_weights_without_a_cap_are_refused_in_one_line():
-    with pytest.raises(ParameterError, match="needs a public weight cap") as refused:
+    with pytest.raises(ParameterError, match="needs a public maximum weight") as refused:
         noise_distribution("staircase", epsilon=1.0)
     assert "\n" not in str(refused.value)
-    with pytest.raises(ParameterError, match="needs a public weight cap"):
+    with pytest.raises(ParameterError, match="needs a public maximum weight"):
         gc.release_graph(
-            gc.Graph([0], [1], [2.5], vertices=9, hide_change=1),
+            gc.Graph([0], [1], [2.5], vertices=9, max_weight_change=1),
             epsilon=1.0,
             noise="staircase",
             fit="none",
@@ -272,13 +272,13 @@ N = 12
 ROWS, COLUMNS = np.triu_indices(N, 1)
 WEIGHTS = np.where((ROWS + 2 * COLUMNS) % 3 == 0, (ROWS * COLUMNS) % 11, 0).astype(float)
 HELD = WEIGHTS > 0
-GRAPH = gc.Graph(ROWS[HELD], COLUMNS[HELD], WEIGHTS[HELD], vertices=N, weight_cap=10.0)
+GRAPH = gc.Graph(ROWS[HELD], COLUMNS[HELD], WEIGHTS[HELD], vertices=N, max_weight=10.0)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 8.0])
 def test_entries_are_unbiased_and_intervals_hold(epsilon):
     """Of 2000 releases 5 % may miss; the tolerance is for a false alarm of 1e-9."""
-    distribution = noise_distribution("staircase", epsilon=epsilon, weight_cap=10.0)
+    distribution = noise_distribution("staircase", epsilon=epsilon, max_weight=10.0)
     S = np.arange(N) < 4
     truth = GRAPH.dense()[np.ix_(S, ~S)].sum()
     pairs = int(S.sum() * (~S).sum())

@@ -25,7 +25,12 @@ from graphcuts_dp.iterative import construction, lists, tuning
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, Found
 from graphcuts_dp.iterative.query_lists import CutList
 from graphcuts_dp.iterative.rank_one import PowerRankOne
-from graphcuts_dp.iterative.tuning import PaperOffline, PracticalOffline, PureOffline, TightOffline
+from graphcuts_dp.iterative.tuning import (
+    PaperIterative,
+    PracticalIterative,
+    PureIterative,
+    TightIterative,
+)
 from graphcuts_dp.learn import bounds, calibrations
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, START_SHARE, Tight
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
@@ -33,13 +38,13 @@ from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS, ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.privacy.composition import (
     Cost,
-    check_paid,
+    check_spent,
     stated_cost,
     zcdp_delta,
     zcdp_rho,
 )
 from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.guarantee import EDGE, Protect
+from graphcuts_dp.privacy.guarantee import EDGE, PrivacyUnit
 from graphcuts_dp.privacy.level_noise import NORMS, LevelNoise
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.queries.linear import CutQuery
@@ -57,10 +62,10 @@ learn = gc.release_iteratively
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
 
-VERTEX = Protect(kind="vertex", degree_bound=5)
+VERTEX = PrivacyUnit.vertex(max_degree=5)
 TINY = gc.Graph(*np.triu_indices(6, 1), vertices=6)
 DENSE = gc.Graph(*np.triu_indices(60, 1), vertices=60)  # sessions correct something
-HEAVY = gc.Graph(*np.triu_indices(90, 1), np.full(4005, 99.0), vertices=90, hide_change=1)
+HEAVY = gc.Graph(*np.triu_indices(90, 1), np.full(4005, 99.0), vertices=90, max_weight_change=1)
 COMPLETE = gc.BipartiteGraph(*np.divmod(np.arange(900), 30), left=30, right=30)
 ROWS = rows_in_memory(
     GRAPH.vertices, np.zeros(2, int), np.zeros(1, np.uint64), (np.array([0, 1]), np.array([2, 3]))
@@ -84,7 +89,7 @@ def distance_session(delta):
 def started(graph, **terms):
     """A mechanism of a session that has begun."""
     terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 20} | terms
-    bound = terms.get("degree_bound")
+    bound = PrivacyUnit.of(terms.get("privacy_unit", EDGE)).max_degree
     grid = Grid.of(graph) if bound is None else Grid.of_vertices(graph, bound)
 
     def begin():
@@ -95,14 +100,14 @@ def started(graph, **terms):
     return begin
 
 
-def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, protection=EDGE):
+def session(method, calibration="tight", delta=1e-6, value_share=0.0, *, privacy_unit=EDGE):
     return started(
         TINY if method == "median" else DENSE,
         method=method,
         delta=delta,
         calibration=calibration,
         value_share=value_share,
-        **protection.keywords,
+        privacy_unit=privacy_unit,
     )
 
 
@@ -166,7 +171,7 @@ TABLES = of_result(
 )
 ANSWERS = of_noise(bounds, HUNDREDTH)
 OFFLINE = {"answers": of_noise(tuning)}
-STEP = {"rate": of_result(Protect, "per_step", twice)}
+STEP = {"rate": of_result(PrivacyUnit, "per_change", twice)}
 ENTRIES, DEGREES = of_part("noise_distribution"), of_part("refinable_degrees")
 
 # product: {name: (how it is made, {what is broken: how})}
@@ -178,7 +183,7 @@ CASES = {
             {"total": of_part("measure_total"), "entries": ENTRIES},
         ),
         "degrees": (
-            made("auto", mechanism="degrees+response", noise="discrete-laplace"),
+            made("auto", mechanism="degrees+randomized-response", noise="discrete-laplace"),
             {"degrees": DEGREES, "entries": ENTRIES},
         ),
         "groups": (
@@ -186,7 +191,7 @@ CASES = {
             {"sums": of_part("refinable_groups"), "entries": ENTRIES},
         ),
         "sparse": (
-            made("sparse", HEAVY, fit=gc.Fitting(time_limit=1e-9)),
+            made("sparse", HEAVY, fit=gc.FitOptions(time_limit=1e-9)),
             {
                 "counts": of_part("measure_weight_counts"),
                 "kept edges": ENTRIES,
@@ -236,9 +241,9 @@ CASES = {
         )
     },
     "release_flows": {
-        f"{name}, {protect}": (made(name, protect=protect), {"levels": TABLES})
+        f"{name}, {privacy_unit}": (made(name, privacy_unit=privacy_unit), {"levels": TABLES})
         for name in ("flows", "flows, gaussian")
-        for protect in (EDGE, VERTEX)
+        for privacy_unit in (EDGE, VERTEX)
     },
     "release_contributions": {
         "classes": (
@@ -246,9 +251,9 @@ CASES = {
             {"counts": of_result(contributions, "exact_epsilon", twice)},
         )
     },
-    "choose_bound": {
+    "choose_contribution_bound": {
         "quantile": (
-            lambda: gc.choose_bound(ROWS, **SEEDED),
+            lambda: gc.choose_contribution_bound(ROWS, **SEEDED),
             {"choice": of_result(contributions, "rate_of_choice", twice)},
         )
     },
@@ -260,13 +265,13 @@ CASES = {
         "tight": (session("multiplicative-weights"), {"tests": TESTS, "total": TOTAL}),
         "tight, root degrees": (mirror_descent("2,p"), {"tests": TESTS, "bought": TOTAL}),
         "tight, linear queries, nuclear norm": (
-            mirror_descent("schatten", linear=True, most_spectral=12.0),
+            mirror_descent("schatten", linear=True, max_spectral_norm=12.0),
             {"tests": TESTS, "bought": TOTAL},
         ),
         "jt12, root degrees": (mirror_descent("2,p", calibration="jt12"), {"bought": TOTAL}),
-        "tight, vertex": (session("multiplicative-weights", protection=VERTEX), {"tests": TESTS}),
-        "gaussian, vertex": (session("gaussian", protection=VERTEX), {"answers": ANSWERS}),
-        "laplace, vertex": (session("laplace", protection=VERTEX), {"answers": ANSWERS}),
+        "tight, vertex": (session("multiplicative-weights", privacy_unit=VERTEX), {"tests": TESTS}),
+        "gaussian, vertex": (session("gaussian", privacy_unit=VERTEX), {"answers": ANSWERS}),
+        "laplace, vertex": (session("laplace", privacy_unit=VERTEX), {"answers": ANSWERS}),
         "tight with values": (
             session("frieze-kannan", value_share=0.5),
             {"values": of_noise(calibrations)},
@@ -296,13 +301,13 @@ SOUND = [(product, name) for product, cases in CASES.items() for name in cases]
 TWINS = [(p, name, twin) for p, cases in CASES.items() for name in cases for twin in cases[name][1]]
 
 
-def promise_of(made):
+def guarantee_of(made):
     return made.guarantee() if callable(made.guarantee) else made.guarantee
 
 
 @pytest.mark.parametrize(("product", "name"), SOUND)
 def test_every_product_states_at_most_what_was_asked_for(product, name):
-    guarantee = promise_of(CASES[product][name][0]())
+    guarantee = guarantee_of(CASES[product][name][0]())
     asked = 50 if name == "gru12" else 1
     if "vertex" in name or "linear" in name:  # steps of a group leave a millionth
         assert asked * (1 - 1e-6) < guarantee.epsilon <= asked
@@ -318,7 +323,7 @@ def test_every_product_refuses_noise_that_costs_more_than_was_asked_for(
     make, broken = CASES[product][name]
     broken[twin](monkeypatch)
     with pytest.raises(BudgetError, match="would cost more than epsilon = "):
-        promise_of(make())
+        guarantee_of(make())
 
 
 def test_no_product_and_no_session_method_is_left_out():
@@ -374,7 +379,7 @@ def test_a_part_is_compared_with_its_budget_in_the_currency_of_the_budget():
         (Cost(epsilon=0.1, delta=1e-9), Cost(epsilon=0.2, delta=1e-8)),
         (Cost.of_pure(Fraction(1, 10)), rho),
     ):
-        check_paid(part, budget)
+        check_spent(part, budget)
     for part, budget in (
         (Cost.of_pure(Fraction(3, 10)), rho),  # its epsilon is less, its rho more
         (rho, Cost.of_pure(Fraction(2))),
@@ -382,7 +387,7 @@ def test_a_part_is_compared_with_its_budget_in_the_currency_of_the_budget():
         (Cost(epsilon=0.1, delta=1e-7), Cost(epsilon=0.2, delta=1e-8)),
     ):
         with pytest.raises(BudgetError):
-            check_paid(part, budget)
+            check_spent(part, budget)
 
 
 def test_what_is_stated_is_a_bound_that_is_proven():
@@ -451,16 +456,16 @@ TAKERS = [
     (JT12, {"queries": 3}, False),
     (DR14, {"queries": 3}, True),
     (PerQueryNoise, {"distribution": "gaussian", **PLAIN}, False),
-    (PracticalOffline, {}, False),
-    (TightOffline, {}, False),
-    (PaperOffline, {"paper": "gru12"}, False),
-    (PaperOffline, {"paper": "dr14"}, True),
+    (PracticalIterative, {}, False),
+    (TightIterative, {}, False),
+    (PaperIterative, {"paper": "gru12"}, False),
+    (PaperIterative, {"paper": "dr14"}, True),
 ]
 PURE = [
     (DR14, {"queries": 3, "delta": 0.0}),
     (PerQueryNoise, {"distribution": "laplace", **PLAIN}),
     (BinaryAnswers, PLAIN),
-    (PureOffline, {"universe": UNIVERSE}),
+    (PureIterative, {"universe": UNIVERSE}),
 ]
 EVERY = [(made, {"delta": 1e-6, **given}) for made, given, _ in TAKERS] + PURE
 NO_PROBABILITY = [0.0, 1.0, -0.1, 1.5, math.nan, math.inf]

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from graphcuts_dp.pairs import queries as queries_module
 from helpers import kind_of, random_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
+from graphcuts_dp.queries import linear as queries_module
 from graphcuts_dp.queries.linear import (
     CutQuery,
     MatrixQuery,

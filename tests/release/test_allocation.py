@@ -35,7 +35,7 @@ from graphcuts_dp.synth.budget_plans import (
     matrix_plan,
 )
 from graphcuts_dp.synth.decisions import DegreeChoice, MatrixDecisions, spread
-from graphcuts_dp.synth.mechanisms import Response
+from graphcuts_dp.synth.mechanisms import Mechanism
 
 UNDECIDED, NOTHING = DegreeChoice.UNDECIDED, DegreeChoice.ENTRIES_SHOW_NOTHING
 BESIDE = DegreeChoice.BESIDE_ENTRIES
@@ -43,7 +43,7 @@ SHAPES = [30, (5, 9)]  # a graph of 30 vertices, or a bipartite one
 
 
 def graph_of(shape=30, **options):
-    return random_graph(shape, **{"hide_change": None} | options)
+    return random_graph(shape, **{"max_weight_change": None} | options)
 
 
 def drawn(graph, how, *, epsilon=1.0, noise="binary", share=None, seed=0):
@@ -89,7 +89,7 @@ def spent(monkeypatch):
     ("epsilon", "share"),
     [(1.0, None), (0.1, 0.1), (3, 1 / 3), (1e-3, 0.9), (47.123, None), (1.0, 0.9)],
 )
-@pytest.mark.parametrize("how", ["auto", "degrees+response"])
+@pytest.mark.parametrize("how", ["auto", "degrees+randomized-response"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_parts_add_up_to_epsilon_exactly(shape, how, epsilon, share, spent):
     data = drawn(graph_of(shape), how, epsilon=epsilon, share=share)
@@ -98,7 +98,7 @@ def test_the_parts_add_up_to_epsilon_exactly(shape, how, epsilon, share, spent):
     assert data.guarantee.epsilon == epsilon
     names = {"measure_total": "total", "early": "early degrees", "randomized_response": "entries"}
     parts = [(names.get(name, "degrees"), float(part)) for name, part in spent.items()]
-    assert list(data.guarantee.parts) == (parts if parts[1:] else [])
+    assert list(data.guarantee.spent) == (parts if parts[1:] else [])
     assert ("measure_total" in spent) == (data.total is not None)
     assert ("measure_total" not in spent) or how == "auto"
     assert ("degrees" in dict(parts) or "early degrees" in dict(parts)) == bool(data.degrees)
@@ -111,11 +111,11 @@ def test_the_parts_add_up_to_epsilon_exactly(shape, how, epsilon, share, spent):
 @pytest.mark.parametrize("shape", SHAPES)
 def test_response_alone_is_randomised_response_to_the_last_bit(shape, noise):
     graph = graph_of(shape)
-    data = drawn(graph, "response", noise=noise, seed=7)
+    data = drawn(graph, "randomized-response", noise=noise, seed=7)
     plain = randomized_response(graph, distribution_for(graph, noise, 1.0), SeededEntropy(7))
     assert np.array_equal(data.noisy.steps, plain.steps)
     assert data.noisy.distribution == plain.distribution
-    assert (data.degrees, data.total, data.guarantee.parts) == (None, None, ())
+    assert (data.degrees, data.total, data.guarantee.spent) == (None, None, ())
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def neighbours(draw):
         partial(Graph, *np.triu_indices(4, 1), vertices=4),
         partial(BipartiteGraph, *np.indices((2, 3)).reshape(2, -1), left=2, right=3),
     ]))  # fmt: skip
-    return *(made(values, weight_cap=cap) for values in (weights, other)), noise
+    return *(made(values, max_weight=cap) for values in (weights, other)), noise
 
 
 @pytest.mark.usefixtures("no_noise")
@@ -184,7 +184,7 @@ def test_the_exact_loss_of_degrees_and_total_is_within_epsilon():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_without_noise_degrees_and_total_are_right(shape):
     for cap in (None, 2.5):
-        graph = graph_of(shape, largest=cap, weight_cap=cap)
+        graph = graph_of(shape, largest=cap, max_weight=cap)
         distribution = distribution_for(graph, "laplace", 1.0)
         noisy = measure_degrees(graph, distribution, epsilon=Fraction(1), source=None)
         total = measure_total(graph, distribution, epsilon=Fraction(1), source=None)
@@ -203,7 +203,7 @@ def test_the_choice_depends_on_the_noisy_total_alone(share):
     graph = graph_of((200, 300), density=0.01)
     totals = map(float, range(-1000, 60_000, 1000))
     exact = None if share is None else Fraction(str(share))
-    shares = MatrixShares(graph.shape, None, "binary", Response(degree_share=share))
+    shares = MatrixShares(graph.shape, None, "binary", Mechanism(degree_share=share))
     decisions = MatrixDecisions(shares, Fraction(1))
     chosen = {decisions.choice_from_total(total, Fraction(1)) for total in totals}
     assert chosen >= {UNDECIDED, BESIDE, NOTHING}
@@ -214,14 +214,14 @@ def test_the_choice_depends_on_the_noisy_total_alone(share):
 def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch):
     """Equal noisy parts, none dearer than its amount, equal results: an empty and a full graph."""
     empty, full = (graph_of(shape, density=density) for density in (0.0, 1.0))
-    noisy = drawn(graph_of(shape), "response", epsilon=0.2).noisy
-    degrees = drawn(graph_of(shape), "degrees+response", epsilon=0.1).degrees
-    held = SimpleNamespace(measurement=degrees, refined=lambda *_, **__: held)
+    noisy = drawn(graph_of(shape), "randomized-response", epsilon=0.2).noisy
+    degrees = drawn(graph_of(shape), "degrees+randomized-response", epsilon=0.1).degrees
+    row_arrays = SimpleNamespace(measurement=degrees, refined=lambda *_, **__: row_arrays)
     for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
         total = total_of(value, 2.0, Fraction(1, 50))
         read = []
         monkeypatch.setattr(mechanism, "measure_total", lambda *_, total=total, **__: total)
-        monkeypatch.setattr(mechanism, "refinable_degrees", lambda *_, **__: held)
+        monkeypatch.setattr(mechanism, "refinable_degrees", lambda *_, **__: row_arrays)
         monkeypatch.setattr(mechanism, "randomized_response", lambda *_: noisy)
         for graph in (empty, full):
             data = drawn(graph, "auto")
@@ -231,7 +231,7 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
 
 def test_the_stated_epsilon_is_never_below_the_exact_one():
     for epsilon in (Fraction(1, 3), Fraction(2, 7), Fraction(10, 9)):
-        for how in ("response", "auto"):
+        for how in ("randomized-response", "auto"):
             data = drawn(graph_of(), how, epsilon=epsilon)
             assert sum(part.epsilon for part in data.measurements.values) == epsilon
             assert epsilon <= Fraction(data.guarantee.epsilon) < epsilon * (1 + Fraction(1, 2**50))
@@ -240,10 +240,10 @@ def test_the_stated_epsilon_is_never_below_the_exact_one():
 def test_nothing_is_drawn_before_all_parts_are_accepted(monkeypatch):
     """The cap is possible with the whole of epsilon, and not with the part for the entries."""
     cap = 2.0**31
-    graph = Graph([0], [1], [1.0], vertices=4, weight_cap=cap)
+    graph = Graph([0], [1], [1.0], vertices=4, max_weight=cap)
     epsilon = 1.05 * cap / 2**44
     whole = distribution_for(graph, "discrete-laplace", epsilon)
-    assert whole.weight_cap == cap
+    assert whole.max_weight == cap
 
     def never(*_, **__):
         raise AssertionError("noise was drawn")
@@ -262,7 +262,7 @@ def test_the_share_of_degrees():
     for n in (16, 1000, 10**4, 10**6):
         share = degree_share(n)
         assert float(share / (1 - share)) == pytest.approx(2 * n**-0.25, rel=0.01)
-    shares = MatrixShares((400, 400), 1.0, "binary", Response(degree_share=1 / 3))
+    shares = MatrixShares((400, 400), 1.0, "binary", Mechanism(degree_share=1 / 3))
     assert shares.hidden == shares.beside_entries == Fraction(1, 3)  # what users set
 
 
@@ -270,10 +270,13 @@ def test_the_share_of_degrees():
     ("options", "match"),
     [
         ({"mechanism": "all"}, "unknown mechanism"),
-        ({"mechanism": "response", "degree_share": 0.5}, "leave degree_share out"),
+        ({"mechanism": "randomized-response", "degree_share": 0.5}, "leave degree_share out"),
         ({"degree_share": 0.0}, "above 0 and below 1"),
         ({"degree_share": 1}, "above 0 and below 1"),
-        ({"mechanism": "degrees+response", "degree_share": math.nan}, "above 0 and below 1"),
+        (
+            {"mechanism": "degrees+randomized-response", "degree_share": math.nan},
+            "above 0 and below 1",
+        ),
         ({"degree_share": True}, "degree_share must be a number"),
         ({"degree_share": "0.2"}, "degree_share must be a number"),
         ({"mechanism": "sparse", "degree_share": 0.96}, "between 0.01 and 0.95"),
@@ -282,7 +285,7 @@ def test_the_share_of_degrees():
 )
 def test_choices_that_make_no_sense_are_refused(options, match):
     with pytest.raises(ParameterError, match=match) as caught:
-        Response(**options)
+        Mechanism(**options)
     assert "\n" not in str(caught.value)
 
 
@@ -290,17 +293,17 @@ def test_choices_that_make_no_sense_are_refused(options, match):
 def test_budgets_too_small_to_split(epsilon, share, spent):
     """Refused when asked for, left whole otherwise; in both cases before anything is drawn."""
     graph = graph_of()
-    with pytest.raises(ParameterError, match="mechanism='response'"):
-        drawn(graph, "degrees+response", epsilon=epsilon, share=share)
+    with pytest.raises(ParameterError, match="mechanism='randomized-response'"):
+        drawn(graph, "degrees+randomized-response", epsilon=epsilon, share=share)
     assert not spent
     data = drawn(graph, "auto", epsilon=epsilon, share=share)
     assert spent == {"randomized_response": Fraction(epsilon)}
-    assert data.guarantee.parts == ()
+    assert data.guarantee.spent == ()
 
 
-@pytest.mark.parametrize("how", ["auto", "degrees+response", "response"])
+@pytest.mark.parametrize("how", ["auto", "degrees+randomized-response", "randomized-response"])
 def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bought(how, spent):
-    share = None if how == "response" else 0.25
+    share = None if how == "randomized-response" else 0.25
     told = job_of(graph_of(), how, share=share).least_distribution.epsilon
     whole = 1 - TOTAL_SHARE if how == "auto" else 1
     assert told == whole * (1 if share is None else Fraction(3, 4))
@@ -318,22 +321,22 @@ def test_no_part_is_below_the_least_epsilon(spent):
 
 
 def test_weights_without_a_cap_have_no_degrees():
-    graph = Graph([0], [1], [3.0], vertices=4, hide_change=1)
-    assert drawn(graph, "auto", noise="laplace").guarantee.parts == ()
+    graph = Graph([0], [1], [3.0], vertices=4, max_weight_change=1)
+    assert drawn(graph, "auto", noise="laplace").guarantee.spent == ()
     with pytest.raises(ParameterError, match="'maximum-entropy' only"):
-        drawn(graph, "degrees+response", noise="laplace")
+        drawn(graph, "degrees+randomized-response", noise="laplace")
     distribution = distribution_for(graph, "laplace", 1.0)
-    shares = MatrixShares(graph.shape, None, "laplace", Response("degrees+response"))
-    with pytest.raises(ParameterError, match="public weight cap"):
+    shares = MatrixShares(graph.shape, None, "laplace", Mechanism("degrees+randomized-response"))
+    with pytest.raises(ParameterError, match="public maximum weight"):
         matrix_plan(shares, distribution, epsilon=Fraction(1))
 
 
 def test_caps_that_sums_of_weights_could_overflow():
-    graph = Graph([0], [1], [1.0], vertices=4, weight_cap=2.0**32)
+    graph = Graph([0], [1], [1.0], vertices=4, max_weight=2.0**32)
     with pytest.raises(ParameterError, match="too large for sums"):
-        drawn(graph, "degrees+response", noise="discrete-laplace")
+        drawn(graph, "degrees+randomized-response", noise="discrete-laplace")
     largest = 2.0**31
-    full = Graph(*np.triu_indices(50, 1), np.full(1225, largest), vertices=50, weight_cap=largest)
+    full = Graph(*np.triu_indices(50, 1), np.full(1225, largest), vertices=50, max_weight=largest)
     distribution = distribution_for(full, "discrete-laplace", 1.0)
     noisy = measure_degrees(full, distribution, epsilon=Fraction(1), source=SeededEntropy(0))
     # Noise of scale 2^32: 30 of them have probability e^-30 a vertex.
@@ -460,7 +463,7 @@ def test_doubtful_early_degrees_are_refined_before_they_choose(spent):
     for seed in range(12):
         spent.clear()
         data = drawn(graph, "auto", seed=seed)
-        found.add((data.guarantee.parts[1][0], data.degrees.epsilon / left))
+        found.add((data.guarantee.spent[1][0], data.degrees.epsilon / left))
         assert sum(spent.values()) == 1
     assert found <= {("early degrees", SECOND_LOOK_SHARE), ("degrees", degree_share(300))}
     assert ("degrees", degree_share(300)) in found
@@ -471,9 +474,9 @@ def test_early_degrees_are_bought_kept_and_charged():
     random = np.random.default_rng(0)
     ends = np.nonzero(np.triu(random.random((400, 400)) < 0.113, 1))
     data = drawn(Graph(*ends, vertices=400), "auto", epsilon=1.0)
-    assert [name for name, _ in data.guarantee.parts] == ["total", "early degrees", "entries"]
+    assert [name for name, _ in data.guarantee.spent] == ["total", "early degrees", "entries"]
     assert data.degrees.epsilon == (1 - TOTAL_SHARE) * EARLY_SHARE
     assert sum(part.epsilon for part in data.measurements.values) == 1
-    later = drawn(Graph(*ends, vertices=400), "degrees+response").degrees
+    later = drawn(Graph(*ends, vertices=400), "degrees+randomized-response").degrees
     both = Measurements((data.degrees, later, data.noisy), data.guarantee)
     assert both.find(Degrees) is later

@@ -1,4 +1,4 @@
-"""What is told of how much owners have: exactly one owner's worth of change, paid and charged."""
+"""What is told of how much users have: exactly one user's worth of change, paid and charged."""
 
 import math
 from fractions import Fraction
@@ -14,8 +14,8 @@ from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.graph.rows import COUNTINGS
 from graphcuts_dp.measure.statistics import class_counts, share_scores, share_sensitivity
-from graphcuts_dp.planning import plan_bounds
-from graphcuts_dp.release.contributions import choose_bound, release_contributions
+from graphcuts_dp.planning import plan_contribution_bounds
+from graphcuts_dp.release.contributions import choose_contribution_bound, release_contributions
 from tests.audits.rows_in_memory import bounded, rows_in_memory
 
 pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
@@ -25,7 +25,7 @@ N = 40
 
 @pytest.fixture
 def counted_once(monkeypatch):
-    """Many releases of the same rows differ in noise alone; the engine counts owners once."""
+    """Many releases of the same rows differ in noise alone; the engine counts users once."""
     count, known = gc.Rows.contributions, {}
 
     def contributions(rows, *, per_period=False):
@@ -38,7 +38,7 @@ def counted_once(monkeypatch):
 
 
 def rows_of(sizes, counting="rows"):
-    """Owners with so many rows each, of different pairs as long as there are any."""
+    """Users with so many rows each, of different pairs as long as there are any."""
     first, second = np.triu_indices(N, 1)
     each = [np.arange(size) % len(first) for size in sizes]
     picked = np.concatenate(each or [np.zeros(0)]).astype(int)
@@ -53,16 +53,16 @@ def rows_of(sizes, counting="rows"):
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
-def test_one_owner_changes_one_count_by_one_and_no_score_by_more_than_stated(counting):
+def test_one_user_changes_one_count_by_one_and_no_score_by_more_than_stated(counting):
     bounds, sizes = (1, 2, 4), range(1, 9)
-    # Owners are counted one by one, and each is in one class.
+    # Users are counted one by one, and each is in one class.
     rows = rows_of(sizes, counting)
     own = [-(-size // 2) if counting == "weight" else size for size in sizes]
     assert rows.contributions().tolist() == sorted(own)
     places = np.searchsorted(bounds, own)
     assert class_counts(rows, bounds).tolist() == np.bincount(places, minlength=4).tolist()
     for share in (Fraction(1, 20), Fraction(1, 2), Fraction(2, 3)):
-        for others in product(range(3), repeat=4):  # so many owners in each class
+        for others in product(range(3), repeat=4):  # so many users in each class
             for place in places:
                 before, after = np.array(others), np.array(others) + np.eye(4, dtype=int)[place]
                 change = share_scores(after, share) - share_scores(before, share)
@@ -74,7 +74,7 @@ def test_the_table_is_right_and_its_noise_as_stated(tmp_path):
     store = gc.Store(tmp_path / "x.db", budget=3)
     table = release_contributions(rows, epsilon=2.0, bounds=[1, 2, 5, 10], store=store)
     assert (table.rate, table.what) == (2, "rows")
-    assert (table.guarantee.protects, table.guarantee.epsilon) == ("1 owner", 2)
+    assert (table.guarantee.privacy_unit, table.guarantee.epsilon) == ("1 user", 2)
     # Noise of rate 2: farther off than 20 with a probability below 1e-17.
     assert np.abs(table.counts - [50, 0, 20, 0, 5]).max() <= 20
     assert gc.store_status(store).uses[0].use.cost.pure == 2
@@ -87,8 +87,8 @@ def test_the_table_is_right_and_its_noise_as_stated(tmp_path):
 @pytest.mark.usefixtures("counted_once")
 def test_how_many_are_above_and_what_is_left_out():
     table = Contributions.public((1, 2, 5), [50, 10, 20, 0], "pairs")
-    assert table.owners_above(1) == (30, 0)
-    assert table.owners_above(5) == (0, 0)
+    assert table.users_above(1) == (30, 0)
+    assert table.users_above(5) == (0, 0)
     assert table.left_out(2) == (20 * 1, 20 * 3)
     assert table.left_out(1) == (10 + 20 * 2, 10 + 20 * 4)
     beyond = Contributions.public((1, 2), [5, 5, 5])
@@ -99,7 +99,7 @@ def test_how_many_are_above_and_what_is_left_out():
     within = 0
     for seed in range(200):
         made = release_contributions(rows, epsilon=1.0, bounds=[1, 2, 5], seed=seed)
-        found, radius = made.owners_above(2)
+        found, radius = made.users_above(2)
         within += abs(found - 10) <= radius
     # At least 95 % are; fewer than 170 of 200 has a probability below 1e-7.
     assert within >= 170
@@ -113,7 +113,7 @@ def test_how_many_are_above_and_what_is_left_out():
 
 RANDOM = np.random.default_rng(3)
 USUAL = RANDOM.integers(1, 15, 400)
-# Sizes of owners, in whole rows.
+# Sizes of users, in whole rows.
 HEAVY = {
     "uniform": USUAL,
     "lognormal": np.ceil(RANDOM.lognormal(1, 1.5, 400)).astype(int),
@@ -125,7 +125,7 @@ HEAVY = {
 @pytest.mark.usefixtures("counted_once")
 @pytest.mark.parametrize("shape", HEAVY)
 def test_what_is_left_out_lies_in_its_range_for_all_bounds_at_once(shape):
-    """Also where one owner has most of the rows, whom noise hides."""
+    """Also where one user has most of the rows, whom noise hides."""
     sizes = HEAVY[shape]
     bounds, most = (1, 2, 5, 10, 50, 200, 1000), int(sizes.max())
     rows = rows_of(sizes)
@@ -148,7 +148,7 @@ def test_what_is_left_out_lies_in_its_range_for_all_bounds_at_once(shape):
 
 
 @pytest.mark.usefixtures("counted_once")
-def test_no_finite_number_is_told_that_a_hidden_owner_could_pass():
+def test_no_finite_number_is_told_that_a_hidden_user_could_pass():
     # What is told differs by a factor of e^0.5, so it cannot be finite on one of them alone.
     for rows in (rows_of(HEAVY["one heavy"]), rows_of(USUAL)):
         terms = {"epsilon": 0.5, "bounds": (1, 5, 10, 20)}
@@ -156,47 +156,53 @@ def test_no_finite_number_is_told_that_a_hidden_owner_could_pass():
         assert sum(math.isinf(each.left_out(10)[1]) for each in made) >= 90
 
 
-def test_rows_of_owners_that_noise_cannot_hide():
+def test_rows_of_users_that_noise_cannot_hide():
     noisy = {"bounds": (1, 5, 20), "rate": Fraction(1, 2)}
     table = Contributions(counts=np.array([900, -2, 300, 3]), **noisy)
     assert table.radius == 9  # of 4 classes: 2 e^(-10/2)/(1 + e^(-1/2)) <= 0.05/4 < the same at 8
-    assert table.left_out_by_seen(5) == 309 * 15
+    assert table.left_out_by_detected(5) == 309 * 15
     assert table.left_out(5) == (291 * 1, math.inf)
     assert table.left_out(5, most=40) == (291 * 1, 309 * 15 + 12 * 35)
     assert table.left_out(5, most=20) == (291 * 1, 309 * 15)  # nobody is beyond
     assert table.left_out(1, most=4) == (0, 7 * 3)
-    assert Contributions.public((1, 2), [5, 5, 5]).left_out_by_seen(1) == 5 + 5 * 2
+    assert Contributions.public((1, 2), [5, 5, 5]).left_out_by_detected(1) == 5 + 5 * 2
     for wrong in (0, -1, 1.5, True):
         with pytest.raises(ParameterError, match="most must be"):
             table.left_out(5, most=wrong)
-    hidden = plan_bounds(table, epsilon=1)
-    assert (hidden.confidence, hidden.hidden) == (DEFAULT_CONFIDENCE, 9)
+    hidden = plan_contribution_bounds(table, epsilon=1)
+    assert (hidden.confidence, hidden.undetectable) == (DEFAULT_CONFIDENCE, 9)
     assert "any number of rows" in hidden.warning
     assert "unknown" in str(hidden)
     assert str(hidden).endswith(hidden.warning)
-    known = plan_bounds(table, epsilon=1, most=1000)
+    known = plan_contribution_bounds(table, epsilon=1, most=1000)
     assert known.warning == ""
-    # 12 owners of 1,000 rows might be there: a bound that leaves out the fewest is recommended.
-    assert (hidden.best.at_most, known.best.at_most) == (20, 20)
+    # 12 users of 1,000 rows might be there: a bound that leaves out the fewest is recommended.
+    assert (hidden.best.max_contributions, known.best.max_contributions) == (20, 20)
     assert known.best.left_out[1] == 12 * 980
     few = Contributions(counts=np.array([900, 9, 2, 0]), **noisy)
-    assert plan_bounds(few, epsilon=0.1).best.at_most == 1
-    assert plan_bounds(few, epsilon=0.1, most=30).best.at_most == 20
+    assert plan_contribution_bounds(few, epsilon=0.1).best.max_contributions == 1
+    assert plan_contribution_bounds(few, epsilon=0.1, most=30).best.max_contributions == 20
 
 
 def test_a_bound_that_is_chosen_is_near_the_quantile(tmp_path):
     sizes = [1] * 500 + [4] * 400 + [25] * 60 + [300] * 40
     store = gc.Store(tmp_path / "x.db", budget=2)
-    chosen = choose_bound(rows_of(sizes), epsilon=2.0, share_above=0.05, store=store)
-    # 4 % are above 30 and 10 % above 20: 200 and 1,000 thousandths of 1,000 owners away from it.
+    chosen = choose_contribution_bound(rows_of(sizes), epsilon=2.0, share_above=0.05, store=store)
+    # 4 % are above 30 and 10 % above 20: 200 and 1,000 thousandths of 1,000 users away from it.
     # With rate 2/(2 19), each of the others has e^(-(1000-200)/19) of the chance, below 1e-18.
-    assert 30 <= chosen.at_most <= 200
-    assert chosen.guarantee.protects == "1 owner"
+    assert 30 <= chosen.max_contributions <= 200
+    assert chosen.guarantee.privacy_unit == "1 user"
     assert [each.use.kind for each in gc.store_status(store).uses] == ["bound"]
-    assert choose_bound(rows_of(sizes), epsilon=50.0, share_above=0.5).at_most in (1, 2, 3)
+    assert choose_contribution_bound(
+        rows_of(sizes), epsilon=50.0, share_above=0.5
+    ).max_contributions in (
+        1,
+        2,
+        3,
+    )
 
 
-BOTH = [release_contributions, choose_bound]
+BOTH = [release_contributions, choose_contribution_bound]
 
 
 @pytest.mark.parametrize(
@@ -209,7 +215,7 @@ BOTH = [release_contributions, choose_bound]
         (BOTH, {"bounds": [1.5]}, "bounds are"),
         (BOTH, {"rows": bounded(rows_of([1]), 1)}, r"Rows\.read"),
         *(
-            ([choose_bound], {"share_above": share}, "share_above must be")
+            ([choose_contribution_bound], {"share_above": share}, "share_above must be")
             for share in (0, 1, 0.0001, True, "half", math.nan)
         ),
     ],
@@ -223,31 +229,34 @@ def test_what_cannot_be_asked_for(functions, options, words):
 def test_the_plan_weighs_noise_against_what_is_left_out():
     few = Contributions.public((1, 2, 5, 10, 20), [10, 0, 0, 1, 2, 0])
     many = Contributions.public((1, 2, 5, 10, 20), [1000, 0, 0, 100, 200, 0])
-    assert plan_bounds(few, epsilon=1).best.at_most < plan_bounds(many, epsilon=1).best.at_most
-    plan = plan_bounds(many, epsilon=1)
-    assert plan.best.at_most == 20
+    assert (
+        plan_contribution_bounds(few, epsilon=1).best.max_contributions
+        < plan_contribution_bounds(many, epsilon=1).best.max_contributions
+    )
+    plan = plan_contribution_bounds(many, epsilon=1)
+    assert plan.best.max_contributions == 20
     row = plan.rows[2]
     # Discrete Laplace noise of rate 1/5 has variance 1/(2 sinh(0.1)^2).
     assert row.noise == pytest.approx(math.sqrt(0.5) / math.sinh(0.1))
     assert row.left_out == (100 * 1 + 200 * 6, 100 * 5 + 200 * 15)
-    assert row.owners_above == 300
-    assert plan_bounds(many, epsilon=1, cells=10_000).best.at_most == 1
+    assert row.users_above == 300
+    assert plan_contribution_bounds(many, epsilon=1, cells=10_000).best.max_contributions == 1
     assert str(plan).splitlines()[0].endswith("the best is 20")
-    assert (plan.confidence, plan.hidden, plan.warning) == (1.0, 0, "")
+    assert (plan.confidence, plan.undetectable, plan.warning) == (1.0, 0, "")
     with pytest.raises(ParameterError, match="one count more"):
         Contributions.public((1, 2), [1, 2])
     for options, words in (({"epsilon": 1, "cells": 0}, "cells must be"), ({"epsilon": 0}, "eps")):
         with pytest.raises(ParameterError, match=words):
-            plan_bounds(many, **options)
+            plan_contribution_bounds(many, **options)
 
 
 MONTHS = ("2026-01", "2026-02", "2026-03")
 
 
 def dated(seed=1, count=400, *, counting="rows", periods=MONTHS[:2], without=None):
-    """Rows of 30 owners in three months, of which some are declared, and the same as a table.
+    """Rows of 30 users in three months, of which some are declared, and the same as a table.
 
-    Perhaps without those of one owner in one month.
+    Perhaps without those of one user in one month.
     """
     rng = np.random.default_rng(seed)
     table = pd.DataFrame(
@@ -262,18 +271,18 @@ def dated(seed=1, count=400, *, counting="rows", periods=MONTHS[:2], without=Non
     if without is not None:
         table = table[(table.who != without[0]) | (table.month != without[1])]
     weight = "amount" if counting == "weight" else None
-    columns = gc.Columns(source="a", target="b", owner="who", period="month", weight=weight)
+    columns = gc.Columns(source="a", target="b", user="who", period="month", weight=weight)
     rows = gc.Rows.of(table, columns=columns, vertices=N, counting=counting, periods=list(periods))
     return rows, table[table.month.isin(periods)]
 
 
 @pytest.mark.parametrize("counting", COUNTINGS)
 @pytest.mark.parametrize("per_period", [False, True])
-def test_an_owner_may_count_in_each_period_as_one_of_its_own(counting, per_period):
+def test_a_user_may_count_in_each_period_as_one_of_its_own(counting, per_period):
     rows, table = dated(counting=counting)
     who = ["who", "month"] if per_period else ["who"]
     table = table.assign(low=table[["a", "b"]].min(axis=1), high=table[["a", "b"]].max(axis=1))
-    if counting in ("edges", "owners"):
+    if counting in ("edges", "users"):
         table = table.drop_duplicates(["who", "month", "low", "high"])
     found = rows.contributions(per_period=per_period)
     if counting == "weight":  # in units, rounded up at random and then as a whole
@@ -287,8 +296,8 @@ def test_an_owner_may_count_in_each_period_as_one_of_its_own(counting, per_perio
 
 @pytest.mark.usefixtures("counted_once")
 @pytest.mark.parametrize("counting", ["rows", "edges"])
-def test_an_owner_in_one_period_changes_one_count_by_one(counting):
-    """And where the bound is for all periods, it may change two: it does not protect that owner."""
+def test_a_user_in_one_period_changes_one_count_by_one(counting):
+    """And where the bound is for all periods, it may change two: it does not protect that user."""
     whole, table = dated(count=150, counting=counting)
     changes = {True: set(), False: set()}
     for who, month in sorted(set(zip(table.who, table.month, strict=True)))[:10]:
@@ -300,16 +309,16 @@ def test_an_owner_in_one_period_changes_one_count_by_one(counting):
     assert max(changes[False]) == 2
 
 
-@pytest.mark.parametrize("chosen", [release_contributions, choose_bound])
+@pytest.mark.parametrize("chosen", [release_contributions, choose_contribution_bound])
 def test_a_bound_for_each_period_is_paid_from_the_store_of_its_tables(tmp_path, chosen):
     rows, _ = dated()
     store = gc.Store(tmp_path / "x.db", budget=1.0)
     found = chosen(rows, epsilon=0.5, per_period=True, store=store)
-    assert found.guarantee.protects == "1 owner in one month"
+    assert found.guarantee.privacy_unit == "1 user in one month"
     assert "in any one period" in found.guarantee.neighbours
     groups = gc.Groups(gc.VertexSet(N), {"half": [vertex // 20 for vertex in range(N)]})
-    whom = gc.Protect.owner(at_most=5, per_period=True)
-    terms = {"epsilon": 0.5, "protect": whom, "by": "month", "store": store}
+    privacy_unit = gc.PrivacyUnit.user(max_contributions=5, per_period=True)
+    terms = {"epsilon": 0.5, "privacy_unit": privacy_unit, "by": "month", "store": store}
     later, _ = dated(periods=MONTHS[2:])
     gc.release_flows(rows, groups, **terms)
     gc.release_flows(later, groups, **terms)
@@ -319,11 +328,11 @@ def test_a_bound_for_each_period_is_paid_from_the_store_of_its_tables(tmp_path, 
     spent = {label: cost.epsilon for label, cost in status.periods.items()}
     assert spent == {"2026-01": 1.0, "2026-02": 1.0, "2026-03": 0.5}
     assert status.all_periods.epsilon == 2.5
-    with pytest.raises(BudgetError, match="would protect 1 owner, "):
+    with pytest.raises(BudgetError, match="that of this use 1 user, "):
         chosen(rows, epsilon=0.1, store=store)
 
 
-@pytest.mark.parametrize("chosen", [release_contributions, choose_bound])
+@pytest.mark.parametrize("chosen", [release_contributions, choose_contribution_bound])
 def test_a_bound_for_each_period_needs_periods(chosen, tmp_path):
     with pytest.raises(ParameterError, match="needs rows with periods="):
         chosen(rows_of([1]), epsilon=1.0, per_period=True, store=tmp_path / "x.db")

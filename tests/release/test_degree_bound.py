@@ -12,12 +12,12 @@ GRAPH = planted_partition(200, 1, 0.1, 0.1, seed=1)  # degrees about 20
 def test_a_bound_is_chosen_and_used_from_one_store(tmp_path):
     store = tmp_path / "mail.db"
     chosen = gc.choose_degree_bound(GRAPH, epsilon=1.0, store=store)
-    assert chosen.degree_bound in chosen.candidates == (1, 2, 4, 8, 16, 32, 64, 128, 256)
-    assert (chosen.guarantee.epsilon, chosen.guarantee.protects) == (1.0, "1 vertex")
+    assert chosen.max_degree in chosen.candidates == (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    assert (chosen.guarantee.epsilon, chosen.guarantee.privacy_unit) == (1.0, "1 vertex")
     groups = gc.Groups(GRAPH.vertices, {"part": [v % 3 for v in range(200)]})
-    vertex = gc.Protect.vertex(degree_bound=chosen.degree_bound)
-    gc.release_flows(GRAPH, groups, epsilon=1.0, store=store, protect=vertex)
-    with pytest.raises(BudgetError, match="protect 1 vertex"):
+    vertex = gc.PrivacyUnit.vertex(max_degree=chosen.max_degree)
+    gc.release_flows(GRAPH, groups, epsilon=1.0, store=store, privacy_unit=vertex)
+    with pytest.raises(BudgetError, match="is 1 vertex, that of this use"):
         gc.release_flows(GRAPH, groups, epsilon=1.0, store=store)
 
 
@@ -25,7 +25,7 @@ def test_the_noise_to_expect_moves_the_choice_and_a_seed_is_told():
     few, many = (
         gc.choose_degree_bound(GRAPH, epsilon=50.0, noise=noise, seed=0) for noise in (0.1, 1000.0)
     )
-    assert few.degree_bound >= 16 > many.degree_bound == 1
+    assert few.max_degree >= 16 > many.max_degree == 1
     assert not few.guarantee.is_private
 
 
@@ -34,7 +34,7 @@ def test_the_noise_to_expect_moves_the_choice_and_a_seed_is_told():
     [
         *((GRAPH, {"noise": noise}) for noise in (-1, True)),
         *((GRAPH, {"candidates": [bound]}) for bound in (0, 2.5)),
-        (gc.Graph([0], [1], [0.5], vertices=3, weight_cap=0.5), {}),  # not whole numbers
+        (gc.Graph([0], [1], [0.5], vertices=3, max_weight=0.5), {}),  # not whole numbers
     ],
 )
 def test_options_out_of_range_are_refused(graph, options):

@@ -37,19 +37,19 @@ def test_shares_follow_their_formulas():
             assert float(group_share(n, k)) == pytest.approx(wanted, abs=0.002)
 
 
-@pytest.mark.parametrize("how", ["response", "degrees+response", "auto"])
+@pytest.mark.parametrize("how", ["randomized-response", "degrees+randomized-response", "auto"])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 30.0])
 def test_all_parts_add_up_to_epsilon(how, epsilon):
     for graph, groups in (cliques((9, 9, 9)), two_sided()):
         made = drawn(graph, groups, how, epsilon=epsilon)
         spent = sum((each.epsilon for each in made.measurements.values), Fraction(0))
         assert spent == Fraction(epsilon)
-        assert [name for name, _ in made.guarantee.parts] == [
+        assert [name for name, _ in made.guarantee.spent] == [
             each.name for each in made.measurements.values
         ]
-        assert sum(part for _, part in made.guarantee.parts) == pytest.approx(epsilon)
+        assert sum(part for _, part in made.guarantee.spent) == pytest.approx(epsilon)
         plan = shares_of(graph, groups)
-        assert [name for name, _ in made.guarantee.parts].count("groups") == 1
+        assert [name for name, _ in made.guarantee.spent].count("groups") == 1
         assert made.measurements.find(CellSums).epsilon in {
             Fraction(epsilon) * share for share in (plan.first, plan.whole)
         }

@@ -22,7 +22,7 @@ COLUMNS = ["source", "target", "weight"]
 
 def trade(weight, kind=gc.Graph, **options):
     rows = pd.DataFrame([("DE", "FR", weight), ("DE", "IT", 3.0)], columns=COLUMNS)
-    return kind.of(rows, vertices=V, **{"hide_change": 1, **options})
+    return kind.of(rows, vertices=V, **{"max_weight_change": 1, **options})
 
 
 def answers(graph, weight, path):
@@ -38,7 +38,7 @@ def answers(graph, weight, path):
             file = path / f"{epsilon}{whole}.csv"
             flows.save(file)
             assert gc.Flows.load(file).total == flows.total
-        for mechanism in ("response", "sparse"):
+        for mechanism in ("randomized-response", "sparse"):
             for noise in ("laplace", "discrete-laplace"):
                 how = {"mechanism": mechanism, "noise": noise, "fit": "none", "seed": 2}
                 made = gc.release_graph(graph, epsilon=epsilon, **how)
@@ -120,16 +120,18 @@ def test_noisy_numbers_of_any_size_are_kept_and_read_back():
 @pytest.mark.parametrize("weight", [1.2e12, 1e15, 1e18, 1e300])
 def test_rows_above_the_public_largest_weight_are_bad_ones(weight):
     """Whether a table is read depends on no row where bad rows are skipped."""
-    with pytest.raises(GraphError, match=r"row 0.*above 2\^40.*pass weight_cap=, or divide"):
+    with pytest.raises(GraphError, match=r"row 0.*above 2\^40.*pass max_weight=, or divide"):
         trade(weight)
     with pytest.raises(GraphError, match=r"above 2\^40"):
-        gc.Graph([0], [1], [weight], vertices=2, hide_change=1)
+        gc.Graph([0], [1], [weight], vertices=2, max_weight_change=1)
     skip = gc.Columns(on_bad="skip")
     assert trade(weight, columns=skip) == trade(0.0)
-    assert trade(weight, hide_change=None).weights.max() == weight  # nothing draws noise of it
-    assert trade(weight, weight_cap=7.0).weights.max() == 7.0
+    assert (
+        trade(weight, max_weight_change=None).weights.max() == weight
+    )  # nothing draws noise of it
+    assert trade(weight, max_weight=7.0).weights.max() == 7.0
     rows = pd.DataFrame([("DE", "FR", 2.0**40), ("FR", "DE", 1.0)], columns=COLUMNS)
-    how = {"vertices": V, "hide_change": 1, "merge": "sum"}
+    how = {"vertices": V, "max_weight_change": 1, "merge": "sum"}
     with pytest.raises(GraphError, match=r"above 2\^40"):
         gc.Graph.of(rows, **how)
     assert gc.Graph.of(rows, **how, columns=skip).weights.tolist() == [2.0**40]
@@ -139,9 +141,9 @@ def test_rows_above_the_public_largest_weight_are_bad_ones(weight):
 def test_what_learns_needs_a_cap_and_refuses_before_it_charges(method, tmp_path):
     store = gc.Store(tmp_path / "s.db", budget=(5.0, 1e-5))
     terms = {"epsilon": 1.0, "delta": 1e-6, "queries": 5}
-    with pytest.raises(ParameterError, match="weight_cap"):
+    with pytest.raises(ParameterError, match="max_weight"):
         gc.open_session(trade(9.1e10), store=store, method=method, **terms)
-    with pytest.raises(ParameterError, match="cap"):
+    with pytest.raises(ParameterError, match="public bound"):
         gc.release_iteratively(trade(9.1e10), epsilon=1.0, store=store)
     assert not (tmp_path / "s.db").exists() or not gc.store_status(tmp_path / "s.db").uses
 
@@ -156,7 +158,12 @@ def test_heavy_weights_become_a_synthetic_graph():
 
 def test_old_files_of_dense_releases_keep_their_steps():
     made = gc.release_graph(
-        trade(9.0), epsilon=2.0, mechanism="response", noise="laplace", fit="none", seed=1
+        trade(9.0),
+        epsilon=2.0,
+        mechanism="randomized-response",
+        noise="laplace",
+        fit="none",
+        seed=1,
     )
     matrix = made.measurements.matrix
     fields, arrays = matrix.parts()

@@ -96,7 +96,7 @@ def test_refusals(model):
     for simulations in (5, True, 2.5):
         with pytest.raises(QueryError, match="simulations"):
             model.independence_test(simulations=simulations)
-    weighted = Graph([0, 1], [2, 3], [1.0, 2.0], vertices=4, hide_change=1)
+    weighted = Graph([0, 1], [2, 3], [1.0, 2.0], vertices=4, max_weight_change=1)
     groups = Groups(weighted.vertices, {"half": [0, 0, 1, 1]})
     flows = release_flows(weighted, groups, epsilon=1.0, seed=0)
     with pytest.raises(QueryError, match="counts=True"):

@@ -16,8 +16,8 @@ from graphcuts_dp.release.job import execute
 from tests.audits.rows_in_memory import rows_in_memory
 
 N = 40
-OWNER = gc.Protect.owner(at_most=3)
-VERTEX = gc.Protect.vertex(degree_bound=5)
+USER = gc.PrivacyUnit.user(max_contributions=3)
+VERTEX = gc.PrivacyUnit.vertex(max_degree=5)
 
 
 def owned(count, **options):
@@ -36,7 +36,7 @@ def edges(kind, count):
     if kind == "directed":
         return gc.DirectedGraph(rows, columns, vertices=N)
     if kind == "weighted":
-        return gc.Graph(rows, columns, np.full(count, 2.0), vertices=N, weight_cap=4.0)
+        return gc.Graph(rows, columns, np.full(count, 2.0), vertices=N, max_weight=4.0)
     return gc.Graph(rows, columns, vertices=N)
 
 
@@ -46,22 +46,22 @@ def groups(kind):
 
 
 def released(kind, **options):
-    whom = {"protect": OWNER} if kind == "owned" else {}
+    privacy_unit = {"privacy_unit": USER} if kind == "owned" else {}
     noise = {"noise": "laplace"} if kind == "weighted" else {}
-    options = {"epsilon": 12.0, "groups": groups(kind), **noise, **whom, **options}
+    options = {"epsilon": 12.0, "groups": groups(kind), **noise, **privacy_unit, **options}
     return lambda data: graph_job(data, **options)
 
 
 def summed(kind, **options):
-    whom = {"protect": OWNER} if kind == "owned" else {}
-    return lambda data: flows_job(data, groups(kind), epsilon=1.0, **whom | options)
+    privacy_unit = {"privacy_unit": USER} if kind == "owned" else {}
+    return lambda data: flows_job(data, groups(kind), epsilon=1.0, **privacy_unit | options)
 
 
 KINDS = ["plain", "weighted", "two sides", "directed", "owned"]
 JOBS = [
     *[(kind, make(kind)) for kind in KINDS for make in (released, summed)],
     *[(kind, released(kind, mechanism="sparse")) for kind in KINDS],
-    ("plain", summed("plain", protect=VERTEX)),
+    ("plain", summed("plain", privacy_unit=VERTEX)),
     ("plain", released("plain", epsilon=0.1)),
 ]
 
@@ -90,22 +90,24 @@ def test_a_job_says_the_same_whatever_the_edges_are_and_holds_no_private_row(kin
     job = make(data)
     assert said(make(edges(kind, 0))) == said(job)
     assert job.notes
-    parts = vars(data.held) if kind == "owned" else vars(data)
+    parts = vars(data.row_arrays) if kind == "owned" else vars(data)
     arrays = [each for part in parts.values() for each in (part if type(part) is tuple else [part])]
     private = [data, *(each for each in arrays if isinstance(each, np.ndarray))]
     assert private[1:]
-    held = reachable(job)
-    assert not {id(each) for each in private} & set(held)
-    assert not [each for each in held.values() if isinstance(each, np.ndarray) and len(each) == 300]
+    row_arrays = reachable(job)
+    assert not {id(each) for each in private} & set(row_arrays)
+    assert not [
+        each for each in row_arrays.values() if isinstance(each, np.ndarray) and len(each) == 300
+    ]
     assert id(data) in reachable(lambda: data)  # so the search finds what is held
 
 
 OTHERS = {
-    "another cap": gc.Graph([0], [1], [1.0], vertices=N, weight_cap=5.0),
-    "no cap": gc.Graph([0], [1], [1.0], vertices=N, hide_change=1),
+    "another cap": gc.Graph([0], [1], [1.0], vertices=N, max_weight=5.0),
+    "no cap": gc.Graph([0], [1], [1.0], vertices=N, max_weight_change=1),
     "no weights": gc.Graph([0], [1], vertices=N),
-    "other vertices": gc.Graph([0], [1], [1.0], vertices=N + 1, weight_cap=4.0),
-    "directed": gc.DirectedGraph([0], [1], [1.0], vertices=N, weight_cap=4.0),
+    "other vertices": gc.Graph([0], [1], [1.0], vertices=N + 1, max_weight=4.0),
+    "directed": gc.DirectedGraph([0], [1], [1.0], vertices=N, max_weight=4.0),
     "owned": edges("owned", 5),
 }
 
@@ -122,8 +124,8 @@ def test_a_job_is_for_data_of_its_schema_alone(other, tmp_path, monkeypatch):
     assert not (tmp_path / "x.db").exists()
 
 
-def test_owners_who_can_change_more_are_other_data():
-    job = summed("owned")(owned(1, owner_is_tail=True))
+def test_users_who_can_change_more_are_other_data():
+    job = summed("owned")(owned(1, user_is_source=True))
     with pytest.raises(ParameterError, match="for other data"):
         execute(job, owned(9))
 
@@ -151,17 +153,17 @@ def test_what_is_no_private_data_makes_no_job():
 
 
 @pytest.mark.parametrize(
-    ("protects", "counted"), [("1 owner", []), ("1 owner in one month", ["2026-03"])]
+    ("privacy_unit", "counted"), [("1 user", []), ("1 user in one month", ["2026-03"])]
 )
-def test_the_periods_of_a_job_are_charged(tmp_path, monkeypatch, protects, counted):
+def test_the_periods_of_a_job_are_charged(tmp_path, monkeypatch, privacy_unit, counted):
     data = edges("owned", 300)
     job = summed("owned")(data)
-    promise = replace(job.guarantee, protects=protects)
+    guarantee = replace(job.guarantee, privacy_unit=privacy_unit)
     monkeypatch.setattr(FlowsJob, "periods", ("2026-03",))
-    execute(replace(job, guarantee=promise), data, store=tmp_path / "x.db")
+    execute(replace(job, guarantee=guarantee), data, store=tmp_path / "x.db")
     monkeypatch.setattr(FlowsJob, "periods", None)
     found = gc.store_status(tmp_path / "x.db")
     assert found.uses[0].use.periods == ("2026-03",)
     assert list(found.periods) == counted
-    execute(replace(job, guarantee=promise), data, store=tmp_path / "x.db")
+    execute(replace(job, guarantee=guarantee), data, store=tmp_path / "x.db")
     assert gc.store_status(tmp_path / "x.db").uses[1].use.periods is None

@@ -1,4 +1,4 @@
-"""The public function: parameters, promises, and what every release looks like."""
+"""The public function: parameters, guarantees, and what every release looks like."""
 
 import math
 from dataclasses import replace
@@ -21,8 +21,8 @@ from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.synth.base import Fit, FitMethod
 from graphcuts_dp.synth.cutting_plane import QueryGame
-from graphcuts_dp.synth.mechanisms import Response
-from graphcuts_dp.synth.methods import Fitting
+from graphcuts_dp.synth.mechanisms import Mechanism
+from graphcuts_dp.synth.methods import FitOptions
 
 NORM_FITS = ["cutting-plane", "first-order", "spectral", "game"]  # they minimise a norm, to a gap
 FITS = ["maximum-entropy", *NORM_FITS]
@@ -45,7 +45,7 @@ def graph_of(kind="plain", **options):
 
 
 def weighted(cap=None, kind="plain"):
-    return graph_of(kind, largest=cap or 5.0, whole=True, weight_cap=cap)
+    return graph_of(kind, largest=cap or 5.0, whole=True, max_weight=cap)
 
 
 def check_graph(graph, cap):
@@ -131,16 +131,16 @@ def test_weights_with_and_without_a_cap(kind, cap, fit):
     noise = "laplace" if (kind == "plain") == (cap is None) else "discrete-laplace"
     made = release_graph(weighted(cap, kind), epsilon=20.0, noise=noise, fit=fit, seed=3)
     assert made.graph.weighted
-    assert made.graph.weight_cap == cap
+    assert made.graph.max_weight == cap
     check_graph(made.graph, math.inf if cap is None else cap)
     told = "by at most 1" if cap is None else "within 0 .. 5"
     assert told in made.guarantee.neighbours
-    assert ("weight cap" in made.guarantee.public) == (cap is not None)
+    assert ("maximum weight" in made.guarantee.public) == (cap is not None)
 
 
 def test_the_fit_is_chosen_by_the_cap_and_the_oracle():
     assert release_graph(weighted(), epsilon=9.0, noise="laplace").fit.method == "first-order"
-    asked = release_graph(graph_of(), epsilon=9.0, fit=Fitting(oracle="spectral"))
+    asked = release_graph(graph_of(), epsilon=9.0, fit=FitOptions(oracle="spectral"))
     assert asked.fit.method == "cutting-plane"
 
 
@@ -148,7 +148,7 @@ def test_heavy_weights_without_a_cap_stay_integers_and_sums_exact():
     """2^33 grid steps and more: wider than 32 bits, and their sum wider than 64."""
     n = 110
     rows, columns = np.triu_indices(n, 1)
-    graph = Graph(rows, columns, np.full(len(rows), 4.0e9), vertices=n, hide_change=1)
+    graph = Graph(rows, columns, np.full(len(rows), 4.0e9), vertices=n, max_weight_change=1)
     made = release_graph(graph, epsilon=1.0, noise="laplace", fit="none", seed=0)
     assert made.noisy.steps.dtype in (np.int64, np.uint64)
     assert sum(int(step) for step in made.noisy.steps[rows, columns]) > 2**63
@@ -230,12 +230,20 @@ LAPLACE = {"noise": "laplace"}
         (graph_of(), {"noise": "gauss"}, "unknown noise"),
         (graph_of(), {"fit": "best"}, "unknown fit"),
         (graph_of(), {"mechanism": "degrees"}, "unknown mechanism"),
-        (graph_of(), {"mechanism": None}, "mechanism is a name or a Response"),
-        (graph_of(), {"mechanism": "degrees+response", "fit": "spectral"}, "maximum-entropy"),
-        (graph_of(), {"mechanism": "degrees+response", "fit": "none"}, "maximum-entropy"),
-        (graph_of(), {"mechanism": Response(degree_share=0.3), "fit": "game"}, "maximum-ent"),
-        (weighted(), LAPLACE | {"fit": "maximum-entropy"}, "weight_cap"),
-        (weighted(), LAPLACE | {"mechanism": "degrees+response"}, "maximum-entropy"),
+        (graph_of(), {"mechanism": None}, "mechanism is a name or a Mechanism"),
+        (
+            graph_of(),
+            {"mechanism": "degrees+randomized-response", "fit": "spectral"},
+            "maximum-entropy",
+        ),
+        (
+            graph_of(),
+            {"mechanism": "degrees+randomized-response", "fit": "none"},
+            "maximum-entropy",
+        ),
+        (graph_of(), {"mechanism": Mechanism(degree_share=0.3), "fit": "game"}, "maximum-ent"),
+        (weighted(), LAPLACE | {"fit": "maximum-entropy"}, "max_weight"),
+        (weighted(), LAPLACE | {"mechanism": "degrees+randomized-response"}, "maximum-entropy"),
         (weighted(5.0), {"noise": "binary"}, "binary noise is for"),
         (Graph([], [], vertices=1), {}, "one vertex"),
         (DirectedGraph([], [], vertices=1), {}, "one vertex"),
@@ -262,7 +270,7 @@ def test_what_cannot_be_released_costs_nothing(graph, options, match, monkeypatc
 )
 def test_ways_to_fit_that_make_no_sense_are_refused(options, match):
     with pytest.raises(ParameterError, match=match):
-        Fitting(**options)
+        FitOptions(**options)
 
 
 def test_progress_is_told_and_a_time_limit_kept():
@@ -272,7 +280,7 @@ def test_progress_is_told_and_a_time_limit_kept():
         epsilon=3.0,
         seed=0,
         progress=lambda done, message: told.append((done, message)),
-        fit=Fitting("first-order", time_limit=1e-9),
+        fit=FitOptions("first-order", time_limit=1e-9),
     )
     assert (made.fit.stopped, made.fit.rounds) == ("time", 1)
     assert all(0 <= done <= 1 for done, _ in told)
@@ -282,7 +290,7 @@ def test_progress_is_told_and_a_time_limit_kept():
 @pytest.mark.parametrize("fit", [*FITS, "none"])
 def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkeypatch):
     """With the one reading step replaced by a constant, nothing of the graph may shine through."""
-    data = drawn(random_graph(12), None, "degrees+response", epsilon=3.0).measurements
+    data = drawn(random_graph(12), None, "degrees+randomized-response", epsilon=3.0).measurements
     monkeypatch.setattr(graphs, "measure", lambda *_, **__: data)
     first, second = (
         release_graph(graph, epsilon=3.0, seed=1, fit=fit)
@@ -304,8 +312,8 @@ def test_equal_noisy_matrices_give_equal_releases_whatever_the_graph(fit, monkey
         (Graph([0], [1], vertices=3), NOISES),
         (Graph([], [], vertices=60), ["binary"]),
         (BipartiteGraph([0], [1], left=3, right=40), ["laplace"]),
-        (Graph([0], [1], [5.0], vertices=20, weight_cap=5.0), ["laplace", "discrete-laplace"]),
-        (Graph([0], [1], [0.2], vertices=20, weight_cap=0.3), ["laplace"]),
+        (Graph([0], [1], [5.0], vertices=20, max_weight=5.0), ["laplace", "discrete-laplace"]),
+        (Graph([0], [1], [0.2], vertices=20, max_weight=0.3), ["laplace"]),
     ],
 )
 @pytest.mark.parametrize("epsilon", [0.01, 0.1])
@@ -342,7 +350,7 @@ def test_the_warning_does_not_stop_the_release_and_tells_nothing_private():
 
 @pytest.mark.parametrize("noise", ["laplace", "binary"])
 def test_noise_made_for_another_schema_is_refused(noise):
-    graph = Graph([0], [1], [2.0], vertices=4, weight_cap=2.0)
+    graph = Graph([0], [1], [2.0], vertices=4, max_weight=2.0)
     with pytest.raises(ParameterError, match="does not suit"):
         randomized_response(graph, noise_distribution(noise, epsilon=1.0), SeededEntropy(0))
 

@@ -31,7 +31,7 @@ def community_error(x, A):
 
 def expected_raw_error():
     """A normal of 100 x 100 entries' deviation, in modulus, with all of epsilon for the entries."""
-    distribution = noise_distribution("binary", epsilon=1.0, weight_cap=1.0)
+    distribution = noise_distribution("binary", epsilon=1.0, max_weight=1.0)
     return distribution.standard_deviation * 100 * math.sqrt(2 / math.pi)
 
 
@@ -71,7 +71,7 @@ def test_degrees_are_better_than_the_noisy_ones(made):
 def test_communities_near_the_noise_are_announced(tmp_path):
     """Signal 1.2 times the least that can be seen, then 5 times and more."""
 
-    def released(inside, outside, *, epsilon=1.0, mechanism="response", seed=1):
+    def released(inside, outside, *, epsilon=1.0, mechanism="randomized-response", seed=1):
         graph, _ = planted((60, 60), inside, outside)
         return release_graph(graph, epsilon=epsilon, mechanism=mechanism, seed=seed)
 
@@ -87,7 +87,7 @@ def test_communities_near_the_noise_are_announced(tmp_path):
     clean = released(0.99, 0.01)  # warnings are errors here
     assert (clean.fit.near_noise, clean.fit.warning) == (0, None)
     with pytest.warns(AccuracyWarning, match="none of its communities"):
-        empty = released(0.1, 0.1, mechanism="degrees+response")
+        empty = released(0.1, 0.1, mechanism="degrees+randomized-response")
     assert (empty.fit.near_noise, empty.fit.directions) == (0, 0)
     assert empty.fit.shown_from > 1
     # Entries that tell edges keep what is hidden in their noise.
@@ -108,7 +108,7 @@ def test_the_karate_club_loses_its_communities_at_epsilon_1_and_is_told_so(tmp_p
     assert Release.load(tmp_path / "club.csv").fit == made.fit
     # Where two edges share epsilon, twice as much is needed.
     with pytest.warns(AccuracyWarning):
-        shared = release_graph(graph, epsilon=2.0, seed=0, protect=gc.Protect.edges(2))
+        shared = release_graph(graph, epsilon=2.0, seed=0, privacy_unit=gc.PrivacyUnit.edge(2))
     assert shared.fit.shown_from > 3
     # Where no epsilon that may be asked for is enough, none is named.
     unknown = replace(made.fit, shown_from=51.0)

@@ -1,4 +1,4 @@
-"""Tables of flows made of rows: trips by period, with and without owners, against plain sums."""
+"""Tables of flows made of rows: trips by period, with and without users, against plain sums."""
 
 import math
 from collections import Counter
@@ -20,7 +20,7 @@ ZONES = ["a", "b", "c", "d", "e"]
 AREA = {"a": "north", "b": "north", "c": "south", "d": "south", "e": "south"}
 GROUPS = gc.Groups.of({zone: AREA[zone] for zone in ZONES}, gc.VertexSet(ZONES))
 MONTHS = ["2026-01", "2026-02", "2026-03", "2026-04"]
-COLUMNS = gc.Columns(source="from", target="to", owner="who", period="when", weight="paid")
+COLUMNS = gc.Columns(source="from", target="to", user="who", period="when", weight="paid")
 NEARLY_NOTHING = {"epsilon": 50.0, "seed": 4}  # noise of about a fiftieth of a row
 
 
@@ -39,11 +39,11 @@ def trips(count=400, seed=3):
     )
 
 
-def rows_of(frame, *, counting="rows", kind="directed", owner=False, periods="2026-01..2026-04"):
+def rows_of(frame, *, counting="rows", kind="directed", user=False, periods="2026-01..2026-04"):
     columns = gc.Columns(
         source="from",
         target="to",
-        owner="who" if owner else None,
+        user="who" if user else None,
         period=None if periods is None else "when",
         weight="paid" if counting == "weight" else None,
     )
@@ -66,7 +66,7 @@ def counted(frame, *, counting="rows", kind="directed", declared=True):
         pair = (when[:7], *ends)
         if counting == "edges" and pair in seen:
             continue
-        if counting == "owners" and (who, *pair) in seen:
+        if counting == "users" and (who, *pair) in seen:
             continue
         seen |= {pair, (who, *pair)}
         found[key] += paid if counting == "weight" else 1
@@ -84,9 +84,12 @@ def table(flows):
 def test_each_month_has_its_table_with_the_rows_that_stay_in_an_area(kind, counting):
     frame = trips()
     groups = (GROUPS, GROUPS) if kind == "bipartite" else GROUPS
-    protect = gc.Protect.rows(at_most=100) if counting == "weight" else None
+    privacy_unit = gc.PrivacyUnit.row(100) if counting == "weight" else None
     flows = gc.release_flows(
-        rows_of(frame, counting=counting, kind=kind), groups, protect=protect, **NEARLY_NOTHING
+        rows_of(frame, counting=counting, kind=kind),
+        groups,
+        privacy_unit=privacy_unit,
+        **NEARLY_NOTHING,
     )
     true = counted(frame, counting=counting, kind=kind)
     shown = table(flows)
@@ -101,15 +104,17 @@ def test_each_month_has_its_table_with_the_rows_that_stay_in_an_area(kind, count
 
 @pytest.mark.parametrize(("unit", "whole"), [(0.01, False), (0.5, True), (4.0, True), (2.5, True)])
 def test_amounts_come_out_as_they_were_typed(unit, whole, tmp_path):
-    """Whole units are rounded down for each owner and pair, which loses less than one of each."""
+    """Whole units are rounded down for each user and pair, which loses less than one of each."""
     frame = trips().assign(paid=lambda rows: rows["paid"] + 4.0)
-    columns = gc.Columns(source="from", target="to", owner="who", period="when", weight="paid")
+    columns = gc.Columns(source="from", target="to", user="who", period="when", weight="paid")
     declared = {"vertices": ZONES, "kind": "directed", "periods": "2026-01..2026-04"}
-    rows = gc.Rows.of(frame, columns=columns, counting="weight", unit=unit, **declared)
-    most = round(400 / unit)  # of an owner
+    rows = gc.Rows.of(frame, columns=columns, counting="weight", weight_unit=unit, **declared)
+    most = round(400 / unit)  # of a user
     work = gc.FlowWorkload(whole=whole)
-    protect = gc.Protect.owner(at_most=most)
-    flows = gc.release_flows(rows, GROUPS, protect=protect, workload=work, **NEARLY_NOTHING)
+    privacy_unit = gc.PrivacyUnit.user(max_contributions=most)
+    flows = gc.release_flows(
+        rows, GROUPS, privacy_unit=privacy_unit, workload=work, **NEARLY_NOTHING
+    )
     flows.save(tmp_path / "flows.csv")
     loaded = gc.load(tmp_path / "flows.csv")
     assert loaded.noisy.map.counted == "amount"
@@ -129,12 +134,12 @@ def test_amounts_come_out_as_they_were_typed(unit, whole, tmp_path):
 
 @pytest.mark.parametrize(
     ("counting", "expected"),
-    [("rows", "number of rows"), ("owners", "number of owners"), ("weight", "noisy amount")],
+    [("rows", "number of rows"), ("users", "number of users"), ("weight", "noisy amount")],
 )
 def test_pictures_name_what_rows_count(counting, expected):
-    protect = gc.Protect.owner(at_most=3)
-    rows = rows_of(trips(), counting=counting, owner=True)
-    flows = gc.release_flows(rows, GROUPS, epsilon=5.0, protect=protect)
+    privacy_unit = gc.PrivacyUnit.user(max_contributions=3)
+    rows = rows_of(trips(), counting=counting, user=True)
+    flows = gc.release_flows(rows, GROUPS, epsilon=5.0, privacy_unit=privacy_unit)
     month = flows.plot(period="2026-01")
     assert expected in month.axes[1].get_ylabel()
     word = expected.split()[-1]
@@ -164,55 +169,55 @@ def test_every_period_has_the_whole_of_epsilon():
     assert nested.levels == ("group by year", "group by month")
     months = sum(nested.values(period=month) for month in MONTHS)
     assert nested.values("group by year", period="2026") == pytest.approx(months)
-    assert by_month.guarantee.protects == "1 row"
+    assert by_month.guarantee.privacy_unit == "1 row"
     assert "the periods" in by_month.guarantee.public
 
 
 @pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("counting", ["rows", "owners", "edges", "weight"])
-def test_an_owner_counts_for_at_most_so_much(counting, whole):
+@pytest.mark.parametrize("counting", ["rows", "users", "edges", "weight"])
+def test_a_user_counts_for_at_most_so_much(counting, whole):
     frame = trips()
-    rows = rows_of(frame, counting=counting, owner=True)
-    owner = gc.Protect.owner(at_most=3)
+    rows = rows_of(frame, counting=counting, user=True)
+    user = gc.PrivacyUnit.user(max_contributions=3)
     flows = gc.release_flows(
-        rows, GROUPS, protect=owner, workload=gc.FlowWorkload(whole=whole), **NEARLY_NOTHING
+        rows, GROUPS, privacy_unit=user, workload=gc.FlowWorkload(whole=whole), **NEARLY_NOTHING
     )
     declared = frame[frame["when"].str[:7].isin(MONTHS)]
     most = 3 * declared["who"].nunique()
     assert flows.total.value < most + 40
     if counting == "rows" or (counting == "weight" and not whole):
-        # Owners have 8 rows in the mean, so nearly all of them are at the bound.
+        # Users have 8 rows in the mean, so nearly all of them are at the bound.
         assert flows.total.value > most - 40
-    assert flows.guarantee.protects == "1 owner"
-    each = gc.Protect.owner(at_most=3, per_period=True)
+    assert flows.guarantee.privacy_unit == "1 user"
+    each = gc.PrivacyUnit.user(max_contributions=3, per_period=True)
     more = gc.release_flows(
-        rows, GROUPS, protect=each, workload=gc.FlowWorkload(whole=whole), **NEARLY_NOTHING
+        rows, GROUPS, privacy_unit=each, workload=gc.FlowWorkload(whole=whole), **NEARLY_NOTHING
     )
-    assert more.guarantee.protects == "1 owner in one month"
+    assert more.guarantee.privacy_unit == "1 user in one month"
     assert "k epsilon" in more.guarantee.neighbours
     if counting != "edges":
         assert more.total.value > flows.total.value + 40
 
 
-@pytest.mark.parametrize("protect", [gc.Protect.edges(), gc.Protect.edges(3)])
-def test_pairs_are_hidden_in_one_period_and_the_promise_says_so(protect):
-    rows = rows_of(trips(), counting="edges", owner=True)
-    hidden = flows_job(rows, GROUPS, epsilon=1.0, protect=protect).guarantee.neighbours
+@pytest.mark.parametrize("privacy_unit", [gc.PrivacyUnit.edge(), gc.PrivacyUnit.edge(3)])
+def test_pairs_are_hidden_in_one_period_and_the_guarantee_says_so(privacy_unit):
+    rows = rows_of(trips(), counting="edges", user=True)
+    hidden = flows_job(rows, GROUPS, epsilon=1.0, privacy_unit=privacy_unit).guarantee.neighbours
     assert (
-        "in any one month; of a pair with rows in k months the promise holds with k eps" in hidden
+        "in any one month; of a pair with rows in k months the guarantee holds with k eps" in hidden
     )
 
 
-def test_scaling_keeps_the_shares_of_an_owner():
+def test_scaling_keeps_the_shares_of_a_user():
     frame = pd.DataFrame(
         {"who": 1, "from": ["a"] * 9 + ["c"], "to": "b", "when": "2026-01-03", "paid": 1.0}
     )
-    rows = rows_of(frame, owner=True)
-    owner = gc.Protect.owner(at_most=2)
-    flows = gc.release_flows(rows, GROUPS, protect=owner, epsilon=50.0, seed=2)
+    rows = rows_of(frame, user=True)
+    user = gc.PrivacyUnit.user(max_contributions=2)
+    flows = gc.release_flows(rows, GROUPS, privacy_unit=user, epsilon=50.0, seed=2)
     first = flows.between("north", "north", period="2026-01").value
     assert first == pytest.approx(1.8, abs=0.8)
-    job = flows_job(rows, GROUPS, epsilon=1.0, protect=owner)
+    job = flows_job(rows, GROUPS, epsilon=1.0, privacy_unit=user)
     counts = job.bounded(rows).found
     assert sorted(counts.steps.tolist()) == [204, 1843]  # floors of 2048/10 and 9 times that
 
@@ -220,17 +225,25 @@ def test_scaling_keeps_the_shares_of_an_owner():
 REFUSED = [
     ({}, {"by": "day"}, "by 'year' or 'quarter' or 'month'|are months"),
     ({"periods": None}, {"by": "month"}, "by= is for rows with periods"),
-    ({}, {"protect": "edges"}, "for counting='edges'"),
-    ({}, {"protect": gc.Protect.owner(at_most=2)}, "needs the column of the owners"),
-    ({}, {"protect": gc.Protect.vertex(degree_bound=2)}, "is for graphs"),
-    ({"counting": "edges"}, {"protect": "rows"}, "is for rows or their weights"),
-    ({}, {"protect": gc.Protect.rows(at_most=3)}, "counts once"),
-    ({"owner": True, "periods": None}, {"protect": "owner:at-most=2,per-period"}, "periods="),
+    ({}, {"privacy_unit": "edge"}, "for counting='edges'"),
+    (
+        {},
+        {"privacy_unit": gc.PrivacyUnit.user(max_contributions=2)},
+        "needs the column of the users",
+    ),
+    ({}, {"privacy_unit": gc.PrivacyUnit.vertex(max_degree=2)}, "is for graphs"),
+    ({"counting": "edges"}, {"privacy_unit": "row"}, "is for rows or their weights"),
+    ({}, {"privacy_unit": gc.PrivacyUnit.row(3)}, "counts once"),
+    (
+        {"user": True, "periods": None},
+        {"privacy_unit": "user:max-contributions=2,per-period"},
+        "periods=",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("how", "options", "words"), REFUSED)
-def test_what_rows_cannot_promise_is_refused_before_they_are_read(how, options, words):
+def test_what_rows_cannot_guarantee_is_refused_before_they_are_read(how, options, words):
     with pytest.raises((ParameterError, GraphError), match=words) as caught:
         gc.release_flows(rows_of(trips(9), **how), GROUPS, **{"epsilon": 1.0} | options)
     assert "\n" not in str(caught.value)
@@ -238,9 +251,9 @@ def test_what_rows_cannot_promise_is_refused_before_they_are_read(how, options, 
 
 def test_graphs_of_rows_have_no_periods():
     with pytest.raises(ParameterError, match="are for release_flows"):
-        gc.release_graph(rows_of(trips(9)), epsilon=1.0, protect="rows")
+        gc.release_graph(rows_of(trips(9)), epsilon=1.0, privacy_unit="row")
     rows = rows_of(trips(), periods=None)
-    release = gc.release_graph(rows, epsilon=50.0, protect="rows", seed=1, noise="laplace")
+    release = gc.release_graph(rows, epsilon=50.0, privacy_unit="row", seed=1, noise="laplace")
     true = Counter((u, v) for u, v in zip(trips()["from"], trips()["to"], strict=True) if u != v)
     for u, v in product(ZONES, repeat=2):
         if u != v:
@@ -259,18 +272,18 @@ def folder(tmp_path):
 
 
 HOW = {"vertices": ZONES, "periods": "2026-01..2026-04", "kind": "directed"}
-OWNED = gc.Columns(source="from", target="to", owner="who", period="when")
+OWNED = gc.Columns(source="from", target="to", user="who", period="when")
 
 
 def test_rows_in_memory_and_in_engines_give_one_table(folder):
-    owner, tables = gc.Protect.owner(at_most=3), []
+    user, tables = gc.PrivacyUnit.user(max_contributions=3), []
     for rows in (
         gc.Rows.of(trips(), columns=OWNED, **HOW),
         gc.Rows.of(pl.from_pandas(trips()).lazy(), columns=OWNED, **HOW),
         gc.Rows.of(duckdb.read_parquet(f"{folder}/*.parquet"), columns=OWNED, **HOW),
         gc.Rows.read(folder, columns=OWNED, **HOW),
     ):
-        flows = gc.release_flows(rows, GROUPS, epsilon=1.0, protect=owner, seed=7)
+        flows = gc.release_flows(rows, GROUPS, epsilon=1.0, privacy_unit=user, seed=7)
         tables.append(flows.to_frame(kind="pandas"))
         assert "private" not in repr(rows)
     assert all(each.equals(tables[0]) for each in tables)
@@ -279,38 +292,41 @@ def test_rows_in_memory_and_in_engines_give_one_table(folder):
 def test_each_period_has_a_budget_of_its_own(folder, tmp_path):
     """A table of the months that are over, then of later ones, all within a budget of 1."""
     store = gc.Store(tmp_path / "trips.db", budget=1)
-    each = gc.Protect.owner(at_most=3, per_period=True)
+    each = gc.PrivacyUnit.user(max_contributions=3, per_period=True)
 
-    def table(periods, protect=each, **options):
+    def table(periods, privacy_unit=each, **options):
         rows = gc.Rows.read(folder, columns=OWNED, **HOW | {"periods": periods} | options)
-        return gc.release_flows(rows, GROUPS, epsilon=1.0, protect=protect, store=store)
+        return gc.release_flows(rows, GROUPS, epsilon=1.0, privacy_unit=privacy_unit, store=store)
 
     with pytest.raises(LedgerError, match="known to a store by a name"):
         table("2026-01")
     for periods in ("2026-01..2026-02", "2026-03"):
-        assert table(periods, data="trips").guarantee.protects == "1 owner in one month"
+        assert table(periods, data_name="trips").guarantee.privacy_unit == "1 user in one month"
     with pytest.raises(BudgetError, match="reads 2026-03, on which epsilon = 1 was spent"):
-        table("2026-03..2026-04", data="trips")
+        table("2026-03..2026-04", data_name="trips")
     with pytest.raises(LedgerError, match="data of another name"):
-        table("2026-04", data="other trips")
+        table("2026-04", data_name="other trips")
     assert len(gc.store_status(store).uses) == 2
 
 
 def test_a_bound_for_all_periods_counts_for_every_period(folder, tmp_path):
-    store, owner = gc.Store(tmp_path / "trips.db", budget=1), gc.Protect.owner(at_most=3)
-    rows = gc.Rows.read(folder, columns=OWNED, data="trips", **HOW | {"periods": "2026-01"})
-    gc.release_flows(rows, GROUPS, epsilon=0.6, protect=owner, store=store)
-    later = gc.Rows.read(folder, columns=OWNED, data="trips", **HOW | {"periods": "2026-04"})
+    store, user = (
+        gc.Store(tmp_path / "trips.db", budget=1),
+        gc.PrivacyUnit.user(max_contributions=3),
+    )
+    rows = gc.Rows.read(folder, columns=OWNED, data_name="trips", **HOW | {"periods": "2026-01"})
+    gc.release_flows(rows, GROUPS, epsilon=0.6, privacy_unit=user, store=store)
+    later = gc.Rows.read(folder, columns=OWNED, data_name="trips", **HOW | {"periods": "2026-04"})
     with pytest.raises(BudgetError):
-        gc.release_flows(later, GROUPS, epsilon=0.6, protect=owner, store=store)
+        gc.release_flows(later, GROUPS, epsilon=0.6, privacy_unit=user, store=store)
 
 
 def test_graphs_of_rows_in_an_engine_keep_whole_rows(folder):
     how = {name: value for name, value in HOW.items() if name != "periods"}
-    columns = gc.Columns(source="from", target="to", owner="who")
-    owner = gc.Protect.owner(at_most=3)
-    graph = gc.Rows.read(folder, columns=columns, **how).bounded(owner)
+    columns = gc.Columns(source="from", target="to", user="who")
+    user = gc.PrivacyUnit.user(max_contributions=3)
+    graph = gc.Rows.read(folder, columns=columns, **how).bounded(user)
     assert (graph.weights == np.round(graph.weights)).all()
     assert 0 < graph.weights.sum() <= 3 * trips()["who"].nunique()
     lazy = gc.Rows.of(pl.from_pandas(trips()).lazy(), columns=columns, **how)
-    assert lazy.bounded(owner) == graph
+    assert lazy.bounded(user) == graph

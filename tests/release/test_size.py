@@ -28,7 +28,9 @@ def test_a_release_beyond_the_memory_is_refused_before_noise_in_words_without_ed
     for pairs in ([], EVERY_PAIR):
         graph = gc.Graph.of(pairs, vertices=30)
         with pytest.raises(GraphError, match="30 vertices needs about") as caught:
-            release_graph(graph, epsilon=1.0, mechanism="response")  # the default is a sparse one
+            release_graph(
+                graph, epsilon=1.0, mechanism="randomized-response"
+            )  # the default is a sparse one
         texts.append(str(caught.value))
     assert texts[0] == texts[1]
     assert "\n" not in texts[0]
@@ -51,7 +53,7 @@ def test_a_job_of_ten_million_vertices_is_refused_before_the_file_is_read(
     monkeypatch, capsys, tmp_path
 ):
     # By default such a release is a sparse one: see tests/release/test_sparse.py.
-    dense = ["--mechanism", "response"], ["--fit", "maximum-entropy"]
+    dense = ["--mechanism", "randomized-response"], ["--fit", "maximum-entropy"]
     for shape in (["10000000", *dense[0]], ["4000000,9000000", "--kind", "bipartite", *dense[1]]):
         command = ["release", "no-such-file.edges", str(tmp_path / "s.csv"), "--epsilon", "1"]
         monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *command, "--vertices", *shape])
@@ -103,9 +105,9 @@ def peak():
     return found * (1 if sys.platform == "darwin" else 1024)
 n, noise, fit = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 weights = None if noise == "binary" else [2.0]
-graph = gc.Graph([0], [1], weights, vertices=n, weight_cap=weights and 2.0)
+graph = gc.Graph([0], [1], weights, vertices=n, max_weight=weights and 2.0)
 before = peak()
-gc.release_graph(graph, epsilon=1.0, noise=noise, seed=1, fit=gc.Fitting(fit, time_limit=1.0))
+gc.release_graph(graph, epsilon=1.0, noise=noise, seed=1, fit=gc.FitOptions(fit, time_limit=1.0))
 print(peak() - before)
 """
 

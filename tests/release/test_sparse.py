@@ -43,7 +43,7 @@ def made(kind="plain", mean=25.0, degree=24, seed=0, inside=0.75, cap=None):
     weights, options = None, {}
     if mean:
         weights = np.maximum(1, np.rint(rng.lognormal(np.log(mean) - 0.5, 1, m)))
-        options = {"hide_change": 1} if cap is None else {"weight_cap": cap}
+        options = {"max_weight_change": 1} if cap is None else {"max_weight": cap}
         weights = weights if cap is None else np.minimum(weights, cap)
     if kind == "bipartite":
         return gc.BipartiteGraph(rows, columns, weights, left=N, right=N, **options), codes
@@ -89,7 +89,7 @@ def test_no_more_is_spent_than_epsilon_and_progress_is_told(kind, epsilon):
 def test_what_is_measured_is_told(with_groups):
     names = [value.name for value in with_groups.measurements.values]
     assert names == ["weights", "kept edges", "groups", "degrees"]
-    assert [name for name, _ in with_groups.guarantee.parts] == names
+    assert [name for name, _ in with_groups.guarantee.spent] == names
     assert sum(value.epsilon for value in with_groups.measurements.values) == 1
     assert (with_groups.guarantee.epsilon, with_groups.guarantee.delta) == (1, 0)
     assert "groups" in str(with_groups.guarantee)
@@ -110,7 +110,7 @@ def test_classes_of_weight_cost_what_they_say():
         for c in (0.125, 0.5, 1.0)
     ]
     assert max(moved) == 2
-    graph = gc.Graph([0, 1], [1, 2], [3.5, 40], vertices=5, hide_change=1)
+    graph = gc.Graph([0, 1], [1, 2], [3.5, 40], vertices=5, max_weight_change=1)
     ninth = {"epsilon": Fraction(1, 9), "source": SeededEntropy(1)}
     counts = measure_weight_counts(graph, distribution, **ninth)
     assert counts.rate * max(moved) == counts.epsilon == Fraction(1, 9)
@@ -254,10 +254,10 @@ def test_communities_are_found_and_measured():
 def test_a_cap_is_kept():
     graph, _ = made(cap=5.0)
     release = released(graph, epsilon=20.0)
-    assert release.graph.weight_cap == 5
+    assert release.graph.max_weight == 5
     assert release.graph.weights.max() <= 5
     kept = release.measurements.kept
-    assert kept.distribution.weight_cap == 5
+    assert kept.distribution.max_weight == 5
     assert kept.distribution.sensitivity_steps * kept.distribution.rate == kept.epsilon
 
 
@@ -277,10 +277,10 @@ def test_what_a_sparse_release_has_not(with_groups):
     ("graph", "options", "match"),
     [
         (GRAPH, {"fit": "first-order"}, "fit is not for"),
-        (GRAPH, {"fit": gc.Fitting(oracle="spectral")}, "oracle is not for"),
+        (GRAPH, {"fit": gc.FitOptions(oracle="spectral")}, "oracle is not for"),
         (GRAPH, {"noise": "binary-ish"}, "unknown noise"),
         (GRAPH, {"epsilon": 1e-5}, "divides epsilon"),
-        (gc.Graph([0], [1], [2.0], vertices=5), {}, "cap"),
+        (gc.Graph([0], [1], [2.0], vertices=5), {}, "public bound"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(graph, options, match):
@@ -290,15 +290,15 @@ def test_options_that_do_not_fit_are_refused(graph, options, match):
 
 def test_auto_takes_it_where_the_matrix_does_not_fit(monkeypatch):
     def taken(n, cap, *, mechanism="auto", fit="auto"):
-        how, fitting = gc.Response(mechanism), gc.Fitting(fit)
-        return takes_sparse((n, n), how, fitting, noise="binary", weight_cap=cap)
+        how, fitting = gc.Mechanism(mechanism), gc.FitOptions(fit)
+        return takes_sparse((n, n), how, fitting, noise="binary", max_weight=cap)
 
     assert not taken(500, 1.0)
     assert taken(3000, None)
     monkeypatch.setattr(graphs, "memory_limit", lambda: 10**7)
     assert taken(N, 1.0)
     assert not taken(N, 1.0, fit="first-order")
-    assert not taken(N, 1.0, mechanism="response")
+    assert not taken(N, 1.0, mechanism="randomized-response")
     graph, _ = made(mean=0)
     assert gc.release_graph(graph, epsilon=1.0, seed=1).fit.method == "sparse"
 
@@ -334,9 +334,9 @@ def test_the_share_of_degrees_can_be_chosen(share, mean):
     graph, codes = made(mean=mean)
     for options in ({"groups": teams(graph, codes)}, {}):
         release = released(
-            graph, mechanism=gc.Response("sparse", degree_share=share), fit="none", **options
+            graph, mechanism=gc.Mechanism("sparse", degree_share=share), fit="none", **options
         )
-        parts = dict(release.guarantee.parts)
+        parts = dict(release.guarantee.spent)
         assert sum(value.epsilon for value in release.measurements.values) <= 1
         assert ("kept edges" in parts) == (mean > 0 and share < 0.9)
         if options or "found groups" in parts:
@@ -347,7 +347,7 @@ def test_the_share_of_degrees_can_be_chosen(share, mean):
 
 def test_few_vertices_are_no_trouble():
     for n in (2, 3, 5):
-        release = released(gc.Graph([0], [1], [9.0], vertices=n, hide_change=1))
+        release = released(gc.Graph([0], [1], [9.0], vertices=n, max_weight_change=1))
         assert release.graph.n == n
         assert np.isfinite(release.answer([0]).value)
     release = released(gc.BipartiteGraph([], [], left=1, right=1))
@@ -365,16 +365,16 @@ def digest_of(release):
     return found.hexdigest()
 
 
-def trips(count, owners):
+def trips(count, users):
     """Rows (who, from, to, paid): some repeated, some turned, some loops."""
     rng = np.random.default_rng(6)
     ends = (np.floor(N * rng.random(count) ** 4).astype(int) for _ in range(2))
-    columns = rng.integers(0, owners, count), *ends, rng.integers(1, 60, count)
+    columns = rng.integers(0, users, count), *ends, rng.integers(1, 60, count)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def bounded_pairs(rows, most):
-    """What each pair has, when owners above a bound are scaled down to it, rounded down."""
+    """What each pair has, when users above a bound are scaled down to it, rounded down."""
     own, totals, found = Counter(), Counter(), Counter()
     for who, first, second, paid in rows:
         if first != second:
@@ -387,23 +387,24 @@ def bounded_pairs(rows, most):
 
 
 @pytest.mark.parametrize(
-    ("protect", "epsilon"), [(gc.Protect.rows(), 1.0), (gc.Protect.owner(at_most=200), 50.0)]
+    ("privacy_unit", "epsilon"),
+    [(gc.PrivacyUnit.row(), 1.0), (gc.PrivacyUnit.user(max_contributions=200), 50.0)],
 )
-def test_rows_in_an_engine_have_the_statistics_of_the_graph(protect, epsilon):
+def test_rows_in_an_engine_have_the_statistics_of_the_graph(privacy_unit, epsilon):
     rows = trips(40_000, 5_000)
     pairs, how = Counter(tuple(sorted(row[1:3])) for row in rows), {"counting": "rows"}
     columns = gc.Columns(source="from", target="to")
-    if protect.kind == "owner":
+    if privacy_unit.kind == "user":
         pairs, how = bounded_pairs(rows, 200), {"counting": "weight"}
-        columns = replace(columns, owner="who", weight="paid")
+        columns = replace(columns, user="who", weight="paid")
     first, second = zip(*pairs, strict=True)
-    graph = gc.Graph(first, second, list(pairs.values()), vertices=N, hide_change=1)
+    graph = gc.Graph(first, second, list(pairs.values()), vertices=N, max_weight_change=1)
     release = partial(released, groups=gc.Groups(graph.vertices, {"team": CODES.tolist()}))
-    expected = release(graph, epsilon=float(protect.per_step(epsilon)))
+    expected = release(graph, epsilon=float(privacy_unit.per_change(epsilon)))
     assert expected.measurements.find(Degrees) is not None
     frame = pl.DataFrame(rows, schema=["who", "from", "to", "paid"], orient="row")
     for table in (frame, frame.lazy(), duckdb.connect().from_arrow(frame.to_arrow())):
         data = gc.Rows.of(table, columns=columns, vertices=N, **how)
-        found = release(data, epsilon=epsilon, protect=protect)
+        found = release(data, epsilon=epsilon, privacy_unit=privacy_unit)
         assert digest_of(found) == digest_of(expected)
         assert found.graph == expected.graph

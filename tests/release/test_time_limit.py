@@ -16,7 +16,7 @@ from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.resources import Deadline
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.synth import cutting_plane, finishing, first_order, maximum_entropy, structure
-from graphcuts_dp.synth.methods import Fitting
+from graphcuts_dp.synth.methods import FitOptions
 from graphcuts_dp.synth.structure import View, sharpened_structure
 
 GRAPH = planted((20, 20), 0.9, 0.05)[0]
@@ -59,7 +59,7 @@ def done(monkeypatch):
 def released(done, limit, fit="auto"):
     """A release and how many pieces of work it took."""
     before = len(done)
-    made = release_graph(GRAPH, epsilon=2.0, seed=0, fit=Fitting(fit, time_limit=limit))
+    made = release_graph(GRAPH, epsilon=2.0, seed=0, fit=FitOptions(fit, time_limit=limit))
     return made, len(done) - before
 
 
@@ -116,7 +116,7 @@ def test_structure_without_time_is_that_of_the_spectrum(done):
 
 @pytest.mark.parametrize("limit", [None, OVER])
 def test_receipts_say_what_a_limit_bounds(limit, tmp_path):
-    made = release_graph(GRAPH, epsilon=2.0, seed=0, fit=Fitting(time_limit=limit))
+    made = release_graph(GRAPH, epsilon=2.0, seed=0, fit=FitOptions(time_limit=limit))
     made.save(tmp_path / "g.csv")
     stored = json.loads(receipt_path(tmp_path / "g.csv").read_text())
     assert stored["fit"]["time_limit"] == limit

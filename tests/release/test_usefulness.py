@@ -36,7 +36,7 @@ def released(graph=None, **options):
 
 @pytest.fixture(scope="module")
 def bare():
-    return released(fit="none", mechanism="response")
+    return released(fit="none", mechanism="randomized-response")
 
 
 def by_name(found):
@@ -46,7 +46,7 @@ def by_name(found):
 @pytest.mark.parametrize("kind", [gc.Graph, gc.BipartiteGraph, gc.DirectedGraph])
 def test_errors_are_those_of_answers_and_sizes_are_parts_of_the_noisy_total(kind):
     graph = blocks(kind)
-    release = released(graph, groups=groups_of(graph), mechanism="response")
+    release = released(graph, groups=groups_of(graph), mechanism="randomized-response")
     found, total = usefulness_of(release), release.answer("*", "*")
     assert (found.edges, found.interval) == (total.value, total.interval)
     assert found.groups
@@ -112,7 +112,7 @@ def test_verdicts_compare_error_and_size():
 @pytest.mark.parametrize(
     ("errors", "groups", "advice"),
     [
-        ((500, 500), False, "Nothing of this is told at this epsilon"),
+        ((500, 500), False, "Nothing of this can be answered at this epsilon"),
         ((50, 500), False, "Take answers as rough ones only: a;"),
         ((1, 500), False, "Good for a; not for b; public groups (--groups)"),
         ((1, 500), True, "Good for a; not for b."),
@@ -130,6 +130,6 @@ def test_the_advice_is_one_sentence(errors, groups, advice):
 
 
 def test_more_epsilon_tells_more(bare):
-    less = released(epsilon=3.0, mechanism="response", fit="none")
+    less = released(epsilon=3.0, mechanism="randomized-response", fit="none")
     both = zip(usefulness_of(less).questions, usefulness_of(bare).questions, strict=True)
     assert all(more.error < less.error for less, more in both)

@@ -25,7 +25,7 @@ def released(bound, graph=GRAPH, groups=GROUPS, *, epsilon=1.0, work=None, **opt
         graph,
         groups,
         epsilon=epsilon,
-        protect=gc.Protect.vertex(degree_bound=bound),
+        privacy_unit=gc.PrivacyUnit.vertex(max_degree=bound),
         workload=gc.FlowWorkload(**(work or {})),
         **options,
     )
@@ -56,10 +56,10 @@ def test_the_noise_is_that_of_all_cells_of_a_group():
 
 def test_the_guarantee_says_whom_it_protects_and_the_receipt_of_what(tmp_path):
     flows = released(7, seed=0)
-    assert flows.guarantee.protects == "1 vertex"
+    assert flows.guarantee.privacy_unit == "1 vertex"
     assert "all edges of any one vertex" in flows.guarantee.neighbours
     assert "degree bound" in flows.guarantee.public
-    assert flows.noisy.map.degree_bound == 7
+    assert flows.noisy.map.max_degree == 7
     flows.save(tmp_path / "flows.csv")  # golden results hold what comes back
     assert "bounded table" in (tmp_path / "flows.csv.json").read_text()
 
@@ -67,7 +67,7 @@ def test_the_guarantee_says_whom_it_protects_and_the_receipt_of_what(tmp_path):
 def test_a_store_of_vertices_refuses_edges(tmp_path):
     store = tmp_path / "mail.db"
     released(7, store=store)
-    with pytest.raises(BudgetError, match="protect 1 vertex"):
+    with pytest.raises(BudgetError, match="is 1 vertex, that of this use"):
         gc.release_flows(GRAPH, GROUPS, epsilon=1.0, store=store)
     released(2, store=store)
 
@@ -84,7 +84,7 @@ def test_weights_need_no_cap():
 
 @pytest.mark.parametrize("bound", [None, 0, 2.5])
 def test_bounds_that_make_no_sense_are_refused(bound):
-    with pytest.raises(ParameterError, match="degree_bound"):
+    with pytest.raises(ParameterError, match="max_degree"):
         released(bound)
 
 

@@ -27,15 +27,15 @@ CLUBS, OF_CLUBS = cliques()
 CUTS = [gc.CutQuery([0]), gc.CutQuery([0, 2])]
 SIDES = gc.BipartiteGraph([0, 1], [1, 0], left=2, right=["ä", "7"])
 ARCS = gc.DirectedGraph([0, 1, 2], [1, 2, 0], vertices=["a", "b", "c"])
-HEAVY = gc.DirectedGraph([0, 1, 4], [1, 0, 5], [0.5, 2.0, 1.25], vertices=6, weight_cap=2.5)
-UNCAPPED = gc.Graph([0, 1, 4], [1, 2, 5], [5e4, 2.0, 7.0], vertices=6, hide_change=1)
+HEAVY = gc.DirectedGraph([0, 1, 4], [1, 0, 5], [0.5, 2.0, 1.25], vertices=6, max_weight=2.5)
+UNCAPPED = gc.Graph([0, 1, 4], [1, 2, 5], [5e4, 2.0, 7.0], vertices=6, max_weight_change=1)
 SEEDED = "seeded: not private"
 TIMES = {"epsilon": 5.0, "seed": 3}
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 # What each is made of, and the file that it is saved to.
 RELEASED = {
     "release": (random_graph(12, density=0.4), {}, "g.edges"),
-    "release of arcs": (ARCS, {"mechanism": "degrees+response"}, "g.graphml"),
+    "release of arcs": (ARCS, {"mechanism": "degrees+randomized-response"}, "g.graphml"),
     "release of capped arcs": (HEAVY, {"noise": "laplace"}, "g.mtx"),
     "release of weights": (UNCAPPED, {"noise": "laplace", "fit": "first-order"}, "g.gml"),
     "release of two sides": (SIDES, {}, "g.edges.gz"),
@@ -179,8 +179,8 @@ def vertex_label(space):
 def test_nothing_of_a_private_release_says_seeded(tmp_path):
     path = tmp_path / "g.edges"
     gc.release_graph(GRAPH, epsilon=3.0).save(path)
-    promised = receipt_of(path)["guarantee"]
-    assert (promised["entropy"], promised["seed"]) == ("operating system", None)
+    guaranteed = receipt_of(path)["guarantee"]
+    assert (guaranteed["entropy"], guaranteed["seed"]) == ("operating system", None)
     header = json.loads(arrays_of(path, "release")["header"].tobytes())
     assert header["entropy"] == "operating system"
 
@@ -264,7 +264,7 @@ def test_a_file_of_another_release_is_refused(tmp_path):
 @pytest.mark.parametrize("name", MADE)
 def test_other_kinds_and_versions_are_refused(name, tmp_path):
     path, own = saved(name, tmp_path / "one"), kind_of(name)
-    for version in (bundle.FORMAT - 1, bundle.FORMAT + 1, None, [5], f"{own} 1", "5"):
+    for version in (min(bundle.READABLE) - 1, bundle.FORMAT + 1, None, [5], f"{own} 1", "5"):
         rewrite(path, format=version)
         told = refusal(path)
         assert "not a receipt of this version" in told
@@ -319,7 +319,7 @@ GONE = object()
         ("release of arcs", "measurements/degrees/unit", ["x"]),
         ("release of arcs", "measurements/degrees", [[1, 2], GONE]),
         ("release of arcs", "measurements/total", [{"value": 1.0}]),
-        ("release of arcs", "guarantee/parts", [[1, 2], GONE]),
+        ("release of arcs", "guarantee/spent", [[1, 2], GONE]),
         ("release, sparse", "measurements/degrees", [GONE]),
         ("release, sparse", "model/whole", [GONE]),
         ("release, sparse", "measurements/weights/unit", ["x"]),
@@ -576,15 +576,15 @@ def test_files_of_unlike_graphs_have_one_structure_and_hold_no_edge_count(tmp_pa
     assert all(each == told[0] for each in told)
 
 
-@pytest.mark.parametrize("mechanism", ["response", "sparse"])
+@pytest.mark.parametrize("mechanism", ["randomized-response", "sparse"])
 @pytest.mark.parametrize("seed", [None, 1])
 def test_graphml_of_a_release_tells_its_epsilon(mechanism, seed, tmp_path):
     made = gc.release_graph(
-        GRAPH, epsilon=9.0, mechanism=mechanism, seed=seed, protect=gc.Protect.edges(3)
+        GRAPH, epsilon=9.0, mechanism=mechanism, seed=seed, privacy_unit=gc.PrivacyUnit.edge(3)
     )
     made.save(tmp_path / "a.graphml")
     told = nx.read_graphml(tmp_path / "a.graphml").graph
-    assert (told["epsilon"], told["delta"], told["protects"]) == (9.0, 0.0, "3 edges")
+    assert (told["epsilon"], told["delta"], told["privacy_unit"]) == (9.0, 0.0, "3 edges")
     assert ("warning" in told) == (seed is not None)
     assert gc.load(tmp_path / "a.graphml").graph == made.graph
     assert gc.read_graph(tmp_path / "a.graphml") == made.graph

@@ -127,13 +127,13 @@ def test_two_sides_have_cells_of_their_own():
     assert both.total.value == pytest.approx(len(square.rows))
 
 
-@pytest.mark.parametrize("options", [{"weight_cap": 3.0}, {"hide_change": 1}])
+@pytest.mark.parametrize("options", [{"max_weight": 3.0}, {"max_weight_change": 1}])
 @pytest.mark.parametrize("whole", [False, True])
 def test_weights_are_counted_on_a_grid(options, whole):
     graph = random_graph(30, 1, largest=3.0, **options)
     flows = released(graph, epsilon=HUGE, work={"whole": whole})
     weights = np.floor(graph.weights) if whole else graph.weights
-    counted = gc.Graph(graph.rows, graph.columns, weights, vertices=30, hide_change=1)
+    counted = gc.Graph(graph.rows, graph.columns, weights, vertices=30, max_weight_change=1)
     assert np.allclose(flows.values("middle"), truth(counted, "middle"), atol=0.3)
     assert flows.noisy.unit == (1.0 if whole else flows.noisy.unit)
     assert flows.noisy.unit <= 1
@@ -145,7 +145,7 @@ def test_weights_are_counted_on_a_grid(options, whole):
 def test_huge_weights_without_a_cap_are_not_told_by_what_is_public():
     shown = []
     for weight in (1.0, 2.0**40):
-        flows = released(gc.Graph([0, 1], [1, 2], [1.0, weight], vertices=30, hide_change=1))
+        flows = released(gc.Graph([0, 1], [1, 2], [1.0, weight], vertices=30, max_weight_change=1))
         shown.append((flows.noisy.unit, flows.strategy.shares, repr(flows)))
         assert all(values.dtype == np.int64 for values in flows.noisy.steps)
         assert np.isfinite(flows.values()).all()
@@ -228,7 +228,7 @@ TWO_SIDES = random_graph((30, 3))
         *((TWO_SIDES, groups, {}, "a pair of") for groups in (GROUPS, (GROUPS, "genres"))),
         (TWO_SIDES, (GROUPS, GROUPS), {}, "other vertices"),
         (random_graph(29), GROUPS, {}, "other vertices"),
-        (random_graph(30, largest=2.0, hide_change=None), GROUPS, {}, "weight_cap"),
+        (random_graph(30, largest=2.0, max_weight_change=None), GROUPS, {}, "max_weight"),
         (random_graph(1), gc.Groups(gc.VertexSet(1), {"a": [0]}), {}, "no pairs"),
     ],
 )

@@ -143,7 +143,7 @@ def test_one_period_is_as_in_the_whole(kind, by):
 
 
 def test_the_budget_of_a_period_is_that_of_a_table_without_periods():
-    """Of one row, or an owner in one period, no place is paid for what only others have."""
+    """Of one row, or a user in one period, no place is paid for what only others have."""
     for workload in ("all levels", "all cells", "county", "zone", "totals"):
         alone, months = (
             choose_strategy(cells_of("directed", by), epsilon=1.0, workload=workload)
@@ -190,7 +190,7 @@ def test_a_period_may_measure_its_total_if_it_is_the_only_coarsest_one():
     assert flows.share_inside("county by year").interval[0] > 0
     with pytest.raises(ValueError, match="no common sum"):
         type(flows.noisy.map)(
-            tree=cells_of("plain", "month"), places=(0, 2), weight_cap=None, weighted=False,
+            tree=cells_of("plain", "month"), places=(0, 2), max_weight=None, weighted=False,
             whole=True,
         )  # fmt: skip
 
@@ -305,7 +305,7 @@ def test_sums_in_steps_of_a_row_have_no_slack_for_rounding():
     ("changed", "problem"),
     [
         ({"rounding": "rows"}, "no such rounding"),
-        ({"places": [0, 2]}, "no common sum"),
+        ({"measured_levels": [0, 2]}, "no common sum"),
         ({"periods": {"levels": []}}, "at least one level"),
         ({"periods": None}, "other sums"),
     ],

@@ -37,7 +37,7 @@ def released(graph=None, *, epsilon=1.0, seed=3, **options):
 @pytest.fixture(scope="module", params=["whole", "weights", "directed"])
 def flows(request):
     """Many edges in three cells, and none in the others."""
-    options = {"weight_cap": 3.0} if request.param == "weights" else {}
+    options = {"max_weight": 3.0} if request.param == "weights" else {}
     directed = request.param == "directed"
     few = random_graph(24, 1, largest=3.0 if options else None, directed=directed)
     weights = few.weights if options else None

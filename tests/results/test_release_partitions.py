@@ -66,7 +66,7 @@ def planted(n, inside, across, seed):
 GRAPHS = {
     "karate": gc.datasets.load("karate"),
     "random": random_graph(24, 2, density=0.4),
-    "weights": random_graph(20, 3, density=0.5, largest=4.0, weight_cap=4.0),
+    "weights": random_graph(20, 3, density=0.5, largest=4.0, max_weight=4.0),
     "empty": gc.Graph([], [], vertices=15),
 }
 
@@ -94,7 +94,7 @@ def test_the_truth_and_the_best_lie_in_their_intervals(name, epsilon):
 
 
 def test_the_interval_of_one_cut_is_wrong_for_a_chosen_one():
-    """The broken twin: in pure noise the largest cut is far outside of its own interval."""
+    """The incorrect variant: in pure noise the largest cut is far outside of its own interval."""
     release = gc.release_graph(GRAPHS["empty"], epsilon=1.0, seed=5, fit="none")
     found = release.partition("max-cut")
     cut = gc.CutQuery(found.codes == 0)
@@ -116,7 +116,7 @@ def test_a_dense_graph_has_proven_numbers_that_tell_something():
         assert low > 0
         assert high < (total if kind != "hierarchy" else 260 * total)
         assert least > 0
-        assert not found.says_nothing
+        assert not found.is_uninformative
         near = 1.0 if kind in ("max-cut", "clusters") else 4.0
         assert found.shortfall <= near * truth
         assert (most if KINDS[kind].largest else high) >= truth
@@ -186,7 +186,7 @@ def test_what_is_shown_of_it():
         partitions.mean_weight(release.expected.adjacency)
     )
     hidden = gc.release_graph(GRAPHS["empty"], epsilon=0.8, seed=1).partition("max-cut")
-    assert hidden.says_nothing
+    assert hidden.is_uninformative
     assert "Noise hides it" in hidden._repr_html_()
 
 

@@ -71,5 +71,5 @@ def test_of_distances_the_table_and_the_receipt_are_kept(copied):
     fields = json.loads(path.with_name(f"{TABLE}.json").read_text())
     assert [fields["best"], fields["guarantee"]["epsilon"]] == [
         known["best"],
-        known["promise"]["epsilon"],
+        known["guarantee"]["epsilon"],
     ]

@@ -1,4 +1,4 @@
-"""Statistics of flows: their definitions beside networkx, and that intervals hold as promised."""
+"""Statistics of flows: their definitions beside networkx, and that intervals hold as guaranteed."""
 
 import dataclasses
 import functools
@@ -151,7 +151,7 @@ def failures(names, count, **law):
     return found
 
 
-def test_intervals_of_a_ratio_hold_as_often_as_promised_and_fail_for_more_noise():
+def test_intervals_of_a_ratio_hold_as_often_as_guaranteed_and_fail_for_more_noise():
     """The twin: noise with four times the deviation that is stated."""
     one = ("share_inside",)
     assert failures(one, FEW, epsilon=1.0)["share_inside"] <= most_failures(FEW)
@@ -229,7 +229,7 @@ def test_what_cannot_be_asked_is_refused(ask, words):
         ask()
 
 
-def test_nothing_is_promised_where_the_weight_may_be_nothing():
+def test_nothing_is_guaranteed_where_the_weight_may_be_nothing():
     graph = Graph([], [], vertices=20)
     groups = Groups(graph.vertices, {"half": [0] * 10 + [1] * 10})
     flows = release_flows(graph, groups, epsilon=1.0, seed=5)

@@ -24,7 +24,7 @@ from graphcuts_dp.io.sources import edges_of
 from graphcuts_dp.io.tables import edges_of_table, open_table
 
 ZONES = ["North", "South", "7"]
-COLUMNS = {"source": "from", "target": "to", "owner": "who", "period": "month", "weight": "paid"}
+COLUMNS = {"source": "from", "target": "to", "user": "who", "period": "month", "weight": "paid"}
 HEAD = "who;from;to;month;paid"
 # Each line with what is wrong with it; None of a row that counts.
 MESSY = [
@@ -78,7 +78,7 @@ def options(on_bad="skip", *, vertices=ZONES, **columns):
 
 
 def rows_that_count(raw, how):
-    """The ends, owner, period and weight of each row, in their order."""
+    """The ends, user, period and weight of each row, in their order."""
     space, parts, _ = numbered(raw, how)
     names = space.vertices.labels
     columns = [[str(names[row]) for row in each.tolist()] for each in (parts.rows, parts.columns)]
@@ -239,7 +239,7 @@ EDGES = [
 ]
 LIST = {"source": 0, "target": 1, "weight": 2}
 NO_HEAD = {"header": False, "delimiter": ";", "decimal": ","}
-PLACES = NO_HEAD | {"owner": 0, "source": 1, "target": 2, "period": 3, "weight": 4}
+PLACES = NO_HEAD | {"user": 0, "source": 1, "target": 2, "period": 3, "weight": 4}
 # Name, lines of the head, rows, and how they are read.
 FILES = {
     "csv": ("x.csv", [b"sep=;", HEAD.encode()], BASE, COLUMNS | {"decimal": ","}),
@@ -326,7 +326,7 @@ def test_bytes_that_are_no_text_spoil_one_row_of_an_old_encoding(put):
 
 
 def test_a_quote_that_swallows_its_neighbours_would_be_seen():
-    """The broken twin: a parser whose records go on over lines."""
+    """The incorrect variant: a parser whose records go on over lines."""
 
     def twin(lines):
         text = "\n".join(lines)
@@ -417,35 +417,37 @@ def test_what_is_left_out_is_said_whether_or_not_there_is_any(put, lines):
     told = []
     path = put("x.csv", "\n".join(["from;to;paid", *lines]))
     columns = gc.Columns(source="from", target="to", weight="paid", on_bad="skip")
-    graph = gc.read_graph(path, columns=columns, vertices=ZONES, hide_change=1, tell=told.append)
+    graph = gc.read_graph(
+        path, columns=columns, vertices=ZONES, max_weight_change=1, tell=told.append
+    )
     assert len(graph.rows) == lines.count("North;South;1")
     read, left_out = told[0].split(" Rows ")
     assert read == "Read as the endpoints of an edge: 'from', 'to'; as its weight: 'paid'."
     assert left_out == (
         "with a missing end, an end outside the vertex set, a weight that is no number >= 0 or "
-        "other cells than the columns have are left out; how many is not told."
+        "other cells than the columns have are left out; how many is private."
     )
 
 
 def test_vertices_that_only_bad_rows_name_are_none(put):
     path = put("x.csv", "from,to,paid\na,b,1\nb,c,-1\nc,d,\ne,,1\n")
     columns = gc.Columns(source="from", target="to", weight="paid", on_bad="skip")
-    graph = gc.read_graph(path, columns=columns, hide_change=1)
+    graph = gc.read_graph(path, columns=columns, max_weight_change=1)
     assert graph.labels == ("a", "b")
 
 
 def test_decimal_commas(put):
     path = put("x.csv", "a;b;weight\n1;2;3,5\n2;3;1e1\n" + "3;1;0,25\n" * 3)
-    graph = gc.read_graph(path, columns=gc.Columns(decimal=","), hide_change=1)
+    graph = gc.read_graph(path, columns=gc.Columns(decimal=","), max_weight_change=1)
     assert graph.weights.tolist() == [3.5, 0.25, 10.0]
     quoted = put("y.csv", 'a,b,weight\n1,2,"3,5"\n')
-    graph = gc.read_graph(quoted, columns=gc.Columns(decimal=","), hide_change=1)
+    graph = gc.read_graph(quoted, columns=gc.Columns(decimal=","), max_weight_change=1)
     assert graph.weights.tolist() == [3.5]
     blanks = put("z.edges", "1 2 3,5\n")
     how = gc.Columns(decimal=",", weight=2)
-    assert gc.read_graph(blanks, columns=how, hide_change=1).weights.tolist() == [3.5]
+    assert gc.read_graph(blanks, columns=how, max_weight_change=1).weights.tolist() == [3.5]
     with pytest.raises(FileFormatError, match=r"line 2: .*pass decimal=',' for decimal commas"):
-        gc.read_graph(path, hide_change=1)
+        gc.read_graph(path, max_weight_change=1)
 
 
 @pytest.mark.parametrize(

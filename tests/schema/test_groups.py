@@ -70,11 +70,11 @@ def test_an_order_is_kept_within_enclosing_groups():
 
 def test_vertices_without_a_group_go_to_the_rest():
     towns = ["waco", None, "fresno", "", float("nan")]
-    made = gc.Groups(GRAPH.vertices, {"state": STATES, "town": towns}, rest="other")
+    made = gc.Groups(GRAPH.vertices, {"state": STATES, "town": towns}, default_group="other")
     assert made.labels("town") == ("CA/other", "fresno", "TX/other", "waco")
     assert made.codes("town").tolist() == [3, 2, 1, 0, 2]
     gaps = {"state": ["TX", None, "CA", "CA", None], "town": ["waco", None, *["fresno"] * 2, ""]}
-    both = gc.Groups(GRAPH.vertices, gaps, rest="other", order={"state": ["TX", "CA"]})
+    both = gc.Groups(GRAPH.vertices, gaps, default_group="other", order={"state": ["TX", "CA"]})
     assert both.labels("state") == ("TX", "CA", "other")
     assert both.labels("town") == ("waco", "fresno", "other")
 
@@ -100,9 +100,13 @@ NO_GROUPS = [
         for wrong in (ORDER[:2], [*ORDER, "15-19"], [*ORDER, "5-9"])
     ),
     (({"age": AGES},), {"order": {"ages": []}}, "names a level"),
-    (({"town": GAPS},), {}, "3 vertices, such as 'bob', have no group.*rest='other'"),
-    (({"x": ["other", None, "a", "a", "a"]},), {"rest": "other"}, "'other' is a group of level"),
-    (({"x": [1, 1, 2, 2, 2]},), {"rest": ""}, "rest is the name"),
+    (({"town": GAPS},), {}, "3 vertices, such as 'bob', have no group.*default_group='other'"),
+    (
+        ({"x": ["other", None, "a", "a", "a"]},),
+        {"default_group": "other"},
+        "'other' is a group of level",
+    ),
+    (({"x": [1, 1, 2, 2, 2]},), {"default_group": ""}, "default_group is the name"),
     (({"a": ["x"]}, [[2], [2]], [[0]]), {}, "for every level"),
     ((TWO, [[2]], FLAT), {}, "at least 1, and parents are in order"),
     ((TWO, [[2, 0]], FLAT), {}, "at least 1"),
@@ -127,7 +131,7 @@ def test_a_graph_is_no_vertex_set():
 
 
 def test_unknown_names_are_refused():
-    for call in (GROUPS.labels, GROUPS.codes, GROUPS.sizes, GROUPS.parents, GROUPS.place):
+    for call in (GROUPS.labels, GROUPS.codes, GROUPS.sizes, GROUPS.parents, GROUPS.level_index):
         with pytest.raises(QueryError, match=r"unknown level 'street'; there are 'state', 'town'"):
             call("street")
     with pytest.raises(QueryError, match=r"unknown group 'NY'; level 'state' has 2 groups"):
@@ -176,9 +180,9 @@ def test_tables_of_pandas():
     ordered = gc.Groups.of(FRAME["town"].astype(kind), GRAPH)
     assert ordered.labels() == ("waco", "fresno", "austin")
     gaps = pd.DataFrame({"unit": [1.0, np.nan, 2.0, 2.0, 1.0]}, index=NAMES)
-    assert gc.Groups.of(gaps, GRAPH, rest="none").labels() == (1, 2, "none")
+    assert gc.Groups.of(gaps, GRAPH, default_group="none").labels() == (1, 2, "none")
     nothing = pd.DataFrame({"unit": pd.array(["a", pd.NA, "b", "b", "a"])}, index=NAMES)
-    assert gc.Groups.of(nothing, GRAPH, rest="none").labels() == ("a", "b", "none")
+    assert gc.Groups.of(nothing, GRAPH, default_group="none").labels() == ("a", "b", "none")
     assert gc.Groups.of(MORE, GRAPH, unknown="ignore").labels("town")
 
 
@@ -217,7 +221,7 @@ def test_numbers_of_rows_are_no_vertices():
     table = flows.to_frame(kind="pandas").set_index(["from", "to"])["value"]
     assert table["y", "y"] == pytest.approx(1000, abs=5)
     frame = pd.DataFrame({"vertex": [1, 2, 3, 4], "g": ["x", "x", "y", "y"]})
-    for options in ({}, {"columns": ["g"], "unknown": "ignore", "rest": "z"}):
+    for options in ({}, {"columns": ["g"], "unknown": "ignore", "default_group": "z"}):
         groups = gc.Groups.of(frame, gc.VertexSet([1, 2, 3, 4]), **options)
         assert [groups.group_of(vertex) for vertex in (1, 2, 3, 4)] == ["x", "x", "y", "y"]
 
@@ -386,10 +390,15 @@ READ = [
     ("ann,1\nbob,2\ncid,2\ndot,10\neve,1\n", {"text": BARE}, "level 1", (1, 2, 10)),
     ("zone,area\nann,x\nbob,x\ncid,x\ndot,y\neve,y\n", {}, "area", ("x", "y")),
     ("class,name\n1,ann\n2,bob\n2,cid\n10,dot\n1,eve\n", {}, "class", (1, 2, 10)),
-    ("name,a\nann,A\nzoe,B\nbob,C\n", {"unknown": "ignore", "rest": "-"}, "a", ("-", "A", "C")),
+    (
+        "name,a\nann,A\nzoe,B\nbob,C\n",
+        {"unknown": "ignore", "default_group": "-"},
+        "a",
+        ("-", "A", "C"),
+    ),
     (
         "name;unit\nann;K\xf6ln\nbob;Bonn\n".encode("latin-1"),
-        {"text": gc.Columns(encoding="latin-1"), "rest": "-"},
+        {"text": gc.Columns(encoding="latin-1"), "default_group": "-"},
         "unit",
         ("-", "Bonn", "K\xf6ln"),
     ),
@@ -470,7 +479,7 @@ def test_any_bytes_are_groups_or_refused_in_one_line(
     file.write_bytes(data)
     told, vertices = "", len(NAMES)
     try:
-        made = gc.Groups.read(file, GRAPH, columns=columns, unknown=unknown, rest="other")
+        made = gc.Groups.read(file, GRAPH, columns=columns, unknown=unknown, default_group="other")
         vertices = int(made.sizes().sum())
     except GraphCutsError as problem:
         told = str(problem)
@@ -478,14 +487,14 @@ def test_any_bytes_are_groups_or_refused_in_one_line(
     assert vertices == len(NAMES)
 
 
-def test_groups_of_rows_with_owners_that_have_a_direction(tmp_path):
+def test_groups_of_rows_with_users_that_have_a_direction(tmp_path):
     frame = pd.DataFrame({"who": ["o"], "source": ["ann"], "target": ["bob"]})
     file = tmp_path / "staff.csv"
     file.write_text(rows_of())
     for more in ({}, {"directed": True}):
-        rows = owned_flat(frame, owner="who", vertices=NAMES, **more)
+        rows = owned_flat(frame, user="who", vertices=NAMES, **more)
         assert gc.Groups.read(file, rows, columns=BOTH) == GROUPS
-    sides = owned_flat(frame, owner="who", vertices=(NAMES, NAMES), bipartite=True)
+    sides = owned_flat(frame, user="who", vertices=(NAMES, NAMES), bipartite=True)
     with pytest.raises(GraphError, match=r"pass the VertexSet of one, rows\.space\[0\]"):
         gc.Groups.read(file, sides, columns=BOTH)
     assert gc.Groups.read(file, sides.space[0], columns=BOTH) == GROUPS

@@ -48,9 +48,9 @@ def test_a_pair_of_known_words_tells_the_direction_in_any_order(pair):
     for names in permutations([source, target, "date", "x"]):
         places = find_columns(names, gc.Columns(), weighted=False, declared=None)
         assert (names[places.source], names[places.target]) == (source, target)
-        assert (places.owner, places.weight) == (None, None)
-        tail = find_columns(names, gc.Columns(owner="tail"), weighted=False, declared=None)
-        assert names[tail.owner] == source
+        assert (places.user, places.weight) == (None, None)
+        tail = find_columns(names, gc.Columns(user="tail"), weighted=False, declared=None)
+        assert names[tail.user] == source
 
 
 def test_every_family_is_recognised_by_its_own_words():

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ["Prescott", "Haswell", "Zen", "SkylakeX", "Sapphirerapids"]
 
-# Last digits of a product, taken for a promise; what it is under the kernel of this process.
+# Last digits of a product, taken for a guarantee; what it is under the kernel of this process.
 FRAGILE = """
 import hashlib
 import numpy as np

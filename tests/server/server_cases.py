@@ -8,13 +8,13 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.ledger.opening import Store, create_ledger
+from graphcuts_dp.privacy.guarantee import EDGE
 from graphcuts_dp.server.app import make_app
 from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.desk import Desk
 from graphcuts_dp.server.people import Person
 from graphcuts_dp.server.service import Service
 from graphcuts_dp.server.settings import Limits, Ticks
-from graphcuts_dp.session.terms import SessionTerms
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -67,9 +67,9 @@ class Office:
         limits=QUICK,
         graph=None,
         groups=True,
-        protecting=None,
+        privacy_unit=EDGE,
     ):
-        self.protecting = protecting or {}
+        self.privacy_unit = privacy_unit
         self.folder = Path(folder)
         self.path = self.folder / "mail.db"
         self.graph = made_graph() if graph is None else graph
@@ -88,9 +88,11 @@ class Office:
             create_ledger(
                 Store(self.path, budget=self.budget),
                 self.graph,
-                protects=str(SessionTerms.of(epsilon=1.0, queries=1, **self.protecting).protect),
+                privacy_unit=str(self.privacy_unit),
             )
-        self.desk = Desk(self.graph, store, Book(book_of(store.file)), self.groups, self.protecting)
+        self.desk = Desk(
+            self.graph, store, Book(book_of(store.file)), self.groups, self.privacy_unit
+        )
         self.people = self.desk.people
         self.service = Service(self.desk, limits=self.limits, ticks=Ticks(0.001, queries=1000))
         self.http = TestClient(make_app(self.service), raise_server_exceptions=True)

@@ -18,15 +18,15 @@ EVEN = gc.BipartiteGraph(
     *np.nonzero(np.add.outer(np.arange(16), np.arange(16)) % 2), left=16, right=16
 )
 LEARNT = {"epsilon": 2.0, "delta": 1e-6, "queries": 5, "method": "mirror-descent"}
-SPECTRAL = LEARNT | {"epsilon": 45.0, "norm": "schatten", "linear": True, "most_spectral": 9.0}
+SPECTRAL = LEARNT | {"epsilon": 45.0, "norm": "schatten", "linear": True, "max_spectral_norm": 9.0}
 STARTED = LEARNT | {"method": "frieze-kannan", "start": "groups"}
 OPTIONS = {  # a graph, terms, a query that suits them, one that does not, and terms that are none
     "norm": (
         SIDES,
-        LEARNT | {"norm": "2,p", "most_right": 2},
+        LEARNT | {"norm": "2,p", "max_right_size": 2},
         {"S": [0, 1], "T": [3, 4]},
         {"S": [0, 1], "T": [3, 4, 5]},
-        [{"norm": "l0"}, {"norm": "x" * 61}, {"norm": 2}, {"most_right": 0}],
+        [{"norm": "l0"}, {"norm": "x" * 61}, {"norm": 2}, {"max_right_size": 0}],
     ),
     "linear": (
         EVEN,
@@ -183,7 +183,7 @@ def test_caps_hold_beside_the_budget(office):
 def test_nobody_reads_another_s_answers_unless_the_curator_says_so(ann):
     ann.add("bob")
     told(ann.ask("ann", [(["v1"], None)]))
-    grant = {"reader": "bob", "owner": "ann", "allowed": True}
+    grant = {"reader": "bob", "analyst": "ann", "allowed": True}
     problem(ann.send("bob", "PUT", "/v1/grants", grant), "role", 403)
     for allowed in (False, True, False):
         told(ann.send("curator", "PUT", "/v1/grants", {**grant, "allowed": allowed}), 204)
@@ -195,7 +195,7 @@ def test_nobody_reads_another_s_answers_unless_the_curator_says_so(ann):
             assert mine.status_code == 200 if allowed else mine.json() == found
         body = {"queries": [{"S": ["v2"]}]}
         asked = ann.send("bob", "POST", f"/v1/{MINE}/answers", body)
-        assert problem(asked, *(("not-owner", 403) if allowed else ("404", 404)))
+        assert problem(asked, *(("not-yours", 403) if allowed else ("404", 404)))
 
 
 def test_a_session_of_others_is_looked_for_as_long_as_one_that_is_not_there(ann, monkeypatch):
@@ -238,7 +238,7 @@ def test_what_is_free_spends_nothing(ann):
     before = ann.get("ann", "budget")
     asked = {"epsilon": 1, "delta": 1e-6, "queries": 50, "edges": 96.0}
     plan = gc.plan(24, edges=96.0, queries=50, epsilon=1, delta=1e-6).to_dict()
-    plan["rows"] = [row for row in plan["rows"] if not row["offline"]]
+    plan["rows"] = [row for row in plan["rows"] if not row["iterative"]]
     assert plan["rows"]
     assert ann.post("ann", "plan", asked) == plan
     body = {"terms": TERMS, "queries": [{"S": ["v1"]}, {"S": "@left", "T": "@right"}]}
@@ -331,21 +331,24 @@ def test_a_page_logs_in_with_a_cookie_and_needs_its_csrf_token(ann):
 
 
 @pytest.mark.parametrize(
-    ("protecting", "name"),
-    [({"protect": "vertex", "degree_bound": 5}, "1 vertex"), ({"at_most": 3}, "3 edges")],
+    ("privacy_unit", "name"),
+    [(gc.PrivacyUnit.vertex(max_degree=5), "1 vertex"), (gc.PrivacyUnit.edge(3), "3 edges")],
 )
-def test_a_server_protects_whom_it_was_started_for(tmp_path, protecting, name):
-    with opened(tmp_path, protecting=protecting) as office:
+def test_a_server_has_the_privacy_unit_that_it_was_started_with(tmp_path, privacy_unit, name):
+    with opened(tmp_path, privacy_unit=privacy_unit) as office:
         for each in (
             office.post("ann", "forecast", {"name": "x", **TERMS}),
             office.get("ann", MINE),
         ):
-            assert f"protects {name}" in each["guarantee"]
+            assert f"privacy unit: {name}" in each["guarantee"]
         (answer,) = told(office.ask("ann", [(LEFT, None)]))["answers"]
         dummy = {"terms": TERMS, "queries": [{"S": LEFT}]}
         assert len(office.post("ann", "dummy", dummy)["answers"]) == 1
-        assert office.post("ann", "plan", {"epsilon": 1.0, "queries": 5})["protects"] == name
-    assert gc.store_status(office.path).protects == name
+        assert (
+            office.post("ann", "plan", {"epsilon": 1.0, "queries": 5})["privacy_unit"]
+            == privacy_unit.typed
+        )
+    assert gc.store_status(office.path).privacy_unit == name
     with gc.open_session(office.graph, store=office.path, name="ann.default") as session:
-        assert session.parameters["protect"] == protecting.get("protect", "edges")
+        assert session.parameters["privacy_unit"] == privacy_unit.typed
         assert session.ask(LEFT).value == answer["value"]

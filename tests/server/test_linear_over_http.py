@@ -56,7 +56,7 @@ def test_both_doors_read_one_query_from_one_text(office):
 
 
 def test_the_price_is_that_of_cuts_and_the_log_tells_no_query(office):
-    """A session's whole cost at its start, then one of the promised answers for each query."""
+    """A session's whole cost at its start, then one of the guaranteed answers for each query."""
     cuts = [{"S": [f"v{i}"]} for i in range(6)]
     for name, queries in (("linear", FORMS), ("cuts", cuts)):
         assert office.open("ann", name).status_code == 201
@@ -165,7 +165,7 @@ def test_long_queries_are_told_in_short_pages(office, monkeypatch):
     assert (page["total"], len(page["items"])) == (6, 3)
     assert len(client(office).history) == 6
     monkeypatch.setattr(api, "_LONGEST", 40)
-    with pytest.raises(QueryError, match="too long to be told"):
+    with pytest.raises(QueryError, match="too long to be shown"):
         client(office).history  # noqa: B018
     exported = client(office).export()["answers"]
     assert len(exported[0]["left"]) == 24

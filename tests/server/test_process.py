@@ -82,7 +82,7 @@ def test_errors_of_the_server_are_those_at_home(process):
         gc.connect(process.url, process.tokens["ann"], name="none")
     for options, message in (
         ({"method": gc.MirrorDescent(norm="l0")}, "norm"),
-        ({"queries": gc.SessionWorkload(queries=50, most_right=2)}, "most_right"),
+        ({"queries": gc.SessionWorkload(queries=50, max_right_size=2)}, "max_right_size"),
     ):
         learnt = {"method": "mirror-descent", "delta": 1e-6, **options}
         with pytest.raises(GraphCutsError, match=message):

@@ -13,7 +13,7 @@ from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
-PROMISE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}
+GUARANTEE = {"epsilon": 1.0, "delta": 1e-6, "queries": 10**6, "beta": 0.05}
 UPDATES = multiplicative_weights_updates(5000, 50_000)
 # So large that the papers' modes allow for updates.
 PAPERS = multiplicative_weights_updates(10**6, 10**9, rule="as printed")
@@ -26,8 +26,8 @@ FORMULAS = {
 
 @pytest.mark.parametrize("calibration", FORMULAS)
 def test_paper_calibrations_are_the_formulas(calibration):
-    tuning = calibration(**PROMISE).tune(PAPERS, 1)
-    bound = FORMULAS[calibration](PAPERS, **PROMISE)
+    tuning = calibration(**GUARANTEE).tune(PAPERS, 1)
+    bound = FORMULAS[calibration](PAPERS, **GUARANTEE)
     assert tuning.alpha == pytest.approx(bound.alpha, rel=1e-9)
     assert tuning.updates == bound.updates > 10
     assert float(tuning.test.threshold) == pytest.approx(bound.threshold)
@@ -37,7 +37,7 @@ def test_paper_calibrations_are_the_formulas(calibration):
 
 def test_gru12_and_jt12_noise_to_the_letter():
     for calibration, constant in ((GRU12, 1000), (JT12, 100)):
-        tuning = calibration(**PROMISE).tune(PAPERS, 1)
+        tuning = calibration(**GUARANTEE).tune(PAPERS, 1)
         scale = constant * math.sqrt(PAPERS(tuning.alpha)) * math.log(4e6)
         assert isinstance(tuning.test, NoisyComparison)
         assert float(1 / tuning.test.rate) == pytest.approx(scale, rel=1e-9)
@@ -48,8 +48,8 @@ def test_gru12_and_jt12_noise_to_the_letter():
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_dr14_noise_to_the_letter(delta):
-    promise = {**PROMISE, "delta": delta}
-    tuning = DR14(**promise).tune(PAPERS, 1)
+    guarantee = {**GUARANTEE, "delta": delta}
+    tuning = DR14(**guarantee).tune(PAPERS, 1)
     c = PAPERS(tuning.alpha)
     spread = math.sqrt(32 * c * math.log(2e6)) if delta else 2 * c
     first = math.sqrt(512) / (math.sqrt(512) + 1) if delta else 8 / 9
@@ -59,20 +59,20 @@ def test_dr14_noise_to_the_letter(delta):
     assert float(tuning.test.query_rate) == pytest.approx(first / spread / 2)
     assert float(tuning.value_noise.parameter) == pytest.approx(second / spread)
     assert first + second / 2 == pytest.approx(1)
-    assert DR14(**promise).cost.pure == (None if delta else 1)
+    assert DR14(**guarantee).cost.pure == (None if delta else 1)
 
 
 @pytest.mark.parametrize("calibration", FORMULAS)
 def test_papers_pay_for_one_update_where_the_bound_says_none(calibration):
-    tuning = calibration(**PROMISE).tune(lambda _: 0.01, 1)
+    tuning = calibration(**GUARANTEE).tune(lambda _: 0.01, 1)
     assert tuning.updates == 1
-    assert tuning == calibration(**PROMISE).tune(lambda _: 1.0, 1)
+    assert tuning == calibration(**GUARANTEE).tune(lambda _: 1.0, 1)
 
 
 @pytest.mark.parametrize("sensitivity", [1, 3, 2**30])
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_the_tight_budget_is_never_passed(sensitivity, share):
-    calibration = Tight(**PROMISE, value_share=share)
+    calibration = Tight(**GUARANTEE, value_share=share)
     tuning = calibration.tune(UPDATES, sensitivity)
     rho = Fraction(zcdp_rho(epsilon=1.0, delta=1e-6))
     eta = sensitivity * (tuning.test.threshold_rate + 2 * tuning.test.query_rate)
@@ -85,8 +85,8 @@ def test_the_tight_budget_is_never_passed(sensitivity, share):
 
 
 def test_tight_tuning_is_the_formula():
-    tuning = Tight(**PROMISE).tune(UPDATES, 1)
-    bound = bounds.tight_online(UPDATES, **PROMISE)
+    tuning = Tight(**GUARANTEE).tune(UPDATES, 1)
+    bound = bounds.tight_online(UPDATES, **GUARANTEE)
     assert (tuning.updates, tuning.halts) == (bound.updates, False)
     assert tuning.alpha == pytest.approx(bound.alpha, rel=1e-6)
     assert bound.error - 3 <= tuning.error <= bound.error * (1 + 1e-6) + 1
@@ -95,8 +95,8 @@ def test_tight_tuning_is_the_formula():
 @pytest.mark.parametrize("sensitivity", [1, 7])
 def test_intervals_are_what_the_tails_give(sensitivity):
     """Probabilities of the failures that the error counts on, from the geometric distributions."""
-    tuning = Tight(**PROMISE).tune(UPDATES, sensitivity)
-    test, c, k = tuning.test, tuning.updates, PROMISE["queries"]
+    tuning = Tight(**GUARANTEE).tune(UPDATES, sensitivity)
+    test, c, k = tuning.test, tuning.updates, GUARANTEE["queries"]
     alpha = Fraction(tuning.alpha) * sensitivity
     margin = test.threshold - alpha
     rise = tuning.error - math.ceil(alpha) - margin
@@ -108,10 +108,10 @@ def test_intervals_are_what_the_tails_give(sensitivity):
 
 @pytest.mark.parametrize("calibration", [Tight, GRU12, JT12, DR14])
 def test_a_noisy_total_is_paid_out_of_the_same_budget(calibration):
-    whole = calibration(**PROMISE)
+    whole = calibration(**GUARANTEE)
     noise, radius, cost, rest = whole.with_total(1)
-    assert rest.beta + PROMISE["beta"] * START_SHARE == pytest.approx(PROMISE["beta"])
-    assert noise.radius(PROMISE["beta"] * float(START_SHARE)) == radius
+    assert rest.beta + GUARANTEE["beta"] * START_SHARE == pytest.approx(GUARANTEE["beta"])
+    assert noise.radius(GUARANTEE["beta"] * float(START_SHARE)) == radius
     if calibration is Tight:
         assert Fraction(cost.rho) + Fraction(rest.cost.rho) <= Fraction(whole.cost.rho)
         assert 1 / (2 * noise.parameter) <= Fraction(whole.cost.rho) * START_SHARE
@@ -122,7 +122,7 @@ def test_a_noisy_total_is_paid_out_of_the_same_budget(calibration):
 
 @pytest.mark.parametrize("calibration", [GRU12, JT12, DR14])
 def test_steps_of_papers_scale_with_the_sensitivity(calibration):
-    one, five = (calibration(**PROMISE).tune(PAPERS, sensitivity) for sensitivity in (1, 5))
+    one, five = (calibration(**GUARANTEE).tune(PAPERS, sensitivity) for sensitivity in (1, 5))
     assert five.test.threshold == 5 * one.test.threshold
     for name in ("rate", "threshold_rate", "query_rate"):
         if hasattr(one.test, name):
@@ -137,13 +137,13 @@ def test_steps_of_papers_scale_with_the_sensitivity(calibration):
 @pytest.mark.parametrize("change", [{"queries": 0}, {"delta": 1.0}, {"beta": 0.0}, {"beta": 1.0}])
 def test_every_calibration_refuses_numbers_out_of_range_by_itself(calibration, change):
     with pytest.raises(ParameterError, match=next(iter(change))):
-        calibration(**{**PROMISE, **change})
+        calibration(**{**GUARANTEE, **change})
 
 
 @pytest.mark.parametrize("calibration", FORMULAS)
 def test_papers_are_held_to_the_range_of_their_theorems(calibration):
     with pytest.raises(ParameterError, match="up to 1"):
-        calibration(**{**PROMISE, "epsilon": 1.5})
+        calibration(**{**GUARANTEE, "epsilon": 1.5})
     assert DR14(epsilon=1.5, delta=0.0, queries=5).cost.pure == Fraction(3, 2)
 
 

@@ -122,4 +122,4 @@ def test_what_check_refuses_is_free_and_what_step_refuses_is_not(tmp_path, monke
                         session.ask([2, 3 + number])
             left = session.ask([lost]).queries_left
             assert session.status.interruptions == lost
-        assert left == workers.PROMISED - 6
+        assert left == workers.GUARANTEED - 6

@@ -27,6 +27,7 @@ from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import ExhaustedError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.norms import parse_norm
+from graphcuts_dp.privacy.guarantee import PrivacyUnit
 from graphcuts_dp.queries.graph_queries import STATISTICS, Extent, GraphQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.session import Preview, session_of
@@ -97,7 +98,7 @@ def of_norm(norm, calibration):
     terms = {"method": "mirror-descent", "norm": norm, "calibration": calibration}
     terms |= {"epsilon": 40.0 if calibration == "tight" else 1.0, "delta": 0.01, "queries": 400}
     learns = calibration == "tight" and norm in ("auto", "l2")
-    return Case(graph, queries, terms | {"most_right": 12}, learns=learns)
+    return Case(graph, queries, terms | {"max_right_size": 12}, learns=learns)
 
 
 def of_linear_norm(norm, calibration):
@@ -113,7 +114,7 @@ def of_linear_norm(norm, calibration):
     terms = {"method": "mirror-descent", "norm": norm, "calibration": calibration, "linear": True}
     terms |= {"epsilon": 45.0 if calibration == "tight" else 1.0, "delta": 0.01, "queries": 60}
     learns = calibration == "tight"
-    return Case(graph, queries, terms | {"most_spectral": float(SIDE)}, learns=learns)
+    return Case(graph, queries, terms | {"max_spectral_norm": float(SIDE)}, learns=learns)
 
 
 def of_start(method, norm):
@@ -138,15 +139,15 @@ def of_start_on(method, kind):
     return Case(graph, cuts_of(graph), terms)
 
 
-def of_people(method, protect):
+def of_people(method, privacy_unit):
     """Protecting more than an edge; a vertex, by cuts in which it has at most five edges."""
     graph = planted_partition(60, 3, 0.5, 0.1, seed=2)
-    terms = terms_of(method, epsilon=5.0, queries=12) | protect
-    bound = protect.get("degree_bound")
+    terms = terms_of(method, epsilon=5.0, queries=12) | privacy_unit
+    bound = PrivacyUnit.of(privacy_unit["privacy_unit"]).max_degree
     if bound is None:
         return Case(graph, cuts_of(graph), terms)
     grid = Grid.of_vertices(graph, bound)
-    again = {"degree_bound": bound}
+    again = dict(privacy_unit)
     return Case(graph, cuts_of(graph), terms, again, truth=grid.count)
 
 
@@ -169,7 +170,10 @@ def of_own_rule():
 
 PLAIN = [(method, kind) for method in METHODS for kind in EVERY_KIND if suits(method, kind)]
 LEARN = {"method": "mirror-descent", "linear": True}
-PEOPLE = {"1 vertex": {"protect": "vertex", "degree_bound": 5}, "3 edges": {"at_most": 3}}
+PEOPLE = {
+    "1 vertex": {"privacy_unit": "vertex:max-degree=5"},
+    "3 edges": {"privacy_unit": "edge:3"},
+}
 TUNED = [(norm, "tight") for norm in NORMS]
 TUNED += [(norm, "dr14") for norm in ("auto", "2,p", "schatten")]
 CASES: dict[str, Callable[[], Case]] = {
@@ -205,8 +209,8 @@ CASES: dict[str, Callable[[], Case]] = {
         for kind in ("weighted", "directed", "bipartite")
     },
     **{
-        f"{name}, {method}": lambda m=method, p=protect: of_people(m, p)
-        for name, protect in PEOPLE.items()
+        f"{name}, {method}": lambda m=method, p=privacy_unit: of_people(m, p)
+        for name, privacy_unit in PEOPLE.items()
         for method in ("laplace", "gaussian", "frieze-kannan")
     },
     "median": of_median,
@@ -253,7 +257,7 @@ def test_a_session_goes_on_as_if_it_had_not_been_closed(tmp_path, name):
 
 
 def judge_width(query, answer, bound, graph):
-    """No interval is wider than was promised, nor than what is known without the graph."""
+    """No interval is wider than was guaranteed, nor than what is known without the graph."""
     if not isinstance(query, GraphQuery):
         low, high = answer.interval
         extent = Extent.of(query, graph.space)
@@ -261,7 +265,7 @@ def judge_width(query, answer, bound, graph):
             0 if isinstance(query, gc.CutQuery) else Grid.of(graph).unit
         )  # noise of cuts is on whole numbers
         assert high - low <= 2 * (bound + finer) * extent.largest * (1 + 1e-6) + 1e-6
-        least, most = extent.possible(graph.weight_cap)
+        least, most = extent.possible(graph.max_weight)
         assert least * (1 + 1e-15) <= low <= answer.value <= high <= most * (1 + 1e-15)
 
 
@@ -311,7 +315,7 @@ def test_what_noise_could_leave_the_possible_range_does_not(tmp_path, method, ki
     for query, answer in zip(asked, answers, strict=True):
         if answer.guaranteed:
             judge_width(query, answer, bound, graph)
-    possible = [Extent.of(query, graph.space).possible(graph.weight_cap)[1] for query in asked]
+    possible = [Extent.of(query, graph.space).possible(graph.max_weight)[1] for query in asked]
     ends = [answer.interval[0] == 0 for answer in answers]
     ends += [a.interval[1] >= most * (1 - 1e-9) for a, most in zip(answers, possible, strict=True)]
     assert any(ends)  # the noise alone would have left the range

@@ -139,7 +139,7 @@ def test_auto_does_not_count_on_disjoint_sets_that_nobody_announced():
 
 @pytest.mark.parametrize("n", [40, 500, (30, 70)])
 @pytest.mark.parametrize("method", METHODS)
-def test_plans_and_sessions_about_disjoint_sets_promise_the_same(method, n):
+def test_plans_and_sessions_about_disjoint_sets_guarantee_the_same(method, n):
     """A plan knows the number of edges; a session, if it is told, has the same error."""
     universe = Universe(n) if isinstance(n, int) else Universe(*n)
     numbers = {"epsilon": 2.0, "delta": 1e-6}
@@ -158,7 +158,7 @@ SETTING = Setting(n=40, edges=200, workload=ASKED, epsilon=1.0, delta=1e-6)
 
 
 @pytest.mark.parametrize("method", ["gaussian", "laplace", "binary"])
-def test_guarantees_hold_as_often_as_promised_and_are_not_far_off(method):
+def test_guarantees_hold_as_often_as_guaranteed_and_are_not_far_off(method):
     """400 sessions of 50 answers: beta = 0.2 (fails with probability 1e-6 at most), and of use."""
     rng = np.random.default_rng(11)
     if method == "gaussian":
@@ -263,7 +263,7 @@ def test_a_worthless_session_warns_before_anything_is_spent(tmp_path):
     with pytest.raises(AccuracyWarning, match="worthless at this size"):  # an error in tests
         session_of(graph, store=store, **terms)
     assert not store.exists()
-    with pytest.warns(AccuracyWarning, match="promised within") as caught:
+    with pytest.warns(AccuracyWarning, match="guaranteed within") as caught:
         session_of(graph, store=store, **terms).close()
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
@@ -298,11 +298,11 @@ def test_no_warning_where_weights_have_no_bound_and_none_beyond_help():
     hopeless = SessionTerms.of(method="laplace", epsilon=0.1, queries=10**9)
     assert "no epsilon in range" in hopeless.warning(Universe(2), Grid())
     many = SessionTerms.of(method="laplace", epsilon=1.0, delta=1e-6, queries=10**6)
-    assert "calibration 'tight' promises" in many.warning(Universe(200), Grid())
+    assert "calibration 'tight' guarantees" in many.warning(Universe(200), Grid())
 
 
 def test_a_guess_of_the_edges_of_a_small_graph_leaves_room_for_what_must_be_learnt():
-    """A complete graph would need no updates: the least error, and a promise that nobody keeps."""
+    """A complete graph would need no updates: the least error, and a guarantee that is not kept."""
     universe, grid = Universe(12), Grid()
     terms = SessionTerms.of(**terms_of("multiplicative-weights", epsilon=9.0, queries=50))
     half = expecting(terms, universe.size / 2)

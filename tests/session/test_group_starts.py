@@ -48,7 +48,7 @@ def opened(folder, method, *, name="a.db", **more):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_first_answers_are_near_the_truth_and_the_promise_is_better(tmp_path, method):
+def test_the_first_answers_are_near_the_truth_and_the_guarantee_is_better(tmp_path, method):
     names = [["b0", f"b{other}"] for other in (1, 2, 3)]
     rest = halves(9)
     cuts = [gc.CutQuery([f"@{name}" for name in each]) for each in names] + rest
@@ -77,7 +77,7 @@ def test_groups_that_say_nothing_leave_the_flat_start(tmp_path):
 
 def test_what_is_bought_is_in_the_guarantee_and_within_the_budget(tmp_path):
     with opened(tmp_path, "multiplicative-weights") as session:
-        parts = dict(session.guarantee.parts)
+        parts = dict(session.guarantee.spent)
     assert set(parts) == {"total weight", "sums between groups", "how near they are", "answers"}
     assert sum(parts.values()) == pytest.approx(8.0)
     assert parts["answers"] > 0.92 * 8.0
@@ -120,7 +120,7 @@ def mechanism(of=GRAPH, members=GROUPS, **more):
     return replace(made, groups=(members, members))
 
 
-def test_the_bound_on_how_near_it_is_fails_as_rarely_as_promised():
+def test_the_bound_on_how_near_it_is_fails_as_rarely_as_guaranteed():
     """The true gain is above the bound with probability beta/40 at most: not once in 60 runs."""
     made, codes, truth = mechanism(beta=0.05), GROUPS.codes(), GRAPH.dense()
     for seed in range(60):

@@ -12,7 +12,7 @@ from online_cases import KINDS, Weighed, graph_of, linear_queries
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.guarantee import PrivacyUnit
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.queries.graph_queries import Extent, LinearSteps
 from graphcuts_dp.queries.linear import MixedCut, understood
@@ -57,7 +57,7 @@ def test_noise_is_that_of_a_cut_times_the_largest_coefficient(method):
         epsilon=0.7,
         queries=5,
         delta=1e-6 if method == "gaussian" else 0.0,
-        **Protect.of("edges", at_most=3).keywords,
+        privacy_unit=PrivacyUnit.edge(3),
     ).mechanism(Universe(9), Grid())
     assert isinstance(made, PerQueryNoise)
     most, power = LinearSteps.most, 1 if method == "laplace" else -2

@@ -22,7 +22,7 @@ from graphcuts_dp.session.queries import decode_query
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import SessionTerms
 
-# At so few vertices the median promises little for most budgets, and says so.
+# At so few vertices the median guarantees little for most budgets, and says so.
 pytestmark = pytest.mark.usefixtures("no_forecast")
 
 GRAPH = gc.Graph([0, 1, 2, 0, 3], [1, 2, 0, 3, 4], vertices=5)
@@ -88,7 +88,7 @@ def test_no_answer_is_wider_than_what_was_stated_before(calibration):
     """The median buys no total weight: what is expected is what comes, whatever the graph."""
     made, source = mechanism(epsilon=1.0, queries=9, calibration=calibration), SeededEntropy(2)
     assert made.cost.keeps(epsilon=1.0, delta=1e-6)
-    assert "total weight" not in dict(made.guarantee().parts)
+    assert "total weight" not in dict(made.guarantee().spent)
     state = made.start(GRAPH, source)
     assert made.error_bound(state) == made.expected_error(3.0) == made.expected_error(9.0)
     for query in CUTS:

@@ -106,20 +106,20 @@ def test_nothing_is_drawn_for_refused_queries():
 
 
 def test_constructions_need_a_cap_on_weights_and_a_possible_total_weight():
-    with pytest.raises(ParameterError, match="weight_cap"):
+    with pytest.raises(ParameterError, match="max_weight"):
         OnlineMechanism(learner=StubbornLearner(), calibration=Fixed(), grid=Grid(0.5, 2, None))
     for total_weight in (0.0, 7.0):
         with pytest.raises(ParameterError, match="total weight"):
             toy(total_weight=total_weight)
 
 
-def tight(learner=FriezeKannanLearner, **promise):
-    numbers = {"epsilon": 30.0, "delta": 1e-6, "queries": 200} | promise
+def tight(learner=FriezeKannanLearner, **guarantee):
+    numbers = {"epsilon": 30.0, "delta": 1e-6, "queries": 200} | guarantee
     return OnlineMechanism(learner=learner(Universe(60)), calibration=Tight(**numbers), grid=Grid())
 
 
-def session_after_updates(learner, **promise):
-    graph, mechanism, source = two_communities(60, 1), tight(learner, **promise), SeededEntropy(4)
+def session_after_updates(learner, **guarantee):
+    graph, mechanism, source = two_communities(60, 1), tight(learner, **guarantee), SeededEntropy(4)
     state = mechanism.start(graph, source)
     first, history = state, []
     rng = np.random.default_rng(0)
@@ -133,9 +133,9 @@ def session_after_updates(learner, **promise):
 
 
 @pytest.mark.parametrize("learner", [FriezeKannanLearner, MultiplicativeWeightsLearner])
-@pytest.mark.parametrize("promise", [{}, {"value_share": 0.4}])
-def test_states_come_back_from_bytes_and_from_their_history(learner, promise):
-    mechanism, first, state, history = session_after_updates(learner, **promise)
+@pytest.mark.parametrize("guarantee", [{}, {"value_share": 0.4}])
+def test_states_come_back_from_bytes_and_from_their_history(learner, guarantee):
+    mechanism, first, state, history = session_after_updates(learner, **guarantee)
     query = CutQuery(np.arange(60) % 3 == 0)
     copies = [
         from_store(mechanism, state),
@@ -193,13 +193,13 @@ def test_reprs_show_no_secret():
 
 def test_a_private_total_is_paid_for_and_shown():
     mechanism = toy(total_weight=1.0)
-    assert mechanism.guarantee().parts == ()
-    assert mechanism.guarantee().public == "the vertex set"  # the promise does not cover it
+    assert mechanism.guarantee().spent == ()
+    assert mechanism.guarantee().public == "the vertex set"  # the guarantee does not cover it
     mechanism, _, state, _ = session_after_updates(FriezeKannanLearner)
     guarantee = mechanism.guarantee(seed=3)
-    assert [name for name, _ in guarantee.parts] == ["total weight", "answers"]
-    assert sum(share for _, share in guarantee.parts) == pytest.approx(guarantee.epsilon)
-    assert dict(guarantee.parts)["total weight"] == pytest.approx(30 * float(START_SHARE))
+    assert [name for name, _ in guarantee.spent] == ["total weight", "answers"]
+    assert sum(share for _, share in guarantee.spent) == pytest.approx(guarantee.epsilon)
+    assert dict(guarantee.spent)["total weight"] == pytest.approx(30 * float(START_SHARE))
     assert (guarantee.epsilon, guarantee.delta, guarantee.is_private) == (30.0, 1e-6, False)
     assert state.total_error > 0
 
@@ -209,7 +209,7 @@ def test_a_private_total_is_the_true_one_and_the_noise_that_is_paid_for(cap):
     graph = two_communities(30, 1)
     if cap:
         weights = np.full(len(graph.rows), 1.25)
-        graph = Graph(graph.rows, graph.columns, weights, vertices=30, weight_cap=cap)
+        graph = Graph(graph.rows, graph.columns, weights, vertices=30, max_weight=cap)
     mechanism = OnlineMechanism(
         learner=FriezeKannanLearner(Universe(30), disjoint=True),
         calibration=Tight(epsilon=4.0, delta=1e-6, queries=5),

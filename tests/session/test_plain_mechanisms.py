@@ -65,7 +65,7 @@ def test_sessions_of_every_method_keep_their_intervals_and_end(method):
 
 
 def test_noise_pays_for_what_is_claimed():
-    weights = Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, weight_cap=3.0)
+    weights = Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, max_weight=3.0)
     for graph in (GRAPH, weights):
         laplace = made("laplace", graph, epsilon=0.7, queries=7)
         assert laplace.noise.distribution == "laplace"
@@ -130,7 +130,7 @@ def test_adaptive_intervals_are_wider():
 def test_a_graph_of_other_vertices_or_weights_is_refused_before_noise_is_drawn(method):
     more = Graph(GRAPH.rows, GRAPH.columns, vertices=25)
     ones = np.ones(len(GRAPH.rows))
-    heavy = Graph(GRAPH.rows, GRAPH.columns, 9 * ones, vertices=24, weight_cap=9.0)
+    heavy = Graph(GRAPH.rows, GRAPH.columns, 9 * ones, vertices=24, max_weight=9.0)
     for other in (more, heavy, BipartiteGraph([0], [1], left=24, right=24)):
         with pytest.raises(ParameterError, match="other vertices or weights"):
             made(method).start(other, None)
@@ -141,13 +141,13 @@ def test_grids_count_in_steps_and_never_raise_the_sensitivity():
     rng = np.random.default_rng(0)
     rows, columns = np.triu_indices(8, 1)
     weights = rng.uniform(0.1, 1.7, len(rows))
-    graph = Graph(rows, columns, weights, vertices=8, weight_cap=1.7)
+    graph = Graph(rows, columns, weights, vertices=8, max_weight=1.7)
     grid = Grid.of(graph)
     assert grid.weighted
     assert 1.7 <= grid.unit * grid.sensitivity <= 1.7 * (1 + 2**-29)
     heavier = weights.copy()
     heavier[5] = 1.7
-    other = Graph(rows, columns, heavier, vertices=8, weight_cap=1.7)
+    other = Graph(rows, columns, heavier, vertices=8, max_weight=1.7)
     for _ in range(50):
         query = random_query(rng, 8)
         low, value = grid.count(query, graph) * grid.unit, query.value(graph)
@@ -158,7 +158,7 @@ def test_grids_count_in_steps_and_never_raise_the_sensitivity():
 
 
 def test_huge_weights_are_counted_exactly():
-    graph = Graph([0, 0], [1, 2], [2.0**40, 1.0], vertices=3, hide_change=1)
+    graph = Graph([0, 0], [1, 2], [2.0**40, 1.0], vertices=3, max_weight_change=1)
     grid = Grid.of(graph)
     assert grid.count(CutQuery([0]), graph) == 2**70 + 2**30
     assert grid.total(graph) == 2**70 + 2**30
@@ -178,7 +178,7 @@ def test_a_union_over_directed_cuts_has_twice_as_many():
             assert found <= least * 1.02
 
 
-def test_answers_say_what_they_promise():
+def test_answers_say_what_they_guarantee():
     answer = Answer(value=3.04, interval=(-1.0, 7.0), confidence=0.95, seeded=True)
     assert str(answer) == "3.0 in [-1.0, 7.0] (95%, all queries at once) [seeded: not private]"
     assert "no guarantee" in str(replace(answer, guaranteed=False))

@@ -126,7 +126,7 @@ DOORS = {
     "session frieze-kannan": session("frieze-kannan", delta=1e-3),
     "session multiplicative-weights": session("multiplicative-weights", delta=1e-3),
     "release": released(),
-    "release response": released(mechanism="response"),
+    "release response": released(mechanism="randomized-response"),
     "release sparse": released(mechanism="sparse"),
     "iterative": learnt,
     "iterative, listed, multiplicative-weights": listed("multiplicative-weights"),

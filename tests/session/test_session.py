@@ -72,7 +72,7 @@ def test_a_query_is_the_same_however_it_is_written(path):
         assert session.ask(~mask) == whole
         assert session.ask([1, 2], ~mask) == whole
         assert len(session.history) == 3
-        assert session.remaining.queries == workers.PROMISED - 3
+        assert session.remaining.queries == workers.GUARANTEED - 3
         assert session.ask([1, 3], [2]) != answer
 
 
@@ -167,8 +167,8 @@ def test_a_step_that_was_cut_off_counts_as_spent(path, problem, monkeypatch):
             with pytest.raises(problem):
                 session.ask_all([workers.query(number) for number in range(3)])
         with workers.begin(path) as another:  # whoever comes next writes it off
-            assert another.remaining.queries == workers.PROMISED - 4
-        assert session.ask([2]).queries_left == workers.PROMISED - 5
+            assert another.remaining.queries == workers.GUARANTEED - 4
+        assert session.ask([2]).queries_left == workers.GUARANTEED - 5
         assert session.status.interruptions == 1
 
 

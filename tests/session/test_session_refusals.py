@@ -10,7 +10,7 @@ from graphcuts_dp.session.session import session_of
 
 PLAIN = gc.Graph([0, 1], [1, 2], vertices=9)
 TWO = gc.BipartiteGraph([0, 1], [1, 2], left=9, right=12)
-WEIGHTED = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, weight_cap=3.0)
+WEIGHTED = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=3, max_weight=3.0)
 ARCS = gc.DirectedGraph([0], [1], vertices=3)
 LARGE = gc.Graph([0], [1], vertices=9000)
 MANY = gc.Graph([0], [1], vertices=MOST_GROUPS + 2)
@@ -18,8 +18,8 @@ TERMS = {"epsilon": 1.0, "delta": 1e-6, "queries": 10, "method": "multiplicative
 GAUSSIAN, LAPLACE, BINARY = ({"method": name} for name in ("gaussian", "laplace", "binary"))
 NORMS = {"method": "mirror-descent"}
 LINEAR = NORMS | {"linear": True}
-SPECTRAL = LINEAR | {"norm": "schatten", "most_spectral": 9.0}
-VERTEX = {"protect": "vertex", "degree_bound": 9}
+SPECTRAL = LINEAR | {"norm": "schatten", "max_spectral_norm": 9.0}
+VERTEX = {"privacy_unit": "vertex:max-degree=9"}
 GROUPS = {"start": "groups", "groups": gc.Groups(PLAIN.vertices, {"part": list("aaabbbccc")})}
 EACH_ALONE = GROUPS | {"groups": gc.Groups(MANY.vertices, {"part": [*map(str, range(MANY.n))]})}
 
@@ -50,7 +50,7 @@ EACH_ALONE = GROUPS | {"groups": gc.Groups(MANY.vertices, {"part": [*map(str, ra
         (PLAIN, {"value_share": 0.5, "calibration": "dr14"}, "value_share is for calibration"),
         (LARGE, {}, "use construction='frieze-kannan'"),
         (WEIGHTED, BINARY, "use method 'laplace'"),
-        (PLAIN, BINARY | VERTEX, "pairs change together"),
+        (PLAIN, BINARY | VERTEX, "not possible here"),
         (PLAIN, GROUPS | {"start": "degrees"}, "unknown start='degrees'; choose one of 'total'"),
         (PLAIN, GROUPS | GAUSSIAN, "start is for methods 'multiplicative-weights'"),
         (PLAIN, GROUPS | NORMS, "norm 'l2' or 'entropy'"),
@@ -58,21 +58,33 @@ EACH_ALONE = GROUPS | {"groups": gc.Groups(MANY.vertices, {"part": [*map(str, ra
         (PLAIN, GROUPS | {"calibration": "gru12"}, "calibration 'tight'"),
         (PLAIN, {"start": "groups"}, "give groups="),
         (MANY, {"method": "frieze-kannan"} | EACH_ALONE, "at most 2,048 groups"),
-        (PLAIN, GROUPS | VERTEX, "protect='vertex' use 'total'"),
+        (PLAIN, GROUPS | VERTEX, "privacy_unit='vertex' use 'total'"),
         (PLAIN, GROUPS | LINEAR | {"norm": "l2"}, "is for cuts"),
         (TWO, NORMS | {"norm": "max"}, "unknown norm 'max'"),
         (TWO, NORMS | {"norm": "2,3"}, "exponent p"),
-        (TWO, NORMS | {"most_right": 0}, "most_right must be"),
+        (TWO, NORMS | {"max_right_size": 0}, "max_right_size must be"),
         (TWO, GAUSSIAN | {"norm": "l2"}, "norm is for method 'mirror-descent'"),
         (TWO, {"method": "auto", "norm": "l2"}, "norm is for method 'mirror-descent'"),
-        (TWO, NORMS | VERTEX | {"norm": "2,p"}, "no noise hides a vertex"),
+        (TWO, NORMS | VERTEX | {"norm": "2,p"}, "whose noise for a vertex would hide everything"),
         (PLAIN, NORMS | {"norm": "2,p"}, "for bipartite graphs"),
-        (PLAIN, NORMS | {"norm": "l2", "most_right": 2}, "most_right is for bipartite graphs"),
+        (
+            PLAIN,
+            NORMS | {"norm": "l2", "max_right_size": 2},
+            "max_right_size is for bipartite graphs",
+        ),
         (TWO, {"linear": True}, "needs a method that answers every linear"),
         (TWO, LINEAR | {"disjoint": True}, "disjoint=True is for cuts"),
-        (TWO, LINEAR | {"most_spectral": 0.5}, "most_spectral must be a number from 1 on"),
-        (TWO, NORMS | {"most_spectral": 9.0}, "most_spectral is for method 'mirror-descent'"),
-        (TWO, GAUSSIAN | {"most_spectral": 9.0, "linear": True}, "most_spectral is for method"),
+        (TWO, LINEAR | {"max_spectral_norm": 0.5}, "max_spectral_norm must be a number from 1 on"),
+        (
+            TWO,
+            NORMS | {"max_spectral_norm": 9.0},
+            "max_spectral_norm is for method 'mirror-descent'",
+        ),
+        (
+            TWO,
+            GAUSSIAN | {"max_spectral_norm": 9.0, "linear": True},
+            "max_spectral_norm is for method",
+        ),
         (TWO, LINEAR | VERTEX, "answers bounded cuts"),
         (WEIGHTED, {"method": "median"}, "the median lists graphs without weights"),
         (PLAIN, {"method": "median"}, "up to 16 vertex pairs"),
@@ -92,7 +104,7 @@ FK, MW = {"method": "frieze-kannan"}, {"method": "multiplicative-weights"}
 TRIANGLES = gc.Query.statistic("triangles")
 MATRIX = gc.Query.matrix(np.add.outer(np.arange(9), np.arange(9)) / 7)
 RANK_ONE = gc.Query.rank_one(np.full(9, 0.6), np.full(9, 0.6))
-ENDLESS = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=9, hide_change=1)
+ENDLESS = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=9, max_weight_change=1)
 
 
 @pytest.mark.usefixtures("no_forecast")
@@ -111,9 +123,14 @@ ENDLESS = gc.Graph([0, 1], [1, 2], [0.5, 3.0], vertices=9, hide_change=1)
         (PLAIN, BINARY, MATRIX, "follow its noise"),
         (PLAIN, BINARY | {"disjoint": True}, RANK_ONE, r"u \+ v of a rank-one query must be at"),
         (PLAIN, FK | {"disjoint": True}, gc.CutQuery([1, 2], [2, 3]), "only cuts with disjoint"),
-        (TWO, NORMS | {"most_right": 2}, gc.CutQuery([0], [1, 2, 3]), "at most 2 right vertices"),
+        (
+            TWO,
+            NORMS | {"max_right_size": 2},
+            gc.CutQuery([0], [1, 2, 3]),
+            "at most 2 right vertices",
+        ),
         (PLAIN, LAPLACE | VERTEX, MATRIX, "answers bounded cuts"),
-        (ENDLESS, LAPLACE, MATRIX, "give the graph a weight_cap"),
+        (ENDLESS, LAPLACE, MATRIX, "give the graph a max_weight"),
         (PLAIN, LAPLACE, "ann", "a list of labels, not the string 'ann'"),
         (PLAIN, LAPLACE, 5, "a list of labels, not 5"),
         (PLAIN, LAPLACE, ["ann"], "unknown vertex 'ann'"),

@@ -82,7 +82,7 @@ BOOK = {"method": "frieze-kannan", "epsilon": 40.0, "calibration": "dr14", "delt
         (BOOK, 0),
     ],
 )
-def test_sessions_keep_their_promise(given, learnt):
+def test_sessions_keep_their_guarantee(given, learnt):
     found, updates = failures(50, 20, 40, **given)
     assert found <= scipy.stats.binom.isf(1e-6, 20, BETA)
     assert updates >= learnt  # the hypotheses had something to learn
@@ -97,7 +97,7 @@ def test_a_twin_with_too_little_room_fails():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
-def test_many_sessions_keep_their_promise(method):
+def test_many_sessions_keep_their_guarantee(method):
     found, updates = failures(200, 200, 100, method=method, epsilon=4.0)
     assert found <= scipy.stats.binom.isf(1e-6, 200, BETA)
     assert updates > 200

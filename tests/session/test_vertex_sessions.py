@@ -10,7 +10,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.guarantee import PrivacyUnit
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
@@ -21,7 +21,7 @@ from scripts.figures.random_graphs import planted_partition
 
 N = 300
 GRAPH = planted_partition(N, 3, 0.2, 0.05, seed=2)
-TERMS = {"epsilon": 5.0, "delta": 1e-6, "queries": 6, "protect": "vertex"}
+TERMS = {"epsilon": 5.0, "delta": 1e-6, "queries": 6, "privacy_unit": "vertex"}
 QUERIES = [
     CutQuery(range(100)),
     CutQuery(range(50), range(30, 200)),
@@ -37,19 +37,19 @@ def mechanism(method, grid, **options):
         delta=1e-6,
         queries=10,
         **options,
-        **Protect(kind="vertex", degree_bound=grid.sensitivity).keywords,
+        privacy_unit=PrivacyUnit.vertex(max_degree=grid.sensitivity),
     ).mechanism(Universe(N), grid)
 
 
 def test_a_session_keeps_its_bound_and_whom_it_protects(tmp_path):
-    store, terms = tmp_path / "mail.db", TERMS | {"method": "laplace", "degree_bound": 5}
+    store, terms = tmp_path / "mail.db", TERMS | {"method": "laplace", "privacy_unit": "vertex:5"}
     with session_of(GRAPH, store=store, **terms) as session:
-        assert session.guarantee.protects == "1 vertex"
-        assert session.parameters["degree_bound"] == 5
+        assert session.guarantee.privacy_unit == "1 vertex"
+        assert session.parameters["privacy_unit"] == "vertex:max-degree=5"
         assert "degree bound" in session.guarantee.public
-    with pytest.raises(ParameterError, match="degree_bound=5"):
-        session_of(GRAPH, store=store, degree_bound=6)
-    with pytest.raises(BudgetError, match="protect 1 vertex"):
+    with pytest.raises(ParameterError, match="max-degree=5"):
+        session_of(GRAPH, store=store, privacy_unit="vertex:6")
+    with pytest.raises(BudgetError, match="is 1 vertex, that of this use"):
         gc.open_session(GRAPH, store=store, name="other", epsilon=1.0, queries=1)
 
 
@@ -135,7 +135,7 @@ def test_weights_without_a_cap_are_answered(tmp_path):
     weights = np.random.default_rng(0).exponential(9.0, len(GRAPH.rows))
     graph = gc.Graph(GRAPH.rows, GRAPH.columns, weights, vertices=GRAPH.vertices)
     with session_of(
-        graph, store=tmp_path / "m.db", degree_bound=10_000, seed=1, **TERMS
+        graph, store=tmp_path / "m.db", seed=1, **TERMS | {"privacy_unit": "vertex:10000"}
     ) as session:
         answer = session.ask(range(100))
     truth = CutQuery(range(100)).value(graph)  # no degree exceeds the bound

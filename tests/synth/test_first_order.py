@@ -10,7 +10,7 @@ from noisy_cases import problem
 
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock
-from graphcuts_dp.pairs import universe
+from graphcuts_dp.schema import layout as layout_module
 from graphcuts_dp.synth import first_order as module
 from graphcuts_dp.synth.base import FitProblem, degree_matched_start
 from graphcuts_dp.synth.first_order import first_order
@@ -35,8 +35,8 @@ def cut_again(given):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks of eight rows, worked on in pieces of three."""
-    monkeypatch.setattr(universe, "_SMALL", 0)
-    monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(layout_module, "_SMALL", 0)
+    monkeypatch.setattr(layout_module, "_BLOCK_ENTRIES", 1)
     monkeypatch.setattr(module, "_PIECE", 300)
 
 
@@ -48,9 +48,9 @@ def test_any_cut_into_blocks_gives_the_same_fit_up_to_rounding(symmetric, cap, n
     given = made(symmetric=symmetric, noise=noise, cap=cap)
     fits = []
     for entries in (1, 2000, 1 << 20):
-        monkeypatch.setattr(universe, "_SMALL", 0)
-        monkeypatch.setattr(universe, "_LEAST_BLOCKS", 1)
-        monkeypatch.setattr(universe, "_BLOCK_ENTRIES", entries)
+        monkeypatch.setattr(layout_module, "_SMALL", 0)
+        monkeypatch.setattr(layout_module, "_LEAST_BLOCKS", 1)
+        monkeypatch.setattr(layout_module, "_BLOCK_ENTRIES", entries)
         monkeypatch.setattr(module, "_PIECE", entries)
         fits.append(first_order(cut_again(given), max_rounds=40))
     for other in fits[1:]:
@@ -91,9 +91,9 @@ def test_the_running_sum_is_the_average_of_the_directions(symmetric, monkeypatch
             np.fill_diagonal(direction, 0)
         weight = max(1 / step, 0.03)
         average = (1 - weight) * average + weight * direction
-    held = run.blocks.gather(
+    row_arrays = run.blocks.gather(
         lambda block: block.held["average"], width=run.problem.shape[1], dtype=np.float64
     )
     assert run.scale < 40
-    assert np.allclose(held / run.scale, average, atol=1e-6)
+    assert np.allclose(row_arrays / run.scale, average, atol=1e-6)
     assert run.lower >= run.problem.dual_value(-average) - 1e-3 * run.best

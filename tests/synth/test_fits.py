@@ -11,11 +11,11 @@ from graphcuts_dp import resources
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
-from graphcuts_dp.pairs import universe
 from graphcuts_dp.release.graphs import release_graph
+from graphcuts_dp.schema import layout as layout_module
 from graphcuts_dp.synth import block_model, first_order, maximum_entropy
 from graphcuts_dp.synth.base import FitProblem
-from graphcuts_dp.synth.mechanisms import Response
+from graphcuts_dp.synth.mechanisms import Mechanism
 from graphcuts_dp.synth.methods import FITS
 from scripts.benchmark.baselines import chung_lu
 
@@ -124,8 +124,8 @@ def test_weights_stay_within_any_cap_and_without_one_pass_it(fit, cap, symmetric
 def test_any_number_of_threads_gives_the_same_fit_to_the_last_bit(
     fit, degrees, symmetric, monkeypatch
 ):
-    monkeypatch.setattr(universe, "_SMALL", 0)
-    monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1)
+    monkeypatch.setattr(layout_module, "_SMALL", 0)
+    monkeypatch.setattr(layout_module, "_BLOCK_ENTRIES", 1)
     monkeypatch.setattr(maximum_entropy, "_PIECE", 200)
     monkeypatch.setattr(first_order, "_PIECE", 300)
     graph = planted((11,) * 3, 0.9, 0.05)[0]
@@ -146,7 +146,7 @@ def test_any_number_of_threads_gives_the_same_fit_to_the_last_bit(
 def test_matrices_without_a_distribution_or_a_cap_are_refused():
     plain = matrix_problem(np.ones((6, 4)), symmetric=False)
     for given in (plain, FitProblem(KINDS["undirected"].blocks, np.inf)):
-        with pytest.raises(ParameterError, match="weight cap"):
+        with pytest.raises(ParameterError, match="maximum weight"):
             FITS["maximum-entropy"].run(given)
 
 
@@ -182,10 +182,10 @@ GRAPHS = {
     "no arcs": DirectedGraph([], [], vertices=15),
     "all arcs": DirectedGraph(*np.nonzero(1 - np.eye(12)), vertices=12),
     "out-star": DirectedGraph(np.zeros(15, int), np.arange(1, 16), vertices=16),
-    "arc weights": DirectedGraph([0, 1], [1, 0], [0.5, 2.5], vertices=9, weight_cap=2.5),
-    "weights": Graph([0, 1, 4], [1, 2, 5], [0.5, 2.0, 1.25], vertices=12, weight_cap=2.5),
+    "arc weights": DirectedGraph([0, 1], [1, 0], [0.5, 2.5], vertices=9, max_weight=2.5),
+    "weights": Graph([0, 1, 4], [1, 2, 5], [0.5, 2.0, 1.25], vertices=12, max_weight=2.5),
     "bipartite weights": BipartiteGraph(
-        [0, 1], [1, 2], [0.5, 2.5], left=5, right=9, weight_cap=2.5
+        [0, 1], [1, 2], [0.5, 2.5], left=5, right=9, max_weight=2.5
     ),
 }
 SEEN = ("no edges", "complete", "two cliques", "full bipartite", "all arcs")
@@ -193,7 +193,11 @@ SEEN = ("no edges", "complete", "two cliques", "full bipartite", "all arcs")
 
 @pytest.mark.parametrize(
     ("epsilon", "mechanism"),
-    [(1e-4, "degrees+response"), (1.0, "degrees+response"), (50.0, "response")],
+    [
+        (1e-4, "degrees+randomized-response"),
+        (1.0, "degrees+randomized-response"),
+        (50.0, "randomized-response"),
+    ],
 )
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs_at_the_edge(name, epsilon, mechanism):
@@ -202,10 +206,10 @@ def test_graphs_at_the_edge(name, epsilon, mechanism):
     graph = GRAPHS[name]
     noise = "laplace" if graph.weighted else "binary"
     made = release_graph(graph, epsilon=epsilon, noise=noise, mechanism=mechanism, seed=0)
-    check_in_box(made.graph.dense(), FitProblem(made.noisy.blocks, graph.weight_cap))
+    check_in_box(made.graph.dense(), FitProblem(made.noisy.blocks, graph.max_weight))
     assert made.certificate.upper >= made.certificate.lower >= 0
-    assert (made.degrees is None) is (mechanism == "response")
-    if mechanism == "response" and name in SEEN:
+    assert (made.degrees is None) is (mechanism == "randomized-response")
+    if mechanism == "randomized-response" and name in SEEN:
         assert np.abs(made.graph.dense() - graph.dense()).mean() < 0.02
 
 
@@ -217,7 +221,7 @@ def test_noise_in_the_direction_of_the_degrees_makes_no_core(seed):
     n, density = 200, 0.3
     rng = np.random.default_rng(100)
     ends = np.nonzero(np.triu(rng.random((n, n)) < density, 1))
-    how = Response("degrees+response", degree_share=0.97)
+    how = Mechanism("degrees+randomized-response", degree_share=0.97)
     made = release_graph(Graph(*ends, vertices=n), epsilon=0.5, seed=seed, mechanism=how)
     x = made.expected.dense()
     away = np.linalg.norm(x - chung_lu(x.sum(axis=1)), 2)

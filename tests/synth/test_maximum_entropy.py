@@ -141,7 +141,7 @@ def test_a_cap_scales_the_matrix():
     """Capped noise of twice the cap, and twice the sums, are the same program in other units."""
     graph, _ = planted((8, 8), 0.7, 0.1)
     double = type(graph)(
-        graph.rows, graph.columns, 2 * graph.weights, vertices=graph.n, weight_cap=2.0
+        graph.rows, graph.columns, 2 * graph.weights, vertices=graph.n, max_weight=2.0
     )
     results = []
     for given, cap in ((graph, 1.0), (double, 2.0)):

@@ -50,7 +50,7 @@ def model_on(space, cap=None, scale=4.0):
         spreads[1] = spreads[0]
     return SparseModel(
         space=space,
-        weight_cap=cap,
+        max_weight=cap,
         whole=False,
         rows=rows,
         columns=columns,

@@ -18,8 +18,8 @@ from noisy_cases import (
 )
 
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.pairs import universe
 from graphcuts_dp.resources import Deadline
+from graphcuts_dp.schema import layout as layout_module
 from graphcuts_dp.synth.structure import (
     Mixture,
     View,
@@ -209,8 +209,8 @@ def test_messages_where_there_is_nothing_or_no_time():
 def test_products_are_the_dense_ones(kind, rows_at_once, monkeypatch):
     """Of the noisy matrix Z, and of Z less the expected graph, whose entries reach the cap."""
     if rows_at_once:
-        monkeypatch.setattr(universe, "_SMALL", 0)
-        monkeypatch.setattr(universe, "_BLOCK_ENTRIES", 1)
+        monkeypatch.setattr(layout_module, "_SMALL", 0)
+        monkeypatch.setattr(layout_module, "_BLOCK_ENTRIES", 1)
     rows, columns, cap = np.linspace(1, 30, 35), np.linspace(30, 1, 35) ** 1.1, 2.5
     if kind == "undirected":
         graph, columns = planted((15, 20), 0.6, 0.1)[0], None

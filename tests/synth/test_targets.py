@@ -199,7 +199,7 @@ def grouped(kind):
         sides = (graph.left, LABELS), (graph.right, columns)
         return graph, tuple(Groups(each, {"g": own.tolist()}) for each, own in sides), "binary"
     ends = np.nonzero(np.triu(random.random((90, 90)) < CHANCES[LABELS][:, LABELS], 1))
-    heavy = {"weights": np.full(len(ends[0]), 1.5), "weight_cap": 2.0}
+    heavy = {"weights": np.full(len(ends[0]), 1.5), "max_weight": 2.0}
     graph = gc.Graph(*ends, vertices=90, **heavy if kind == "weights" else {})
     noise = "laplace" if kind == "weights" else "binary"
     return graph, Groups(graph.vertices, {"g": LABELS.tolist()}), noise
@@ -210,11 +210,11 @@ def bought(kind, how):
     graph, groups, noise = grouped(kind)
     found = drawn(graph, groups, how, noise=noise, epsilon=8.0).measurements
     noisy, degrees, sums = found.values[-1], found.find(Degrees), found.find(CellSums)
-    return graph, FitProblem(noisy.blocks, noisy.distribution.weight_cap, degrees, None, sums)
+    return graph, FitProblem(noisy.blocks, noisy.distribution.max_weight, degrees, None, sums)
 
 
 @GROUPED
-@pytest.mark.parametrize("how", ["response", "degrees+response"])
+@pytest.mark.parametrize("how", ["randomized-response", "degrees+randomized-response"])
 def test_degrees_and_sums_between_groups_agree_and_are_near_the_truth(kind, how):
     graph, asked = bought(kind, how)
     sums = sums_of(asked)
@@ -251,8 +251,8 @@ def test_the_synthetic_graph_has_the_sums(kind):
 
 @pytest.mark.parametrize("kind", ["graph", "two sides"])
 def test_generalised_least_squares_of_cells_sums_of_entries_and_degrees(kind):
-    """Against the dense formula, with the variances that were promised."""
-    cells = CellEstimates.of(bought(kind, "degrees+response")[1].groups)
+    """Against the dense formula, with the variances that were guaranteed."""
+    cells = CellEstimates.of(bought(kind, "degrees+randomized-response")[1].groups)
     random = np.random.default_rng(1)
     seen = random.normal(size=len(cells.values)) * 50
     volumes = tuple(random.normal(size=count) * 50 for count in cells.groups.shape)

@@ -3,7 +3,7 @@
 Of each run the largest |error|/radius over all vertices is taken. If its quantile at the confidence
 of the intervals were below 1/2, a run would reach 1/2 with probability at most 1 - confidence, and
 the number of runs that do would be binomial: it has to be larger than that with a chance of 1e-6
-allows. And runs above 1 have to be as few as were promised.
+allows. And runs above 1 have to be as few as were guaranteed.
 """
 
 import networkx as nx

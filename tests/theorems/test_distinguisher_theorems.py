@@ -17,7 +17,12 @@ import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential
-from graphcuts_dp.iterative.tuning import MARGINS, PaperOffline, PracticalOffline, TightOffline
+from graphcuts_dp.iterative.tuning import (
+    MARGINS,
+    PaperIterative,
+    PracticalIterative,
+    TightIterative,
+)
 from graphcuts_dp.learn.bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.privacy.composition import Cost, compose
@@ -39,7 +44,7 @@ def graph_of_two_blocks(seed):
 
 def beyond_the_range(paper, epsilon):
     """A calibration with more epsilon than users may ask for, purely private."""
-    calibration = PaperOffline(paper=paper, epsilon=1.0, delta=1e-6, beta=BETA)
+    calibration = PaperIterative(paper=paper, epsilon=1.0, delta=1e-6, beta=BETA)
     object.__setattr__(calibration, "epsilon", epsilon)
     object.__setattr__(calibration, "delta", 0.0)
     return calibration
@@ -99,7 +104,7 @@ def test_accuracy_theorems_in_300_runs(paper, learner):
     check_theorem(paper, learner, 300, 2)
 
 
-@pytest.mark.parametrize("kind", [TightOffline, PracticalOffline])
+@pytest.mark.parametrize("kind", [TightIterative, PracticalIterative])
 def test_stated_errors_hold(kind):
     """The error that a calibration states, for all cuts of a list, in 20 runs."""
     calibration = kind(epsilon=50.0, delta=0.01, beta=BETA)
@@ -131,7 +136,7 @@ def test_all_cuts_at_once():
     places = np.array(np.meshgrid(*[range(3)] * n)).reshape(n, -1).T
     everything = gc.CutList.of_masks(universe, places == 1, places == 2)
     mechanism = mechanism_of(
-        TightOffline(epsilon=50.0, delta=0.01, beta=BETA),
+        TightIterative(epsilon=50.0, delta=0.01, beta=BETA),
         MultiplicativeWeightsLearner(universe),
         finder=ExactCuts(universe=universe, epsilon=Fraction(1)),
     )
@@ -186,7 +191,7 @@ def test_gru12_corollary_7_4_has_a_quarter_of_the_updates():
 def test_dr14_theorem_5_7_has_constants_32_and_64(delta):
     """8 F at the prescribed epsilon_0 is 32 T ln(Q/gamma)/epsilon, or 64 sqrt(T ln(1/delta))."""
     rounds, gamma, epsilon = 9, 0.01, 1.0
-    calibration = PaperOffline(paper="dr14", epsilon=epsilon, delta=delta)
+    calibration = PaperIterative(paper="dr14", epsilon=epsilon, delta=delta)
     tuned = Exponential(queries=cuts_of_halves(N, 50), epsilon=calibration.each(rounds))
     log_failures = math.log(100 / gamma)  # each query counts with both signs
     steps = 64 * math.sqrt(rounds * math.log(1 / delta)) if delta else 32 * rounds

@@ -26,12 +26,12 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import construction
 from graphcuts_dp.iterative.construction import PlayerGame, WeightsPlayer, best_response, sum_of
-from graphcuts_dp.iterative.tuning import PracticalOffline
+from graphcuts_dp.iterative.tuning import PracticalIterative
 from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.synth.cutting_plane import QueryGame, cutting_plane, query_game
 from scripts.figures.update_sequence import checked
-from tests.audits.offline import game_of, paths
+from tests.audits.iterative import game_of, paths
 
 UNIVERSES = (Universe(7), Universe(4, 5), Universe(5, directed=True))
 
@@ -87,7 +87,7 @@ def test_the_weights_player_has_the_stated_regret(universe):
 
 def game_beyond_the_range(player, epsilon, **options):
     """More epsilon than users may ask for, where the bound says something."""
-    budget = PracticalOffline(epsilon=50.0, delta=1e-6, beta=0.02, rho=epsilon**2 / 2)
+    budget = PracticalIterative(epsilon=50.0, delta=1e-6, beta=0.02, rho=epsilon**2 / 2)
     return PlayerGame(
         queries=cuts_of_halves(10, 20),
         grid=Grid(),
@@ -193,7 +193,7 @@ def list_distribution(queries, graph, hide, player):
     game = PlayerGame(
         queries=queries,
         grid=Grid(),
-        calibration=PracticalOffline(epsilon=50.0, delta=1e-6, rho=1e3),
+        calibration=PracticalIterative(epsilon=50.0, delta=1e-6, rho=1e3),
         game=gc.Game(player=player, rounds=2, hide_queries=hide),
     )
     *_, rest = game.calibration.with_total(1)

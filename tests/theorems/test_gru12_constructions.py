@@ -244,7 +244,7 @@ def run(construction, case, query_class, strategy, off=None):
     sequence = UpdateSequence(construction, case.truth)
     queries, coefficients = query_class(case.universe), coefficient_rows(case.universe, query_class)
     answers = coefficients @ case.truth[case.universe.pairs()]
-    rule = getattr(construction, "sound", construction)  # of a broken twin
+    rule = getattr(construction, "sound", construction)  # of an incorrect variant
     potentials = [potential(rule, sequence.hypothesis, case.truth)]
     while True:
         gaps = np.abs(answers - estimates(sequence.hypothesis, coefficients))

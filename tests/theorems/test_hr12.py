@@ -113,7 +113,7 @@ def test_theorem_1_interactive_errors_and_intervals(kind, delta):
     assert max(off) > 0
 
 
-def test_a_twin_that_promises_a_tenth_of_the_error_is_caught():
+def test_a_twin_that_guarantees_a_tenth_of_the_error_is_caught():
     made, runs = offline_runs("path")
     assert not possible(sum(off > made.error / 10 for _, off in runs))
 

@@ -105,7 +105,7 @@ def test_the_radius_is_not_wasteful(pairs):
 def test_exceedances_of_samples(noise, epsilon):
     """20,000 sums each; the count beyond the radius is at most Binomial(20000, p) with false
     alarm 1e-7."""
-    distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=1.0)
+    distribution = noise_distribution(noise, epsilon=epsilon, max_weight=1.0)
     pairs, sums = 30, 20_000
     noisy = distribution.respond(
         pairs * sums, np.empty(0), np.empty(0, dtype=np.int64), SeededEntropy(1)
@@ -131,7 +131,7 @@ def test_our_simultaneous_radius_is_below_gru12_lemma_6_1(noise, n, epsilon):
     beta = 0.05
     universe = n * (n - 1) // 2
     log_queries = 2 * n * math.log(2)  # all pairs of sets
-    distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=1.0)
+    distribution = noise_distribution(noise, epsilon=epsilon, max_weight=1.0)
     ours = distribution.radius(universe, log_failures=log_queries - math.log(beta))
     theirs = lemma_6_1(epsilon, universe, log_queries, beta)
     rounding = universe * distribution.unit if noise == "laplace" else 0.0

@@ -1,7 +1,7 @@
 """If the total weight is public, an edge can only be moved; what that costs, and who may say so.
 
-Once two graphs of one total differ, they differ in two pairs. A promise about one pair then says
-nothing, and the promise about two is that of group privacy.
+Once two graphs of one total differ, they differ in two pairs. A guarantee about one pair then says
+nothing, and the guarantee about two is that of group privacy.
 """
 
 import inspect

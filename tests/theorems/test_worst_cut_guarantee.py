@@ -24,8 +24,8 @@ from graphcuts_dp.synth import finishing
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
 MODES = [
-    ("maximum-entropy", "response"),
-    ("maximum-entropy", "degrees+response"),
+    ("maximum-entropy", "randomized-response"),
+    ("maximum-entropy", "degrees+randomized-response"),
     ("maximum-entropy", "auto"),
     ("first-order", "auto"),
     ("cutting-plane", "auto"),
@@ -94,7 +94,7 @@ def test_the_stated_bound_holds_for_weights(noise):
         rng = np.random.default_rng(seed)
         rows, columns = np.nonzero(np.triu(rng.random((10, 10)) < 0.4, 1))
         weights = rng.integers(1, 4, len(rows)).astype(float)
-        graph = gc.Graph(rows, columns, weights, vertices=10, weight_cap=3.0)
+        graph = gc.Graph(rows, columns, weights, vertices=10, max_weight=3.0)
         check(gc.release_graph(graph, epsilon=2.0, noise=noise, seed=seed), graph)
 
 
@@ -112,7 +112,7 @@ def pure_noise(distribution, shape, seed):
 def test_pure_noise_is_within_the_bound(noise, shape):
     """200 matrices for each distribution and shape: all within; and the bound is not empty talk."""
     for epsilon in (0.5, 2.0):
-        distribution = noise_distribution(noise, epsilon=epsilon, weight_cap=1.0)
+        distribution = noise_distribution(noise, epsilon=epsilon, max_weight=1.0)
         bound = noise_cut_bound(distribution, shape, symmetric=shape[0] == shape[1])
         norms = [exact_cut_norm(pure_noise(distribution, shape, seed)) for seed in range(100)]
         assert max(norms) <= bound <= 6 * np.mean(norms)
@@ -122,7 +122,7 @@ def test_pure_noise_is_within_the_bound(noise, shape):
 @pytest.mark.parametrize("n", [100, 400, 3000])
 def test_the_bound_is_about_twice_the_norm(noise, n):
     """1.42 sd n^1.5 (the norm is 0.6 to 0.7 of it); Laplace tails add to that where n is small."""
-    distribution = noise_distribution(noise, epsilon=1.0, weight_cap=1.0)
+    distribution = noise_distribution(noise, epsilon=1.0, max_weight=1.0)
     ratio = noise_cut_bound(distribution, (n, n), symmetric=True) / (
         distribution.standard_deviation * n**1.5
     )
@@ -142,7 +142,7 @@ def test_the_bound_is_a_sum_over_signs():
 
 def test_the_bound_grows_with_the_confidence_and_the_noise():
     def bound(confidence, epsilon=1.0, symmetric=True):
-        distribution = noise_distribution("laplace", epsilon=epsilon, weight_cap=1.0)
+        distribution = noise_distribution("laplace", epsilon=epsilon, max_weight=1.0)
         return noise_cut_bound(distribution, (20, 20), symmetric=symmetric, confidence=confidence)
 
     for symmetric in (True, False):
@@ -184,7 +184,7 @@ def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, seed, monkeypatc
     """With a smaller bound, between the certificates of the two fits (share 0: below both)."""
     graph = random_graph(shape, seed)
     plain, first = (
-        gc.release_graph(graph, epsilon=2.0, fit=fit, mechanism="response", seed=seed)
+        gc.release_graph(graph, epsilon=2.0, fit=fit, mechanism="randomized-response", seed=seed)
         for fit in ("maximum-entropy", "first-order")
     )
     far, near = plain.certificate.upper, first.certificate.upper
@@ -193,7 +193,7 @@ def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, seed, monkeypatc
         bound = near * 0.5 if share == 0 else near + share * (far - near)
         with monkeypatch.context() as patch:
             patch.setattr(finishing, "noise_cut_bound", lambda *_, b=bound, **__: b)
-            made = gc.release_graph(graph, epsilon=2.0, mechanism="response", seed=seed)
+            made = gc.release_graph(graph, epsilon=2.0, mechanism="randomized-response", seed=seed)
         assert made.fit.method == "maximum-entropy"
         if share == 0:
             assert made.fit.mixed == 1
@@ -212,8 +212,8 @@ def test_a_fit_out_of_bounds_is_mixed_until_it_is_within(shape, seed, monkeypatc
 def test_a_mixture_that_misses_the_bound_does_not_cost_the_whole_fit(missed, monkeypatch):
     """Certificates of mixtures are as high as the fit's itself, some times: then more is mixed in,
     and the fit is not thrown away."""
-    graph = random_graph(14, 0, largest=1.0, weight_cap=1.0)  # no rounding to 0 and 1
-    options = {"epsilon": 2.0, "noise": "laplace", "mechanism": "response", "seed": 0}
+    graph = random_graph(14, 0, largest=1.0, max_weight=1.0)  # no rounding to 0 and 1
+    options = {"epsilon": 2.0, "noise": "laplace", "mechanism": "randomized-response", "seed": 0}
     far = gc.release_graph(graph, **options).certificate.upper
     near = gc.release_graph(graph, fit="first-order", **options).certificate.upper
     bound = (far + near) / 2
@@ -251,7 +251,7 @@ def test_rounding_does_not_lead_out_of_the_bound(monkeypatch):
     mixtures = []
     for seed in range(2):
         graph = random_graph(30, seed)
-        options = {"epsilon": 1.0, "mechanism": "response", "seed": seed}
+        options = {"epsilon": 1.0, "mechanism": "randomized-response", "seed": seed}
         far = gc.release_graph(graph, **options).certificate.upper
         with monkeypatch.context() as patch:
             patch.setattr(finishing, "noise_cut_bound", lambda *_, b=0.95 * far, **__: b)

@@ -158,7 +158,7 @@ async function foresee(error = "") {
   if (turn !== asked) return;
   preview = found.problem ? null : found;
   if (found.problem) show(by("missing"), found.problem);
-  else show(by("missing"), `The command will promise: ${found.guarantee}.`, "good");
+  else show(by("missing"), `The command will guarantee: ${found.guarantee}.`, "good");
   if (preview && error) state.values[key] = String(preview.epsilon);
   by("run").disabled = !preview;
   dial();
@@ -185,12 +185,12 @@ function dial() {
 
 function tell(error) {
   const place = by("place"), index = Math.max(0, place.selectedIndex);
-  by("protected").textContent = preview ? `Protected: ${preview.protected}` : "";
+  by("protected").textContent = preview ? `Who is protected: ${preview.unit_in_words}` : "";
   by("notes").replaceChildren(...(preview?.notes ?? []).map((text) => element("li", { text })));
   const errors = preview?.errors ?? [];
   if (errors.length) {
     place.replaceChildren(...errors.map((each, i) => element("option", { text: each.of, selected: i === Math.min(index, errors.length - 1) })));
-    if (!error) by("error").value = Number(errors[Math.min(index, errors.length - 1)].at_most.toPrecision(3));
+    if (!error) by("error").value = Number(errors[Math.min(index, errors.length - 1)].bound.toPrecision(3));
   }
   paint();
 }
@@ -241,34 +241,34 @@ async function follow(run) {
   for (const id of ["files", "shown", "pictures", "compared"]) by(id).replaceChildren();
   by("truth").classList.add("hidden");
   by("reveal").checked = false;
-  let told;
+  let status;
   for (;;) {
-    told = await ask("run", { run });
+    status = await ask("run", { run });
     if (state.run !== run) return;
-    by("result-title").textContent = `${told.title}, ${told.time}`;
-    by("command").textContent = told.command;
-    by("progress").classList.toggle("hidden", told.state !== "running");
-    if (told.state !== "running") break;
-    by("progress").value = told.done;
-    show(by("state"), `At work: ${told.told || "reading"}. You may close this page: the run goes on.`, "");
+    by("result-title").textContent = `${status.title}, ${status.time}`;
+    by("command").textContent = status.command;
+    by("progress").classList.toggle("hidden", status.state !== "running");
+    if (status.state !== "running") break;
+    by("progress").value = status.done;
+    show(by("state"), `At work: ${status.message || "reading"}. You may close this page: the run goes on.`, "");
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
-  const good = told.state === "done";
-  const left = good ? spentText(told.spent) : "";
-  show(by("state"), [...told.errors, told.told, good ? `Made. All files below may be published. ${left}` : ""].filter(Boolean).join(" "), good ? "good" : "bad");
-  if (good) await open(run, told);
-  by("told").replaceChildren(...told.notes.map((text) => element("li", { text })));
-  by("result").setAttribute("data-run", `${run} ${told.state}`);
+  const good = status.state === "done";
+  const left = good ? spentText(status.spent) : "";
+  show(by("state"), [...status.errors, status.message, good ? `Made. All files below may be published. ${left}` : ""].filter(Boolean).join(" "), good ? "good" : "bad");
+  if (good) await open(run, status);
+  by("notes-of-run").replaceChildren(...status.notes.map((text) => element("li", { text })));
+  by("result").setAttribute("data-run", `${run} ${status.state}`);
   past();
   await foresee(); // what is left of the budget
 }
 
-async function open(run, told) {
-  by("shown").innerHTML = told.html; // made by our own server, every text escaped
-  const names = [...told.files, "report.html", "notebook.ipynb"];
+async function open(run, status) {
+  by("shown").innerHTML = status.html; // made by our own server, every text escaped
+  const names = [...status.files, "report.html", "notebook.ipynb"];
   by("files").append(...names.map((name) => element("button", { type: "button", text: name, onclick: () => download(run, name) })));
-  by("truth").classList.toggle("hidden", !told.truth);
-  for (const name of told.files.filter((each) => each.endsWith(".png")))
+  by("truth").classList.toggle("hidden", !status.truth);
+  for (const name of status.files.filter((each) => each.endsWith(".png")))
     by("pictures").append(element("img", { alt: name, src: URL.createObjectURL(await file(run, name)) }));
 }
 

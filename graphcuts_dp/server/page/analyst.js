@@ -120,13 +120,13 @@ async function sendPending(pending) {
 
 function showAnswer(answer) {
   const [low, high] = answer.interval;
-  const promise = answer.guaranteed
+  const guarantee = answer.guaranteed
     ? `The true value is between ${number(low)} and ${high === null ? "any number" : number(high)}, with ${number(Math.floor(answer.confidence * 1e4 + 1e-6) / 100, 2)}% confidence for all answers of the session at once.`
     : "No guarantee: the session has run out.";
   by("answer").replaceChildren(
     element("p", {}, element("span", { class: "big", text: `about ${number(answer.value)}` })),
     intervalPicture(answer.value, answer.interval, null),
-    element("p", { text: promise + (answer.seeded ? " Seeded: not private." : "") }),
+    element("p", { text: guarantee + (answer.seeded ? " Seeded: not private." : "") }),
   );
 }
 
@@ -173,7 +173,7 @@ async function loadHistory(before = null) {
 }
 
 function showSession() {
-  const ready = current && current.state === "open" && current.owner === me.name;
+  const ready = current && current.state === "open" && current.analyst === me.name;
   for (const id of ["send", "cost", "flows-ask", "flows-cost"]) by(id).disabled = !ready;
   by("export").classList.toggle("hidden", !current || !["open", "stopped"].includes(current.state));
   if (!current) {
@@ -183,14 +183,14 @@ function showSession() {
     return;
   }
   by("export").href = path("/export");
-  const told = [
+  const rows = [
     ["State", current.state + (current.note ? ` (${current.note})` : "")],
-    ["Promise", current.guarantee || "none yet"],
+    ["Guarantee", current.guarantee || "none yet"],
     ["Method", current.terms.method],
     ["Error", current.error_bound === null ? (current.forecast === null ? "unknown" : `about ${small(current.forecast)}, forecast`) : `up to ${small(current.error_bound)}`],
   ];
-  if (current.interruptions) told.push(["Interrupted", `${current.interruptions} times, counted as spent`]);
-  facts(by("session-facts"), told);
+  if (current.interruptions) rows.push(["Interrupted", `${current.interruptions} times, counted as spent`]);
+  facts(by("session-facts"), rows);
   const total = current.terms.queries, left = current.queries_left;
   by("left").max = total;
   by("left").value = left === null ? total : left;
@@ -202,8 +202,8 @@ function showSession() {
 async function loadSessions(keep = null) {
   sessions = (await call("GET", "/v1/sessions")).sessions;
   const wanted = keep || current?.id;
-  current = sessions.find((each) => each.id === wanted) || sessions.find((each) => each.owner === me.name && each.state === "open") || sessions[0] || null;
-  by("session").replaceChildren(...sessions.map((each) => element("option", { value: each.id, text: `${each.owner === me.name ? each.name : each.id} (${each.state})`, selected: each === current })));
+  current = sessions.find((each) => each.id === wanted) || sessions.find((each) => each.analyst === me.name && each.state === "open") || sessions[0] || null;
+  by("session").replaceChildren(...sessions.map((each) => element("option", { value: each.id, text: `${each.analyst === me.name ? each.name : each.id} (${each.state})`, selected: each === current })));
   showSession();
 }
 

@@ -52,11 +52,11 @@ function caps(person) {
 function showPeople(people) {
   fill(by("people"), people.map((each) => [each.name + (each.active ? "" : " (revoked)"), each.role, caps(each), tokenButtons(each)]));
   const analysts = people.filter((each) => each.role === "analyst");
-  for (const id of ["grant-reader", "grant-owner"]) {
+  for (const id of ["grant-reader", "grant-analyst"]) {
     const before = by(id).value;
     by(id).replaceChildren(...analysts.map((each) => element("option", { text: each.name, selected: each.name === before })));
   }
-  const grants = people.flatMap((each) => each.reads.map((owner) => `${each.name} reads ${owner}'s`));
+  const grants = people.flatMap((each) => each.reads.map((analyst) => `${each.name} reads ${analyst}'s`));
   by("grants").textContent = grants.join("; ") || "Everybody reads their own answers alone.";
 }
 
@@ -114,7 +114,7 @@ by("add").addEventListener("submit", (event) => {
 });
 by("grant").addEventListener("submit", (event) => {
   event.preventDefault();
-  acting(event.submitter, () => call("PUT", "/v1/grants", { reader: by("grant-reader").value, owner: by("grant-owner").value, allowed: event.submitter.value === "yes" }));
+  acting(event.submitter, () => call("PUT", "/v1/grants", { reader: by("grant-reader").value, analyst: by("grant-analyst").value, allowed: event.submitter.value === "yes" }));
 });
 
 async function start() {

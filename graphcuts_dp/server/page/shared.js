@@ -126,13 +126,13 @@ export function steps(low, high, count = 5) {
 }
 
 // How wide a picture may be, so that its letters are as large as those around it.
-function room() {
+function plotWidth() {
   return Math.max(280, Math.min(720, document.querySelector("main").clientWidth - 64));
 }
 
 // A line chart over time or number; points are {x, low, high, y}.
 export function chart(points, { label, height = 220, cap = null, stairs = false, names = {} }) {
-  const width = room(), left = 56, right = 12, top = 12, bottom = 36;
+  const width = plotWidth(), left = 56, right = 12, top = 12, bottom = 36;
   const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, width, role: "img", "aria-label": label });
   const lows = points.map((each) => each.low ?? each.y), highs = points.map((each) => each.high ?? each.y);
   let low = Math.min(...lows, stairs ? 0 : Infinity), high = Math.max(...highs, cap ?? -Infinity);
@@ -168,7 +168,7 @@ export function chart(points, { label, height = 220, cap = null, stairs = false,
 
 // One answer: its interval on a line from 0 to what is possible.
 export function intervalPicture(value, interval, most) {
-  const width = room(), height = 64;
+  const width = plotWidth(), height = 64;
   const top = Math.max(most ?? 0, interval[1] ?? value, value, 1);
   const x = (at) => 16 + (at / top) * (width - 32);
   const label = `The estimate is ${number(value)}; the true value is between ${number(interval[0])} and ${interval[1] === null ? "any" : number(interval[1])}.`;

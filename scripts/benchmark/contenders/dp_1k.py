@@ -1,6 +1,6 @@
 """The noisy histogram of degrees, and a random graph with such degrees.
 
-A tenth of epsilon buys the largest degree, up to which counts go. PGB's code takes it from the
+A tenth of epsilon measures the largest degree, up to which counts go. PGB's code takes it from the
 private graph: how many counts there are then tells it exactly; and its graph has another number of
 vertices. Vertices get their degrees at random, since a histogram does not tell whose they are.
 """

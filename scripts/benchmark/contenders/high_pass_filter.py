@@ -1,10 +1,10 @@
 """The high-pass filter: noisy weights of the edges that a threshold leaves, and no others.
 
-Grid noise in place of floats. The threshold is the least one that the promise needs: neighbours
-differ in one pair, so that no logarithm of the number of pairs is paid as in the paper, where no
+Grid noise in place of floats. The threshold is the least one that the guarantee needs: neighbours
+differ in one pair, so that no logarithm of the number of pairs is needed as in the paper, where no
 pair at all may pass wrongly. Without weights, 1 lies so far below the threshold that hardly any
-edge passes: the method is for heavy edges. A weight cap widens noise and threshold, since a pair
-may then change by the whole cap.
+edge passes: the method is for heavy edges. A maximum weight widens noise and threshold, since a
+pair may then change by all of it.
 """
 
 import math
@@ -78,7 +78,7 @@ def filter_cost(distribution: LaplaceNoise, threshold: int) -> Cost:
 def high_pass_filter(run: Run) -> AnyGraph:
     """The noisy weights of the edges that reach a threshold.
 
-    Weights need a public cap or `hide_change=1`.
+    Weights need a public bound or `max_weight_change=1`.
 
     Guarantee: (epsilon, delta)-DP; see `passed`.
     Source: Liu, Upadhyay, Zou, "Optimal bounds on private graph approximation", SODA 2024, and
@@ -96,7 +96,7 @@ def high_pass_filter(run: Run) -> AnyGraph:
 def grid_noise(graph: AnyGraph, epsilon: Fraction) -> LaplaceNoise:
     """Laplace noise for one weight of a graph of this schema; of whole steps without weights."""
     name = "laplace" if graph.weighted else "discrete-laplace"
-    found = noise_distribution(name, epsilon=epsilon, weight_cap=graph.weight_cap)
+    found = noise_distribution(name, epsilon=epsilon, max_weight=graph.max_weight)
     if not isinstance(found, LaplaceNoise):
         raise TypeError("Laplace noise was asked for")
     return found

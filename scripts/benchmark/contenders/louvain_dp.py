@@ -6,7 +6,7 @@ filter is drawn cell by cell. The paper lets a fixed number of them pass, comput
 number of filled cells: given that number, one that is filled comes on top of these, so that a count
 too many tells of it. Two public implementations let no empty cell pass (one puts noise on filled
 cells alone, the other fills up with cells that were filled), so that a cell that is seen has an
-edge for certain. A fiftieth of epsilon, in place of .01, buys the number of filled cells.
+edge for certain. A fiftieth of epsilon, in place of .01, measures the number of filled cells.
 """
 
 import math

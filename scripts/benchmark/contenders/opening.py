@@ -1,4 +1,4 @@
-"""What contenders begin with, and what they promise in the end."""
+"""What contenders begin with, and what they guarantee in the end."""
 
 import inspect
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Run:
         epsilon: exact.
         asked: as it was given.
         source: where noise comes from.
-        guarantee: what is promised; None before `spend`.
+        guarantee: what is guaranteed; None before `spend`.
 
     Raises:
         ParameterError: epsilon or seed out of range.
@@ -49,7 +49,7 @@ class Run:
         self.guarantee: PrivacyGuarantee | None = None
 
     def spend(self, cost: Cost | None = None, **parts: Fraction) -> None:
-        """State what is promised, before any noise is drawn.
+        """State what is guaranteed, before any noise is drawn.
 
         Args:
             cost: of the noise that was built; None for the sum of the parts.
@@ -89,7 +89,7 @@ class Run:
 
 
 def contender(body: Callable[[Run], Estimate | Submission], **about: Any) -> Contender:
-    """A contender that checks what it is given, runs, and promises what the run has spent.
+    """A contender that checks what it is given, runs, and guarantees what the run has spent.
 
     Args:
         body: returns an estimate, after `Run.spend`; or a submission with its own guarantee.
@@ -143,14 +143,14 @@ def check_graph(graph: AnyGraph, entered: Contender) -> None:
 
 
 def checked_delta(delta: float, name: str) -> float:
-    """A delta that a method without a pure promise can spend.
+    """A delta that a method without a pure guarantee can spend.
 
     Raises:
         ParameterError: it is 0, or no number in (0, 1).
     """
     number = isinstance(delta, float | int) and not isinstance(delta, bool)
     if not (number and 0 < delta < 1):
-        raise ParameterError(f"{name} has no pure promise: give a delta in (0, 1)")
+        raise ParameterError(f"{name} has no pure guarantee: give a delta in (0, 1)")
     return float(delta)
 
 

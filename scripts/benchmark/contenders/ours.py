@@ -104,13 +104,13 @@ OURS = (
     ),
     _ours(
         "ours-response",
-        "release_graph with mechanism='response': all of epsilon for the entries.",
-        partial(_release, mechanism="response"),
+        "release_graph with mechanism='randomized-response': all of epsilon for the entries.",
+        partial(_release, mechanism="randomized-response"),
     ),
     _ours(
         "ours-degrees",
-        "release_graph with mechanism='degrees+response': a fixed share for degrees.",
-        partial(_release, mechanism="degrees+response"),
+        "release_graph with mechanism='degrees+randomized-response': a fixed share for degrees.",
+        partial(_release, mechanism="degrees+randomized-response"),
     ),
     _ours(
         "ours-groups",

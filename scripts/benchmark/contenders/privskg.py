@@ -1,14 +1,14 @@
 """PrivSKG: a stochastic Kronecker graph that has the moments of noisy degrees.
 
 The paper fits edges, stars of two and of three edges, and triangles, whose noise follows a smooth
-bound on their sensitivity and costs a delta. Here all of epsilon buys degrees, and the three kinds
-of stars are fitted, which determine the three numbers of the model; the promise is pure. Stars are
-counted without bias from integer noise in place of sorting and averaging. The model has no vertices
-of its own: they are matched to those of the graph by noisy degrees, the least of 2^k that are too
-many are left out, and chances are scaled to the number of edges. A public implementation gives
-degrees noise for a sensitivity of 1 in place of 2, multiplies noisy degrees with the true ones when
-it counts stars, and scales the noise of triangles by the graph's own sensitivity, which tells of
-the graph: none of these keeps its epsilon.
+bound on their sensitivity and costs a delta. Here all of epsilon measures degrees, and the three
+kinds of stars are fitted, which determine the three numbers of the model; the guarantee is pure.
+Stars are counted without bias from integer noise in place of sorting and averaging. The model has
+no vertices of its own: they are matched to those of the graph by noisy degrees, the least of 2^k
+that are too many are left out, and chances are scaled to the number of edges. A public
+implementation gives degrees noise for a sensitivity of 1 in place of 2, multiplies noisy degrees
+with the true ones when it counts stars, and scales the noise of triangles by the graph's own
+sensitivity, which tells of the graph: none of these keeps its epsilon.
 """
 
 import math
@@ -201,7 +201,7 @@ def measured_degrees(
     graph: Graph, epsilon: Fraction, source: EntropySource
 ) -> CountMeasurement[Degrees]:
     """All degrees with noise for two of them that change by 1: epsilon-DP (`measure_degrees`)."""
-    noise = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
+    noise = noise_distribution("binary", epsilon=epsilon, max_weight=1.0)
     return measure_degrees(graph, noise, epsilon=epsilon, source=source)
 
 

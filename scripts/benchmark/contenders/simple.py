@@ -77,7 +77,7 @@ def _drawn_degrees(run: Run) -> SparseMatrix:
     Source: Chung, Lu 2002, by the draws of Miller, Hagberg 2011.
     """
     run.spend(degrees=run.epsilon)
-    distribution = noise_distribution("binary", epsilon=run.epsilon, weight_cap=1.0)
+    distribution = noise_distribution("binary", epsilon=run.epsilon, max_weight=1.0)
     noisy = measure_degrees(run.graph, distribution, epsilon=run.epsilon, source=run.source)
     seed = None if run.seed is None else [run.seed, len(_DRAWS)]
     random = np.random.default_rng(seed)  # no noise
@@ -139,7 +139,7 @@ EMPTY = _simple(
     _empty,
     "nothing is read",
     most_vertices=_LINEAR_VERTICES,
-    note="Spends nothing: what is worse than this has told nothing.",
+    note="Spends nothing: what is worse than this has reported nothing.",
 )
 DRAWN = _simple(
     "degrees-drawn",

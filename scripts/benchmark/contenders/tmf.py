@@ -68,7 +68,7 @@ def noisy_count(graph: AnyGraph, *, epsilon: Fraction, source: EntropySource) ->
         epsilon: exact.
         source: where the noise comes from.
     """
-    plain = noise_distribution("binary", epsilon=epsilon, weight_cap=1.0)
+    plain = noise_distribution("binary", epsilon=epsilon, max_weight=1.0)
     total = measure_total(graph, plain, epsilon=epsilon, source=source)
     return min(max(round(total.total / total.unit), 0), _pairs(Layout.of(graph.space)))
 
@@ -98,7 +98,7 @@ def filtered(
     """
     layout = Layout.of(graph.space)
     pairs = _pairs(layout)
-    noise = noise_distribution("laplace", epsilon=epsilon, weight_cap=1.0)
+    noise = noise_distribution("laplace", epsilon=epsilon, max_weight=1.0)
     if not isinstance(noise, LaplaceNoise):
         raise TypeError("Laplace noise is LaplaceNoise")
     if count == 0:

@@ -5,8 +5,8 @@ score, minus the distance to the true graph, is twice the number of true edges i
 constant, and moves one way, so that e^(epsilon edges) is private in place of half that exponent. It
 is drawn exactly, by how many edges are in the set, in linear time; the later paper's Markov chain
 only comes near it and pays for that with a delta. The size of the set, which is the number of
-edges, is not taken as public: a tenth of epsilon buys it. The noise that the paper puts on weights
-has no place here.
+edges, is not taken as public: a tenth of epsilon measures it. The noise that the paper puts on
+weights has no place here.
 """
 
 import math

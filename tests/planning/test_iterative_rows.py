@@ -20,7 +20,7 @@ from graphcuts_dp.iterative.distinguisher import Exponential
 from graphcuts_dp.iterative.query_lists import CutList, QuestionList
 from graphcuts_dp.iterative.rank_one import Released
 from graphcuts_dp.iterative.task import Task
-from graphcuts_dp.iterative.tuning import PracticalOffline, TightOffline
+from graphcuts_dp.iterative.tuning import PracticalIterative, TightIterative
 from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner, learner_of
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.privacy.level_noise import KNormNoise
@@ -29,7 +29,7 @@ from graphcuts_dp.queries.universe import Universe
 
 learn = gc.release_iteratively
 
-PROMISE = {"epsilon": 2.0, "delta": 1e-6}
+GUARANTEE = {"epsilon": 2.0, "delta": 1e-6}
 BETA = DEFAULT_FAILURE
 SIZES = [12, (5, 7), "directed"]
 SEEDED = gc.PrivacyGuarantee(epsilon=2.0, neighbours="an edge", seed=1)
@@ -53,22 +53,22 @@ def small(size):
         [np.arange(rows) < (rows if universe.bipartite else rows // 2), np.ones(columns) > 0]
     )
     cuts = [gc.CutQuery(S, T if universe.bipartite else ~S & T) for S, T in masks]
-    made = gc.plan(n, directed=directed, edges=len(graph.rows), queries=len(cuts), **PROMISE)
+    made = gc.plan(n, directed=directed, edges=len(graph.rows), queries=len(cuts), **GUARANTEE)
     return graph, universe, cuts, made
 
 
-def check_tight(graph, learner, queries, row, *, finder=None, **promise):
+def check_tight(graph, learner, queries, row, *, finder=None, **guarantee):
     """A release with the calibration "tight" whose total weight is known is tuned to the row."""
-    promise = PROMISE | promise
+    guarantee = GUARANTEE | guarantee
     mechanism = IterativeConstruction(
         learner=learner,
         distinguisher=finder or Exponential(queries=queries, epsilon=Fraction(1), grid=Grid()),
-        calibration=TightOffline(beta=BETA, **promise),
+        calibration=TightIterative(beta=BETA, **guarantee),
         grid=Grid(),
         total_weight=float(len(graph.rows)),
     )
     outcome = mechanism.run(graph, SeededEntropy(1))
-    stated = finished(Task(graph, beta=BETA, **PROMISE), mechanism, outcome, SEEDED)
+    stated = finished(Task(graph, beta=BETA, **GUARANTEE), mechanism, outcome, SEEDED)
     assert stated.accuracy.error <= row.guaranteed * (1 + 1e-9)
     return stated, outcome
 
@@ -79,8 +79,8 @@ def test_iterative_releases_state_the_number_of_the_plan(size):
     listed, learner = CutList(universe, cuts), MultiplicativeWeightsLearner(universe)
     noise = noise_distribution("binary", epsilon=1.0)
     for method, finder in (
-        ("offline MW", None),
-        ("offline MW released", Released(queries=listed, distribution=noise)),
+        ("iterative MW", None),
+        ("iterative MW released", Released(queries=listed, distribution=noise)),
     ):
         row = row_of(made, method)
         stated, outcome = check_tight(graph, learner, listed, row, finder=finder)
@@ -100,23 +100,23 @@ def test_lists_of_linear_queries_state_the_number_of_the_plan(size):
         asked.append(gc.Query.matrix(matrix))
     listed = QuestionList(universe, asked)
     learner = learner_of("multiplicative-weights", universe, signed=listed.signed)
-    linear = row_of(made, "offline MW", "linear k")
+    linear = row_of(made, "iterative MW", "linear k")
     stated, _ = check_tight(graph, learner, listed, linear)
     assert linear.guaranteed == pytest.approx(stated.accuracy.error, rel=1e-9)
-    assert linear.guaranteed > row_of(made, "offline MW").guaranteed
+    assert linear.guaranteed > row_of(made, "iterative MW").guaranteed
     assert linear.vacuous == (linear.guaranteed >= len(graph.rows))
 
 
 def test_the_median_states_at_most_twice_what_holds_of_it():
     graph = gc.Graph([0, 1, 2, 0], [1, 2, 3, 4], vertices=5)
-    universe, promise = Universe.of(graph), {"epsilon": 40.0, "delta": 1e-3}
+    universe, guarantee = Universe.of(graph), {"epsilon": 40.0, "delta": 1e-3}
     cuts = CutList(universe, [gc.CutQuery([0]), gc.CutQuery([1, 2]), gc.CutQuery([0], [3, 4])])
-    row = row_of(gc.plan(5, edges=4, queries=3, **promise), "offline median")
-    stated, outcome = check_tight(graph, MedianLearner(universe), cuts, row, **promise)
+    row = row_of(gc.plan(5, edges=4, queries=3, **guarantee), "iterative median")
+    stated, outcome = check_tight(graph, MedianLearner(universe), cuts, row, **guarantee)
     assert row.guaranteed == pytest.approx(2 * outcome.error, rel=1e-9)
     assert outcome.error <= stated.accuracy.error
-    seven = gc.plan(7, edges=4, queries=3, **promise)
-    assert "offline median" not in {row.method for row in seven.rows}
+    seven = gc.plan(7, edges=4, queries=3, **guarantee)
+    assert "iterative median" not in {row.method for row in seven.rows}
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
@@ -126,7 +126,7 @@ def test_games_are_tuned_to_the_number_of_the_plan(size, player):
     game = PlayerGame(
         queries=CutList(universe, cuts),
         grid=Grid(),
-        calibration=PracticalOffline(beta=BETA / 4, **PROMISE),
+        calibration=PracticalIterative(beta=BETA / 4, **GUARANTEE),
         game=gc.Game(player=player),
         beta=BETA,
     )
@@ -147,11 +147,11 @@ def every_kind(k):
 
 
 @pytest.mark.parametrize("k", range(1, 7))
-@pytest.mark.parametrize("at_most", [1, 3])
-def test_answers_at_once_state_no_more_than_the_plan(k, at_most):
+@pytest.mark.parametrize("max_contributions", [1, 3])
+def test_answers_at_once_state_no_more_than_the_plan(k, max_contributions):
     """The same number where all columns are there, and few enough vectors to add up are not."""
     graph, cuts = every_kind(k)
-    terms = {"epsilon": 0.7, "protect": gc.Protect.edges(at_most)}
+    terms = {"epsilon": 0.7, "privacy_unit": gc.PrivacyUnit.edge(max_contributions)}
     made = gc.plan(max(3, len(graph.vertices)), edges=1, queries=k, **terms)
     row = row_of(made, "answers")
     found = learn(graph, cuts, construction="answers", seed=1, **terms)
@@ -184,14 +184,14 @@ def test_the_typical_error_is_a_mean(k):
 
 def test_rows_are_there_only_where_they_are_possible():
     def made(n, edges, queries, **more):
-        return gc.plan(n, edges=edges, queries=queries, **PROMISE | more)
+        return gc.plan(n, edges=edges, queries=queries, **GUARANTEE | more)
 
     def methods(made):
         return {(row.method, row.cuts) for row in made.rows}
 
-    names = ("offline MW", "offline MW released", "game query", "game both")
+    names = ("iterative MW", "iterative MW released", "game query", "game both")
     lists = {(name, "fixed k") for name in names}
-    answers, linear = ("answers", "fixed k"), ("offline MW", "linear k")
+    answers, linear = ("answers", "fixed k"), ("iterative MW", "linear k")
     few = made(100, 500, 6)
     assert lists | {answers, linear} <= methods(few)
     assert answers not in methods(made(100, 500, 7))
@@ -199,14 +199,14 @@ def test_rows_are_there_only_where_they_are_possible():
     assert lists <= long
     assert linear not in long
     assert not lists & methods(made(9000, 5e4, 10))
-    vertex = made(100, 500, 4, protect=gc.Protect.vertex(degree_bound=9))
-    assert not any(row.offline for row in vertex.rows)
-    without = plan_of(few.setting, offline=False)
-    assert without.rows == tuple(row for row in few.rows if not row.offline)
-    tiny = made(6, 7, 3, epsilon=1e-5, protect=gc.Protect.edges(9))
-    assert all(row.guaranteed >= 7 for row in tiny.rows if row.offline)
+    vertex = made(100, 500, 4, privacy_unit=gc.PrivacyUnit.vertex(max_degree=9))
+    assert not any(row.iterative for row in vertex.rows)
+    without = plan_of(few.setting, iterative=False)
+    assert without.rows == tuple(row for row in few.rows if not row.iterative)
+    tiny = made(6, 7, 3, epsilon=1e-5, privacy_unit=gc.PrivacyUnit.edge(9))
+    assert all(row.guaranteed >= 7 for row in tiny.rows if row.iterative)
     nothing = made(200, 300, 1000, epsilon=1.0)
-    assert "Offline, game" not in str(nothing)
+    assert "Iterative, game" not in str(nothing)
     assert len(nothing.shown) < len(nothing.rows)
 
 
@@ -223,7 +223,7 @@ def test_the_net_states_the_number_of_the_plan(n):
     )
     universe = Universe.of(graph)
     cuts = [gc.CutQuery([int(a)], [int(b)]) for a, b in zip(*universe.pairs(), strict=True)]
-    terms = {"epsilon": 3.0, "protect": gc.Protect.edges(2)}
+    terms = {"epsilon": 3.0, "privacy_unit": gc.PrivacyUnit.edge(2)}
     made = gc.plan(n, edges=2, queries=len(cuts), **terms)
     found = learn(graph, cuts, construction="net", seed=1, **terms)
     assert row_of(made, "net").guaranteed == found.law.error(BETA)
@@ -233,9 +233,9 @@ def test_the_net_states_the_number_of_the_plan(n):
     assert "net" not in {row.method for row in seven.rows}
 
 
-@pytest.mark.parametrize("at_most", [1, 3])
+@pytest.mark.parametrize("max_contributions", [1, 3])
 @pytest.mark.parametrize("k", [1, 4, 25])
-def test_sensing_states_the_number_of_the_plan(k, at_most):
+def test_sensing_states_the_number_of_the_plan(k, max_contributions):
     """All queries have the first rating: that moves them all."""
     rng = np.random.default_rng(k)
     graph = gc.BipartiteGraph([0, 1, 3], [2, 2, 5], left=5, right=7)
@@ -244,10 +244,10 @@ def test_sensing_states_the_number_of_the_plan(k, at_most):
         matrix = rng.uniform(-1, 1, (5, 7))
         matrix[0, 0] = 1.0
         asked.append(gc.Query.matrix(matrix))
-    terms = PROMISE | {"protect": gc.Protect.edges(at_most)}
+    terms = GUARANTEE | {"privacy_unit": gc.PrivacyUnit.edge(max_contributions)}
     made = gc.plan((5, 7), edges=3, queries=k, **terms)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AccuracyWarning)  # it is told what is promised
+        warnings.simplefilter("ignore", AccuracyWarning)  # it is told what is guaranteed
         found = learn(graph, asked, construction="sensing", seed=1, **terms)
     row = row_of(made, "sensing", "linear k")
     if math.isinf(row.guaranteed):
@@ -255,7 +255,7 @@ def test_sensing_states_the_number_of_the_plan(k, at_most):
     else:
         assert row.guaranteed == pytest.approx(found.accuracy.error, rel=1e-6)
         assert len(found.transcript) == k
-    plain = gc.plan(12, edges=3, queries=k, **PROMISE)
+    plain = gc.plan(12, edges=3, queries=k, **GUARANTEE)
     assert "sensing" not in {row.method for row in plain.rows}
     pure = gc.plan((5, 7), edges=3, queries=k, epsilon=2.0)
     assert math.isinf(row_of(pure, "sensing", "linear k").guaranteed)
@@ -263,10 +263,10 @@ def test_sensing_states_the_number_of_the_plan(k, at_most):
 
 def test_plans_of_linear_queries_have_the_rows_of_lists_of_them():
     cuts, linear = (
-        gc.plan((5, 7), edges=12, queries=gc.SessionWorkload(queries=4, linear=linear), **PROMISE)
+        gc.plan((5, 7), edges=12, queries=gc.SessionWorkload(queries=4, linear=linear), **GUARANTEE)
         for linear in (False, True)
     )
-    for method in ("offline MW", "sensing"):
+    for method in ("iterative MW", "sensing"):
         both = [row_of(made, method, "linear k").guaranteed for made in (cuts, linear)]
         assert both[0] == both[1]
-    assert {row.cuts for row in linear.rows if row.offline} == {"linear k"}
+    assert {row.cuts for row in linear.rows if row.iterative} == {"linear k"}

@@ -1,4 +1,4 @@
-"""What the rows of one owner can change of a table, against every way to change it."""
+"""What the rows of one user can change of a table, against every way to change it."""
 
 from functools import cache
 from itertools import combinations_with_replacement, product
@@ -11,7 +11,7 @@ from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import reach_of
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells
-from graphcuts_dp.privacy.guarantee import Protect
+from graphcuts_dp.privacy.guarantee import PrivacyUnit
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import Reach
 from graphcuts_dp.schema.groups import Groups
@@ -27,7 +27,7 @@ SPACES = {
     "bipartite": (VertexSet(2), VertexSet(4)),
 }
 
-HIDDEN = {True: {"hide_change": 1}, False: {}}
+HIDDEN = {True: {"max_weight_change": 1}, False: {}}
 
 
 def pairs_of(kind):
@@ -49,15 +49,15 @@ def table(kind, groups):
 
 
 @cache
-def graphs_of_one_owner(kind, counting, tail, at_most):
-    """The bounded graphs of everything that one owner can have.
+def graphs_of_one_user(kind, counting, tail, at_most):
+    """The bounded graphs of everything that one user can have.
 
-    All of them are one table, in which every owner has vertices of its own.
+    All of them are one table, in which every user has vertices of its own.
     """
     files = []
     for rows in combinations_with_replacement(pairs_of(kind), at_most + 1):
         if tail:
-            # The owner is the first end of its rows: of a plain pair, whichever is in all of them.
+            # The user is the first end of its rows: of a plain pair, whichever is in all of them.
             ends = set(range(4)).intersection(*map(set, rows))
             if kind == "plain" and not ends:
                 continue
@@ -81,10 +81,10 @@ def graphs_of_one_owner(kind, counting, tail, at_most):
 
 
 def worst(kind, groups, counting, tail, at_most):
-    """Largest sums of |change| and change^2 of each place over everything one owner can have."""
+    """Largest sums of |change| and change^2 of each place over everything one user can have."""
     sides, cells = table(kind, groups)
     found = np.zeros((cells.depth, 2), dtype=int)
-    for graph in graphs_of_one_owner(kind, counting, tail, at_most):
+    for graph in graphs_of_one_user(kind, counting, tail, at_most):
         sums = sums_of_cells(graph, sides, cells, Grid(cap=None if graph.weighted else 1.0))
         for place, each in enumerate(sums):
             found[place] = np.maximum(found[place], [each.sum(), (each**2).sum()])
@@ -92,15 +92,15 @@ def worst(kind, groups, counting, tail, at_most):
 
 
 @pytest.mark.parametrize("tail", [False, True])
-@pytest.mark.parametrize("counting", ["edges", "owners", "rows"])
+@pytest.mark.parametrize("counting", ["edges", "users", "rows"])
 @pytest.mark.parametrize("kind", SPACES)
 def test_the_stated_change_is_the_largest_there_is(kind, counting, tail):
     for groups, at_most in product(GROUPS, (1, 3)):
         cells, found = worst(kind, groups, counting, tail, at_most)
         capped = counting == "edges"
-        protection = Protect.of("owner", at_most=at_most)
+        privacy_unit = PrivacyUnit.user(max_contributions=at_most)
         reach = Reach(counting != "rows", tail)
-        stated = cell_changes(cells, protection, capped=capped, reach=reach)
+        stated = cell_changes(cells, privacy_unit, capped=capped, reach=reach)
         for place, (total, squares) in enumerate(stated):
             assert total == at_most
             assert found[place][0] <= total
@@ -109,28 +109,28 @@ def test_the_stated_change_is_the_largest_there_is(kind, counting, tail):
 
 
 def test_the_squares_of_one_cell_are_too_few_for_a_table():
-    """The twin: each cell alone changes by 1 if an owner is thought to have one row a cell."""
+    """The twin: each cell alone changes by 1 if a user is thought to have one row a cell."""
     cells, found = worst("plain", GROUPS[0], "edges", False, 3)
     assert found[-1][1] > 3  # what three cells that change by one each would give
     assert cells.depth == 2
 
 
-def test_an_owner_in_one_row_of_a_large_table_changes_less():
+def test_a_user_in_one_row_of_a_large_table_changes_less():
     vertices = VertexSet(100)
     groups = Groups(vertices, {"g": [v // 5 for v in range(100)]})
     cells = CellTree(groups.tree, directed=True)
-    protection = Protect.of("owner", at_most=20)
-    whole = cell_changes(cells, protection, reach=Reach(True, False))
-    own = cell_changes(cells, protection, reach=Reach(True, True))
-    rows = cell_changes(cells, protection, capped=False, reach=Reach(False, True))
+    privacy_unit = PrivacyUnit.user(max_contributions=20)
+    whole = cell_changes(cells, privacy_unit, reach=Reach(True, False))
+    own = cell_changes(cells, privacy_unit, reach=Reach(True, True))
+    rows = cell_changes(cells, privacy_unit, capped=False, reach=Reach(False, True))
     assert whole[1] == (20, 400)  # a cell of 25 pairs takes all of them
-    assert own[1] == (20, 4 * 25)  # but an owner has 5 pairs in each
+    assert own[1] == (20, 4 * 25)  # but a user has 5 pairs in each
     assert rows[1] == (20, 400)
 
 
 def test_what_is_told_of_rows_and_of_graphs():
     rows = rows_in_memory(
-        VertexSet(3), [], np.zeros(1, np.uint64), ([], []), counting="rows", owner_is_tail=True
+        VertexSet(3), [], np.zeros(1, np.uint64), ([], []), counting="rows", user_is_source=True
     )
     assert reach_of(rows) == Reach(once=False, tail=True)
     assert reach_of(bounded(rows, 1)) is None

@@ -32,10 +32,10 @@ from graphcuts_dp.iterative.rank_one import Released, ResponseRankOne
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import (
     CALIBRATIONS,
-    OfflineCalibration,
-    OfflineTuning,
-    PracticalOffline,
-    PureOffline,
+    IterativeCalibration,
+    IterativeTuning,
+    PracticalIterative,
+    PureIterative,
 )
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.learners import (
@@ -75,12 +75,12 @@ _LEARNERS: dict[str, Learner] = {
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class TwoRounds(OfflineCalibration):
+class TwoRounds(IterativeCalibration):
     """A tuning of two rounds, and its price: a third of epsilon for the total, the rest for them.
 
     Attributes:
         epsilon: of everything.
-        total: factor of the rate of the total's noise; 1 keeps the promise.
+        total: factor of the rate of the total's noise; 1 keeps the guarantee.
         factor: likewise of all others.
         rounds: that are made and paid for.
     """
@@ -98,7 +98,7 @@ class TwoRounds(OfflineCalibration):
         return Cost.of_pure(self.epsilon)
 
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, "TwoRounds"]:
-        """See `OfflineCalibration.with_total`."""
+        """See `IterativeCalibration.with_total`."""
         noise = ValueNoise("laplace", self.total * self.epsilon / 3 / sensitivity)
         return noise, 1, Cost.of_pure(self.epsilon / 3), self
 
@@ -109,10 +109,10 @@ class TwoRounds(OfflineCalibration):
         *,
         one: float,  # noqa: ARG002
         steps: int,
-    ) -> OfflineTuning:
-        """See `OfflineCalibration.tune`."""
+    ) -> IterativeTuning:
+        """See `IterativeCalibration.tune`."""
         each = self.factor * self.epsilon / 6
-        return OfflineTuning(
+        return IterativeTuning(
             rounds=self.rounds,
             alpha=4.0,
             threshold=None,
@@ -171,7 +171,7 @@ def _paid_once(
         distinguisher=ResponseRankOne(
             universe=UNIVERSE, distribution=noise_distribution("binary", epsilon=1.0)
         ),
-        calibration=PureOffline(universe=UNIVERSE, epsilon=factor * epsilon, rounds=2),
+        calibration=PureIterative(universe=UNIVERSE, epsilon=factor * epsilon, rounds=2),
         grid=Grid(),
         refits=4,
     )
@@ -198,30 +198,30 @@ LOOSE = (
 
 @lru_cache(maxsize=16)  # a search of some tenths of a second
 def tuned(
-    construction: str, calibration: str, epsilon: float, protection: gc.Protect | None = None
-) -> tuple[OfflineTuning, Claim]:
-    """The tuning of a release as users make it, and what is promised for all changes together."""
-    delta, protect = 0.0 if calibration == "dr14" else _DELTA, protection or gc.Protect()
+    construction: str, calibration: str, epsilon: float, privacy_unit: gc.PrivacyUnit | None = None
+) -> tuple[IterativeTuning, Claim]:
+    """The tuning of a release as users make it, and what is guaranteed for all changes together."""
+    delta, privacy_unit = 0.0 if calibration == "dr14" else _DELTA, privacy_unit or gc.PrivacyUnit()
     graph, cuts = gc.Graph([], [], vertices=_VERTICES), [gc.CutQuery([k]) for k in range(8)]
-    task = Task(graph, cuts, epsilon=epsilon, delta=delta, protect=protect)
+    task = Task(graph, cuts, epsilon=epsilon, delta=delta, privacy_unit=privacy_unit)
     made = gc.Learning(rule=construction, calibration=calibration).mechanism(task)
     bound = made._update_bound(_VERTICES * (_VERTICES - 1) / 4, 0.0, made.learner)
     tuning = made.calibration.tune(bound, made.distinguisher, one=1.0, steps=1)
     if calibration in ("practical", "tight"):
-        cost = protect.cost(made.cost, epsilon=epsilon, delta=delta)
+        cost = privacy_unit.cost(made.cost, epsilon=epsilon, delta=delta)
         return tuning, Claim(cost.rho or 0.0, kind="rho")
     return tuning, Claim(epsilon, delta)
 
 
 def rounds_of(
-    tuning: OfflineTuning, claim: Claim, *, factor: float = 1, more: int = 1, steps: int = 1
+    tuning: IterativeTuning, claim: Claim, *, factor: float = 1, more: int = 1, steps: int = 1
 ) -> Iterator[DistributionPair]:
     """All choices and all answers of queries that what changes is in.
 
     Args:
         tuning: of a release.
-        claim: what is promised.
-        factor: of the rates of all noise; 1 keeps the promise.
+        claim: what is guaranteed.
+        factor: of the rates of all noise; 1 keeps the guarantee.
         more: rounds that are made, for one that is paid for.
         steps: how many pairs change, all of them in every cut.
     """
@@ -279,14 +279,14 @@ _LINEAR = QuestionList(
     ],
 )
 _RATINGS = one_more(
-    "the largest coefficient", [1], [0], [_CAP], kind=gc.BipartiteGraph, weight_cap=_CAP
+    "the largest coefficient", [1], [0], [_CAP], kind=gc.BipartiteGraph, max_weight=_CAP
 )
 _STATISTICS = QuestionList(Universe(5), [GraphQuery("triangles"), gc.CutQuery([3], [4])])
 
 
-def _list_tuning(listed: QuestionList, grid: Grid, epsilon: float) -> tuple[OfflineTuning, Claim]:
-    """The rounds of a release, and what they are promised to cost."""
-    budget = PracticalOffline(epsilon=epsilon, delta=_DELTA, rounds=_ROUNDS)
+def _list_tuning(listed: QuestionList, grid: Grid, epsilon: float) -> tuple[IterativeTuning, Claim]:
+    """The rounds of a release, and what they are guaranteed to cost."""
+    budget = PracticalIterative(epsilon=epsilon, delta=_DELTA, rounds=_ROUNDS)
     _, _, _, rest = budget.with_total(grid.sensitivity)
     finder = Exponential(queries=listed, epsilon=Fraction(1), grid=grid)
     unit = grid.unit * grid.sensitivity
@@ -323,7 +323,7 @@ def _list_rounds(
     Args:
         name: of the list.
         epsilon: of the release.
-        choices: factor of the rate of the choices; 1 keeps the promise.
+        choices: factor of the rate of the choices; 1 keeps the guarantee.
         answers: factor of what an answer moves by; likewise.
     """
     listed, pair, *_ = _LISTS[name]
@@ -356,11 +356,11 @@ _HIDE = 0.95  # of a list of two cuts: scores are cut from the third round on
 def game_of(
     player: str, epsilon: float, hide: float | None = None
 ) -> tuple[PlayerGame, GameTuning, Claim]:
-    """A game of four rounds, its tuning, and what all but the total is promised to cost."""
+    """A game of four rounds, its tuning, and what all but the total is guaranteed to cost."""
     game = PlayerGame(
         queries=_BOTH,
         grid=Grid(),
-        calibration=PracticalOffline(epsilon=epsilon, delta=_DELTA),
+        calibration=PracticalIterative(epsilon=epsilon, delta=_DELTA),
         game=gc.Game(player=player, rounds=_ROUNDS, hide_queries=hide),
     )
     *_, rest = game.calibration.with_total(game.grid.sensitivity)
@@ -391,7 +391,7 @@ def _game_laws(
         hide: what a game that hides its list has in place of a test.
         player: who has no regret.
         epsilon: of the game.
-        draws: factor of the rate of the draws; 1 keeps the promise.
+        draws: factor of the rate of the draws; 1 keeps the guarantee.
         test: likewise of the test.
     """
     game, tuning, _ = game_of(player, epsilon, hide)
@@ -475,9 +475,9 @@ def _answers(
 
     Args:
         norm: of the noise.
-        epsilon: that is promised.
+        epsilon: that is guaranteed.
         source: of the noise.
-        factor: of the rate; 1 keeps the promise.
+        factor: of the rate; 1 keeps the guarantee.
         columns: that the noise is made for; None for those of the cuts.
     """
     task = Task(EMPTY, _FEW, epsilon=epsilon)

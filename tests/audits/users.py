@@ -1,6 +1,6 @@
-"""Audits of what is promised to owners of rows: bounding, tables, and what is told of bounds.
+"""Audits of what is guaranteed to users of rows: bounding, tables, and what is reported of bounds.
 
-Neighbours are files of rows with and without one owner. Each run goes the whole way, from the rows
+Neighbours are files of rows with and without one user. Each run goes the whole way, from the rows
 to all noisy sums, so that a bound which others have a say in shows, as does noise that is too small
 for it. A run gives the log likelihood ratio of the neighbours for what was released, and the sums.
 """
@@ -20,7 +20,7 @@ from graphcuts_dp.estimate.measurement import cell_changes
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.graph.row_sources import Held
+from graphcuts_dp.graph.row_sources import RowArrays
 from graphcuts_dp.graph.rows import bounded_graph, reach_of
 from graphcuts_dp.measure.cells import cell_tree, measure_cells, sums_of_cells
 from graphcuts_dp.measure.statistics import (
@@ -46,19 +46,19 @@ from tests.audits.rows_in_memory import bounded, rows_in_memory
 _N = 4
 _PAIRS = tuple((u, v) for u in range(_N) for v in range(u))
 _AT_MOST = 2
-_PROTECTION = gc.Protect.of("owner", at_most=_AT_MOST)
+_UNIT = gc.PrivacyUnit.user(max_contributions=_AT_MOST)
 _BOUNDS = (1, 2, 4)
 _RHO = claimed_for(1e-6)
 
-# Of each owner: which pairs, and what each row weighs.
-Owners = dict[int, tuple[tuple[int, ...], float]]
+# Of each user: which pairs, and what each row weighs.
+Users = dict[int, tuple[tuple[int, ...], float]]
 Result = TypeVar("Result")
 Table = Callable[[gc.Rows], IntVector]
 
 
-def rows_of(owners: Owners, counting: Counting) -> gc.Rows:
+def rows_of(users: Users, counting: Counting) -> gc.Rows:
     """A file of rows."""
-    listed = [(o, *_PAIRS[p], w) for o, (pairs, w) in owners.items() for p in pairs]
+    listed = [(o, *_PAIRS[p], w) for o, (pairs, w) in users.items() for p in pairs]
     columns = [np.array(column) for column in zip(*listed, strict=True)] or [np.zeros(0)] * 4
     return rows_in_memory(
         gc.VertexSet(_N),
@@ -71,8 +71,8 @@ def rows_of(owners: Owners, counting: Counting) -> gc.Rows:
 
 
 _EVERY = tuple(range(len(_PAIRS)))
-_OTHERS: Owners = dict.fromkeys(range(8), (_EVERY, 0.6))
-_NEW: Owners = {9: (_EVERY, 0.4)}
+_OTHERS: Users = dict.fromkeys(range(8), (_EVERY, 0.6))
+_NEW: Users = {9: (_EVERY, 0.4)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class Owned:
     """One of two neighbours.
 
     Attributes:
-        before: the file without the owner.
+        before: the file without the user.
         after: the file with it.
         is_first: which of them this is.
         known: true sums of both, by how they are made: the same in each run.
@@ -108,15 +108,15 @@ class Owned:
         return [laplace_gain(noisy, before, after, rate), *(noisy - before).astype(np.float64)]
 
 
-def _neighbours(name: str, others: Owners, new: Owners, counting: Counting) -> Neighbours:
-    before, after = (rows_of(owners, counting) for owners in (others, {**others, **new}))
+def _neighbours(name: str, others: Users, new: Users, counting: Counting) -> Neighbours:
+    before, after = (rows_of(users, counting) for users in (others, {**others, **new}))
     first, second = (Owned(before, after, one) for one in (True, False))
     return Neighbours(name, first, second)
 
 
 _PAIRS_OF_FILES = (
     _neighbours("one more beside many", _OTHERS, _NEW, "rows"),
-    _neighbours("the first owner", {}, _NEW, "edges"),
+    _neighbours("the first user", {}, _NEW, "edges"),
     _neighbours("two of one pair", _OTHERS, {9: ((3, 3, 3), 1.0)}, "rows"),
     _neighbours("weights", _OTHERS, {9: (_EVERY, 5.0)}, "weight"),
 )
@@ -128,8 +128,8 @@ def honest_table(rows: gc.Rows) -> IntVector:
     return _table(rows, _AT_MOST)
 
 
-def _table(rows: gc.Rows, at_most: int) -> IntVector:
-    graph = bounded(rows, at_most)
+def _table(rows: gc.Rows, bound: int) -> IntVector:
+    graph = bounded(rows, bound)
     found = np.zeros(len(_PAIRS), dtype=np.int64)
     for row, column, weight in zip(graph.rows, graph.columns, graph.weights, strict=True):
         found[_PAIRS.index((int(column), int(row)))] = int(weight)
@@ -154,7 +154,7 @@ def once(of: Callable[[gc.Rows], Result]) -> Callable[[gc.Rows], Result]:
 
 @once
 def _cells_of(rows: gc.Rows) -> tuple[AnyGraph, CellTree, Grid]:
-    graph = bounded_graph(rows, _PROTECTION)
+    graph = bounded_graph(rows, _UNIT)
     return graph, cell_tree(graph, _SIDES), Grid(cap=None if graph.weighted else 1.0)
 
 
@@ -175,21 +175,21 @@ def _broken(
     return where.seen(true + sample_discrete_laplace(rate, len(true), source), table, rate)
 
 
-def _held(rows: gc.Rows) -> Held:
+def _held(rows: gc.Rows) -> RowArrays:
     """The rows, which are in memory."""
-    assert rows.held is not None
-    return rows.held
+    assert rows.row_arrays is not None
+    return rows.row_arrays
 
 
 # Broken on purpose.
 
 
 def _all_by_one_hash(rows: gc.Rows) -> IntVector:
-    """Which rows an owner keeps depends on how many rows there are of others."""
-    held = _held(rows)
-    marks = held.marks ^ np.uint64(len(held.ends[0]) * 0x9E3779B9)
+    """Which rows a user keeps depends on how many rows there are of others."""
+    row_arrays = _held(rows)
+    marks = row_arrays.marks ^ np.uint64(len(row_arrays.ends[0]) * 0x9E3779B9)
     return honest_table(
-        gc.Rows.holding(rows.space, replace(held, marks=marks), counting=rows.counting)
+        gc.Rows.of_arrays(rows.space, replace(row_arrays, marks=marks), counting=rows.counting)
     )
 
 
@@ -199,26 +199,26 @@ def _bounded_later(rows: gc.Rows) -> IntVector:
 
 
 def _bounded_by_pair(rows: gc.Rows) -> IntVector:
-    """Rows are bounded in each pair, and not for each owner."""
+    """Rows are bounded in each pair, and not for each user."""
     return np.minimum(_bounded_later(rows), _AT_MOST)
 
 
 def _rounded_later(rows: gc.Rows) -> IntVector:
-    """Weights of each owner are scaled down to the bound, added up, and then rounded."""
-    held = _held(rows)
-    weights = np.ones(len(held.ends[0])) if held.weights is None else held.weights
-    sums, owners = np.zeros(len(_PAIRS)), np.asarray(held.owners)
-    for owner in set(owners.tolist()):
-        own = owners == owner
+    """Weights of each user are scaled down to the bound, added up, and then rounded."""
+    row_arrays = _held(rows)
+    weights = np.ones(len(row_arrays.ends[0])) if row_arrays.weights is None else row_arrays.weights
+    sums, users = np.zeros(len(_PAIRS)), np.asarray(row_arrays.users)
+    for user in set(users.tolist()):
+        own = users == user
         share = min(1.0, _AT_MOST / float(weights[own].sum()))
-        pairs = zip(*(end[own].tolist() for end in held.ends), strict=True)
+        pairs = zip(*(end[own].tolist() for end in row_arrays.ends), strict=True)
         for (first, second), weight in zip(pairs, weights[own], strict=True):
             sums[_PAIRS.index((first, second))] += weight * share
     return np.asarray(np.floor(sums + 1e-9)).astype(np.int64)
 
 
 @audited_runs(
-    "owners: flows, laplace",
+    "users: flows, laplace",
     pairs=_PAIRS_OF_FILES,
     twins={
         "half the noise": partial(_broken, factor=2),
@@ -242,14 +242,14 @@ def _released(epsilon: float, where: Owned, source: EntropySource) -> list[float
         noise=LevelNoise("laplace", (rate,)),
         grid=grid,
         whole=True,
-        protection=_PROTECTION,
+        privacy_unit=_UNIT,
         reach=reach_of(where.rows),
         source=source,
     )
     return where.seen(noisy.steps[0], _sums, rate)
 
 
-# Gaussian noise on a table: all that one owner has may lie in one cell.
+# Gaussian noise on a table: all that one user has may lie in one cell.
 
 _HALVES = gc.Groups(gc.VertexSet(6), {"half": [0, 0, 0, 1, 1, 1]})
 _MANY = 5
@@ -258,7 +258,7 @@ _CELLS = cell_tree(bounded(_NOBODY, 1), (_HALVES, _HALVES))
 
 
 @audited_laws(
-    "owners: flows, gaussian",
+    "users: flows, gaussian",
     twins={
         "half the noise": {"factor": 2},
         "sensitivity of one pair in each cell": {"squares": _MANY},
@@ -268,9 +268,9 @@ _CELLS = cell_tree(bounded(_NOBODY, 1), (_HALVES, _HALVES))
 def _gaussian_changes(
     epsilon: float, factor: int = 1, squares: int | None = None
 ) -> Iterator[DistributionPair]:
-    """Exact losses for every way in which an owner's pairs can lie in the cells."""
-    protection = gc.Protect.of("owner", at_most=_MANY)
-    paid = cell_changes(_CELLS, protection, reach=reach_of(_NOBODY))[1][1]
+    """Exact losses for every way in which a user's pairs can lie in the cells."""
+    privacy_unit = gc.PrivacyUnit.user(max_contributions=_MANY)
+    paid = cell_changes(_CELLS, privacy_unit, reach=reach_of(_NOBODY))[1][1]
     variance = float(squares or paid) / (2 * _RHO(epsilon).value) / factor**2
     for ways in np.ndindex(*(int(most) + 1 for most in _CELLS.pairs(1))):
         if sum(ways) == _MANY:
@@ -283,13 +283,13 @@ def _gaussian_changes(
 
 @once
 def _contributed(rows: gc.Rows) -> Any:
-    """Rows that know what their owners have."""
+    """Rows that know what their users have."""
     found = rows.contributions()
     return SimpleNamespace(contributions=lambda **_: found)
 
 
 def _rows_left_out(epsilon: float, where: Owned, source: EntropySource) -> list[float]:
-    """How many rows are left out, as if one owner could change that by 1."""
+    """How many rows are left out, as if one user could change that by 1."""
     known, dropped = (
         np.maximum(_contributed(rows).contributions() - _AT_MOST, 0).sum()
         for rows in (where.before, where.rows)
@@ -298,11 +298,11 @@ def _rows_left_out(epsilon: float, where: Owned, source: EntropySource) -> list[
 
 
 @audited_runs(
-    "owners: contributions",
+    "users: contributions",
     pairs=_PAIRS_OF_FILES,
     twins={
         "half the noise": {"factor": 2},
-        "rows left out, for one of an owner": _rows_left_out,
+        "rows left out, for one of a user": _rows_left_out,
     },
     runs=6000,
 )
@@ -314,7 +314,7 @@ def _classes(epsilon: float, where: Owned, source: EntropySource, factor: int = 
 
 
 @audited_laws(
-    "owners: bound",
+    "users: bound",
     twins={
         "sensitivity 1 for more": {"change": 1},
         "rows left out as the score": {"change": 1, "by_rows": True},
