@@ -43,6 +43,9 @@ OPTIONS: Mapping[str, str] = {
     "unit": "weight_unit",
     "weight_cap": "max_weight",
 }
+# Flags of commands, and fields of HTTP requests.
+FLAGS: Mapping[str, str] = {**OPTIONS, "at_most": "group_size"}  # of `distances`
+FIELDS: Mapping[str, str] = {**OPTIONS, "owner": "analyst"}  # of a session
 # Values of options, by the option.
 VALUES: Mapping[str, Mapping[str, str]] = {
     "counting": {"owners": "users"},
@@ -64,6 +67,9 @@ KEYS: Mapping[str, Mapping[str, str]] = {
     "user": {"at-most": "max-contributions"},
     "vertex": {"degree-bound": "max-degree"},
     "columns": {"owner": "user"},
+    "contributions": {"most": "known-max"},
+    "groups_columns": {"rest": "default-group"},
+    "queries": {"most-right": "max-right-size", "most-spectral": "max-spectral-norm"},
 }
 
 # Keys of stored JSON: of stores of format 9, receipts of format 12, and records of results.

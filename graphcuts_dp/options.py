@@ -171,7 +171,7 @@ class Option:
             return
         if self.choices and (self.kind is not None or isinstance(value, str)):
             if value not in self.choices:
-                raise ParameterError(_no_choice(self.name, value, self.choices))
+                raise ParameterError(no_choice(self.name, value, self.choices))
             return
         if self.kind is None:
             return
@@ -334,7 +334,7 @@ def chosen(given: str | T, kinds: Mapping[str, Callable[..., T]], what: str) -> 
         return given
     name, colon, rest = given.partition(":")
     if name not in kinds:
-        raise ParameterError(_no_choice(what, name, kinds))
+        raise ParameterError(no_choice(what, name, kinds))
     return read_options(rest if colon else None, kinds[name], name)
 
 
@@ -382,7 +382,8 @@ def read_options(text: str | None, kind: Callable[..., T], name: str = "") -> T:
     return kind(**values)
 
 
-def _no_choice(option: str, word: Any, choices: Iterable[str]) -> str:
+def no_choice(option: str, word: Any, choices: Iterable[str]) -> str:
+    """Say that a word is none of the choices; of a former one, what it is called now."""
     now = VALUES.get(option, {}).get(word) if isinstance(word, str) else None
     if now is not None:
         return f"{option}={word!r} is now called {now!r}"
@@ -393,8 +394,9 @@ def _no_key(key: str, known: Mapping[str, Option], name: str) -> str:
     of = f" of {name!r}" if name else ""
     if key in known:
         return f"{key}{of} needs a value: {key}=..."
-    if key in KEYS.get(name, {}):
-        return f"{key}{of} is now called {KEYS[name][key]}"
+    for former in KEYS.values():
+        if former.get(key) in known:
+            return f"{key}{of} is now called {former[key]}"
     there = f"there is: {', '.join(known)}" if known else "there is none"
     return f"unknown option {key!r:.60}{of}; {there}"
 

@@ -79,7 +79,7 @@ def answer(
 
     Prints the unbiased answer with its proven interval. If there is a synthetic graph, it also
     prints an estimate that is moved towards this graph; it is nearer to the truth on most cuts, but
-    has no guarantee. Estimates of a file are made together, so put cuts of one kind into one file.
+    has no guarantee. Estimates of a file are computed together: put cuts of one kind into one file.
 
     Example: graphcuts-dp answer synthetic.graphml --from "SFO,LAX,SAN" --to "JFK,LGA,EWR"
 

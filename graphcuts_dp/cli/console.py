@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 HELP = {"help_option_names": ["-h", "--help"]}
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
 _HEARD: ContextVar[list[str] | None] = ContextVar("heard", default=None)
-PROGRESS_FILE = "GRAPHCUTS_DP_PROGRESS"  # names a file that is told how far the work is
+PROGRESS_FILE = "GRAPHCUTS_DP_PROGRESS"  # names a file for the progress of the work
 
 _WIDE = None if sys.stdout.isatty() else 200  # a pipe has no width to respect
 out = Console(soft_wrap=True, highlight=False, width=_WIDE)
@@ -39,25 +39,25 @@ err = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 def say(message: str) -> None:
-    """A note for the user, on standard error so that standard output stays clean.
+    """Write a note to standard error, so that standard output stays clean.
 
     One line whatever the names in it: what cannot be printed is shown as Python would write it.
     Within `heard` it goes into the list.
     """
-    told = _HEARD.get()
-    if told is None:
+    heard_so_far = _HEARD.get()
+    if heard_so_far is None:
         err.print(printable(message), markup=False)
     else:
-        told.append(printable(message))
+        heard_so_far.append(printable(message))
 
 
 @contextmanager
 def heard() -> Iterator[list[str]]:
     """What is said within, as a list in place of standard error: for forms."""
-    told: list[str] = []
-    before = _HEARD.set(told)
+    messages: list[str] = []
+    before = _HEARD.set(messages)
     try:
-        yield told
+        yield messages
     finally:
         _HEARD.reset(before)
 
@@ -69,17 +69,17 @@ def show_json(value: Any) -> None:
 
 @dataclass(frozen=True)
 class Report:
-    """What a command has to say: as one JSON document, or in text, part after part.
+    """What a command prints: one JSON document, or text, block after block.
 
     Attributes:
-        data: for `--json`.
-        parts: names with their values, cards, sentences, and what shows itself.
+        fields: for `--json`, plain values.
+        blocks: names with their values, cards, sentences, and what shows itself.
         notes: on standard error, for people alone.
         most: rows of each card; None for all.
     """
 
-    data: Any
-    parts: Sequence[Mapping[str, object] | Card | Displayed | str]
+    fields: Any
+    blocks: Sequence[Mapping[str, object] | Card | Displayed | str]
     notes: Sequence[str] = ()
     most: int | None = None
 
@@ -92,33 +92,33 @@ def foretold(
     warning: str | None = None,
     picture: dict[str, Any] | None = None,
 ) -> Report:
-    """What a dry run says of a use of the budget; forms read its data, and draw made cells."""
+    """Forecast a use of the budget; forms read the fields, and draw simulated cells."""
     sentences = privacy_unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta).sentences
-    told = [*filter(None, (warning, *notes))]
+    said = [*filter(None, (warning, *notes))]
     rows = [*errors]
-    data = {
+    fields = {
         "dry_run": True,
         "guarantee": str(guarantee),
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
         "unit_in_words": sentences["The guarantee"],
         "errors": [{"of": of, "bound": error} for of, error in rows],
-        "notes": told,
+        "notes": said,
         "picture": picture and {**picture, "deviation": picture["error"] / DEFAULT_DEVIATIONS},
     }
-    columns = ("what is reported", f"off by at most ({DEFAULT_PERCENT})")
+    columns = ("what is reported", f"error at most ({DEFAULT_PERCENT})")
     card = Card(title="To expect", columns=columns, rows=[(of, short(e)) for of, e in rows])
     done = "A dry run: no graph was read, nothing was spent, and nothing was written."
-    return Report(data, [{"guarantee": data["guarantee"]}, card], [*told, done])
+    return Report(fields, [{"guarantee": fields["guarantee"]}, card], [*said, done])
 
 
 def show(report: Report, *, as_json: bool) -> None:
     """Print it."""
     if as_json:
-        show_json(report.data)
+        show_json(report.fields)
         return
-    for part in report.parts:
-        shown = part._card() if isinstance(part, Displayed) else part
+    for block in report.blocks:
+        shown = block._card() if isinstance(block, Displayed) else block
         if isinstance(shown, Card):
             _show_card(shown, report.most)
         elif isinstance(shown, str):

@@ -69,10 +69,10 @@ def cuts(
     Example: graphcuts-dp cuts synthetic.graphml parts.csv --partition max-cut
 
     The command writes a table with the columns vertex and part, and a receipt beside it (.json).
-    The part is named by its first vertex of --from or --to. Weights at random between the vertices
-    and --from and --to hide every edge; nothing else is put out. What the cut weighs is asked for
-    by itself: graphcuts-dp flows mail.edges.gz parts.csv flows.csv --epsilon 0.5 tells it with an
-    interval. Of a directed graph, the arcs that leave the part of --from count.
+    The part is named by its first vertex of --from or --to. Random weights between the vertices and
+    --from and --to keep every edge private; nothing else is released. The weight of the cut is
+    another release: graphcuts-dp flows mail.edges.gz parts.csv flows.csv --epsilon 0.5 gives it
+    with an interval. Of a directed graph, the arcs that leave the part of --from count.
 
     With --partition the graph is what `release` wrote; nothing private is read, and nothing is
     spent. Printed are the value of the partition in the release, an interval for its value in the
@@ -121,7 +121,7 @@ def _report(made: Partition, target: str, private: str | None, *, force: bool) -
     written = made.save(target, force=force)
     facts = made.to_dict() | {"sizes": made.sizes, "guarantee": str(made.guarantee)}
     report = released(facts, made.guarantee, written, private)
-    return replace(report, parts=[made, {"files": "  ".join(written)}])
+    return replace(report, blocks=[made, {"files": "  ".join(written)}])
 
 
 def _terminal(text: str, vertices: VertexSet) -> list[Label]:

@@ -163,7 +163,7 @@ def distances(
     MAP is public: a graph whose weights are lengths. Without weights, each edge has length 1. Of
     parallel edges the shortest counts. Without coordinates the plot is a computed layout. LOCATIONS
     is private: a CSV file with a column vertex and one row for each person, or with columns vertex
-    and people; or a .txt file with the vertex of one person on each line. The place of any one
+    and people; or a .txt file with the vertex of one person on each line. The location of any one
     person is hidden; the number of people is not.
 
     With --queries a session begins, which answers vertices that you choose one after the other;
@@ -204,7 +204,7 @@ def distances(
         written.append(plot)
     report = released({}, made.guarantee, written, locations)
     return replace(
-        report, data=made.to_dict() | {"files": written}, parts=[made], most=shown.top or None
+        report, fields=made.to_dict() | {"files": written}, blocks=[made], most=shown.top or None
     )
 
 

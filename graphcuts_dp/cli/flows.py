@@ -56,10 +56,10 @@ class BoundTable:
 
     for_epsilon: float = option(1.0, help="Epsilon of the later release that the bound is for.")
     cells: int = option(
-        1, help="In how many cells of that release the rows are that the bound leaves out.", least=1
+        1, help="Over how many cells of that release the left-out rows are spread.", least=1
     )
-    most: int | None = option(
-        None, help="Publicly known: no user has more rows than this.", least=1
+    known_max: int | None = option(
+        None, help="What is publicly known: no user has more rows than this.", least=1
     )
     bounds: list[int] | None = _CANDIDATES
     per_period: bool = _IN_EACH_PERIOD
@@ -82,9 +82,10 @@ class BoundTable:
             seed=seed,
         )
         plan = plan_contribution_bounds(
-            told, epsilon=self.for_epsilon, cells=self.cells, most=self.most
+            told, epsilon=self.for_epsilon, cells=self.cells, most=self.known_max
         )
-        notes = ["A known number is typed as --contributions table:most=."] if plan.warning else []
+        known = "A known number is typed as --contributions table:known-max=."
+        notes = [known] if plan.warning else []
         if plan.rows[-1].users_above > told.users_above(plan.rows[-1].max_contributions)[1]:
             notes.append("Some users have more than the last bound; give larger bounds=.")
         facts = {"guarantee": str(told.guarantee), "max_contributions": plan.best.max_contributions}
@@ -148,8 +149,9 @@ class FlowOptions(TriedRun):
     )
     od: str | None = output_option(
         None,
-        help="Also write the flows whose interval is above 0, in the format of flowmap.blue and "
-        "kepler.gl (.csv, .parquet), or with --locations as lines (.geojson).",
+        help="Also write the flows whose interval is above 0 as origins and destinations, in the "
+        "format of flowmap.blue and kepler.gl (.csv, .parquet), or with --locations as lines "
+        "(.geojson).",
         metavar="FILE",
     )
     locations: str | None = input_option(
@@ -230,7 +232,7 @@ def flows(
     what the bound would leave out, beside the noise that it needs. --contributions choice chooses
     one. Both spend a part of the budget of the rows. Noise hides a few users, and each of them may
     have most of the rows: no private table can rule that out. If no user can have more than a
-    known number, say it with --contributions table:most=.
+    known number, say it with --contributions table:known-max=.
     """
     store, files = spending.check(), grouping.of(groups)
     if asked.contributions is not None:
@@ -282,7 +284,7 @@ def flows(
     made = carry_out(job, private, store=store, seed=asked.seed)
     written = [*made.save(target, force=asked.force), *asked.write(made, places)]
     report = released(_facts(made), made.guarantee, written, source)
-    return replace(report, parts=[made, {"files": "  ".join(written)}], most=_SHOWN)
+    return replace(report, blocks=[made, {"files": "  ".join(written)}], most=_SHOWN)
 
 
 def _facts(made: Flows) -> dict[str, Any]:

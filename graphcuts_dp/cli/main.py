@@ -20,7 +20,7 @@ from graphcuts_dp._version import __version__
 from graphcuts_dp.cli.console import HELP, out, say
 from graphcuts_dp.cli.options import Command, Commands, Group
 from graphcuts_dp.errors import GraphCutsError, ParameterError
-from graphcuts_dp.former_names import OPTIONS
+from graphcuts_dp.former_names import FLAGS
 
 _EPILOG = """Each command has its own help: graphcuts-dp release -h. With --install-completion the
 shell completes commands and options with the Tab key.
@@ -204,9 +204,9 @@ def _misused(problem: Any) -> int:
         typed = command.typed_as(flag)
         if typed is not None:
             return _failed(f"{flag} is typed as {typed}")
-        now = OPTIONS.get(flag.removeprefix("--").replace("-", "_"))
-        if now is not None:
-            return _failed(f"{flag} is now called --{now.replace('_', '-')}")
+        now = FLAGS.get(flag.removeprefix("--").replace("-", "_"), "").replace("_", "-")
+        if any(f"--{now}" in each.opts for each in command.params):
+            return _failed(f"{flag} is now called --{now}")
     path = context.command_path if context is not None else app.info.name
     return _failed(f"{' '.join(text.split())} (see {path} --help)")
 

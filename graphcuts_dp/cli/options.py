@@ -44,8 +44,8 @@ _epsilon = functools.partial(
 EPSILON, ANY_EPSILON = _epsilon(), _epsilon(None)
 DELTA = privacy_option(
     0.0,
-    help="Delta of the guarantee: 0 is pure differential privacy; else far below 1/n, n the number "
-    "of vertices. ",
+    help="Delta of the guarantee: 0, if omitted, is pure differential privacy; else far below 1/n, "
+    "n the number of vertices.",
     least=0,
     below=1,
 )

@@ -301,7 +301,7 @@ def _proposal(
 
 
 def _epsilon_of_sums(error: float, change: int, count: int = 1) -> float:
-    """At which so many sums with Laplace noise are off by no more, all at once."""
+    """Epsilon at which no error of so many sums with Laplace noise is larger, all at once."""
 
     def enough(epsilon: float) -> bool:
         radius = discrete_laplace_radius(
@@ -313,7 +313,7 @@ def _epsilon_of_sums(error: float, change: int, count: int = 1) -> float:
 
 
 def _epsilon_of_graph(error: float, n: int, change: int) -> float:
-    """At which a cut between halves is off by no more, in the normal approximation.
+    """Epsilon at which the error of a cut between halves is no larger, approximately normal.
 
     And a release is not refused as worthless.
     """

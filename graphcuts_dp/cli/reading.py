@@ -54,7 +54,8 @@ PRIVACY_UNIT = _unit_option(
 BUDGET = privacy_option(
     None,
     usual=True,
-    help="Of a new store: the largest epsilon, and delta, of all uses of the data together.",
+    help="Of a new store: the largest epsilon, and delta, of all uses of the data together; "
+    "no cap if omitted. A server needs it.",
     of=Budget,
 )
 KINDS = ("undirected", "directed", "bipartite")
@@ -132,22 +133,19 @@ class Reading:
         KINDS[0],
         usual=True,
         help="Kind of graph. Directed: edges go from source to target. Bipartite: source vertices "
-        "are "
-        "left, target vertices right.",
+        "are left, target vertices right.",
         choices=KINDS,
     )
     ignore_weights: bool = input_option(False, help="Drop the weights: a pair is an edge or not.")
     max_weight: float | None = input_option(
         None,
         help="Public bound on every weight; larger ones are clipped to it. Neighbours then differ "
-        "in "
-        "a whole edge. A graph with weights needs it, or --max-weight-change.",
+        "in a whole edge. A graph with weights needs it, or --max-weight-change.",
     )
     max_weight_change: float | None = input_option(
         None,
         help="In place of --max-weight, only 1: neighbours differ in one weight by at most 1, so "
-        "an "
-        "edge that weighs far more can be detected.",
+        "an edge that weighs far more can be detected.",
     )
     merge: str = input_option(
         "max",
@@ -159,9 +157,8 @@ class Reading:
         None,
         usual=True,
         help="Read rows, such as trips, in place of a graph. What is counted of each pair of "
-        "vertices: "
-        "its rows; their weight; its users; or edges, 1 if there is any row. rows if omitted and "
-        "--columns names a user or a period.",
+        "vertices: its rows; their weight; its users; or edges, 1 if there is any row. A graph is "
+        "read if omitted, and rows if --columns names a user or a period.",
         choices=COUNTINGS,
     )
     weight_unit: float = input_option(

@@ -60,7 +60,7 @@ class ReleaseMethod(Checked):
     mechanism: Mechanism = option(
         Mechanism(),
         help="What epsilon is spent on: noisy entries (randomized-response), degrees too, or kept "
-        "edges (sparse); auto chooses.",
+        "edges (sparse); auto, if omitted, chooses.",
         of=MECHANISM_OPTIONS,
     )
     fit: FitOptions = option(
@@ -87,7 +87,9 @@ class Trial(Checked):
         "private file.",
     )
     allow_useless: bool = option(
-        False, help="Release even if the noise hides every graph of this size."
+        False,
+        help="Release even if the noise hides every graph of this size; without it, such a "
+        "release is refused.",
     )
 
 
@@ -148,10 +150,9 @@ def release(
             (one.what + unproven.get(one.basis, f" ({one.basis}, no proof)"), one.error)
             for one in found.questions
         ]
-        told = foretold(whole, privacy_unit, errors, [lost], job.warning, _blocks(found))
-        return replace(
-            told, data=found.to_dict() | told.data | {"communities": lost}, parts=[found]
-        )
+        report = foretold(whole, privacy_unit, errors, [lost], job.warning, _blocks(found))
+        fields = found.to_dict() | report.fields | {"communities": lost}
+        return replace(report, fields=fields, blocks=[found])
     store = spending.check()
     check_path("release", target, force=force)
     if weights is not None:
@@ -181,7 +182,7 @@ def release(
     useful = usefulness_of(made)
     facts = made.facts() | {"edges": useful.total}
     report = released(facts, made.guarantee, written, source, useful)
-    return replace(report, data=report.data | {"good_for": useful.to_dict()})
+    return replace(report, fields=report.fields | {"good_for": useful.to_dict()})
 
 
 def carry_out(job: Job[R], private: Any, *, store: Store | None, seed: int | None) -> R:
@@ -197,7 +198,7 @@ def carry_out(job: Job[R], private: Any, *, store: Store | None, seed: int | Non
 
 
 def _blocks(found: Usefulness) -> dict[str, Any] | None:
-    """A made matrix in blocks: errors of independent entries grow by the root of their number."""
+    """A simulated matrix in blocks: errors of independent entries grow as a root of the number."""
     halves = [one for one in found.questions if one.what.startswith("two halves")]
     if not halves:
         return None
@@ -211,7 +212,7 @@ def released(
     guarantee: PrivacyGuarantee,
     written: Sequence[str],
     source: str | None,
-    *parts: Any,
+    *blocks: Any,
 ) -> Report:
     """What was made of the private file `source`, where it was written, what may be published.
 
@@ -222,7 +223,7 @@ def released(
     text += "" if source is None else f" Keep to yourself: {kept}, its store, errors against it."
     return Report(
         {**facts, "files": list(written)},
-        [{**facts, "files": "  ".join(written)}, *parts],
+        [{**facts, "files": "  ".join(written)}, *blocks],
         [text if guarantee.is_private else NOT_PRIVATE] if written else [],
     )
 
@@ -240,13 +241,13 @@ def iteratively(
     ),
     construction: Any = option(
         Learning(),
-        help="What is drawn and learned; multiplicative-weights if omitted.",
+        help="How the answers are learned; multiplicative-weights if omitted.",
         of=CONSTRUCTION,
         group=METHOD,
     ),
     beta: float = output_option(
         DEFAULT_FAILURE,
-        help="Probability that an answer is at a larger error than stated.",
+        help="Probability that any answer has a larger error than stated.",
         above=0,
         below=1,
     ),
@@ -264,7 +265,7 @@ def iteratively(
     sums.jsonl --construction sensing:rounds=20 --max-weight 5 --vertices users.txt,films.txt
 
     The command learns a graph from noisy answers to cuts that a private search finds. It writes the
-    synthetic graph, a receipt beside it (.json) and the learnt weights (.hypothesis.npz). Use it
+    synthetic graph, a receipt beside it (.json) and the learned weights (.hypothesis.npz). Use it
     for lists of queries, and for proven errors on small graphs; `release` makes better synthetic
     graphs. The list is a .csv table with columns S and T, or has lines as for `session run`; with
     --groups, "@Sales" names a group. Other constructions: net chooses one of all graphs on few

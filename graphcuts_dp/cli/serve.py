@@ -51,10 +51,11 @@ def start(
 
     Example: graphcuts-dp serve mail.db --graph mail.edges.gz --vertices staff.txt --budget 2
 
-    The first start creates a curator, whose token it writes to mail.db-token, which the user alone
-    can read: move it to where you keep passwords. The server listens on this machine only, unless
-    you give --host; then it needs a certificate, or a proxy that encrypts. `serve access` makes
-    more tokens. A line for each request goes to stderr: method, path, status, seconds and person.
+    The first start creates a curator, whose token it writes to mail.db-token, which only your
+    account can read: move it to where you keep passwords. The server listens on this machine only,
+    unless you give --host; then it needs a certificate, or a proxy that encrypts. `serve access`
+    makes more tokens. A line for each request goes to stderr: method, path, status, seconds and
+    person.
     """
     try:
         from graphcuts_dp.server.app import serve as run
@@ -209,7 +210,7 @@ def verify_log(
 def rotate(
     *,
     store: str = STORE,
-    output: str = option(help="File for the lines that leave the book.", metavar="FILE"),
+    output: str = option(help="File to move the lines of the log to.", metavar="FILE"),
     keys_days: float = option(
         30.0, help="Keys of answered requests that are older than so many days go.", least=0
     ),
@@ -219,7 +220,7 @@ def rotate(
 
     Example: graphcuts-dp serve access rotate mail.db --output audit-2026.jsonl
 
-    The server may run meanwhile. Keep the files: each tells after which line it begins, and `serve
+    The server may run meanwhile. Keep the files: each says after which line it begins, and `serve
     access verify --file` checks it. Idempotency keys that are old go, too: a request that is sent
     again after so long counts as a new one, whose answers on the record are free.
     """
@@ -231,8 +232,8 @@ def rotate(
         lines = people.log_lines(limit=count)
         write_out([log_text(people.book.salt, start, lines)], output, force=force)
         people.book.rotate(head, keys_before=time.time() - keys_days * 86400, by=_BY)
-    told = f"{count:,} lines are in {output} and no longer in the book; its head is {head}"
-    return Report({"head": str(head), "lines": count, "file": output}, [told])
+    moved = f"{count:,} lines are in {output} and no longer in the log; its head is {head}"
+    return Report({"head": str(head), "lines": count, "file": output}, [moved])
 
 
 def _first_token(people: People, store: Path) -> Path:
@@ -265,8 +266,8 @@ def _beyond(store: str, person: Person) -> list[str]:
 
 
 def _shown(name: str, token: str, notes: Sequence[str] = ()) -> Report:
-    told = f"token of {name}, shown this once: {token}"
-    return Report({"name": name, "token": token}, [told], notes)
+    line = f"token of {name}, shown this once: {token}"
+    return Report({"name": name, "token": token}, [line], notes)
 
 
 @contextmanager

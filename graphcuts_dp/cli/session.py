@@ -89,8 +89,7 @@ class NewSession:
     store: str = privacy_option(
         usual=True,
         help="Ledger file (.db) of the graph: the session is charged to it, and kept in it. "
-        "Created if "
-        "it does not exist.",
+        "Created if it does not exist.",
         metavar="FILE",
     )
     name: str = options.NAME

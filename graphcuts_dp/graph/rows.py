@@ -43,6 +43,7 @@ from graphcuts_dp.io.tables import (
     open_table,
     plan_reading,
 )
+from graphcuts_dp.options import no_choice
 from graphcuts_dp.privacy.guarantee import NO_PERIODS, PrivacyUnit
 from graphcuts_dp.schema.columns import TAIL, Columns
 from graphcuts_dp.schema.counting import STEPS, Counting, Reach, counts_once
@@ -538,8 +539,7 @@ def check_counting(counting: Any, weight_unit: float) -> None:
         ParameterError: another counting, or a unit that is none or not asked for.
     """
     if counting not in COUNTINGS:
-        listed = ", ".join(f"{name!r}" for name in COUNTINGS)
-        raise ParameterError(f"unknown counting {counting!r:.40}; it is one of {listed}")
+        raise ParameterError(no_choice("counting", counting, COUNTINGS))
     good = not isinstance(weight_unit, bool) and isinstance(weight_unit, int | float | np.number)
     # Engines that divide by multiplying need a finite reciprocal, which smaller units have not.
     if not good or not _SMALLEST_UNIT <= weight_unit < np.inf:

@@ -25,7 +25,7 @@ def page(
     ),
     no_browser: bool = output_option(False, help="Only print the link."),
     largest: float = input_option(
-        1024, help="Most of a file that is dropped on the page.", unit="MiB", above=0
+        1024, help="Size of the largest file that can be dropped on the page.", unit="MiB", above=0
     ),
 ) -> None:
     """Open a page on this machine: from a private file to a published table without a command.

@@ -187,10 +187,10 @@ class Product:
         for about in self.offered:
             if about.default is dataclasses.MISSING and given[about.name] is None:
                 raise ParameterError(f"give {about.switch}: {about.help}")
-        with _one_at_a_time, heard() as told:
-            data: dict[str, Any] = dict(self.made.report(**given).data)
-        warned = [text.partition(": ")[2] for text in told if text.startswith("warning")]
-        return data | {"notes": [*warned, *data["notes"]]}
+        with _one_at_a_time, heard() as messages:
+            fields: dict[str, Any] = dict(self.made.report(**given).fields)
+        warned = [text.partition(": ")[2] for text in messages if text.startswith("warning")]
+        return fields | {"notes": [*warned, *fields["notes"]]}
 
     def epsilon_for(self, values: Values, error: float, place: int) -> float:
         """About the least epsilon at which the error at this place of a preview is so small.

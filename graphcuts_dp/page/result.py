@@ -15,7 +15,7 @@ from graphcuts_dp.results import bundle
 
 _MOST_ROWS = 400
 _ENDS = ("low", "high")
-_ERROR = f"off by at most ({DEFAULT_PERCENT})"
+_ERROR = f"error at most ({DEFAULT_PERCENT})"
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}"
     "table{border-collapse:collapse;margin:1rem 0}th,td{text-align:left;padding:.2rem .8rem .2rem "

@@ -25,7 +25,7 @@ from graphcuts_dp.learn.bounds import (
     shape_of,
     usual_edges,
 )
-from graphcuts_dp.options import is_number
+from graphcuts_dp.options import is_number, no_choice
 from graphcuts_dp.planning.mechanisms import (
     ANSWERS,
     FIXED,
@@ -116,8 +116,7 @@ class RowTable:
 
     def __post_init__(self) -> None:
         if self.counting not in _COUNTED:
-            listed = ", ".join(map(repr, _COUNTED))
-            raise ParameterError(f"unknown counting {self.counting!r:.40}; it is one of {listed}")
+            raise ParameterError(no_choice("counting", self.counting, _COUNTED))
         if self.periods is None and self.by is not None:
             raise ParameterError("by= is for rows with periods: declare them by periods=")
         self.tree  # noqa: B018  # refuses levels that there are not

@@ -183,7 +183,7 @@ def session(who: Who, service: At, name: SessionId) -> models.SessionOut:
 async def cost(
     who: Who, service: At, request: Request, name: SessionId, asked: models.Queries
 ) -> models.PreviewOut:
-    """What queries would use, and how far off an answer may be. Nothing is asked. Free."""
+    """Return what queries would use, and a bound on the error. Nothing is asked. Free."""
     _check_batch(service, request, asked)
     found, error = await service.at_store(service.desk.cost, who.person, name, asked.queries)
     return models.PreviewOut(**vars(found), allowed=found.allowed, error_bound=error)

@@ -30,7 +30,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import GraphCutsError, ServerError
-from graphcuts_dp.former_names import OPTIONS
+from graphcuts_dp.former_names import FIELDS
 from graphcuts_dp.server.api import curating, router
 from graphcuts_dp.server.models import LoginIn, MeOut, RefusedError, refusal_of
 from graphcuts_dp.server.people import LOGIN_SECONDS
@@ -64,6 +64,7 @@ HEADERS = {
     "cache-control": "no-store",
 }
 _PROBLEM = "application/problem+json"
+_RENAMED = "is now called"
 _SECURE = {"strict-transport-security": "max-age=31536000"}
 _ON_TICKS = "/v1/"
 _FOR_ALL = "/healthz"  # reads no token and tells nothing
@@ -353,16 +354,17 @@ def _not_valid(problem: RequestValidationError) -> RefusedError:
         {"field": [str(part)[:60] for part in each["loc"]], "problem": _problem_of(each)}
         for each in problem.errors()[:_MOST_ERRORS]
     ]
+    found.sort(key=lambda each: not each["problem"].startswith(_RENAMED))
     first = found[0] if found else {"field": [], "problem": "not valid"}
     detail = f"{'.'.join(first['field'])}: {first['problem']}"
     return RefusedError(422, detail, kind="value", errors=found)
 
 
 def _problem_of(error: Any) -> str:
-    """What is wrong with a field; of a former name, what it is called now."""
-    now = OPTIONS.get(str(error["loc"][-1]))
+    """Say what is wrong with a field; of a former name, what it is called now."""
+    now = FIELDS.get(str(error["loc"][-1]))
     if error["type"] == "extra_forbidden" and now is not None:
-        return f"is now called {now}"
+        return f"{_RENAMED} {now}"
     return str(error["msg"])[:200]
 
 

@@ -35,7 +35,9 @@ class Binding:
         None, help="PEM file with the certificate for HTTPS; it may contain the key."
     )
     key: str | None = output_option(None, help="PEM file with the key.")
-    server_name: str = output_option("", help="Host names that users type, separated by commas.")
+    server_name: str = output_option(
+        "", help="Host names by which the server is reached, separated by commas."
+    )
     behind_proxy: str = output_option(
         "",
         help="Address of a proxy that encrypts and passes on the address of the client. Plain "

@@ -249,4 +249,4 @@ def test_all_that_is_written_follows(changed):
     texts = {name: " ".join(text.split()) for name, text in changed["written"].items()}
     assert [name for name, text in texts.items() if old.search(text)] == []
     assert [name for name, text in texts.items() if not new.search(text)] == []
-    assert changed["served"] in (None, [cases.FAILURE, "90%", "off by at most (90%)"])
+    assert changed["served"] in (None, [cases.FAILURE, "90%", "error at most (90%)"])

@@ -372,8 +372,8 @@ def test_what_nobody_can_tell_is_said(told, done):
     assert "one user may have any number of pairs" in seen["warning"]
     out, err = done(*line, "table:bounds=1/5/20", "--seed", "2")
     assert "unknown" in out
-    assert "--contributions table:most=" in err
-    known = told(*line, "table:bounds=1/5/20,most=66", "--seed", "2")
+    assert "--contributions table:known-max=" in err
+    known = told(*line, "table:bounds=1/5/20,known-max=66", "--seed", "2")
     assert known["warning"] == ""
     assert all(row["left_out"][1] is not None for row in known["bounds"])
 

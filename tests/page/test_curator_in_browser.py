@@ -118,7 +118,7 @@ def test_messy_trips_to_a_table_by_month(curator, trips, tmp_path):
     curator.choose("columns.on-bad", "skip")
     curator.fill("[data-key='periods']", "2026-01..2026-06")
     before = curator.text("#protected")
-    curator.choose("privacy_unit", "user")
+    curator.choose("privacy-unit", "user")
     curator.fill("[data-key='privacy-unit.max-contributions']", "20")
     curator.guaranteed()
     curator.wait(lambda: "any one user" in curator.text("#protected") != before)

@@ -89,7 +89,7 @@ async function guarded(note, button, work) {
 function costText(cost) {
   const fresh = `${number(cost.new)} new ${cost.new === 1 ? "query" : "queries"}, ${number(cost.free)} on the record already. `;
   const left = cost.left === null ? "" : `${number(cost.left)} left. `;
-  const error = cost.error_bound === null ? "" : `An answer may be off by up to ${small(cost.error_bound)}. `;
+  const error = cost.error_bound === null ? "" : `The error of an answer is at most ${small(cost.error_bound)}. `;
   return fresh + left + error + (cost.allowed ? "" : "That is more than is left.");
 }
 
