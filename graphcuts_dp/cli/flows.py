@@ -82,7 +82,7 @@ class BoundTable:
             seed=seed,
         )
         plan = plan_contribution_bounds(
-            told, epsilon=self.for_epsilon, cells=self.cells, most=self.known_max
+            told, epsilon=self.for_epsilon, cells=self.cells, known_max=self.known_max
         )
         known = "A known number is typed as --contributions table:known-max=."
         notes = [known] if plan.warning else []

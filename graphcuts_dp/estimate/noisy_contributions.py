@@ -88,54 +88,56 @@ class Contributions(Displayed):
         radius = error_radii(noise, (0,), spread, failure=failure)
         return int(above.sum()), math.floor(radius[0])  # errors are whole numbers
 
-    def left_out(self, bound: int, *, most: int | None = None) -> tuple[float, float]:
+    def left_out(self, bound: int, *, known_max: int | None = None) -> tuple[float, float]:
         """What a bound leaves out of all rows: pairs, rows or units, from and to.
 
         With the default confidence, what is left out lies in this range, for all bounds at once:
         no class has more or fewer users than its count says by more than `radius`. The upper end
-        is infinite without `most`, unless the last class is empty beyond doubt. It cannot be
+        is infinite without `known_max`, unless the last class is empty beyond doubt. It cannot be
         otherwise: what is reported with and without one user has nearly the same distribution,
         however many rows that user has, so a finite number that covers them all could not hold.
 
         Args:
             bound: one of `bounds`.
-            most: what no user has more of, if that is publicly known, >= 1. Units are rounded up.
+            known_max: what no user has more of, if that is publicly known, >= 1. Units are rounded
+                up.
 
         Raises:
-            ParameterError: it is none of the bounds, or `most` is not a whole number from 1 on.
+            ParameterError: it is none of the bounds, or `known_max` is not a whole number from 1
+                on.
         """
-        check_most(most)
+        check_known_max(known_max)
         low = high = 0.0
-        for users, least, largest in self._beyond(bound, most):
+        for users, least, largest in self._beyond(bound, known_max):
             low += max(0, users - self.radius) * least
             could = max(0, users + self.radius)
             high += could * largest if could else 0.0  # none of an infinite number is 0
         return low, high
 
-    def left_out_by_detected(self, bound: int, *, most: int | None = None) -> float:
+    def left_out_by_detected(self, bound: int, *, known_max: int | None = None) -> float:
         """What a bound leaves out of the rows of users that the noise cannot hide, at most.
 
         Only classes that have users beyond doubt count. With the default confidence, all bounds
         at once, their users have no more rows beyond the bound than this. Of the class behind the
-        last bound its least number counts, unless `most` is given.
+        last bound its least number counts, unless `known_max` is given.
 
         Args:
             bound: as for `left_out`.
-            most: likewise.
+            known_max: likewise.
 
         Raises:
             ParameterError: as for `left_out`.
         """
-        check_most(most)
+        check_known_max(known_max)
         return sum(
             (users + self.radius) * (largest if math.isfinite(largest) else least)
-            for users, least, largest in self._beyond(bound, most)
+            for users, least, largest in self._beyond(bound, known_max)
             if users > self.radius
         )
 
-    def _beyond(self, bound: int, most: int | None) -> list[tuple[int, int, float]]:
+    def _beyond(self, bound: int, known_max: int | None) -> list[tuple[int, int, float]]:
         """Of each class above a bound: its count, and what one user there has beyond the bound."""
-        limit = math.inf if most is None else float(most)
+        limit = math.inf if known_max is None else float(known_max)
         found = []
         for number in range(self._place(bound) + 1, len(self.counts)):
             least = self.bounds[number - 1] + 1
@@ -224,12 +226,12 @@ def check_bounds(bounds: tuple[int, ...] | list[int] | None) -> tuple[int, ...]:
     return tuple(map(int, found))
 
 
-def check_most(most: int | None) -> None:
+def check_known_max(known_max: int | None) -> None:
     """Check what no user is known to have more of.
 
     Raises:
         ParameterError: not a whole number from 1 on.
     """
-    whole = isinstance(most, int | np.integer) and not isinstance(most, bool)
-    if most is not None and not (whole and most >= 1):
-        raise ParameterError("most must be a whole number from 1 on: what no user has more of")
+    whole = isinstance(known_max, int | np.integer) and not isinstance(known_max, bool)
+    if known_max is not None and not (whole and known_max >= 1):
+        raise ParameterError("known_max must be a whole number from 1 on: what no user has more of")

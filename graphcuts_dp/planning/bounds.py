@@ -15,6 +15,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import cell_changes
 from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.estimate.strategy import choose_strategy
+from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.learn.bounds import SessionWorkload, Setting, noise_error
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES
 from graphcuts_dp.privacy.guarantee import PrivacyUnit, exact_epsilon
@@ -74,10 +75,9 @@ class ContributionBoundPlan(Tabled):
             return ""
         return (
             f"noise can hide up to {self.undetectable:,} users of each size, and one user may have "
-            "any "
-            f"number of {self.what}: nobody can privately say how many a bound leaves out at most. "
-            "The bound suits the users that show. If no user can have more than a known number, "
-            "give it as most"
+            f"any number of {self.what}: nobody can privately say how many a bound leaves out at "
+            "most. The bound suits the users that show. If no user can have more than a known "
+            "number, give it as known_max"
         )
 
     def _card(self) -> Card:
@@ -103,19 +103,20 @@ class ContributionBoundPlan(Tabled):
         return f"ContributionBoundPlan({len(self.rows)} bounds, best={self.best.max_contributions})"
 
 
+@refuses_former_options(most="known_max")
 def plan_contribution_bounds(
-    contributions: Contributions, *, epsilon: float, cells: int = 1, most: int | None = None
+    contributions: Contributions, *, epsilon: float, cells: int = 1, known_max: int | None = None
 ) -> ContributionBoundPlan:
     """Compare bounds on users: the noise that each needs, and what it leaves out.
 
     Args:
-        contributions: a noisy table that was bought (`release_contributions`), or a public one
+        contributions: a noisy table that was measured (`release_contributions`), or a public one
             (`Contributions.public`).
         epsilon: of the release that the bound is for, for one user, in [1e-6, 50].
         cells: over how many sums of a table the rows that are left out spread evenly, >= 1. A table
             has its noise in each cell; a single sum, all that is left out.
-        most: what no user has more of, if that is publicly known, >= 1: then the upper end of what
-            is left out is known, and the bound is recommended by it.
+        known_max: what no user has more of, if that is publicly known, >= 1: then the upper end of
+            what is left out is known, and the bound is recommended by it.
 
     Raises:
         ParameterError: a number out of range.
@@ -131,8 +132,8 @@ def plan_contribution_bounds(
     rows = []
     for max_contributions in contributions.bounds:
         noise = math.sqrt(0.5) / math.sinh(exact / max_contributions / 2)
-        left_out = contributions.left_out(max_contributions, most=most)
-        seen = contributions.left_out_by_detected(max_contributions, most=most)
+        left_out = contributions.left_out(max_contributions, known_max=known_max)
+        seen = contributions.left_out_by_detected(max_contributions, known_max=known_max)
         weighed = left_out[1] if math.isfinite(left_out[1]) else seen
         rows.append(
             ContributionBoundRow(

@@ -137,7 +137,7 @@ def test_what_is_left_out_lies_in_its_range_for_all_bounds_at_once(shape):
         off += bool((np.abs(table.counts - true) > table.radius).any())
         lost = False
         for bound, truth in beyond.items():
-            low, high = table.left_out(bound, most=most)
+            low, high = table.left_out(bound, known_max=most)
             unknown = table.left_out(bound)
             assert unknown[0] >= low
             assert unknown[1] >= high
@@ -162,26 +162,26 @@ def test_rows_of_users_that_noise_cannot_hide():
     assert table.radius == 9  # of 4 classes: 2 e^(-10/2)/(1 + e^(-1/2)) <= 0.05/4 < the same at 8
     assert table.left_out_by_detected(5) == 309 * 15
     assert table.left_out(5) == (291 * 1, math.inf)
-    assert table.left_out(5, most=40) == (291 * 1, 309 * 15 + 12 * 35)
-    assert table.left_out(5, most=20) == (291 * 1, 309 * 15)  # nobody is beyond
-    assert table.left_out(1, most=4) == (0, 7 * 3)
+    assert table.left_out(5, known_max=40) == (291 * 1, 309 * 15 + 12 * 35)
+    assert table.left_out(5, known_max=20) == (291 * 1, 309 * 15)  # nobody is beyond
+    assert table.left_out(1, known_max=4) == (0, 7 * 3)
     assert Contributions.public((1, 2), [5, 5, 5]).left_out_by_detected(1) == 5 + 5 * 2
     for wrong in (0, -1, 1.5, True):
-        with pytest.raises(ParameterError, match="most must be"):
-            table.left_out(5, most=wrong)
+        with pytest.raises(ParameterError, match="known_max must be"):
+            table.left_out(5, known_max=wrong)
     hidden = plan_contribution_bounds(table, epsilon=1)
     assert (hidden.confidence, hidden.undetectable) == (DEFAULT_CONFIDENCE, 9)
     assert "any number of rows" in hidden.warning
     assert "unknown" in str(hidden)
     assert str(hidden).endswith(hidden.warning)
-    known = plan_contribution_bounds(table, epsilon=1, most=1000)
+    known = plan_contribution_bounds(table, epsilon=1, known_max=1000)
     assert known.warning == ""
     # 12 users of 1,000 rows might be there: a bound that leaves out the fewest is recommended.
     assert (hidden.best.max_contributions, known.best.max_contributions) == (20, 20)
     assert known.best.left_out[1] == 12 * 980
     few = Contributions(counts=np.array([900, 9, 2, 0]), **noisy)
     assert plan_contribution_bounds(few, epsilon=0.1).best.max_contributions == 1
-    assert plan_contribution_bounds(few, epsilon=0.1, most=30).best.max_contributions == 20
+    assert plan_contribution_bounds(few, epsilon=0.1, known_max=30).best.max_contributions == 20
 
 
 def test_a_bound_that_is_chosen_is_near_the_quantile(tmp_path):
@@ -248,6 +248,8 @@ def test_the_plan_weighs_noise_against_what_is_left_out():
     for options, words in (({"epsilon": 1, "cells": 0}, "cells must be"), ({"epsilon": 0}, "eps")):
         with pytest.raises(ParameterError, match=words):
             plan_contribution_bounds(many, **options)
+    with pytest.raises(ParameterError, match=r"^most is now called known_max$"):
+        plan_contribution_bounds(many, epsilon=1, most=30)
 
 
 MONTHS = ("2026-01", "2026-02", "2026-03")
