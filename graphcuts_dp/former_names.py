@@ -34,7 +34,6 @@ OPTIONS: Mapping[str, str] = {
     "degree_bound": "max_degree",
     "force_hopeless": "allow_useless",
     "hide_change": "max_weight_change",
-    "may_buy": "may_measure_degrees",
     "most_right": "max_right_size",
     "most_spectral": "max_spectral_norm",
     "owner": "user",
@@ -73,17 +72,14 @@ KEYS: Mapping[str, Mapping[str, str]] = {
 }
 
 # Keys of stored JSON: of stores of format 9, receipts of format 12, and records of results.
+_STORED_OPTIONS = ("degree_bound", "hide_change", "most_right", "most_spectral", "weight_cap")
 STORED_KEYS: Mapping[str, str] = {
+    **{former: OPTIONS[former] for former in _STORED_OPTIONS},
     "at_most": "group_size",
-    "degree_bound": "max_degree",
-    "hide_change": "max_weight_change",
     "may_buy": "may_measure_degrees",
-    "most_right": "max_right_size",
-    "most_spectral": "max_spectral_norm",
     "off_by_at_most": "error_bound",
     "promise": "guarantee",
     "protects": "privacy_unit",
-    "weight_cap": "max_weight",
 }
 _KEYS_OF_COLUMNS = {"owner": "user"}
 # Their keys are names of files and of groups.

@@ -24,7 +24,7 @@ const found = [], pages = PAGES, widths = WIDTHS, most = MOST;
 async function measure(page, width) {
   const frame = document.createElement('iframe');
   frame.style = `width:${width}px; height:800px; border:0`;
-  const loaded = new Guarantee(done => { frame.onload = done; });
+  const loaded = new Promise(done => { frame.onload = done; });
   frame.src = page;
   document.body.append(frame);
   await loaded;

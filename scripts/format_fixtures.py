@@ -410,14 +410,10 @@ def results(data: Path) -> dict[str, tuple[object, list[tuple[object, object]]]]
     seeded = {"seed": SEED}
     release, learn, flows = gc.release_graph, gc.release_iteratively, gc.release_flows
     rows, zones = trips_of(data), zones_of(data)
-    user, month = (
-        gc.PrivacyUnit.user(max_contributions=8),
-        gc.PrivacyUnit.user(max_contributions=4, per_period=True),
-    )
-    vertex, gaussian = (
-        gc.PrivacyUnit.vertex(max_degree=4),
-        {"noise": "gaussian", "expected_cell": 0},
-    )
+    user = gc.PrivacyUnit.user(max_contributions=8)
+    month = gc.PrivacyUnit.user(max_contributions=4, per_period=True)
+    vertex = gc.PrivacyUnit.vertex(max_degree=4)
+    gaussian = {"noise": "gaussian", "expected_cell": 0}
     cuts = [(names[:1], None), (names[:12], None), (names[:4], names[12:18])]
     asked = [gc.CutQuery(*cut) for cut in cuts]
     rated = [(("u0", "u1"), ("f0",)), (("u2",), ("f1", "f2")), (("u3", "u4", "u5"), ("f3",))]

@@ -4,7 +4,7 @@
     python scripts/golden.py sessions   # those whose name contains a word; the others stay
     python scripts/golden.py --check    # print what has changed, and write nothing
     python scripts/golden.py --check --exactly  # fits to 1e-9, too: where the record was made
-    python scripts/golden.py --names    # the names that users can type, and no results
+    python scripts/golden.py --names    # the names that can be typed, and no results
 
 Record only what was meant to change, and say in the changelog why it has.
 """

@@ -178,8 +178,8 @@ CUTS = {
         ),
     ),
     "linear_sessions": Cut(
-        "A million guaranteed answers on ratings of two kinds of users and items, epsilon = 1 and "
-        "delta = 1e-6: the error that is guaranteed, and the largest that was seen.",
+        "Sessions for a million queries on ratings of two kinds of users and items, epsilon = 1 "
+        "and delta = 1e-6: the error that is guaranteed, and the largest that was seen.",
         ("users and items", "method", "guaranteed", "largest"),
         lambda cells, _: (
             (cells[0], cells[4], cells[-4], cells[-3])
@@ -193,7 +193,7 @@ CUTS = {
         lambda cells, _: (cells[0], cells[1], cells[-1]) if len(cells) == 4 else None,
     ),
     "mirror_sessions": Cut(
-        "Sessions on JT12's two bipartite families, 10,000 guaranteed answers, epsilon = 1 and "
+        "Sessions on JT12's two bipartite families, 10,000 queries, epsilon = 1 and "
         "delta = 1e-6: the error that is guaranteed, and the largest that was seen.",
         ("family", "V", "method", "guaranteed", "largest"),
         lambda cells, _: (
@@ -206,7 +206,7 @@ CUTS = {
         "Counts of edges of the flights at epsilon = 1. *Half* is one cut between random halves, "
         "asked alone; *cells* are all sums between five regions at once. Bias is what the bound "
         "leaves out, which can be shown because the truth is known here.",
-        ("privacy_unit", "half: bias", "half: noise", "cells: bias", "cells: noise"),
+        ("privacy unit", "half: bias", "half: noise", "cells: bias", "cells: noise"),
         lambda cells, _: (
             (cells[0], cells[1], cells[2], cells[4], cells[5])
             if len(cells) > 6 and _numbers(cells)

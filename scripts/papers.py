@@ -46,7 +46,7 @@ class Row:
 
     @property
     def public(self) -> bool:
-        """Whether users reach it without importing from a module."""
+        """Whether callers reach it without importing from a module."""
         return bool(self.command or self.session or self.public_names)
 
     @property

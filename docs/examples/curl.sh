@@ -27,7 +27,7 @@ curl -H "$ann" -H "$json" -H "Idempotency-Key: 2f1c7d3e" -d '{"queries": [{"S": 
 curl -H "$ann" $at/sessions/ann.first/answers
 curl -H "$ann" $at/sessions/ann.first/export
 
-# People, for curators: a new one, caps, another token, who reads whose answers, no token any more.
+# People, for curators: a new one, limits, another token, who reads whose answers, no token any more.
 curl -H "$boss" $at/people
 curl -H "$boss" -H "$json" -d '{"name": "bob", "epsilon": 1, "queries": 100}' $at/people
 curl -H "$boss" -H "$json" -X PUT -d '{"preapproved": true, "epsilon": 0.5}' $at/people/bob

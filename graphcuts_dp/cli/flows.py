@@ -228,11 +228,11 @@ def flows(
     (.json) and the measured sums (.noisy.npz). Of a bipartite graph, GROUPS are those of the left
     side, and --right-groups those of the right.
 
-    --contributions table shows, with noise, how many users of rows have more than each bound and
-    what the bound would leave out, beside the noise that it needs. --contributions choice chooses
-    one. Both spend a part of the budget of the rows. Noise hides a few users, and each of them may
-    have most of the rows: no private table can rule that out. If no user can have more than a
-    known number, say it with --contributions table:known-max=.
+    --contributions table shows, with noise, how many users have more rows than each bound and what
+    the bound would leave out, beside the noise that it needs. --contributions choice chooses one.
+    Both spend a part of the budget of the rows. Noise hides a few users, and each of them may have
+    most of the rows: no private table can rule that out. If no user can have more than a known
+    number, say it with --contributions table:known-max=.
     """
     store, files = spending.check(), grouping.of(groups)
     if asked.contributions is not None:

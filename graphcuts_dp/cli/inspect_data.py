@@ -35,7 +35,7 @@ COUNTED = (
     "them: do not publish them."
 )
 _GROUPS = "groups.csv", "out.csv"
-_WEIGHT_CAP = 1.0  # of the command: hides whole edges, whatever they weigh
+_MAX_WEIGHT = 1.0  # of the command: hides whole edges, whatever they weigh
 _PERIODS = "2026-01..2026-12"
 _TYPED = {"\t": "tab", " ": "blank", ",": "comma", True: "yes", False: "no"}
 _ROLES = ("source", "target", "weight", "user", "period")
@@ -164,7 +164,7 @@ def _still_needed(head: FileHead, reading: Reading) -> list[str]:
         needed.append("--privacy-unit user:max-contributions=, how much of each user counts.")
     elif reading.counting == "weight":
         needed.append("--privacy-unit row:max-units=, how many units of the weight of a row count.")
-    if _needs_cap(head, reading):
+    if _needs_bound(head, reading):
         needed.append(
             "a public bound on weights: --max-weight or --max-weight-change 1; or --ignore-weights."
         )
@@ -176,7 +176,7 @@ def _still_needed(head: FileHead, reading: Reading) -> list[str]:
     return needed
 
 
-def _needs_cap(head: FileHead, reading: Reading) -> bool:
+def _needs_bound(head: FileHead, reading: Reading) -> bool:
     """Whether a graph has weights, of which nobody has given a bound."""
     given = (reading.max_weight, reading.max_weight_change, head.declared.max_weight)
     ignored = reading.rows or reading.ignore_weights or head.without_weights
@@ -337,8 +337,8 @@ def _command(path: str, head: FileHead, reading: Reading) -> tuple[str, str]:
     elif reading.counting == "weight":
         words += ["--privacy-unit", "row:max-units=1"]
         replaced.append("bound on the weight of a row")
-    if _needs_cap(head, reading):
-        typed = replace(typed, max_weight=_WEIGHT_CAP)
+    if _needs_bound(head, reading):
+        typed = replace(typed, max_weight=_MAX_WEIGHT)
         replaced.append("bound on weights")
     if _ignores_weights(head, reading):
         typed = replace(typed, ignore_weights=True)

@@ -48,14 +48,13 @@ GRAPH_UNIT = _unit_option(
 PRIVACY_UNIT = _unit_option(
     None,
     help="What neighbouring data differ by: edge, row, user (give max-contributions) or vertex "
-    "(give "
-    "max-degree). If omitted edge; of rows whose weight or periods count, row.",
+    "(give max-degree). If omitted edge; of rows whose weight or periods count, row.",
 )
 BUDGET = privacy_option(
     None,
     usual=True,
     help="Of a new store: the largest epsilon, and delta, of all uses of the data together; "
-    "no cap if omitted. A server needs it.",
+    "no limit if omitted. A server needs it.",
     of=Budget,
 )
 KINDS = ("undirected", "directed", "bipartite")
@@ -126,8 +125,7 @@ class Reading:
         False,
         usual=True,
         help="Declare that the vertices that occur in GRAPH are public. Without this or "
-        "--vertices, "
-        "that they occur may reveal edges, and the guarantee says so.",
+        "--vertices, that they occur may reveal edges, and the guarantee says so.",
     )
     kind: str = input_option(
         KINDS[0],
@@ -281,8 +279,7 @@ class Reading:
         if any(each is not None for each in given) or self.merge != "max":
             raise ParameterError(
                 "--max-weight, --max-weight-change, --ignore-weights and --merge are for graphs, "
-                "not "
-                "for rows; see --counting"
+                "not for rows; see --counting"
             )
 
     def vertices_beside(self, grouping: "GroupFile | None") -> GivenVertices:
@@ -317,8 +314,8 @@ class Reading:
 
         Raises:
             GraphCutsError: as `read` and `read_rows`.
-            ParameterError: weights whose bound nobody has given; users that are not to be
-                protected, or the other way round.
+            ParameterError: weights whose bound nobody has given; a column of users without
+                users as privacy unit, or the other way round.
         """
         self._check_user(privacy_unit)
         if self.rows:
@@ -370,9 +367,8 @@ class Reading:
             repeats=FORMATS[ending_of(path)].repeats,
         ):
             note(text)
-        bounded_graph(
-            without_rows(graph), privacy_unit or EDGE
-        )  # refuses what cannot be guaranteed
+        # refuses what cannot be guaranteed
+        bounded_graph(without_rows(graph), privacy_unit or EDGE)
         return graph, groups
 
     def without_file(
@@ -434,8 +430,7 @@ class Reading:
         if user is not (privacy_unit is not None and privacy_unit.kind == "user"):
             raise ParameterError(
                 "--columns user=COLUMN needs --privacy-unit user:max-contributions=K, which bounds "
-                "how "
-                "much of each user counts; flows --contributions helps to choose K"
+                "how much of each user counts; flows --contributions helps to choose K"
                 if user
                 else "--privacy-unit user needs --columns user=COLUMN, the column of users"
             )
@@ -471,16 +466,13 @@ class Reading:
 
 def _amount(rows: Rows, privacy_unit: PrivacyUnit) -> str:
     """What a bound of rows lets through, and of units what they are together."""
-    told = f"{privacy_unit.group_size:,} {rows.what}"
-    return (
-        told
-        if rows.weight_unit == 1
-        else f"{told} of {rows.weight_unit:g} ({privacy_unit.group_size * rows.weight_unit:,g})"
-    )
+    count, unit = privacy_unit.group_size, rows.weight_unit
+    together = "" if unit == 1 else f" of {unit:g} ({count * unit:,g})"
+    return f"{count:,} {rows.what}{together}"
 
 
 def note(text: str) -> None:
-    """Tell the user how a file was read."""
+    """Say how a file was read."""
     say(f"note: {text}")
 
 

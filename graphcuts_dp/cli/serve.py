@@ -68,7 +68,7 @@ def start(
         ) from None
     place = store_named(store, budget, expect_head)
     if not place.exists and budget is None:
-        raise ParameterError("a new store needs --budget, a cap on all that is spent")
+        raise ParameterError("a new store needs --budget, the limit of all that is spent")
     with serving(place.file):
         private, _ = reading.read_private(graph, privacy_unit)
         if isinstance(private, Rows):
@@ -102,8 +102,8 @@ def add(
 
     Example: graphcuts-dp serve access add mail.db ann --epsilon 1 --queries 10000
 
-    The token is shown only once. With --preapproved, sessions within these caps begin without your
-    approval.
+    The token is shown only once. With --preapproved, sessions within these limits begin without
+    your approval.
     """
     person = Person(name=name, role=role, **vars(caps))
     with _people(store) as people:
@@ -151,7 +151,7 @@ def list_people(*, store: str = STORE) -> Report:
         )
         for each in found
     ]
-    columns = ("name", "role", "active", "preapproved", "cap", "queries")
+    columns = ("name", "role", "active", "preapproved", "limit", "queries")
     return Report(
         [vars(each) for each in found],
         [Card(title=f"People of {store}", columns=columns, rows=rows)],
@@ -255,14 +255,16 @@ def _first_token(people: People, store: Path) -> Path:
 
 
 def _beyond(store: str, person: Person) -> list[str]:
-    """A note where the caps of somebody are above the budget that all share."""
+    """A note where the limits of somebody are above the budget that all share."""
     with closing(open_ledger(store)) as ledger:
         whole, cap = ledger_budget(ledger), person.cap
     if whole is None or cap is None:
         return []
     if cap.epsilon <= whole.epsilon and cap.delta <= whole.delta:
         return []
-    return [f"The cap of {person.name} is above the store's budget, {whole}, which holds for all."]
+    return [
+        f"The limit of {person.name} is above the store's budget, {whole}, which holds for all."
+    ]
 
 
 def _shown(name: str, token: str, notes: Sequence[str] = ()) -> Report:

@@ -364,7 +364,7 @@ def status(
         largest: f"epsilon = {found.epsilon:.4g}{delta}{mark}",
         **_in_all(found),
         "privacy_unit": found.privacy_unit,
-        "budget": f"{found.budget}; {found.left:.4g} is left" if found.budget else "no cap",
+        "budget": f"{found.budget}; {found.left:.4g} is left" if found.budget else "no limit",
         "head": found.head,
     }
     return Report(

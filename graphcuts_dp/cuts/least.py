@@ -65,11 +65,11 @@ def least_cut(
         graph: the private graph, or rows with users; undirected or directed. Of a directed one
             the arcs that leave the part of the first terminal count, and there are two terminals.
         terminals: two or more: each a label, or a list of labels that stay together. Public.
-        epsilon: privacy parameter, for one `privacy_unit`, in [1e-6, 50]; all of it is
-            spent. Of k terminals there are ceil(log2 k) halvings, each with more than an equal part
-            of it: a pair pays for being parted once.
+        epsilon: privacy parameter for one `privacy_unit`, in [1e-6, 50]; all of it is spent. Of k
+            terminals there are ceil(log2 k) halvings, each with more than an equal part of it: a
+            pair is charged for being parted once.
         privacy_unit: what neighbouring data differ by: "edge", or a `PrivacyUnit`. Where k edges
-            may change together, each has a k-th of epsilon. It cannot hide a vertex.
+            may change together, each has a k-th of epsilon. It cannot be a vertex.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             cut is charged to it, and refused if its budget does not allow it.
         seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
@@ -183,7 +183,7 @@ class CutJob(Job[Partition]):
 
     Attributes:
         graph: of the schema, without any edge.
-        privacy_unit: the guarantee is for.
+        privacy_unit: of the guarantee.
         terminal_rows: row numbers of each terminal.
         rate: of the noise, in steps of the grid.
         grid: in which weights count.
@@ -233,7 +233,7 @@ class CutJob(Job[Partition]):
             guarantee=guarantee,
             shortfall=self._excess,
             confidence=DEFAULT_CONFIDENCE,
-            notes=_ends_alone(named, np.bincount(measured, minlength=len(named)))
+            notes=_terminals_alone(named, np.bincount(measured, minlength=len(named)))
             + (self.notes if heavy else ()),
         )
 
@@ -279,12 +279,12 @@ class CutJob(Job[Partition]):
         return (("what the cut weighs above the least one", self._excess),)
 
 
-def _ends_alone(terminals: Sequence[Sequence[Label]], sizes: IntVector) -> tuple[str, ...]:
-    """What follows from the partition alone: a sentence about parts that are only their ends."""
+def _terminals_alone(terminals: Sequence[Sequence[Label]], sizes: IntVector) -> tuple[str, ...]:
+    """What follows from the partition alone: a sentence about parts that are only terminals."""
     alone = [
-        ", ".join(map(str, terminal_rows[:3])) + (", ..." if terminal_rows[3:] else "")
-        for terminal_rows, size in zip(terminals, sizes, strict=True)
-        if size == len(terminal_rows) and size < sizes.sum()
+        ", ".join(map(str, labels[:3])) + (", ..." if labels[3:] else "")
+        for labels, size in zip(terminals, sizes, strict=True)
+        if size == len(labels) and size < sizes.sum()
     ]
     if not alone:
         return ()

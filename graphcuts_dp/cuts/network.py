@@ -70,8 +70,8 @@ def _reached(arcs: sp.csr_array, pull: IntVector) -> BoolVector:
     # What lets pass more than can flow is in no least cut, however much more it is.
     room = np.minimum(np.concatenate([between.data, pull[above], -pull[below]]), most + 1)
     if most + 1 < _SMALL_FLOW:
-        terminal_rows = tails.astype(np.int32), heads.astype(np.int32)
-        passing = sp.csr_array((room.astype(np.int32), terminal_rows), shape=(n + 2, n + 2))
+        endpoints = tails.astype(np.int32), heads.astype(np.int32)
+        passing = sp.csr_array((room.astype(np.int32), endpoints), shape=(n + 2, n + 2))
         left = sp.csr_array(passing - maximum_flow(passing, n, n + 1).flow)
         left.eliminate_zeros()
         reached = breadth_first_order(left, n, return_predecessors=False)

@@ -182,7 +182,7 @@ def plan_distances(
         people: n, public, at least 1.
         epsilon: privacy parameter of one person's location, in [1e-6, 50].
         delta: in [0, 1); at 0 there is no Gaussian noise.
-        group_size: how many people are one privacy unit together.
+        group_size: how many people together are one privacy unit.
         confidence: of the guaranteed errors, in (0, 1).
         mechanism: one of `MECHANISMS`; "auto" for all of them, except where they would never win:
             noise on each answer on large maps that are no trees, and the learner where its
@@ -244,7 +244,7 @@ def _wanted(metric: Metric, mechanism: str, noise: str, delta: float) -> Iterato
 
 
 def check_terms(metric: Metric, *, delta: float, confidence: float) -> None:
-    """Refuse what cannot be guaranteed to anybody.
+    """Refuse a map, a delta or a confidence for which nothing can be guaranteed.
 
     Raises:
         ParameterError: a number out of range, or a map of a single vertex.
@@ -354,7 +354,7 @@ class DistanceAnswers(Displayed):
         values: estimates of the average distances, shape (V,), in the order of the vertices.
         radii: half widths of the intervals, shape (V,).
         confidence: that all intervals hold the true values at once.
-        guarantee: what is guaranteed to the people.
+        guarantee: of differential privacy, for the people.
         plan: the mechanisms that were compared; its best one was run.
     """
 
@@ -549,7 +549,7 @@ def answer_distances(
             the path of a CSV file, see `Locations.read`.
         epsilon: privacy parameter, in [1e-6, 50].
         delta: in [0, 1); 0 for pure privacy.
-        group_size: how many people are one privacy unit together.
+        group_size: how many people together are one privacy unit.
         store: path of the store, or a `Store`, that remembers what was spent on these locations;
             None for locations of which nothing else is ever released.
         mechanism: "auto" (the least guaranteed error), "tree-counts", "histogram", "per-query"

@@ -328,8 +328,8 @@ def projection_embedding(
 
     Scaled so that the largest expansion of a pair is 1; then the contraction is at most
     (1 + a)/(1 - a) with probability 1 - failure, for p = 2 and (pi/a^2) ln(V^2/failure) dimensions.
-    It is measured: all pairs are public. The directions are public coins,
-    hence a seed; so the embedding is oblivious to the people, and also to the queries.
+    It is measured: all pairs are public. The directions are public coins, hence a seed; so the
+    embedding is oblivious to the people, and also to the queries.
 
     Raises:
         ParameterError: too large a table, or an unlucky seed with too few dimensions.

@@ -300,7 +300,7 @@ def open_distance_session(
         epsilon: privacy of the whole session, in [1e-6, 50].
         delta: in [0, 1); 0, for pure privacy, if omitted.
         queries: how many answers are guaranteed.
-        group_size: how many people are one privacy unit together; 1 if omitted.
+        group_size: how many people together are one privacy unit; 1 if omitted.
         confidence: that all guaranteed intervals hold at once; `DEFAULT_CONFIDENCE` if omitted.
         seed: makes the noise repeatable. NOT PRIVATE: for tests only.
 

@@ -1,4 +1,4 @@
-"""Answers as users get them: with labels, cut to what is possible, as lists and tables."""
+"""Answers as callers get them: with labels, cut to what is possible, as lists and tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

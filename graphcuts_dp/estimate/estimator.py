@@ -2,7 +2,7 @@
 
 An estimator knows the measurements of one release and estimates queries from them. For each query
 it returns a value, an interval that is proven whatever the graph is, and what the query can be.
-`answers` makes of these what users get.
+`answers` makes of these what callers get.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What a measurement is: noisy sums that were bought of the private graph, and their exact cost.
+"""What a measurement is: noisy sums over the private graph, and their exact cost.
 
 A measurement counts weights of pairs in whole steps of a grid. What it counts is its linear map:
 the total, the degrees, how many edges weigh how much, or the sums in the cells between groups.
@@ -192,8 +192,8 @@ class CellSums(MeasurementMap):
         tree: the public cells.
         places: which places are measured, ascending; the last one always is.
         codes: public code of the group of each row and of each column, for the finest level; one
-            array twice for a symmetric matrix. None where it is not told.
-        max_weight: public largest weight; 1 for graphs without weights, None without a cap.
+            array twice for a symmetric matrix. None where it is not reported.
+        max_weight: public largest weight; 1 for graphs without weights, None without one.
         weighted: whether edges have weights.
         whole: whether sums are of whole numbers: of edges, or of weights that were rounded down.
         max_degree: None, or D of bounded sums: those of the finest level are f_D of
@@ -247,7 +247,7 @@ class CellSums(MeasurementMap):
 
     @property
     def members(self) -> tuple[IntVector, IntVector]:
-        """The codes, of a measurement that tells them."""
+        """The codes, of a measurement that reports them."""
         if self.codes is None:
             raise ValueError("the members of groups are not in the file")
         return self.codes
@@ -342,7 +342,7 @@ class CountMeasurement(Measurement, Generic[K]):
     """Whole numbers that may be published: each is a count plus integer noise of its own.
 
     Attributes:
-        name: as the parts of a guarantee name it: "total", "degrees" ("early degrees" were bought
+        name: as `PrivacyGuarantee.spent` has it: "total", "degrees" ("early degrees" were measured
             to choose how to spend the rest, and were not refined), "weights", "groups", "found
             groups" for groups that were made of noisy data, "flows".
         map: what is counted.
@@ -469,7 +469,7 @@ class Measurements:
     """All that a release knows of the private graph.
 
     Attributes:
-        values: in the order in which they were bought; at most one of each name.
+        values: in the order in which they were measured; at most one of each name.
         guarantee: for all of them together.
     """
 
@@ -495,17 +495,17 @@ class Measurements:
         return measured[name]
 
     def find(self, kind: type[K]) -> CountMeasurement[K] | None:
-        """The last measurement with a map of a kind, or None if none was bought."""
+        """The last measurement with a map of a kind, or None if none was measured."""
         return measured_by(kind, self.values)
 
     @property
     def matrix(self) -> NoisyMatrix | None:
-        """The noisy entries, if they were bought."""
+        """The noisy entries, if they were measured."""
         return next((each for each in self.values if isinstance(each, NoisyMatrix)), None)
 
     @property
     def kept(self) -> KeptEdges | None:
-        """The kept edges, if they were bought."""
+        """The kept edges, if they were measured."""
         return next((each for each in self.values if isinstance(each, KeptEdges)), None)
 
 
@@ -590,8 +590,7 @@ def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> 
     if cells.periods is not None or cells.loops:
         raise ParameterError(
             "privacy_unit='vertex' is for one graph, without periods and without edges from a "
-            "vertex"
-            " to itself: leave periods out, or take privacy_unit='user:max-contributions=...'"
+            "vertex to itself: leave periods out, or take privacy_unit='user:max-contributions=...'"
         )
     found: list[Change] = []
     groups, numbers, change = _incidences(cells, bound, largest)

@@ -41,7 +41,7 @@ class Contributions(Displayed):
             bounds[i].
         rate: of the discrete Laplace noise of each count; None for a public table.
         what: what was counted: "pairs", "rows" or "units of weight".
-        guarantee: what the table guarantees; None for a public one.
+        guarantee: of the table; None for a public one.
     """
 
     bounds: tuple[int, ...]
@@ -68,11 +68,11 @@ class Contributions(Displayed):
         return cls(bounds=found, counts=np.array(counts, dtype=np.int64), what=what)
 
     def users_above(self, bound: int, *, failure: float = DEFAULT_FAILURE) -> tuple[int, int]:
-        """How many users have more than a bound, and how far off that may be.
+        """Return how many users have more than a bound, and the error of that.
 
         Args:
             bound: one of `bounds`.
-            failure: in (0, 1): the probability with which it is farther off.
+            failure: in (0, 1): the probability with which the error is larger.
 
         Returns:
             The noisy number, and t with P(|error| > t) <= failure.
@@ -89,7 +89,7 @@ class Contributions(Displayed):
         return int(above.sum()), math.floor(radius[0])  # errors are whole numbers
 
     def left_out(self, bound: int, *, known_max: int | None = None) -> tuple[float, float]:
-        """What a bound leaves out of all rows: pairs, rows or units, from and to.
+        """Return what a bound leaves out of all rows: pairs, rows or units, from and to.
 
         With the default confidence, what is left out lies in this range, for all bounds at once:
         no class has more or fewer users than its count says by more than `radius`. The upper end
@@ -99,12 +99,10 @@ class Contributions(Displayed):
 
         Args:
             bound: one of `bounds`.
-            known_max: what no user has more of, if that is publicly known, >= 1. Units are rounded
-                up.
+            known_max: what no user has more of, if that is publicly known, >= 1; units rounded up.
 
         Raises:
-            ParameterError: it is none of the bounds, or `known_max` is not a whole number from 1
-                on.
+            ParameterError: it is none of the bounds, or `known_max` no whole number from 1 on.
         """
         check_known_max(known_max)
         low = high = 0.0
@@ -115,7 +113,7 @@ class Contributions(Displayed):
         return low, high
 
     def left_out_by_detected(self, bound: int, *, known_max: int | None = None) -> float:
-        """What a bound leaves out of the rows of users that the noise cannot hide, at most.
+        """Return the most that a bound leaves out of the rows of users that noise cannot hide.
 
         Only classes that have users beyond doubt count. With the default confidence, all bounds
         at once, their users have no more rows beyond the bound than this. Of the class behind the
@@ -186,7 +184,7 @@ class Contributions(Displayed):
         )
 
     def to_frame(self, kind: Any = None) -> Any:
-        """A table, as `Graph.to_frame`: over, bound (missing for the last), users (noisy)."""
+        """Return a table, as `Graph.to_frame`: over, bound (missing for the last), noisy users."""
         ends = [*self.bounds, None]
         return made_frame({"over": [0, *self.bounds], "bound": ends, "users": self.counts}, kind)
 
@@ -195,11 +193,10 @@ class Contributions(Displayed):
 
     def _card(self) -> Card:
         guarantee = self.guarantee
+        public = (("guarantee", "none: a public table"),)
         return Card(
             title=f"How many users have how many {self.what}",
-            facts=(("guarantee", "none: a public table"),)
-            if guarantee is None
-            else guarantee.facts,
+            facts=public if guarantee is None else guarantee.facts,
             columns=(self.what, "users, noisy"),
             rows=[(end, int(count)) for end, count in zip(self.names, self.counts, strict=True)],
             warning="" if guarantee is None else guarantee.warning,

@@ -430,7 +430,7 @@ def accuracy_warning(
         distribution: of the noise of a pair.
         left: public vertex set of the rows.
         right: of the columns.
-        steps: how many pairs share the epsilon that a user names, see `PrivacyUnit.group_size`.
+        steps: how many pairs share the epsilon that is asked for, see `PrivacyUnit.group_size`.
 
     Returns:
         None when a graph of this size can hold cuts above the expected worst error.

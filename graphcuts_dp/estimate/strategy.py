@@ -72,14 +72,12 @@ class FlowWorkload:
     whole: bool = option(
         False,
         help="Count whole rows, and weights rounded down to whole numbers; otherwise a user above "
-        "the "
-        "bound has a share of each row counted.",
+        "the bound has a share of each row counted.",
     )
     expected_cell: float | None = option(
         None,
         help="A public guess of what a cell of the finest level holds: the release is refused if "
-        "noise"
-        " is above it. 0 refuses nothing.",
+        "noise is above it. 0 refuses nothing.",
         least=0,
     )
 
@@ -88,7 +86,7 @@ class FlowWorkload:
 
     @classmethod
     def of(cls, workload: "str | FlowWorkload") -> "FlowWorkload":
-        """From what users pass.
+        """Return the workload that a name or an object stands for.
 
         Raises:
             ParameterError: something else.

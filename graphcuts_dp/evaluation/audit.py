@@ -240,7 +240,7 @@ def one_by_one(mechanism: Callable[[T, int], npt.ArrayLike]) -> Draw:
 def _best_event(
     outputs: tuple[FloatMatrix, FloatMatrix], runs: int, claim: Claim, alpha: float
 ) -> _Event:
-    """The event that guarantees the best bound from so many fresh runs, by its share of these."""
+    """The event that should give the best bound from so many fresh runs, by its share of these."""
     features = [_features(output) for output in outputs]
     trials = len(features[0])
     levels = np.quantile(np.concatenate(features), _LEVELS, axis=0, method="nearest")

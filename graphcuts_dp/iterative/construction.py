@@ -77,7 +77,7 @@ class Outcome:
         tuning: that was used.
         total_weight: total weight that the construction was given, in units.
         total_error: how far it may be from the true one.
-        transcript: what was bought, in order.
+        transcript: what was measured, in order.
         used: rounds that were run.
         gap: noisy gap of the last round, in units.
         stopped: "accurate": a round found no gap above the threshold; "rounds": all were used.
@@ -148,7 +148,7 @@ class RoundsMechanism:
 class IterativeConstruction(RoundsMechanism):
     """DR14 Alg. 8 (GRU12 Alg. 3, Nik17 Alg. 1) with any distinguisher and any construction.
 
-    1. Buy a noisy total weight, if it is private, and the noisy sum of root degrees, if the
+    1. Measure a noisy total weight, if it is private, and the noisy sum of root degrees, if the
        construction asks for it (`MirrorDescentLearner.measured_norm`); tune with them.
     2. In each of at most T rounds:
        a. the distinguisher finds a cut;
@@ -165,11 +165,11 @@ class IterativeConstruction(RoundsMechanism):
     Args:
         learner: which construction.
         distinguisher: of any budget; the calibration tunes it.
-        total_weight: None buys a noisy total weight. A number is taken as it is: one that was fixed
-            without a look at the graph, for audits and theorems. The guarantee does not cover that
-            somebody computed it from the graph. If the total is public, one edge can only be
-            moved, which changes two pairs: by group privacy, all that is hidden then costs
-            2 epsilon, 4 rho, or (2 epsilon, (1 + e^epsilon) delta).
+        total_weight: None measures a noisy total weight. A number is taken as it is: one that was
+            fixed without a look at the graph, for audits and theorems. The guarantee does not cover
+            that somebody computed it from the graph. If the total is public, one edge can only be
+            moved, which changes two pairs: by group privacy, all that is hidden then costs 2
+            epsilon, 4 rho, or (2 epsilon, (1 + e^epsilon) delta).
         refits: corrections by old answers after a round, in 0..1000.
 
     Guarantee: what `cost` says. Steps 1, 2a, 2b and 4 (which is paid for as the distinguisher's
@@ -550,7 +550,7 @@ class PlayerGame(RoundsMechanism):
     s (q(G) - q(x)) where the data player plays x. The data player's strategies are the matrices of
     one total weight.
 
-    1. Buy a noisy total weight m.
+    1. Measure a noisy total weight m.
     2. In each of T rounds:
        a. the query player draws L signed cuts by multiplicative weights, that is with chance
           ~ exp(eta * (sum of its gains so far)): the exponential mechanism, exactly;

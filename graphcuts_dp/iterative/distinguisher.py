@@ -121,7 +121,7 @@ class Distinguisher(Protocol):
 
     @property
     def name(self) -> str:
-        """As users type it."""
+        """As it is typed."""
 
     @property
     def universe(self) -> Universe:

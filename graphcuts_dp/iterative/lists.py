@@ -530,9 +530,9 @@ class Sensing(Checked):
        its noise; let older measurements correct it again. The last round only tests, with half of
        the budget, since all that is guaranteed of the answers rests on it.
     Or every query of the list is measured once, all of them with the noise that the ratings' whole
-    effect on the list needs; the hypothesis learns from that, and what is guaranteed are the
-    measured values. For few queries, and for any number of sums that share no rating, that is
-    better.
+    effect on the list needs; the hypothesis learns from that, and the guaranteed answers are the
+    measured values. That is better for few queries, and for any number of sums without a common
+    rating.
 
     Attributes:
         rounds: how many queries are chosen and measured, 1 to 10,000. None: every query is measured
@@ -548,9 +548,9 @@ class Sensing(Checked):
         GraphError: not a bipartite graph, or one of more than 2^25 pairs.
 
     Warns:
-        AccuracyWarning: before anything is spent, when answers are guaranteed no better than those
-            of somebody who knows nothing and takes for each query the middle of what it can be, or,
-            with `expected_ratings`, answers 0.
+        AccuracyWarning: before anything is spent, when answers are guaranteed no better than
+            without data, by the middle of what each query can be, or, with `expected_ratings`,
+            by 0.
 
     Guarantee: (epsilon, delta)-DP for one rating, by rho-zCDP, and nothing but 1 and 2 reads it.
     Ratings are rounded down to public steps and coefficients to the nearest public step, so that

@@ -89,8 +89,7 @@ def release_iteratively(
             bipartite), at most 8192 a side where a graph is learnt; weights need a public bound.
         queries: a public list of cuts, a `CutList` for very long ones; or of any linear queries (at
             most 2^24 coefficients together), and for the median of statistics, too.
-        epsilon: privacy parameter, for one `privacy_unit`, in [1e-6, 50]; all of it is
-            spent.
+        epsilon: privacy parameter for one `privacy_unit`, in [1e-6, 50]; all of it is spent.
         delta: in [0, 1). 0 is enough for "net", "answers", "k-norm" and "laplace", for the
             calibration "dr14", and for "practical" with the distinguishers "response-rank-one" or
             "released", which spend epsilon alone.
@@ -120,8 +119,7 @@ def release_iteratively(
         LedgerError: the store cannot be used.
 
     Warns:
-        AccuracyWarning: before anything is spent, where sensing guarantees less than is known
-            anyway.
+        AccuracyWarning: before anything is spent, where sensing guarantees less than is known.
 
     Guarantee: (epsilon, delta)-DP at edge level: see `IterativeConstruction`, `PlayerGame`, `Net`,
     `Answers` and `Sensing`; all else is computed from what these draw.
@@ -150,7 +148,7 @@ class Learning(Checked):
         rule: the construction: a name of `LEARNT_BY`, or an object of your own, see `Learner`.
         norm: of "mirror-descent": "l2" if omitted; "lp", "2,p", "entropy", "schatten" or "auto"
             (least bound on the number of updates); a number in place of p fixes it, as in "2,1.25".
-            "2,p" buys the noisy sum of root degrees of a bipartite graph.
+            "2,p" measures the noisy sum of root degrees of a bipartite graph.
         distinguisher: "exponential" (over `queries`), "released" (likewise: noisy pairs answer all
             of them once, and prove the result), "exact-cuts" (all cuts, up to 22 vertices),
             "response-rank-one" or "power-rank-one" (no accuracy is proven; the latter for

@@ -285,8 +285,8 @@ class PaidOnce:
         and one noisy value depends on it.
 
         Raises:
-            ParameterError: other vertices, or a distribution for another maximum weight or without
-                weights.
+            ParameterError: other vertices, or a distribution for another maximum weight, or for
+                graphs without weights.
         """
         universe: Universe = self.universe  # type: ignore[attr-defined]  # of each of them
         distribution = self.distribution
@@ -645,7 +645,7 @@ class PowerRankOne:
 
     @property
     def name(self) -> str:
-        """As users type it."""
+        """As it is typed."""
         return "power-rank-one-certified" if self.certificate else "power-rank-one"
 
     @property

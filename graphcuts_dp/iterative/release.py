@@ -101,8 +101,8 @@ class IterativeRelease(Displayed):
 
     Attributes:
         universe: the public vertex pairs.
-        guarantee: the guarantee of differential privacy.
-        accuracy: how far off answers may be.
+        guarantee: of differential privacy.
+        accuracy: the error of answers.
         settings: how it was made.
         hypothesis: what has been learnt, in weight; `answer` reads it. None of answers alone.
         transcript: the queries that were measured, with their noisy answers.

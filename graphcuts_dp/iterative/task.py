@@ -66,8 +66,7 @@ class Task:
         if self.graph.weighted and self.graph.max_weight is None:
             raise ParameterError(
                 "an iterative release of weights needs their public bound: pass max_weight= when "
-                "the "
-                "graph is read or made, or leave its weights out by weighted=False"
+                "the graph is read or made, or leave its weights out by weighted=False"
             )
         if queries is not None and not isinstance(queries, CutList | QuestionList):
             if not isinstance(queries, Iterable):
@@ -139,8 +138,8 @@ class Task:
         Args:
             kind: for the ledger.
             parameters: likewise.
-            plan: how the budget is spent, for one change; its cost is that of the
-                scales of the noise.
+            plan: how the budget is spent, for one change; its cost is that of the scales of the
+                noise.
             public: what is public besides the vertices and their pairs.
             measure: draws all noise: (bounded graph, noise, progress) -> what was drawn.
             release: makes the result of what was drawn.
@@ -149,7 +148,7 @@ class Task:
         epsilon, graph = as_stored(self.epsilon), self.graph
         step = plan.cost
         cost = self.privacy_unit.cost(step, epsilon=epsilon, delta=self.delta)
-        guaranteed = PrivacyGuarantee(
+        for_one = PrivacyGuarantee(
             epsilon=step.epsilon,
             delta=step.delta,
             neighbours=change_of_one_pair(
@@ -166,7 +165,7 @@ class Task:
             epsilon=epsilon,
             delta=self.delta,
             budget_plan=replace(plan, group_size=self.privacy_unit.group_size),
-            guarantee=self.privacy_unit.guarantee(guaranteed, cost),
+            guarantee=self.privacy_unit.guarantee(for_one, cost),
             privacy_unit=self.privacy_unit,
             told=parameters,
             why_worthless=warning,
@@ -181,7 +180,7 @@ class IterativeJob(Job[IterativeRelease]):
     """An iterative release.
 
     Attributes:
-        privacy_unit: the guarantee is for.
+        privacy_unit: of the guarantee.
         told: see `Job.parameters`.
         why_worthless: see `Job.warning`.
         measuring: draws all noise: (bounded graph, noise, progress) -> what was drawn.

@@ -365,7 +365,7 @@ class PureIterative(IterativeCalibration):
         del one
         if distinguisher.call is not None:
             raise ParameterError(
-                "this calibration is for distinguishers that are charged once; use "
+                "this calibration is for distinguishers that are charged once: use "
                 "PracticalIterative"
             )
         for_matrix = Fraction(self.epsilon) * self._shares[1]

@@ -136,8 +136,7 @@ class CutSizes:
         Args:
             n: its size.
             disjoint: whether all queries are cuts with disjoint S and T.
-            max_right_size: of a bipartite graph: most right vertices that a query has coefficients
-                at.
+            max_right_size: of a bipartite graph: most right vertices that a query is about.
             linear: whether queries have any coefficients in [-1, 1].
             spectral: of these, on a bipartite graph: the largest singular value of one.
 
@@ -328,7 +327,7 @@ def _compared(
     return _paper_bound(known, update_bound, threshold)
 
 
-def gru12_online(update_bound: UpdateBound, **guarantee: float) -> ErrorBound:
+def gru12_online(update_bound: UpdateBound, **terms: float) -> ErrorBound:
     """GRU12's Algorithm 1: alpha = 3T/4 with T = 4 sigma ln(2k/beta).
 
     sigma = 1000 sqrt(B(alpha)) ln(4/delta)/epsilon. The error is 5T/4 = 5 alpha/3 (Theorem 4.9
@@ -336,17 +335,17 @@ def gru12_online(update_bound: UpdateBound, **guarantee: float) -> ErrorBound:
 
     Args:
         update_bound: B.
-        guarantee: `queries`, `epsilon`, `delta` in (0, 1) and `beta`, as for `tight_online`.
+        terms: `queries`, `epsilon`, `delta` in (0, 1) and `beta`, as for `tight_online`.
 
     Raises:
         ParameterError: no alpha solves the equation.
 
     Source: GRU12, section 4.
     """
-    return _compared(PAPERS["gru12"], update_bound, **guarantee)
+    return _compared(PAPERS["gru12"], update_bound, **terms)
 
 
-def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **guarantee: float) -> ErrorBound:
+def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **terms: float) -> ErrorBound:
     """JT12's Algorithm 1: T = (4/epsilon0) ln(2k/beta), error 2T, updates where |d| >= T/2.
 
     epsilon0 = epsilon/(100 gamma sqrt(B) ln(4/delta)). The paper takes B as given, but it is
@@ -355,7 +354,7 @@ def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **guarantee: f
     Args:
         update_bound: B.
         gamma: l_1 distance of neighbours, > 0.
-        guarantee: as for `gru12_online`; the theorem's own beta is half of this one.
+        terms: as for `gru12_online`; the theorem's own beta is half of this one.
 
     Raises:
         ParameterError: no T solves the equation.
@@ -363,7 +362,7 @@ def jt12_online(update_bound: UpdateBound, *, gamma: float = 1.0, **guarantee: f
     Source: JT12, Algorithm 1 and Theorem 2.
     """
     known = PAPERS["jt12"]
-    return _compared(replace(known, noise=known.noise * gamma), update_bound, **guarantee)
+    return _compared(replace(known, noise=known.noise * gamma), update_bound, **terms)
 
 
 def dr14_online(
@@ -517,7 +516,7 @@ class SessionWorkload(Checked):
         max_spectral_norm: of "mirror-descent" with `linear`, on a bipartite graph: no query that
             will be asked has a matrix of coefficients of which the largest singular value is more
             than so many times the largest coefficient. With norm "schatten" or "auto" the nuclear
-            norm of the graph is then bought, and the error is smaller if that is.
+            norm of the graph is then measured, and the error is smaller if that is.
         expected_edges: a public guess of the number of edges, for method "auto", warnings and
             plans; not kept.
 
@@ -542,7 +541,7 @@ class SessionWorkload(Checked):
     )
     disjoint: bool = option(
         False,
-        help="You announce that S and T of each query share no vertex, which makes errors smaller.",
+        help="Announce that S and T of each query share no vertex, which makes errors smaller.",
     )
     linear: bool = option(
         False, help="Answer all linear queries, not only cuts; for method auto or mirror-descent."

@@ -108,10 +108,10 @@ def start_plan(cost: Cost, measured: Iterable[str], rest: str) -> BudgetPlan:
 
 
 class Calibration(ABC):
-    """A budget and a guarantee, and the tuning that they give.
+    """A budget, what is guaranteed for it, and the tuning that they give.
 
     Attributes:
-        name: as users type it.
+        name: as it is typed.
         queries: k >= 1: how many answers are guaranteed.
         beta: probability that any interval is wrong, in (0, 1).
     """

@@ -83,7 +83,7 @@ class Learner(Protocol):
 
     @property
     def name(self) -> str:
-        """As users type it."""
+        """As it is typed."""
 
     @property
     def universe(self) -> Universe:
@@ -308,10 +308,10 @@ class MirrorDescentLearner(GroupLearner):
         max_right_size: of a bipartite graph: T has at most so many right vertices; None for any
             number.
         may_measure_degrees: whether "auto" may want the sum of root degrees.
-        roots: an upper bound of that sum, public; None where nobody has bought it.
+        roots: an upper bound of that sum, public; None where it was not measured.
         linear: whether any linear queries with coefficients in [-1, 1] come, not only cuts.
         max_spectral_norm: of these: none has a larger singular value; None for any.
-        nuclear: an upper bound of the nuclear norm, public; None where nobody has bought it.
+        nuclear: an upper bound of the nuclear norm, public; None where it was not measured.
 
     Raises:
         ParameterError: an unknown norm, one that such a graph cannot have, or too many vertices.

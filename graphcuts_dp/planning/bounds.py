@@ -33,7 +33,7 @@ class ContributionBoundRow:
         noise: standard deviation of a sum with discrete Laplace noise of rate epsilon/k.
         users_above: how many users have more, from the table.
         left_out: what is left out of all that there is: pairs, rows or units, from and to, see
-            `Contributions.left_out`; the second is infinite where nobody can say it.
+            `Contributions.left_out`; the second is infinite where it is unknown.
         left_out_by_detected: of the users that noise cannot hide, at most, see
             `Contributions.left_out_by_detected`.
         error: root of the squares of the noise and of what is left out of one of the cells at
@@ -133,15 +133,15 @@ def plan_contribution_bounds(
     for max_contributions in contributions.bounds:
         noise = math.sqrt(0.5) / math.sinh(exact / max_contributions / 2)
         left_out = contributions.left_out(max_contributions, known_max=known_max)
-        seen = contributions.left_out_by_detected(max_contributions, known_max=known_max)
-        weighed = left_out[1] if math.isfinite(left_out[1]) else seen
+        detected = contributions.left_out_by_detected(max_contributions, known_max=known_max)
+        weighed = left_out[1] if math.isfinite(left_out[1]) else detected
         rows.append(
             ContributionBoundRow(
                 max_contributions=max_contributions,
                 noise=noise,
                 users_above=contributions.users_above(max_contributions)[0],
                 left_out=left_out,
-                left_out_by_detected=seen,
+                left_out_by_detected=detected,
                 error=math.hypot(noise, weighed / cells),
             )
         )

@@ -78,10 +78,9 @@ class Named:
             calibration="tight" "iterative MW", "iterative MW released" (its distinguisher),
             "iterative median", and "game query", "game both" with a player; "net" for the net
             mechanism, "sensing" for queries on ratings; "flows" for a table between public groups;
-            "least cut", "partition"; else
-            one of the trivial answers "answer 0", "midpoint" (the middle of what a noisy
-            number of edges leaves possible), "density only" (a noisy number of edges, spread
-            evenly).
+            "least cut", "partition"; else one of the trivial answers "answer 0", "midpoint" (the
+            middle of what a noisy number of edges leaves possible), "density only" (a noisy number
+            of edges, spread evenly).
         calibration: of "multiplicative-weights" and "frieze-kannan", as a session takes it:
             "tight", "gru12", "jt12" or "dr14"; else empty.
         cuts: which cuts the guarantee is for: "any k", which may depend on earlier answers,
@@ -251,9 +250,7 @@ def _least_cut_mean(setting: Setting) -> float:
 
 
 def _halves_radius(setting: Setting) -> float:
-    """Of two halves, for all cuts at once: see `Release.partition`, with
-    mechanism="randomized-response".
-    """
+    """Of two halves, for all cuts at once: `Release.partition`, mechanism="randomized-response"."""
     n = shape_of(setting.n)[0]
     sizes, pairs = Sizes(n // 2, n - n // 2, 0), (n // 2) * (n - n // 2)
     options = AnswerOptions(confidence=1 - FOR_EACH * setting.workload.beta, simultaneous=True)
@@ -485,7 +482,7 @@ _FOR_VERTICES = ("gaussian", "laplace", "answer 0", "midpoint", "density only")
 
 
 def mechanisms_for(setting: Setting) -> tuple[PlannedMechanism, ...]:
-    """Those that suit the graph, are possible for its privacy unit, and have formulas here."""
+    """Those that suit the graph, are possible for the privacy unit, and have formulas here."""
     if setting.privacy_unit.kind == "vertex":
         return tuple(each for each in MECHANISMS if each.method in _FOR_VERTICES)
     norms = norms_of(setting.sizes)

@@ -41,8 +41,8 @@ class SparseForecast:
     """What to expect of `release_graph` with mechanism "sparse".
 
     Attributes:
-        threshold: about the weight from which edges are kept, in units of what is hidden: 1, a
-            change of a weight by 1, or the maximum weight.
+        threshold: about the weight from which edges are kept, in units of what neighbours differ
+            by: 1, a change of a weight by 1, or the maximum weight.
         degree_error: mean absolute error of a degree where edges are kept.
         degree_error_alone: where none are.
         beats_matrix: whether noise on all pairs puts more into the worst cut than all edges weigh,
@@ -57,8 +57,7 @@ class SparseForecast:
     def __str__(self) -> str:
         text = (
             f"keeps edges that weigh more than about {self.threshold:,.3g} (times the maximum "
-            "weight, "
-            f"if there is one), degrees up to {self.degree_error:,.3g}, or up to "
+            f"weight, if there is one), degrees up to {self.degree_error:,.3g}, or up to "
             f"{self.degree_error_alone:,.3g} where no edges are so heavy"
         )
         if self.beats_matrix:

@@ -688,15 +688,8 @@ class PrivacyUnit:
     @property
     def typed(self) -> str:
         """The string that `of` reads as this unit, such as "user:max-contributions=50"."""
-        bounds: dict[str, int | None] = {
-            "edge": self.group_size if self.group_size > 1 else None,
-            "row": self.group_size if self.group_size > 1 else None,
-            "user": self.group_size,
-            "vertex": self.max_degree,
-            "person": self.group_size if self.group_size > 1 else None,
-        }
-        bound = bounds[self.kind]
-        if bound is None:
+        bound = self.max_degree if self.kind == "vertex" else self.group_size
+        if self.kind not in ("user", "vertex") and bound == 1:
             return self.kind
         period = ",per-period" if self.per_period else ""
         return f"{self.kind}:{BOUND_KEYS[self.kind]}={bound}{period}"

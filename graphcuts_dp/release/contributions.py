@@ -1,4 +1,4 @@
-"""What a bound on users leaves out, and the choice of one: told only with noise, and paid.
+"""What a bound on users leaves out, and the choice of one: released with noise, and charged.
 
 A bound on degrees, for vertices as privacy units, is chosen privately in the same way.
 """
@@ -189,7 +189,7 @@ class DegreeBound:
     Attributes:
         max_degree: D, for `privacy_unit="vertex"`.
         candidates: what it was chosen from, ascending.
-        guarantee: the guarantee for the choice; what is released with it costs more beside it.
+        guarantee: of the choice; what is released with it costs more beside it.
     """
 
     max_degree: int

@@ -76,8 +76,7 @@ def release_flows(
         groups: the public groups of its vertices; of a bipartite graph a pair, left and right,
             with the same number of levels. They come out with the table, so they must be public,
             and not made from the edges.
-        epsilon: privacy parameter, for one `privacy_unit`, in [1e-6, 50]; all of it is
-            spent.
+        epsilon: privacy parameter for one `privacy_unit`, in [1e-6, 50]; all of it is spent.
         delta: in [0, 1); 0 for pure privacy. Above 0 the noise may be Gaussian, where many levels
             pay for it.
         by: of rows with periods: a table for each "day", "month", "quarter" or "year"; or several
@@ -264,8 +263,8 @@ class FlowsJob(Job[Flows]):
         cells: the public cells.
         grid: the steps that weights or rows are counted in.
         whole: whether these are whole numbers.
-        by: levels of the periods, as users type them.
-        privacy_unit: the guarantee is for.
+        by: levels of the periods, as they were asked for.
+        privacy_unit: of the guarantee.
         reach: which cells one user's rows can change; None for a graph.
         work: what should be accurate.
         strategy: how the levels are measured.

@@ -97,8 +97,7 @@ def release_graph(
     Args:
         graph: the private graph, or rows with users, at least two vertices (one on each side if
             bipartite).
-        epsilon: privacy parameter, for one `privacy_unit`, in [1e-6, 50]; all of it is
-            spent.
+        epsilon: privacy parameter for one `privacy_unit`, in [1e-6, 50]; all of it is spent.
         noise: "binary" (flipped bits, least error; the default, for graphs without weights),
             "laplace" (the default of graphs with weights at small epsilon), "staircase" (for
             weights with a cap; the default where its errors are smaller by a tenth or more, from
@@ -221,7 +220,7 @@ class _Request:
         empty: private data without any row.
         graph: the graph of these.
         epsilon: that was asked for.
-        privacy_unit: the guarantee is for.
+        privacy_unit: of the guarantee.
         noise: name of the distribution of the entries.
         groups: public groups whose sums are measured, or None.
     """
@@ -308,7 +307,7 @@ class GraphJob(Job[Release]):
 
     Attributes:
         graph: of the schema, without any edge.
-        privacy_unit: the guarantee is for.
+        privacy_unit: of the guarantee.
         noise: name of the distribution of the entries, or of kept edges.
         distribution: of the noise of a pair with all of epsilon.
         groups: public groups whose sums are measured, or None.
@@ -587,7 +586,7 @@ def communities_note(
         epsilon: privacy of one edge.
         noise: of the entries.
         guess: of the number of edges; without it the degrees that it takes are told.
-        steps: how many edges share the epsilon that a user names.
+        steps: how many edges share the epsilon that was asked for.
     """
     size, flips = size_of(Universe.of(graph)), noise == "binary"
     if guess is not None:
@@ -614,7 +613,7 @@ def communities_note(
 
 
 def _shown_from(noisy: NoisyMatrix, degree: float, *, spent: float, stated: float) -> float | None:
-    """Return the epsilon of a user at which all of it on the entries could show communities.
+    """Return the epsilon to ask for at which all of it on the entries could show communities.
 
     Post-processing: a direction is at most as strong as the average degree, which the synthetic
     graph has from noisy data. None where what was spent would do: there were none to see, it seems,
@@ -674,7 +673,7 @@ def may_be_sparse(response: Mechanism, fitting: FitOptions) -> bool:
 
 
 def sparse_notes(shape: tuple[int, int], *, asked: bool) -> tuple[str, ...]:
-    """Return what a user is told before a sparse release, from public numbers alone.
+    """Return what to tell before a sparse release, from public numbers alone.
 
     Args:
         shape: rows and columns.

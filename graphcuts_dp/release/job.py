@@ -154,7 +154,7 @@ class Job(ABC, Generic[R]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to tell a user before anything is spent, a sentence each."""
+        """What to tell before anything is spent, a sentence each."""
         return ()
 
     def errors(self) -> Iterable[tuple[str, float]]:

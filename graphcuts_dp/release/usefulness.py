@@ -26,7 +26,7 @@ from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet
 _SURE = AnswerOptions(confidence=DEFAULT_CONFIDENCE)  # each interval
 _MOST_EDGES = 20_000_000  # of the graph that a forecast makes up
 _CELLS = 4  # pairs of groups that are looked at
-_WELL, _ROUGHLY = 0.25, 1.0  # errors in parts of what is measured, up to which it is told so
+_WELL, _ROUGHLY = 0.25, 1.0  # errors in parts of what is measured, up to which it is called so
 Masks = tuple[BoolVector, BoolVector]
 
 
@@ -49,7 +49,7 @@ class Question:
 
     @property
     def verdict(self) -> str:
-        """How well it is told: "well", "roughly", or "drowns in noise"."""
+        """How well it is answered: "well", "roughly", or "drowns in noise"."""
         if self.error <= _WELL * self.size:
             return "well"
         return "roughly" if self.error <= _ROUGHLY * self.size else "drowns in noise"
@@ -64,7 +64,7 @@ class Usefulness(Displayed):
         edges: total weight: noisy, or of a forecast a public guess.
         interval: of the total, with the default confidence; None of a guess.
         questions: from single vertices to the worst cut.
-        groups: whether sums between public groups were bought.
+        groups: whether sums between public groups were measured.
     """
 
     edges: float
@@ -90,8 +90,7 @@ class Usefulness(Displayed):
         if not good and not rough:
             return (
                 "Nothing of this can be answered at this epsilon: raise epsilon, or ask for fewer "
-                "and "
-                "larger sums (graphcuts-dp flows)."
+                "and larger sums (graphcuts-dp flows)."
             )
         if not good:
             return f"Take answers as rough ones only: {', '.join(rough)}; more epsilon helps."

@@ -1,4 +1,4 @@
-"""What a user gets and can save: releases, tables of flows, their files and receipts."""
+"""What callers get and can save: releases, tables of flows, their files and receipts."""
 
 from graphcuts_dp._lazy import exports
 

@@ -1,4 +1,4 @@
-"""The object that a user gets: what passes between public groups, with intervals."""
+"""The object that callers get: what passes between public groups, with intervals."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -86,7 +86,7 @@ class Flows(FlowStatistics, Displayed):
     Attributes:
         noisy: what was measured: sums with noise, for the levels that got a share.
         strategy: which levels these are, and the shares.
-        guarantee: the guarantee of differential privacy, for all of it together.
+        guarantee: of differential privacy, for all of it together.
     """
 
     def between(
@@ -438,7 +438,7 @@ class Flows(FlowStatistics, Displayed):
             return cls(noisy=noisy, strategy=strategy, guarantee=saved.guarantee)
 
     def _answer(self, query: CellSum, confidence: float, simultaneous: bool) -> FlowAnswer:
-        """The estimate of one combination of cells, as users get it."""
+        """The estimate of one combination of cells, as callers get it."""
         options = AnswerOptions(confidence=confidence, simultaneous=simultaneous)
         (found,) = self.estimate([query], options).queries
         return FlowAnswer(

@@ -1,4 +1,4 @@
-"""The object that a user gets: answers, synthetic graph, guarantee, files."""
+"""The object that callers get: answers, synthetic graph, guarantee, files."""
 
 import json
 import math
@@ -85,8 +85,8 @@ class Release(Displayed):
     Everything here may be published: it is the noisy matrix or computed from it.
 
     Attributes:
-        measurements: all that was bought of the private graph, with the guarantee of differential
-            privacy for all of it together.
+        measurements: all that was measured of the private graph, with the guarantee of
+            differential privacy for all of it together.
         fit: how the synthetic graph was made; None with fit="none".
         certificate: two-sided bound on ||x - z||_C, the cut norm (matrix form) of synthetic minus
             noisy; None with fit="none", and of a sparse release.
@@ -160,7 +160,7 @@ class Release(Displayed):
     def degrees(self) -> CountMeasurement[Degrees] | None:
         """Noisy degrees, if the budget was split; they went into the synthetic graph.
 
-        Where degrees were bought twice, early ones to choose how to spend the rest, the later.
+        Where degrees were measured twice, early ones to choose how to spend the rest, the later.
         """
         return self.measurements.find(Degrees)
 

@@ -420,10 +420,15 @@ def with_rest(
     codes, labels = own[0].copy(), list(own[1])
     (missing,) = np.nonzero(codes < 0)
     if default_group is None:
-        some = f"{vertices.labels[int(missing[0])]!r:.60}"
+        # A vertex set that was inferred from private edges is private: no label, no number of it.
+        example = f"{vertices.labels[int(missing[0])]!r:.60}"
+        without = (
+            "some vertices have"
+            if vertices.inferred
+            else f"{len(missing):,} vertices, such as {example}, have"
+        )
         raise GraphError(
-            f"{len(missing):,} vertices, such as {some}, have no group of level {level!r:.60}; "
-            "add them, or pass default_group='other'"
+            f"{without} no group of level {level!r:.60}; add them, or pass default_group='other'"
         )
     for parent in np.unique(above[0][missing]).tolist():
         name = (

@@ -269,7 +269,7 @@ def add(who: Curator, service: At, asked: models.PersonIn) -> models.TokenOut:
 @curating.put("/people/{name}", status_code=204)
 @stored
 def change(who: Curator, service: At, name: models.PersonName, asked: models.CapsIn) -> None:
-    """Change the caps of an analyst, and whether their sessions need approval."""
+    """Change the limits of an analyst, and whether their sessions need approval."""
     service.desk.people.change(Person(name=name, **asked.model_dump()), by=who.person.name)
 
 

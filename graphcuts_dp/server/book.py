@@ -1,10 +1,10 @@
 """The server's book: who may ask, what was asked for, keys of answered requests, the audit log.
 
-It is an SQLite file beside the store: `mail.db-server` for `mail.db`, readable by you only.
-No budget is kept in it: what was spent stands on the store alone. Each change is on the disk before
-it is told, together with its line of the audit log, so that a process that is killed leaves neither
-without the other. Threads and processes may share a book; a server holds the lock `mail.db-serving`
-for as long as it runs, so that there is one.
+It is an SQLite file beside the store: `mail.db-server` for `mail.db`, readable by your account
+only. No budget is kept in it: what was spent stands on the store alone. Each change is on the disk
+before it is reported, together with its line of the audit log, so that a process that is killed
+leaves neither without the other. Threads and processes may share a book; a server holds the lock
+`mail.db-serving` for as long as it runs, so that there is one.
 
 Each line of the audit log holds the digest of all lines before it. Whoever has kept a head (the
 number of a line and its digest) can tell later whether the log still begins with the same lines.
@@ -77,7 +77,7 @@ def _beside(store: Path, what: str) -> Path:
 
 
 def _opened(path: Path, trouble: str) -> int:
-    """A handle on a file of the account alone, which is made if it is missing."""
+    """Open a file that this account alone can read, and make it if it is missing."""
     try:
         return open_secret(path)
     except OSError as problem:

@@ -91,7 +91,7 @@ class Connection:
                 if reply.status < 400:
                     return content
                 if reply.status not in _AGAIN or pause is None:
-                    raise _status(reply.status, content)
+                    raise _error_of(reply.status, content)
             if pause is not None:
                 time.sleep(pause)
         raise ServerError(f"the server at {self} cannot be reached: {trouble}")
@@ -118,7 +118,7 @@ class Connection:
             self._open = None
 
 
-def _status(status: int, content: bytes) -> Exception:
+def _error_of(status: int, content: bytes) -> Exception:
     try:
         problem = json.loads(content)
         detail, kind = str(problem["detail"]), str(problem["type"]).rpartition(":")[2]
@@ -401,7 +401,7 @@ def connect(
 
     Raises:
         ParameterError: no address, or a parameter that is missing.
-        BudgetError: a cap or the budget does not allow the session. Nothing was spent.
+        BudgetError: a limit or the budget does not allow the session. Nothing was spent.
         ServerError: the server cannot be reached, or refuses the token.
     """
     line = Connection(url, token, timeout=timeout, certificate=certificate)

@@ -188,7 +188,7 @@ def forecast(terms: dict[str, Any], universe: Universe, grid: Grid) -> Forecast:
 @final
 @dataclass(frozen=True)
 class Claims:
-    """What counts against the caps of one person.
+    """What counts against the limits of one person.
 
     Attributes:
         costs: of the sessions that are on the store, then of those that have not begun.
@@ -201,21 +201,21 @@ class Claims:
     not_begun: int
 
     def check(self, person: Person, terms: dict[str, Any], cost: Cost) -> None:
-        """Refuse a session that the caps of a person do not allow beside these.
+        """Refuse a session that the limits of a person do not allow beside these.
 
         Raises:
-            BudgetError: a cap does not allow it.
+            BudgetError: a limit does not allow it.
         """
         held = f" ({self.not_begun} of them approved and not begun)" if self.not_begun else ""
         if person.cap is not None and not person.cap.allows([*self.costs, cost]):
             raise BudgetError(
-                f"your cap ({person.cap}) does not allow this session beside those you have{held}; "
-                "nothing was spent"
+                f"your limit ({person.cap}) does not allow this session beside those you have"
+                f"{held}; nothing was spent"
             )
         if person.queries is not None and self.queries + terms["queries"] > person.queries:
             left = max(0, person.queries - self.queries)
             raise BudgetError(
-                f"your cap of {person.queries:,} queries leaves {left:,} beside the sessions you "
+                f"your limit of {person.queries:,} queries leaves {left:,} beside the sessions you "
                 f"have{held}; nothing was spent"
             )
 
@@ -225,10 +225,11 @@ class Desk:
     """Works on one store for all who may ask.
 
     A session is approved in the book, then begun on the store; a crash, a full disk or a busy store
-    can come between the two. Caps therefore count a session from its approval until it is on the
-    store, and from then on by what the store says. It begins when it is approved; where that
-    failed, when its analyst asks for it again, or a curator approves it again. The caps are checked
-    each time, and no other request begins it. A curator who refuses it gives what it held back.
+    can come between the two. It counts against the limits of its analyst from its approval until it
+    is on the store, and from then on by what the store says. It begins when it is approved; where
+    that failed, when its analyst asks for it again, or a curator approves it again. The limits are
+    checked each time, and no other request begins it. A curator who refuses it gives what it held
+    back.
 
     Args:
         graph: the private graph.
@@ -287,7 +288,7 @@ class Desk:
 
     @property
     def budget(self) -> Budget | None:
-        """The cap on all uses of the graph together, or None."""
+        """The budget for all uses of the graph together, or None."""
         return ledger_budget(self._ledger)
 
     def terms_of(self, asked: Terms) -> dict[str, Any]:
@@ -358,7 +359,7 @@ class Desk:
 
         Raises:
             ParameterError: terms out of range.
-            BudgetError: a cap or the store's budget does not allow it; nothing was spent.
+            BudgetError: a limit or the store's budget does not allow it; nothing was spent.
             RefusedError: a session of this name has other terms, or the person was revoked.
         """
         terms = self.terms_of(asked)
@@ -393,7 +394,7 @@ class Desk:
         One that was approved and has not begun can be approved again, or refused after all.
 
         Raises:
-            BudgetError: a cap or the budget does not allow it; it stays as it was.
+            BudgetError: a limit or the budget does not allow it; it stays as it was.
             RefusedError: no such session, its analyst was revoked, it was refused, or has begun.
         """
         uses = self._uses()  # before the book is locked, since the store may be busy
@@ -415,10 +416,10 @@ class Desk:
         return request
 
     def claims(self, analyst: str, uses: Sequence[Use], *, without: str = "") -> Claims:
-        """What counts against the caps of a person: sessions on the store, and approved ones.
+        """What counts against the limits of a person: sessions on the store, and approved ones.
 
         Args:
-            analyst: whose caps.
+            analyst: whose limits.
             uses: all that are on the store.
             without: a session that is not counted unless it is on the store.
         """
@@ -439,7 +440,7 @@ class Desk:
         """The analyst of a session that may begin by what the book and these uses say.
 
         Raises:
-            BudgetError: a cap or the store's budget does not allow it.
+            BudgetError: a limit or the store's budget does not allow it.
             RefusedError: the analyst was revoked.
         """
         person = self.people.find(name.partition(".")[0])

@@ -303,7 +303,7 @@ class PersonIn(Strict):
 
 @described_by(Caps)
 class CapsIn(Strict):
-    """The caps of an analyst."""
+    """The limits of an analyst."""
 
 
 class DecisionIn(Strict):
@@ -457,7 +457,7 @@ class HistoryOut(Strict):
 
 
 class Spent(Strict):
-    """Epsilon and delta that were spent, and the cap; null where there is none."""
+    """Epsilon and delta that were spent, and the limit; null where there is none."""
 
     epsilon: float
     delta: float
@@ -466,7 +466,7 @@ class Spent(Strict):
 
 
 class BudgetOut(Strict):
-    """What all uses of the graph have spent, and what counts against the caps of whoever asks.
+    """What all uses of the graph have spent, and what counts against the limits of whoever asks.
 
     `yours` and `queries` count sessions from their approval on, whether or not they have begun.
     """

@@ -1,4 +1,4 @@
-"""Who may ask: curators, analysts and monitors, their tokens, caps and logins."""
+"""Who may ask: curators, analysts and monitors, their tokens, limits and logins."""
 
 import hashlib
 import hmac
@@ -29,28 +29,28 @@ class Caps:
     """What one person may use, and whether the curator is asked each time.
 
     Raises:
-        ParameterError: a cap out of range.
+        ParameterError: a limit out of range.
     """
 
-    preapproved: bool = privacy_option(False, help="Sessions within the caps need no approval.")
+    preapproved: bool = privacy_option(False, help="Sessions within the limits need no approval.")
     epsilon: float | None = privacy_option(
-        None, help="Cap on epsilon of all sessions of this person together.", least=1e-6, most=50
+        None, help="Limit of epsilon for all sessions of this person together.", least=1e-6, most=50
     )
     delta: float = privacy_option(
-        0.0, help="Cap on delta of all sessions of this person together.", least=0, below=1
+        0.0, help="Limit of delta for all sessions of this person together.", least=0, below=1
     )
     queries: int | None = privacy_option(
-        None, help="Cap on the number of guaranteed answers.", least=1, most=MOST_QUERIES
+        None, help="Limit of the number of guaranteed answers.", least=1, most=MOST_QUERIES
     )
 
     def __post_init__(self) -> None:
         check(self)
         if self.epsilon is None and self.delta:
-            raise ParameterError("a cap on delta needs one on epsilon")
+            raise ParameterError("a limit of delta needs one of epsilon")
 
     @property
     def cap(self) -> Budget | None:
-        """The cap on what the sessions of the person cost together."""
+        """The limit of what the sessions of the person cost together."""
         return None if self.epsilon is None else Budget(self.epsilon, self.delta)
 
 
@@ -66,7 +66,7 @@ class Person(Caps):
         active: whether tokens of the person are accepted.
 
     Raises:
-        ParameterError: no name, an unknown role, or a cap out of range.
+        ParameterError: no name, an unknown role, or a limit out of range.
     """
 
     name: str
@@ -158,7 +158,7 @@ class People:
         return text
 
     def change(self, person: Person, *, by: str) -> None:
-        """Change the caps of a person, and whether their sessions need approval.
+        """Change the limits of a person, and whether their sessions need approval.
 
         Raises:
             ParameterError: nobody of this name.
@@ -207,11 +207,11 @@ class People:
         rows = self.book.rows(
             "SELECT digest, person FROM tokens WHERE id = ? AND active = 1", (name,)
         )
-        kept, analyst = rows[0] if rows else (_NOBODY, "")
+        kept, holder = rows[0] if rows else (_NOBODY, "")
         # as slow when there is none to compare with
         if not hmac.compare_digest(digest_of(text), kept) or not rows:
             return None
-        return self._login(analyst, name)
+        return self._login(holder, name)
 
     def log_in(self, login: Login) -> tuple[str, str]:
         """Begin a login of a page; returns its secret, for a cookie, and its CSRF token."""
@@ -235,8 +235,8 @@ class People:
         )
         return self._login(*rows[0]) if rows else None
 
-    def _login(self, analyst: str, token: str, csrf: str | None = None) -> Login | None:
-        person = self.find(analyst)
+    def _login(self, holder: str, token: str, csrf: str | None = None) -> Login | None:
+        person = self.find(holder)
         return Login(person, token, csrf) if person.active else None
 
     def log_out(self, secret: str) -> None:

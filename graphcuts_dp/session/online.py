@@ -228,15 +228,15 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             largest coefficient, in steps that `Counting` tells.
         calibration: the budget, and the noise that it buys.
         grid: how true answers are counted.
-        total_weight: None buys a noisy total weight. A number is taken as it is: one that was fixed
-            without a look at the graph, for audits and theorems. The guarantee does not cover that
-            somebody computed it from the graph. If the total is public, one edge can only be
-            moved, which changes two pairs: by group privacy, all that is hidden then costs
-            2 epsilon, 4 rho, or (2 epsilon, (1 + e^epsilon) delta).
+        total_weight: None measures a noisy total weight. A number is taken as it is: one that was
+            fixed without a look at the graph, for audits and theorems. The guarantee does not cover
+            that somebody computed it from the graph. If the total is public, one edge can only be
+            moved, which changes two pairs: by group privacy, all that is hidden then costs 2
+            epsilon, 4 rho, or (2 epsilon, (1 + e^epsilon) delta).
         steps: how many steps of the grid's neighbours are hidden together; the calibration is for
             one of them, and `cost` for all, by group privacy.
-        begins: a name of `STARTS`. "groups" buys the sums between public groups and how near the
-            truth they are.
+        begins: a name of `STARTS`. "groups" measures the sums between public groups and how near
+            the truth they are.
         groups: of the rows and columns, for such a start; None in a session that has begun.
 
     Raises:
@@ -266,11 +266,10 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             raise ParameterError(f"the total weight lies between 0 and {most:g}")
         if self._linear and self.grid.bounded is not None:
             raise ParameterError(BOUNDED)
-        if self._buys is not None and self.grid.bounded is not None:
+        if self._measured_norm is not None and self.grid.bounded is not None:
             raise ParameterError(
                 "this norm measures the sum of root degrees, whose noise for a vertex would hide "
-                "everything; use norm"
-                " 'l2', 'lp' or 'entropy'"
+                "everything; use norm 'l2', 'lp' or 'entropy'"
             )
         if self.begins == GROUPS:
             self._check_groups()
@@ -283,7 +282,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             )
         if self.grid.bounded is not None:
             raise ParameterError(
-                "start='groups' hides edges or users; with privacy_unit='vertex' use 'total'"
+                "start='groups' is for edges or users; with privacy_unit='vertex' use 'total'"
             )
         if self._linear:
             raise ParameterError("start='groups' is for cuts: leave out linear=True")
@@ -326,7 +325,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         return isinstance(self.learner, MirrorDescentLearner) and self.learner.linear
 
     @property
-    def _buys(self) -> str | None:
+    def _measured_norm(self) -> str | None:
         """The private norm that the update rule wants to know; see `PRIVATE_NORMS`."""
         return getattr(self.learner, "measured_norm", None)
 
@@ -371,15 +370,15 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         return start_plan(self.cost, self._purchases, "answers")
 
     def start(self, graph: AnyGraph, source: EntropySource) -> OnlineState:
-        """See `Mechanism.start`: buys the total weight if it is not public, and what begins."""
+        """See `SessionMechanism.start`: measures a private total weight, and what begins."""
         check_graph(graph, self.universe, self.grid)
         budget: Calibration = self.calibration
         total, norm_bound, bought, first, nearer = None, None, None, None, None
         if self.total_weight is None:
             noise, _, _, budget = budget.with_total(self.grid.sensitivity)
             total = (self.grid.total(graph) + noise.draw(source)) / self.grid.largest
-        if self._buys is not None:
-            steps, buy = PRIVATE_NORMS[self._buys]
+        if self._measured_norm is not None:
+            steps, buy = PRIVATE_NORMS[self._measured_norm]
             noise, radius, _, budget = budget.with_total(steps)
             norm_bound = buy(graph, self.grid, noise, radius, source)
         if self.begins == GROUPS:
@@ -481,7 +480,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     def _purchases(self) -> tuple[str, ...]:
         """What the start buys, in order: each takes its share of what is left of the budget."""
         total = ("total weight",) if self.total_weight is None else ()
-        norm = (self._buys,) if self._buys else ()
+        norm = (self._measured_norm,) if self._measured_norm else ()
         sums = ("sums between groups", "how near they are") if self.begins == GROUPS else ()
         return (*total, *norm, *sums)
 
@@ -519,11 +518,11 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         return self._left.tune(careful, self._counting.sensitivity)
 
     def expected_error(self, total_weight: float) -> float:
-        """See `Mechanism.expected_error`; of a start from groups as if these said nothing."""
+        """See `SessionMechanism.expected_error`; groups to start from count as saying nothing."""
         return self._widest(self._tuned(total_weight / self._unit, None))
 
     def error_bound(self, state: OnlineState) -> float:
-        """See `Mechanism.error_bound`; it goes by the noisy total weight."""
+        """See `SessionMechanism.error_bound`; it goes by the noisy total weight."""
         return self._widest(state.tuning)
 
     def _widest(self, tuning: Tuning) -> float:
@@ -535,7 +534,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         return error
 
     def check(self, state: OnlineState, query: Question) -> None:
-        """See `Mechanism.check`: cuts; of the median also statistics of the whole graph.
+        """See `SessionMechanism.check`: cuts; of the median also statistics of the whole graph.
 
         Of mirror descent that was announced to have others, every linear query.
         """
@@ -572,7 +571,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     def step(
         self, state: OnlineState, query: Question, truth: int | None, source: EntropySource
     ) -> tuple[OnlineState, Answer]:
-        """See `Mechanism.step`. A cut without pairs is 0, free and certain."""
+        """See `SessionMechanism.step`. A cut without pairs is 0, free and certain."""
         asked = self._checked(state, query)
         if asked is None:
             return state, self._finished(NOTHING, state)
@@ -643,7 +642,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         return replace(answer, queries_left=left, updates_left=state.updates_left)
 
     def interrupted(self, state: OnlineState, source: EntropySource) -> OnlineState:
-        """See `Mechanism.interrupted`: all running instances count as used and are replaced.
+        """See `SessionMechanism.interrupted`: all running instances count as used and are replaced.
 
         Proof that enough is charged. Whoever runs the mechanism shows no answer before the state
         after it is safe; so nothing that the lost step found has reached anybody, and even the
@@ -666,7 +665,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         return state
 
     def unguaranteed(self, state: OnlineState, query: Question) -> Answer:
-        """See `Mechanism.unguaranteed`."""
+        """See `SessionMechanism.unguaranteed`."""
         asked = self._asked(query)
         if asked is None:
             return self._finished(replace(NOTHING, guaranteed=False), state)
@@ -675,7 +674,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         return self._finished(self._counting.told(self._unguaranteed(estimate), counted), state)
 
     def learnt(self, state: OnlineState) -> bytes:
-        """See `Mechanism.learnt`: the hypothesis, after how many updates."""
+        """See `SessionMechanism.learnt`: the hypothesis, after how many updates."""
         return state.updates.to_bytes(8, "big") + state.current.to_bytes()
 
     def resumed(
@@ -685,7 +684,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         learnt: bytes,
         since: Sequence[tuple[Question, Update]] = (),
     ) -> OnlineState:
-        """See `Mechanism.resumed`."""
+        """See `SessionMechanism.resumed`."""
         construction = self._construction(
             state.tuning, state.total_weight, state.total_error, state.norm_bound
         )

@@ -128,7 +128,7 @@ class PerQueryNoise(CutMechanism[CountState]):
 
     @property
     def name(self) -> str:  # type: ignore[override]  # the distribution is the method
-        """As users type it."""
+        """As it is typed."""
         return self.distribution
 
     @property
@@ -158,9 +158,7 @@ class PerQueryNoise(CutMechanism[CountState]):
 
     @cached_property
     def cost(self) -> Cost:
-        """See `SessionMechanism.cost`: of k answers with `noise`, which is at most what was asked
-        for.
-        """
+        """See `SessionMechanism.cost`: of k answers with `noise`, at most what was asked for."""
         all_of_them = count_noise(self.distribution).cost_of_answers(
             self.noise.parameter,
             epsilon=self.epsilon,
@@ -314,8 +312,8 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         """See `SessionMechanism.check`: cuts and rank-one queries."""
         if state.stopped:
             raise ExhaustedError(
-                "the session has given all the answers that it guaranteed; ask for answers without"
-                " guarantee"
+                "the session has given all the answers that it guaranteed; ask for answers "
+                "without guarantee"
             )
         query = only_linear(query)
         if isinstance(query, RankOneQuery):
@@ -348,7 +346,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         truth: int | None,  # noqa: ARG002
         source: EntropySource,  # noqa: ARG002
     ) -> tuple[ResponseState, Answer]:
-        """See `SessionMechanism.step`: draws no noise. A cut without pairs is 0, and free."""
+        """See `SessionMechanism.step`: no noise. A cut without pairs is 0, free and certain."""
         self.check(state, query)
         if not self._value_and_radius(state, query)[1]:
             return state, replace(NOTHING, queries_left=state.limit - state.queries)

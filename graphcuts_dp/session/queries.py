@@ -388,8 +388,7 @@ class Counted:
 
 BOUNDED = (
     "a session with privacy_unit='vertex' answers bounded cuts: no bound is known on what one "
-    "vertex"
-    " can change of other queries; ask for cuts, or take privacy_unit='edge' or 'user'"
+    "vertex can change of other queries; ask for cuts, or take privacy_unit='edge' or 'user'"
 )
 
 

@@ -1,8 +1,7 @@
 """The one runner of sessions: steps on a ledger, in the order that survives a crash at any point.
 
 The order, and why each point is safe, is told in `ledger.ledger`. Only this and the mechanisms read
-private data for a session. Sessions of cuts and of distances differ in their `SessionMechanism`
-alone.
+private data for a session. Sessions of cuts and of distances differ in `SessionMechanism` alone.
 """
 
 import hashlib

@@ -123,7 +123,8 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
     def error_bound(self) -> float:
         """The largest half width of an interval of a cut that the session can give, in weight.
 
-        With probability 1 - beta no guaranteed answer is farther off; see `Mechanism.error_bound`.
+        With probability 1 - beta no guaranteed answer has a larger error; see
+        `CutMechanism.error_bound`.
         Of other linear queries answers are off by so many times the largest coefficient, or by
         less than one edge more than that: their noise is on finer steps, and not rounded down.
 

@@ -43,7 +43,7 @@ class Method(ABC, Checked):
     """How a session answers.
 
     Attributes:
-        name: as users type it.
+        name: as it is typed.
         linear: whether it answers every linear query, where that was announced.
         needs_delta: whether it is for delta > 0.
     """
@@ -128,11 +128,11 @@ class LearningMethod(Method):
             update rules, which (for delta > 0) take epsilon of at most 1.
         value_share: of the tight calibration: part of the budget for noisy answers to the queries
             that correct, see `calibrations.Tight`.
-        start: "total": the first hypothesis has the same weight on all pairs. "groups" buys noisy
-            sums between the groups (of the finest level) with a twentieth of the budget, and starts
-            from these: answers about cuts that the groups explain are then near the truth from the
-            first on, and fewer corrections are needed. The forecast counts the price, and nothing
-            for what the groups may say.
+        start: "total": the first hypothesis has the same weight on all pairs. "groups" measures
+            noisy sums between the groups (of the finest level) with a twentieth of the budget, and
+            starts from these: answers about cuts that the groups explain are then near the truth
+            from the first on, and fewer corrections are needed. The forecast counts the price, and
+            nothing for what the groups may say.
     """
 
     calibration: str = option(
@@ -217,7 +217,7 @@ class MirrorDescent(LearningMethod):
     Attributes:
         norm: "auto" (least guaranteed error) if None, "l2", "lp", "2,p", "entropy" or "schatten"; a
             number in place of p fixes it, as in "2,1.25". With "2,p" the noisy sum of root degrees
-            is bought; the session chooses the rest from what it bought.
+            is measured; the session chooses the rest from it.
 
     Examples:
         >>> gc.MirrorDescent(norm="2,1.25").norm
@@ -478,7 +478,7 @@ class SessionTerms(Checked):
         return min(errors, key=errors.__getitem__)
 
     def expected_error(self, universe: Universe, grid: Grid) -> float:
-        """How far off any of the guaranteed answers may be, in weight.
+        """Return how far off any guaranteed answer may be, in weight.
 
         The mechanism's own `expected_error`: where the method goes by the total weight, a session
         on a graph of another one has other intervals. `Session.error_bound` tells what holds.

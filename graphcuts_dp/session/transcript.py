@@ -135,12 +135,11 @@ class LedgerStatus:
         delta: likewise.
         periods: what is spent on each period that a use names, by label; empty where none does.
         all_periods: what is spent on somebody who differs in all periods, such as a user with all
-            rows, where the guarantees are for one period; None where that is not known, or the
-            same.
+            rows, where guarantees are for one period; None where that is not known, or the same.
         budget: the cap on that as text, or None.
         left: so much more epsilon without delta fits below the cap, at least; None without one.
-        privacy_unit: of all of them, see `PrivacyGuarantee.privacy_unit`.
-        seeded: whether any of them is seeded: then nothing is guaranteed.
+        privacy_unit: of all guarantees, see `PrivacyGuarantee.privacy_unit`.
+        seeded: whether any use is seeded: then nothing is guaranteed.
         head: where the record stands, for `Store.expect_head`.
     """
 

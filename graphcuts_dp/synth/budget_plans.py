@@ -193,7 +193,7 @@ class MatrixShares:
         shape: rows and columns of the matrix.
         max_weight: public largest weight, as the graph has it.
         noise: name of the distribution of the entries.
-        response: the mechanism, and the shares that a user has set.
+        response: the mechanism, and the shares that were asked for.
         groups: informative groups whose sums are measured besides, or None.
     """
 
@@ -354,8 +354,9 @@ def _steps_by_total(
 def _possible_mechanism(
     shares: MatrixShares, distribution: NoiseDistribution, epsilon: Fraction
 ) -> str:
-    """Return the mechanism, or "randomized-response" for "auto" if the budget cannot or need not be
-    split.
+    """Return the mechanism that is left to decide on.
+
+    It is "randomized-response" for "auto" if the budget cannot or need not be split.
 
     Raises:
         ParameterError: degrees are asked for, and cannot be had.
@@ -411,7 +412,7 @@ def sparse_plan(
         noise: name of the distribution of the noise of a pair.
         groups: whether there are public groups.
         bipartite: whether the graph has two sides; in others kept edges may show groups.
-        degrees: part of epsilon for the degrees, if a user has set it. With r what these leave of
+        degrees: part of epsilon for the degrees, if one was asked for. With r what these leave of
             the budget after the counts, groups then get min(1/20, r/2), and kept edges the rest
             of r. If no edges are kept, public groups get all of r, and without them degrees do.
     """

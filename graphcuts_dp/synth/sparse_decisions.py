@@ -117,7 +117,7 @@ class SparseDecisions(Decisions):
     def _kept_share(self) -> Fraction | None:
         """The share with the least predicted errors; None if it is best to keep no edges."""
         groups = self._groups is not None
-        if len(self._offered) == 1:  # a user has set the share of the degrees
+        if len(self._offered) == 1:  # the share of the degrees was asked for
             (share,) = self._offered
             return share if self._variance(share) <= _WORTH else None
         # What is to be beaten: degrees with all but a twentieth for groups.

@@ -17,7 +17,7 @@ one cut can be better than an empty graph there. Then each graph's communities.
 Last table: coverage of 95 % intervals on cuts that were chosen before the noise, with what
 Chernoff's bound on the entries (the intervals before) has on the same draws, and mean widths.
 
---save, --seconds and --data-name are those of bench_baselines.
+--save, --seconds and --data are those of bench_baselines.
 """
 
 import math

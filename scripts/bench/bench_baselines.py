@@ -14,7 +14,7 @@ error that was found. Graphs are those of baseline_graphs.py, which says which o
 were tuned on.
 --save FILE keeps one line of JSON for each run, and a later call goes on where it ended; with
 --seconds it ends by itself. Real graphs that may not be distributed are read from the folder that
---data-name or GRAPHCUTS_DP_DATA names.
+--data or GRAPHCUTS_DP_DATA names.
 """
 
 import argparse
@@ -205,7 +205,7 @@ def arguments(about: str | None) -> argparse.Namespace:
     """The options of a benchmark on these graphs."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--quick", action="store_true", help="three small graphs, one run each")
-    parser.add_argument("--data-name", type=Path, help=f"folder of graphs; else {DATA_VARIABLE}")
+    parser.add_argument("--data", type=Path, help=f"folder of graphs; else {DATA_VARIABLE}")
     parser.add_argument("--graphs", default="", help="only graphs whose name contains this")
     parser.add_argument("--part", default="", help="tuning, validation or real ones alone")
     parser.add_argument("--epsilon", type=float, nargs="+", help="these alone")

@@ -1,7 +1,7 @@
 """How good every fit is on every graph, as ratios to the raw noisy matrix, beside simple baselines.
 
 Run `python -m scripts.bench.bench_fit_quality [--quick] [--graphs NAME]`. Some real graphs may not
-be distributed; they are read from the folder that `--data-name` or GRAPHCUTS_DP_DATA names, as
+be distributed; they are read from the folder that `--data` or GRAPHCUTS_DP_DATA names, as
 polblogs.edges.gz and ego_facebook.edges.gz, and skipped, with a line that says so, when it is not
 there. Noise differs between seeds, graphs do not.
 
@@ -185,7 +185,7 @@ def cases(quick: bool, folder: Path | None) -> Iterator[Case]:
             graph = plain(gc.read_graph(path)) if whole else largest_part(path, 1500)
             yield with_louvain(name, graph)
         else:
-            print(f"skipped {name}: name its folder with --data-name or {DATA_VARIABLE}\n")
+            print(f"skipped {name}: name its folder with --data or {DATA_VARIABLE}\n")
 
 
 def measure(case: Case, row: Row, epsilon: float, seeds: int) -> list[Errors]:

@@ -18,7 +18,7 @@ three with public groups, column by column. Seeds 0 and 1 are for validation: no
 on their graphs, but on those of seeds 100 and 101.
 
     python -m scripts.bench.bench_sparse                 # n = 10^4, and 10^5 for two weights
-    python -m scripts.bench.bench_sparse --data-name FOLDER   # real graphs of a folder
+    python -m scripts.bench.bench_sparse --data FOLDER   # real graphs of a folder
 """
 
 import itertools

@@ -1,4 +1,4 @@
-"""What a user waits for before any work: processor time of the import and of `--help`.
+"""What one waits for before any work: processor time of the import and of `--help`.
 
 Run `python -m scripts.bench.bench_start [--quick]`. Medians of seven processes each (or three),
 one after the other, beside `import numpy, scipy.sparse`, which nothing here can do without.

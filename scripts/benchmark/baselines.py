@@ -85,8 +85,8 @@ def noisy_degrees_chung_lu(graph: AnyGraph, *, epsilon: float, seed: int | None 
 def top_m_filter(graph: AnyGraph, *, epsilon: float, seed: int | None = None) -> Baseline:
     """As many pairs as there are edges, by a noisy count: those with the largest noisy entries.
 
-    A tenth of epsilon measures the total weight (sensitivity: the maximum weight), the rest of it
-    is for Laplace noise on every entry (see `randomized_response`). The largest entries get the
+    A tenth of epsilon measures the total weight (sensitivity: the maximum weight), the rest is
+    for Laplace noise on every entry (see `randomized_response`). The largest entries get the
     maximum weight, as many as make up the total; equal entries, which a fine grid makes rare, are
     taken in row order.
 

@@ -45,7 +45,7 @@ def load_contender(spec: str, folder: Path | None = None) -> Contender:
     if isinstance(found, type):
         try:
             found = found()
-        except Exception as problem:  # whatever the user's class does
+        except Exception as problem:  # whatever the author's class does
             raise ParameterError(one_line(f"{spec} cannot be made", problem)) from None
     if isinstance(found, Contender):
         contender = found
@@ -86,7 +86,7 @@ def _found(module: str, name: str, spec: str, folder: Path | None) -> Any:
         sys.path.insert(0, place)
     try:
         return getattr(import_module(module), name)
-    except Exception as problem:  # whatever the user's module does
+    except Exception as problem:  # whatever the author's module does
         missing = isinstance(problem, ModuleNotFoundError) and problem.name
         if missing == module.partition(".")[0]:
             text = f"no module {module!r:.60} in {place} or among the installed ones"

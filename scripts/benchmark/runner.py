@@ -60,7 +60,7 @@ class BenchmarkPlan:
         seeds: int | None = None,
         quick: bool = False,
     ) -> "BenchmarkPlan":
-        """A plan from what a user typed.
+        """A plan from what was typed.
 
         Args:
             graphs: names of cases, or their beginnings; none for all.

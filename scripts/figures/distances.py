@@ -99,7 +99,7 @@ def _made_people(n: int, seed: int) -> IntVector:
 
 
 def _runner(metric: Metric, method: str, n: int) -> tuple[_Run, FloatVector]:
-    """What answers all vertices, and how far off it guarantees not to be."""
+    """What answers all vertices, and the error that it guarantees."""
     if method in METHODS:
         mechanism = _mechanism(metric, method, n)
 

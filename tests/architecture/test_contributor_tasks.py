@@ -127,9 +127,9 @@ def count(graph, seed=5):
     return release.measurements.named(NAME)
 
 graph = gc.Graph([0, 1, 5], [1, 2, 6], vertices=10)
-names = {"response": "", "auto": "", "split": "degrees+"}
-for name, before in names.items():
-    mechanism = "auto" if name == "auto" else f"{before}randomized-response"
+mechanisms = {"response": "randomized-response", "auto": "auto"}
+mechanisms["split"] = "degrees+randomized-response"
+for name, mechanism in mechanisms.items():
     said[name] = described(noise="laplace", mechanism=mechanism)
 said["groups"] = described(groups=groups)
 

@@ -70,7 +70,7 @@ def test_the_readme_fits_a_screen_and_a_half():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 95
 
 
-def test_the_page_for_who_decides_has_the_odds_of_the_guarantee():
+def test_the_page_for_decision_makers_has_the_odds_of_the_guarantee():
     text = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     epsilons = [float(cell.removeprefix("epsilon = ")) for cell in lines[0][1:]]

@@ -1,9 +1,10 @@
 """One concept has one word, that of the field: CONTRIBUTING.md, "Vocabulary", says which.
 
 The first table of that chapter has words that stand nowhere: in no public name, option, message,
-JSON key or page. The second has words that are no names, since they had several meanings; as words
-of a sentence they may stand. On the pages for people who do not program, words of the third column
-are allowed.
+JSON key or page. So do former names of options, and former privacy units as they were typed, but
+those that still have another meaning. The second has words that are no names, since they had
+several meanings; as words of a sentence they may stand. On the pages for people who do not program,
+words of the third column are allowed.
 """
 
 import ast
@@ -17,6 +18,7 @@ import pytest
 
 from graphcuts_dp.cli import main
 from graphcuts_dp.cli.main import COMMANDS
+from graphcuts_dp.former_names import KEYS, OPTIONS, VALUES
 from graphcuts_dp.options import described
 from graphcuts_dp.server import models
 from tests.audits.public_names import public_names
@@ -30,6 +32,8 @@ PAGES = [page for page in PAGES if page.suffix in (".html", ".js")]
 DOCS = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 DOCS = [page for page in DOCS if page.name != "changelog.md"]
 FORMER = PACKAGE / "former_names.py"  # the only file that has to name them
+# Former names that are words of something else: "at most" of sentences, a degree bound.
+STILL_WORDS = {"at_most", "data", "degree_bound", "response", "rest", "unit"}
 
 
 def rows_of(number):
@@ -41,7 +45,16 @@ def rows_of(number):
     return rows
 
 
+def former_names():
+    """Words of version 0.1 that stand nowhere, as they were typed."""
+    yield from OPTIONS
+    yield from VALUES["mechanism"]
+    units = {"vertex": "vertex", **VALUES["privacy_unit"]}
+    yield from (f"{unit}:{key}" for unit, now in units.items() for key in KEYS.get(now, {}))
+
+
 NOWHERE = [(word, row[2] if len(row) > 2 else []) for row in rows_of(0) for word in row[0]]
+NOWHERE += [(word, []) for word in former_names() if word not in STILL_WORDS]
 NO_NAMES = {word for row in rows_of(1) for word in row[0]}
 
 
@@ -126,7 +139,7 @@ def fields_of_models():
 
 @cache
 def strings_of(path):
-    """Texts that users can see, and names of keys: literals that are no docstrings."""
+    """Texts that callers can see, and names of keys: literals that are no docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     docstrings = {
         id(node.body[0].value)
@@ -159,8 +172,9 @@ def modules():
 def test_the_chapter_has_both_tables():
     assert len(NOWHERE) > 30
     assert len(NO_NAMES) > 15
-    assert {"protect", "owner", "promise"} <= {word for word, _ in NOWHERE}
-    assert {"place", "ends", "told"} <= NO_NAMES
+    assert {"protect", "owner", "promise", "told", "bought"} <= {word for word, _ in NOWHERE}
+    assert {"weight_cap", "edges:at-most", "vertex:degree-bound"} <= {word for word, _ in NOWHERE}
+    assert {"place", "ends", "given"} <= NO_NAMES
 
 
 def test_public_names_are_words_of_the_field():

@@ -65,7 +65,7 @@ def test_the_log_goes_to_a_file_and_on_in_the_same_chain(done, told, refused, tm
     [
         (("add", "Ann"), "small letters"),
         (("add", "ann", "--role", "king"), "unknown --role king"),
-        (("add", "ann", "--delta", "0.1"), "needs one on epsilon"),
+        (("add", "ann", "--delta", "0.1"), "needs one of epsilon"),
         (("revoke", "nobody"), "nobody named"),
         (("renew", "nobody"), "nobody named"),
         (("verify", "--file", "none.jsonl"), "cannot read"),

@@ -62,10 +62,10 @@ def test_json_and_files(told, refused, tmp_path):
 
 
 def test_choices(told):
-    guarantee = ("--delta", "1e-6", "--mechanism")
-    found = told(*BASE, *guarantee, "histogram", "--noise", "gaussian")
+    more = ("--delta", "1e-6", "--mechanism")
+    found = told(*BASE, *more, "histogram", "--noise", "gaussian")
     assert (found["mechanism"], found["noise"]) == ("histogram", "gaussian")
-    found = told(*FILES, "--epsilon", "20", *guarantee, "learner", "--group-size", "2")
+    found = told(*FILES, "--epsilon", "20", *more, "learner", "--group-size", "2")
     assert (found["mechanism"], found["plan"]["rows"][0]["typical"]) == ("learner", None)
     assert told(*BASE, "--ignore-weights")["plan"]["diameter"] == 11
     plain = ("plain.csv", *BASE[1:], "--columns", "header=no,delimiter=;,weight=3")

@@ -1,4 +1,4 @@
-"""`graphcuts-dp flows`: tables, whom they protect, and how much users contribute."""
+"""`graphcuts-dp flows`: tables, their privacy units, and how much users contribute."""
 
 import csv
 import io
@@ -41,8 +41,8 @@ def files(tmp_path):
         (tmp_path / name).write_text("\n".join(rows) + "\n")
 
 
-GUARANTEE = ("--epsilon", "1", "--vertices", "labels.txt")
-BASE = ("flows", "mail.edges", "staff.csv", "flows.csv", *GUARANTEE)
+USUAL = ("--epsilon", "1", "--vertices", "labels.txt")
+BASE = ("flows", "mail.edges", "staff.csv", "flows.csv", *USUAL)
 COLUMNS = ("--groups-columns", "levels=site/unit")
 UNITS = (*BASE, "--groups-columns", "levels=unit")
 OWNED = (
@@ -51,11 +51,11 @@ OWNED = (
     "--privacy-unit",
     "user:max-contributions=4",
 )
-USERS = ("flows", "visits.csv", "staff.csv", "flows.csv", *GUARANTEE, *COLUMNS)
+USERS = ("flows", "visits.csv", "staff.csv", "flows.csv", *USUAL, *COLUMNS)
 TABLE = (
     "flows",
     "visits.csv",
-    *GUARANTEE,
+    *USUAL,
     *OWNED[:2],
     "--counting",
     "edges",
@@ -176,13 +176,13 @@ def test_rows_come_in_from_a_program(done, refused, monkeypatch, tmp_path):
     assert "Keep to yourself: the rows, " in said
     assert "leaves out at most" in piped(done, "flows", "-", *TABLE[2:])[0]
     for command, message in (
-        (("flows", "-", *BASE[2:3], "new.csv", *GUARANTEE), "- is standard input, for rows"),
+        (("flows", "-", *BASE[2:3], "new.csv", *USUAL), "- is standard input, for rows"),
         (
-            ("session", "start", "-", "--queries", "9", "--store", "x.db", *GUARANTEE, *OWNED),
+            ("session", "start", "-", "--queries", "9", "--store", "x.db", *USUAL, *OWNED),
             "name a file in place",
         ),
         (
-            ("flows", "-", "staff.csv", "new.csv", *GUARANTEE, *OWNED, "--data-name", "x"),
+            ("flows", "-", "staff.csv", "new.csv", *USUAL, *OWNED, "--data-name", "x"),
             "read once",
         ),
     ):
@@ -254,7 +254,7 @@ def test_other_tables_of_groups(done, refused):
     plain = ("flows", "mail.edges", "plain.csv", *BASE[3:])
     assert "pass --groups-columns header=no if the file has no header" in refused(*plain)
     done(*plain, "--groups-columns", "header=no")
-    some = ("flows", "mail.edges", "some.csv", "out.csv", *GUARANTEE, "--groups-columns")
+    some = ("flows", "mail.edges", "some.csv", "out.csv", *USUAL, "--groups-columns")
     assert (
         "some.csv: line 4: not a vertex of the graph; correct it, or pass --groups-columns "
         "unknown=ignore" in refused(*some, "vertex=who")
@@ -275,7 +275,7 @@ def test_other_tables_of_groups(done, refused):
     ("line", "message"),
     [
         (BASE[:2] + BASE[4:], "GRAPH GROUPS OUT"),
-        ((*BASE[:3], "staff.csv", *GUARANTEE), "write to another file"),
+        ((*BASE[:3], "staff.csv", *USUAL), "write to another file"),
         (BASE, "pass --groups-columns levels=, the columns of the groups"),
         ((*BASE, "--groups-columns", "levels=site//unit"), "an empty name"),
         ((*BASE, "--groups-columns", "levels=9"), "pass --groups-columns header=yes if the first"),
@@ -338,7 +338,7 @@ def test_one_store_for_bounds_tables_and_sessions(
 ):
     keep = ("--store", "visits.db", "--epsilon")
     assert told(*TABLE, *keep, "2", "--budget", "14")["what"] == "pairs"
-    start = ("session", "start", "visits.csv", *GUARANTEE, "--queries", "3", *OWNED)
+    start = ("session", "start", "visits.csv", *USUAL, "--queries", "3", *OWNED)
     done(*start, *keep, "9")
     # The session knows how its rows are read, from any folder.
     with monkeypatch.context() as elsewhere:
@@ -392,15 +392,10 @@ def test_months_are_paid_one_by_one_and_the_bound_of_each_beside_its_table(
     keep = ("--store", "dated.db", "--epsilon")
 
     def line(month, *more):
-        privacy_unit = (
-            "--privacy-unit",
-            "user:max-contributions=9,per-period",
-            "--by",
-            "month",
-            *COLUMNS,
-        )
+        unit = ("--privacy-unit", "user:max-contributions=9,per-period", "--by", "month")
         files = ("flows", "dated.csv", "staff.csv", f"{month}.csv")
-        return (*files, *read, "--periods", f"2026-0{month}", *privacy_unit, *keep, *more)
+        read_now = (*read, "--periods", f"2026-0{month}")
+        return (*files, *read_now, *unit, *COLUMNS, *keep, *more)
 
     bound = ("flows", "dated.csv", *read, "--periods", "2026-01..2026-03", "--contributions")
     done(*bound, "table:per-period", *keep, "1", "--budget", "3")
@@ -439,21 +434,21 @@ def test_a_dry_run_says_what_the_run_says_and_reads_no_private_file(done, option
         rows = ["a,b", "v1,v2"]
         options += ("--columns", "source=a,target=b")
     source = tmp_path / "here.csv"
-    line = ("flows", "here.csv", "staff.csv", "out.csv", *GUARANTEE, *COLUMNS, *options)
+    line = ("flows", "here.csv", "staff.csv", "out.csv", *USUAL, *COLUMNS, *options)
     line += ("--expected-cell", "0")
     out, _ = done(*line, "--dry-run", "--json")
-    guaranteed = json.loads(out)
+    forecast = json.loads(out)
     assert not (tmp_path / "out.csv").exists()
     source.write_text("\n".join(rows) + "\n")
     out, err = done(*line, "--json")
-    assert json.loads(out)["guarantee"] == guaranteed["guarantee"]
-    notes = [text for text in guaranteed["notes"] if text.startswith("Expected error")]
+    assert json.loads(out)["guarantee"] == forecast["guarantee"]
+    notes = [text for text in forecast["notes"] if text.startswith("Expected error")]
     assert len(notes) == 2
     assert all(f"note: {text}" in err for text in notes)
-    assert [each["of"] for each in guaranteed["errors"]] == [
+    assert [each["of"] for each in forecast["errors"]] == [
         f"a cell of level {level!r}" for level in gc.load("out.csv").levels[::-1]
     ]
-    assert f"+-{guaranteed['errors'][0]['bound']:.3g}" in notes[-1]
+    assert f"+-{forecast['errors'][0]['bound']:.3g}" in notes[-1]
 
 
 def test_a_dry_run_refuses_what_the_run_refuses(refused):

@@ -9,7 +9,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.estimate.strategy import equal_groups
 
 SIZES = ("--n", "5000", "--edges", "5e4", "--queries", "1e6")
-GUARANTEE = ("--epsilon", "1", "--delta", "1e-6")
+BUDGET = ("--epsilon", "1", "--delta", "1e-6")
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def call(command_line):
 
 def test_a_table_with_all_that_can_be_added_to_it(call):
     added = ("--target-error", "5000", "--groups", "5,50")
-    status, out, err = call(*SIZES, *GUARANTEE, *added)
+    status, out, err = call(*SIZES, *BUDGET, *added)
     assert (status, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert "m = 50,000 (a public guess), k = 1,000,000" in lines[0]
@@ -34,7 +34,7 @@ def test_a_table_with_all_that_can_be_added_to_it(call):
 
 def test_json_of_a_plan_for_two_sides(told):
     sizes = ("--n", "300,4000", "--edges", "1e4", "--queries", "100", "--groups", "2,10:3,20")
-    read = told(*sizes, *GUARANTEE, "--queries", "beta=0.1")
+    read = told(*sizes, *BUDGET, "--queries", "beta=0.1")
     asked = gc.SessionWorkload(queries=100, beta=0.1, expected_edges=1e4)
     made = gc.plan((300, 4000), queries=asked, epsilon=1.0, delta=1e-6)
     assert read["n"] == [300, 4000]
@@ -45,7 +45,7 @@ def test_json_of_a_plan_for_two_sides(told):
 
 def test_plans_for_arcs_and_for_linear_queries(told):
     asked = {"edges": 1e4, "epsilon": 1.0, "delta": 1e-6}
-    words = ("--edges", "1e4", *GUARANTEE, "--queries")
+    words = ("--edges", "1e4", *BUDGET, "--queries")
     read = told("--n", "1000", "--kind", "directed", *words, "100")
     made = gc.plan(1000, directed=True, queries=100, **asked)
     assert (read["directed"], read["rows"]) == (True, made.to_dict()["rows"])
@@ -64,7 +64,7 @@ def test_a_guarantee_is_explained(done, told):
     assert half["highest"] == pytest.approx(math.e / (1 + math.e))
 
 
-PLAN = (*SIZES, *GUARANTEE)
+PLAN = (*SIZES, *BUDGET)
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ PLAN = (*SIZES, *GUARANTEE)
     [
         ((), "a plan needs --n 5000 and --epsilon 1"),
         (SIZES, "a plan needs --epsilon 1"),
-        (GUARANTEE, "a plan needs --n 5000"),
+        (BUDGET, "a plan needs --n 5000"),
         ((*PLAN, "--epsilon", "1,a"), "--epsilon must be a number"),
-        (("--n", "50", *GUARANTEE, "--queries", "0"), "--queries: queries must be"),
+        (("--n", "50", *BUDGET, "--queries", "0"), "--queries: queries must be"),
         ((*PLAN, "--rank", "2"), "are for linear=True"),
         ((*PLAN, "--n", "3,4,5"), "--n is a whole number"),
         ((*PLAN, "--target-error", "-1"), "must be a positive"),

@@ -58,8 +58,8 @@ def test_start_says_what_is_guaranteed(done, told, mail):
 
 @pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 def test_a_worthless_session_is_warned_of_and_states_its_whole_error(done, told):
-    guarantee = ("--epsilon", "1", "--delta", "1e-6", "--queries", "10", "--method")
-    start = (*START, *guarantee, "frieze-kannan:calibration=gru12")
+    terms = ("--epsilon", "1", "--delta", "1e-6", "--queries", "10", "--method")
+    start = (*START, *terms, "frieze-kannan:calibration=gru12")
     out, err = done(*start)
     assert "warning: worthless at this size: answers are guaranteed within" in err
     assert float(re.search(r"up to ([0-9,.]+) ", out).group(1).replace(",", "")) > 10**5
@@ -67,7 +67,7 @@ def test_a_worthless_session_is_warned_of_and_states_its_whole_error(done, told)
     assert f" in [0.0, 1.0] ({DEFAULT_PERCENT}" in out
     assert told(*start, "--name", "two")["error_bound"] > 10**5
     # which norm guarantees least depends on the noisy total weight; that one was chosen is told
-    out, _ = done(*START, *guarantee, "mirror-descent", "--name", "c")
+    out, _ = done(*START, *terms, "mirror-descent", "--name", "c")
     assert re.search(r"method +mirror-descent, norm (l2|lp|2,p|entropy|schatten)", out)
 
 
@@ -176,7 +176,7 @@ def test_status_and_export_need_no_graph(done, told, store, mail):
     done(*ASK, "--from", "ann", "--to", "bob")
     mail.unlink()
     out, _ = done("session", "status", "mail.db")
-    for words in ("queries left  499", "no cap", "head"):
+    for words in ("queries left  499", "no limit", "head"):
         assert words in out
     found = told("session", "status", "mail.db")
     assert found["sessions"][0]["remaining"]["queries"] == 499
@@ -387,11 +387,11 @@ def test_a_dry_run_says_what_the_session_will_guarantee_and_reads_no_graph(told,
     line = (*START, *TERMS, "--vertices", "names.txt")
     kept = mail.read_bytes()
     mail.unlink()
-    guaranteed = told(*line, "--dry-run")
+    forecast = told(*line, "--dry-run")
     assert not (mail.parent / "mail.db").exists()
     mail.write_bytes(kept)
     begun = told(*line)
-    assert begun["guarantee"]["epsilon"] == guaranteed["epsilon"]
-    (error,) = guaranteed["errors"]
+    assert begun["guarantee"]["epsilon"] == forecast["epsilon"]
+    (error,) = forecast["errors"]
     assert error["of"] == "each of 500 answers, all at once"
     assert error["bound"] == pytest.approx(begun["error_bound"])

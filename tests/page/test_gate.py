@@ -68,7 +68,7 @@ def test_what_is_no_form_is_refused_in_a_line(page, name, body, status):
     assert "\n" not in detail
 
 
-def test_a_file_that_is_dropped_is_its_users_alone(page, tmp_path):
+def test_only_the_account_can_read_a_file_that_is_dropped(page, tmp_path):
     path = page.post("upload/..trips.csv", b"a,b\n1,2\n")["path"]
     assert path.startswith(str(tmp_path / "results" / "data"))
     assert path.endswith("/trips.csv")
@@ -159,8 +159,8 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
     assert len(reports) == sum(state == "done" for *_, state in RUNS)
     assert not [text for text in reports if f"{tmp_path}/ends" in text]
     for reply in page.replies:
-        row_arrays = b"".join(unpacked(reply)) + json.dumps(dict(reply.headers)).encode()
-        assert not [mark for mark in marks if mark.encode() in row_arrays], reply.url
+        sent = b"".join(unpacked(reply)) + json.dumps(dict(reply.headers)).encode()
+        assert not [mark for mark in marks if mark.encode() in sent], reply.url
     assert sum(NOT_PRIVATE in reply.headers for reply in page.replies) == 1
 
 

@@ -37,6 +37,10 @@ NAMES = {
         {"privacy_unit": "user:20"},
         {"privacy_unit": "user:max-contributions=20"},
     ),
+    "1 user in one period": (
+        PrivacyUnit.user(max_contributions=20, per_period=True),
+        {"privacy_unit": "user:max-contributions=20,per-period"},
+    ),
     "1 vertex": (PrivacyUnit.vertex(max_degree=5), {"privacy_unit": "vertex:max-degree=5"}),
     "1 person": (PrivacyUnit.person(1),),
     "3 people": (PrivacyUnit.person(3),),

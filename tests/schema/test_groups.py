@@ -125,6 +125,13 @@ def test_groups_and_trees_that_are_none_are_refused(levels, options, told):
         make(*levels, **options)
 
 
+@pytest.mark.parametrize("labels", ["ab", "abcdefg"])
+def test_groups_missing_for_private_vertices_are_refused_without_a_label_or_a_number(labels):
+    inferred = gc.VertexSet(labels, inferred=True)
+    with pytest.raises(GraphError, match=r"^some vertices have no group of level 'town'; add them"):
+        gc.Groups(inferred, {"town": ["x", *[None] * (len(labels) - 1)]})
+
+
 def test_a_graph_is_no_vertex_set():
     with pytest.raises(GraphError, match=r"pass graph\.vertices"):
         gc.Groups(GRAPH, LEVELS)

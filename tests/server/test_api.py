@@ -172,12 +172,12 @@ def test_a_server_without_groups_has_none_to_start_from(tmp_path):
 def test_caps_hold_beside_the_budget(office):
     office.add("cleo", preapproved=True, epsilon=0.75, queries=25)
     told(office.open("cleo", "a"), 201)
-    assert "your cap (epsilon = 0.75)" in problem(office.open("cleo", "b"), "budget")["detail"]
+    assert "your limit (epsilon = 0.75)" in problem(office.open("cleo", "b"), "budget")["detail"]
     told(office.open("cleo", "c", epsilon=0.25, queries=15), 201)
     body = {"epsilon": 2.0, "preapproved": True, "queries": 25}
     told(office.send("curator", "PUT", "/v1/people/cleo", body), 204)
     found = problem(office.open("cleo", "b"), "budget")["detail"]
-    assert "your cap of 25 queries leaves 0" in found
+    assert "your limit of 25 queries leaves 0" in found
 
 
 def test_nobody_reads_another_s_answers_unless_the_curator_says_so(ann):

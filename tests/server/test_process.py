@@ -76,7 +76,7 @@ def test_errors_of_the_server_are_those_at_home(process):
         session.ask(["v1"])
         with pytest.raises(ExhaustedError):
             session.ask(["v2"])
-    with pytest.raises(BudgetError, match="your cap"):
+    with pytest.raises(BudgetError, match="your limit"):
         connected(process, session="large", epsilon=4.0)
     with pytest.raises(ParameterError, match="no session"):
         gc.connect(process.url, process.tokens["ann"], name="none")

@@ -211,7 +211,7 @@ function showSpent(name, spent, word = "spent") {
   const bar = by(`budget-${name}`);
   bar.max = spent.cap_epsilon || Math.max(1, spent.epsilon);
   bar.value = spent.epsilon;
-  const cap = spent.cap_epsilon === null ? `${word}, no cap` : `of ${small(spent.cap_epsilon)} ${word}`;
+  const cap = spent.cap_epsilon === null ? `${word}, no limit` : `of ${small(spent.cap_epsilon)} ${word}`;
   const delta = spent.delta || spent.cap_delta ? `; delta ${small(spent.delta)}${spent.cap_delta === null ? "" : ` of ${small(spent.cap_delta)}`}` : "";
   by(`budget-${name}-text`).textContent = `epsilon ${small(spent.epsilon)} ${cap}${delta}`;
 }

@@ -40,7 +40,7 @@ function tokenButtons(person) {
   return element("span", {}, ...buttons);
 }
 
-function caps(person) {
+function limits(person) {
   if (person.role !== "analyst") return "";
   const parts = [];
   if (person.epsilon !== null) parts.push(`epsilon ${small(person.epsilon)}`);
@@ -50,7 +50,7 @@ function caps(person) {
 }
 
 function showPeople(people) {
-  fill(by("people"), people.map((each) => [each.name + (each.active ? "" : " (revoked)"), each.role, caps(each), tokenButtons(each)]));
+  fill(by("people"), people.map((each) => [each.name + (each.active ? "" : " (revoked)"), each.role, limits(each), tokenButtons(each)]));
   const analysts = people.filter((each) => each.role === "analyst");
   for (const id of ["grant-reader", "grant-analyst"]) {
     const before = by(id).value;
@@ -64,7 +64,7 @@ function showSpending(found, budget) {
   by("budget").max = budget.cap_epsilon || Math.max(1, budget.epsilon);
   by("budget").value = budget.epsilon;
   const overruns = found.overruns ? ` ${number(found.overruns)} ${found.overruns === 1 ? "reply" : "replies"} left later than allotted.` : "";
-  by("budget-text").textContent = `epsilon ${small(budget.epsilon)}${budget.delta ? `, delta ${small(budget.delta)}` : ""} spent of ${found.budget || "no cap"}.${overruns}`;
+  by("budget-text").textContent = `epsilon ${small(budget.epsilon)}${budget.delta ? `, delta ${small(budget.delta)}` : ""} spent of ${found.budget || "no limit"}.${overruns}`;
   fill(by("spending"), found.uses.map((each) => [each.name || each.kind, { time: localTime(each.time) }, { number: small(each.epsilon) }, { number: small(each.cumulative) }]).reverse());
   by("store-head").textContent = found.head;
   by("spending-plot").replaceChildren();

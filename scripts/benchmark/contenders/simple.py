@@ -139,7 +139,7 @@ EMPTY = _simple(
     _empty,
     "nothing is read",
     most_vertices=_LINEAR_VERTICES,
-    note="Spends nothing: what is worse than this has reported nothing.",
+    note="Spends nothing: what is worse than this is useless.",
 )
 DRAWN = _simple(
     "degrees-drawn",
