@@ -26,9 +26,15 @@ from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import check, input_option, option, output_option
 from graphcuts_dp.planning.bounds import ContributionBoundPlan, plan_contribution_bounds
-from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.release.contributions import choose_contribution_bound, release_contributions
+from graphcuts_dp.privacy.guarantee import PrivacyUnit, exact_epsilon
+from graphcuts_dp.release.contributions import (
+    BoundJob,
+    ContributionsJob,
+    bound_job,
+    contributions_job,
+)
 from graphcuts_dp.release.flow_tables import flows_job, privacy_unit_of
+from graphcuts_dp.release.job import execute
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.od_tables import GroupLocations, od_files
@@ -69,26 +75,26 @@ class BoundTable:
         exact_epsilon(self.for_epsilon)
         check_bounds(self.bounds)
 
+    def job(self, rows: Rows, epsilon: float) -> ContributionsJob:
+        """Return what `report` executes, made from public facts alone."""
+        return contributions_job(
+            rows, epsilon=epsilon, bounds=check_bounds(self.bounds), per_period=self.per_period
+        )
+
     def report(
         self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
     ) -> Report:
-        """The table, with noise."""
-        told = release_contributions(
-            rows,
-            epsilon=epsilon,
-            bounds=check_bounds(self.bounds),
-            per_period=self.per_period,
-            store=store,
-            seed=seed,
-        )
+        """Release the table, with noise."""
+        table = execute(self.job(rows, epsilon), rows, store=store, seed=seed)
         plan = plan_contribution_bounds(
-            told, epsilon=self.for_epsilon, cells=self.cells, known_max=self.known_max
+            table, epsilon=self.for_epsilon, cells=self.cells, known_max=self.known_max
         )
         known = "A known number is typed as --contributions table:known-max=."
         notes = [known] if plan.warning else []
-        if plan.rows[-1].users_above > told.users_above(plan.rows[-1].max_contributions)[1]:
+        if plan.rows[-1].users_above > table.users_above(plan.rows[-1].max_contributions)[1]:
             notes.append("Some users have more than the last bound; give larger bounds=.")
-        facts = {"guarantee": str(told.guarantee), "max_contributions": plan.best.max_contributions}
+        best = plan.best.max_contributions
+        facts = {"guarantee": str(table.guarantee), "max_contributions": best}
         return Report(facts | _plain(plan), [facts, plan], notes)
 
 
@@ -104,22 +110,24 @@ class BoundChoice:
     def __post_init__(self) -> None:
         check_bounds(self.bounds)
 
+    def job(self, rows: Rows, epsilon: float) -> BoundJob:
+        """Return what `report` executes, made from public facts alone."""
+        return bound_job(
+            rows,
+            epsilon=epsilon,
+            share_above=self.share_above,
+            bounds=check_bounds(self.bounds),
+            per_period=self.per_period,
+        )
+
     def report(
         self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
     ) -> Report:
-        """The bound, chosen with noise."""
-        found = choose_contribution_bound(
-            rows,
-            share_above=self.share_above,
-            epsilon=epsilon,
-            bounds=check_bounds(self.bounds),
-            per_period=self.per_period,
-            store=store,
-            seed=seed,
-        )
-        facts = {"guarantee": str(found.guarantee), "max_contributions": found.max_contributions}
-        told = "The users above the bound, however few, may have most of the rows."
-        return Report(facts, [facts], [told])
+        """Choose the bound, with noise."""
+        choice = execute(self.job(rows, epsilon), rows, store=store, seed=seed)
+        facts = {"guarantee": str(choice.guarantee), "max_contributions": choice.max_contributions}
+        note = "The users above the bound, however few, may have most of the rows."
+        return Report(facts, [facts], [note])
 
 
 @final
@@ -242,6 +250,9 @@ def flows(
                 "--contributions needs the file of rows and --columns user=COLUMN, and no OUT or "
                 "maps: what it finds is printed"
             )
+        if asked.dry_run:
+            unread = reading.rows_without_file(reading.vertices_beside(files))
+            return _contributions_forecast(asked.contributions, unread, privacy.epsilon)
         rows = reading.read_rows(source, public=reading.vertices_beside(files))
         if store is not None:
             note(
@@ -285,6 +296,14 @@ def flows(
     written = [*made.save(target, force=asked.force), *asked.write(made, places)]
     report = released(_facts(made), made.guarantee, written, source)
     return replace(report, blocks=[made, {"files": "  ".join(written)}], most=_SHOWN)
+
+
+def _contributions_forecast(
+    asked: BoundTable | BoundChoice, unread: Rows, epsilon: float
+) -> Report:
+    job = asked.job(unread, epsilon)
+    unit = PrivacyUnit.user(max_contributions=1, per_period=asked.per_period)
+    return foretold(job.guarantee, unit, job.errors(), job.notes, job.warning)
 
 
 def _facts(made: Flows) -> dict[str, Any]:

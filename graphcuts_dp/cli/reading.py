@@ -387,19 +387,33 @@ class Reading:
             public = grouping.space(bipartite=self.bipartite)
         if public is None:
             raise ParameterError(_NO_FILE)
-        data: PrivateData
-        if self.rows:
-            data = Rows.empty(
-                columns=self.columns,
-                counting=cast(Counting, self.counting or "rows"),
-                weight_unit=self.weight_unit,
-                vertices=public,
-                periods=self.periods,
-                kind=self.kind,
-            )
-        else:
-            data = without_rows(self.made_up(1, public))
+        data = self._empty_rows(public) if self.rows else without_rows(self.made_up(1, public))
         return data, None if grouping is None else grouping.read(data.space)
+
+    def rows_without_file(self, public: GivenVertices = None) -> Rows:
+        """Rows of the schema that the options give, without any row in them.
+
+        Args:
+            public: the vertices, where no option names them.
+
+        Raises:
+            GraphCutsError: options that do not fit together, or no vertices.
+        """
+        public = public if self.public_sets is None else self.public_sets
+        if public is None:
+            raise ParameterError(_NO_FILE)
+        self.check_rows()
+        return self._empty_rows(public)
+
+    def _empty_rows(self, public: GivenVertices) -> Rows:
+        return Rows.empty(
+            columns=self.columns,
+            counting=cast(Counting, self.counting or "rows"),
+            weight_unit=self.weight_unit,
+            vertices=public,
+            periods=self.periods,
+            kind=self.kind,
+        )
 
     def made_up(self, edges: float, public: GivenVertices = None) -> AnyGraph:
         """A graph of so many edges at random, of the schema that the options give.

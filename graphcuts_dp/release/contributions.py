@@ -3,12 +3,16 @@
 A bound on degrees, for vertices as privacy units, is chosen privately in the same way.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
+import numpy as np
+
 from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.files import PathLike
@@ -85,7 +89,32 @@ def release_contributions(
     Guarantee: epsilon-DP for all rows of one user, or with `per_period` for those in one period,
     however many, see `measure_contributions`.
     """
-    job = ContributionsJob(
+    job = contributions_job(rows, epsilon=epsilon, bounds=bounds, per_period=per_period)
+    return execute(job, rows, store=store, seed=seed)
+
+
+def contributions_job(
+    rows: Rows,
+    *,
+    epsilon: float,
+    bounds: tuple[int, ...] | list[int] | None = None,
+    per_period: bool = False,
+) -> "ContributionsJob":
+    """Return the job that `release_contributions` executes.
+
+    It is made from public facts: rows without any row in them make the same job.
+
+    Args:
+        rows: those to release of, or `Rows.empty` of their schema.
+        epsilon: privacy parameter, as of the release.
+        bounds: public candidates, as of the release.
+        per_period: whether users count in each period by themselves, as of the release.
+
+    Raises:
+        ParameterError: epsilon or bounds out of range, rows without users, or with `per_period`
+            rows without periods.
+    """
+    return ContributionsJob(
         public=without_rows(rows),
         epsilon=epsilon,
         budget_plan=BudgetPlan.of_one(
@@ -95,7 +124,6 @@ def release_contributions(
         bounds=check_bounds(bounds),
         per_period=per_period,
     )
-    return execute(job, rows, store=store, seed=seed)
 
 
 def choose_contribution_bound(
@@ -131,9 +159,38 @@ def choose_contribution_bound(
     Guarantee: epsilon-DP for all rows of one user, or with `per_period` for those in one period,
     however many, see `choose_by_share`.
     """
+    job = bound_job(
+        rows, epsilon=epsilon, share_above=share_above, bounds=bounds, per_period=per_period
+    )
+    return execute(job, rows, store=store, seed=seed)
+
+
+def bound_job(
+    rows: Rows,
+    *,
+    epsilon: float,
+    share_above: float = 0.05,
+    bounds: tuple[int, ...] | list[int] | None = None,
+    per_period: bool = False,
+) -> "BoundJob":
+    """Return the job that `choose_contribution_bound` executes.
+
+    It is made from public facts: rows without any row in them make the same job.
+
+    Args:
+        rows: those to choose for, or `Rows.empty` of their schema.
+        epsilon: privacy parameter, as of the choice.
+        share_above: share of the users that have more than the bound, in (0, 1).
+        bounds: public candidates, as of the choice.
+        per_period: whether users count in each period by themselves, as of the choice.
+
+    Raises:
+        ParameterError: a number out of range, rows without users, or with `per_period` rows
+            without periods.
+    """
     share = _share(share_above)
     rate = rate_of_choice(share, exact_epsilon(epsilon))
-    job = BoundJob(
+    return BoundJob(
         public=without_rows(rows),
         epsilon=epsilon,
         budget_plan=BudgetPlan.of_one(
@@ -145,7 +202,6 @@ def choose_contribution_bound(
         rate=rate,
         per_period=per_period,
     )
-    return execute(job, rows, store=store, seed=seed)
 
 
 def _share(share: float) -> Fraction:
@@ -291,9 +347,20 @@ class ContributionsJob(Job[Contributions]):
     ) -> Contributions:
         """See `Job.finish`."""
         del source, progress
+        return self._table(measured, guarantee)
+
+    def errors(self) -> Iterable[tuple[str, float]]:
+        """See `Job.errors`: of the number of users above each bound."""
+        unread = self._table(np.zeros(len(self.bounds) + 1, dtype=np.int64), self.guarantee)
+        return tuple(
+            (f"users with more than {bound:,} {unread.what}", float(unread.users_above(bound)[1]))
+            for bound in self.bounds
+        )
+
+    def _table(self, counts: IntVector, guarantee: PrivacyGuarantee) -> Contributions:
         return Contributions(
             bounds=self.bounds,
-            counts=measured,
+            counts=counts,
             rate=self.budget_plan.amount,
             what=_rows_of(self).what,
             guarantee=guarantee,
@@ -352,6 +419,17 @@ class BoundJob(Job[ContributionBound]):
         return ContributionBound(
             max_contributions=measured, share_above=float(self.share), guarantee=guarantee
         )
+
+    def errors(self) -> Iterable[tuple[str, float]]:
+        """See `Job.errors`: the share of users above the bound, against the best candidate's.
+
+        A score is -q |users above - share x all users| for a share p/q, so the chosen bound has at
+        most ln((candidates - 1)/failure)/(q rate) more users off the share than the best one has;
+        see `exponential_choice`.
+        """
+        candidates = max(len(self.bounds) - 1, 1)
+        most = math.log(candidates / DEFAULT_FAILURE) / float(self.share.denominator * self.rate)
+        return (("users off the share, beyond what the best candidate misses it by", most),)
 
     @property
     def parameters(self) -> dict[str, Any]:

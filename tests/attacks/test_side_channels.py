@@ -568,6 +568,8 @@ PRIVATE = {
         f"{TABLE}:bounds=1/2/3 {TAIL} {RUN} --counting users --store o.private",
         "release GRAPH x.csv --epsilon 2 --privacy-unit user:max-contributions=2",
         f"release GRAPH x.csv --epsilon 2 {TAIL}",
+        f"{TABLE}:bounds=1/2/3 {TAIL} {RUN} --vertices 9 --dry-run --store o.private",
+        f"flows GRAPH --contributions choice:share-above=.1 {TAIL} {RUN} --vertices 9 --dry-run",
     ],
     "distances": [
         "distances map.csv PEOPLE --epsilon 1 --seed 1 --output x.csv",

@@ -451,6 +451,30 @@ def test_a_dry_run_says_what_the_run_says_and_reads_no_private_file(done, option
     assert f"+-{forecast['errors'][0]['bound']:.3g}" in notes[-1]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("table:bounds=1/2/4",),
+        ("table:for-epsilon=2,bounds=1/2/4,per-period", "--periods", "2026-01..2026-03"),
+        ("choice:share-above=0.25,bounds=1/2/4",),
+    ],
+)
+def test_a_dry_run_of_contributions_reads_nothing_and_spends_nothing(done, told, options, tmp_path):
+    dated = ",period=month" if "--periods" in options else ""
+    columns = ("--columns", f"user=patient,source=a,target=b{dated}")
+    line = ("flows", "here.csv", *USUAL, *columns, "--store", "here.db")
+    line += ("--budget", "5", "--contributions", *options)
+    forecast = told(*line, "--dry-run")
+    assert not (tmp_path / "here.db").exists()
+    assert all(error["bound"] > 0 for error in forecast["errors"])
+    assert len(forecast["errors"]) == (3 if options[0].startswith("table") else 1)
+    head, *visits = (tmp_path / "visits.csv").read_text().splitlines()
+    rows = [f"{head},month", *(f"{row},2026-0{1 + k % 3}" for k, row in enumerate(visits))]
+    (tmp_path / "here.csv").write_text("\n".join(rows) + "\n")
+    assert told(*line)["guarantee"] == forecast["guarantee"]
+    assert told("session", "status", "here.db")["epsilon"] == 1
+
+
 def test_a_dry_run_refuses_what_the_run_refuses(refused):
     line = (*BASE, *COLUMNS, "--dry-run")
     assert "--privacy-unit user:max-contributions" in refused(*line, "--columns", "user=patient")
