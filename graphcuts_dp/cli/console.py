@@ -33,7 +33,8 @@ _QUIET_SECONDS = 2.0  # work shorter than this gets no bar
 _HEARD: ContextVar[list[str] | None] = ContextVar("heard", default=None)
 PROGRESS_FILE = "GRAPHCUTS_DP_PROGRESS"  # names a file for the progress of the work
 
-_WIDE = None if sys.stdout.isatty() else 200  # a pipe has no width to respect
+# A pipe has no width to respect, and a closed standard output is None.
+_WIDE = None if sys.stdout is not None and sys.stdout.isatty() else 200
 out = Console(soft_wrap=True, highlight=False, width=_WIDE)
 err = Console(stderr=True, soft_wrap=True, highlight=False)
 

@@ -156,8 +156,26 @@ def _command() -> Callable[..., Any]:
 
 def run() -> None:
     """Run the command line: status 0 if all went well, 2 for an error, 130 if interrupted."""
+    _open_closed_streams()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clear up, as after Ctrl-C
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:  # as under nohup
+        signal.signal(hangup, lambda *_: signal.raise_signal(signal.SIGTERM))
     sys.exit(_status())
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for each standard stream that is closed.
+
+    The next file that is opened would get its descriptor otherwise: messages would be written into
+    a result or a store.
+    """
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor: this one
+            setattr(sys, name, open(null, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _status() -> int:

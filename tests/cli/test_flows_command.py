@@ -459,7 +459,7 @@ def test_a_dry_run_says_what_the_run_says_and_reads_no_private_file(done, option
         ("choice:share-above=0.25,bounds=1/2/4",),
     ],
 )
-def test_a_dry_run_of_contributions_reads_nothing_and_spends_nothing(done, told, options, tmp_path):
+def test_a_dry_run_of_contributions_reads_nothing_and_spends_nothing(told, options, tmp_path):
     dated = ",period=month" if "--periods" in options else ""
     columns = ("--columns", f"user=patient,source=a,target=b{dated}")
     line = ("flows", "here.csv", *USUAL, *columns, "--store", "here.db")

@@ -1,6 +1,7 @@
-"""Ctrl-C, a pipe that closes, and files that are replaced while they are read."""
+"""Ctrl-C, streams that are closed, and files that are replaced while they are read."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,15 +15,17 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError
 
 COMMAND = (sys.executable, "-m", "graphcuts_dp")
+SLOW_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def allow_interrupts():
     """Where a shell starts the tests in the background, Ctrl-C is ignored, by children too."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+    "number", [signal.SIGHUP, *(pytest.param(n, marks=pytest.mark.slow) for n in SLOW_SIGNALS)]
 )
 def test_an_interrupted_release_leaves_one_line_and_no_file(tmp_path, number):
     rng = np.random.default_rng(1)
@@ -83,6 +86,18 @@ def test_a_pipe_that_closes_is_no_error_and_costs_no_file(tmp_path, line):
         assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
         assert ended.stderr.startswith("figure: e.png")
         assert (tmp_path / "e.png").exists()
+
+
+@pytest.mark.parametrize("closed", [(1,), (0, 1, 2)])
+def test_closed_streams_leave_results_and_stores_as_they_are(tmp_path, closed):
+    gc.Graph([0, 1, 2], [1, 2, 3], vertices=4).write(tmp_path / "in.csv")
+    line = "release in.csv out.csv --epsilon 4 --allow-useless --store s.db --budget 4"
+    redirections = {0: "<&-", 1: ">&-", 2: "2>&-"}
+    words = [*COMMAND, *line.split()]
+    shell = f"exec {shlex.join(words)} {' '.join(redirections[stream] for stream in closed)}"
+    assert subprocess.run(["/bin/sh", "-c", shell], cwd=tmp_path, check=False).returncode == 0
+    assert gc.load(tmp_path / "out.csv").guarantee.epsilon == 4
+    assert gc.store_status(tmp_path / "s.db").epsilon == 4
 
 
 def test_a_release_that_is_replaced_while_it_is_read_is_one_of_the_two(tmp_path):
