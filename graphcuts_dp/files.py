@@ -11,7 +11,8 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, final
@@ -26,6 +27,9 @@ _UNIX = hasattr(os, "geteuid")
 
 # Whether a file that somebody has open cannot be removed, so that its lock cannot lose its name.
 LOCKED_STAY = not _UNIX
+
+_SQLITE = b"SQLite format 3\0"  # the first bytes of each database, such as a store
+_KEPT: ContextVar[frozenset[Path]] = ContextVar("files that are not written", default=frozenset())
 
 # Bytes as they are, and no handle for the programs that this one starts.
 BYTES = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -77,6 +81,30 @@ def flush_folder(folder: Path) -> None:
         os.close(handle)
 
 
+@contextlib.contextmanager
+def kept_files(paths: Iterable[PathLike]) -> Iterator[None]:
+    """Refuse to write any of these files within the `with` statement, even by force.
+
+    Args:
+        paths: files that a command reads or keeps. They need not exist.
+    """
+    before = _KEPT.set(_KEPT.get() | {Path(os.path.realpath(path)) for path in paths})
+    try:
+        yield
+    finally:
+        _KEPT.reset(before)
+
+
+def check_not_kept(path: PathLike) -> None:
+    """Check that a file is none of the `kept_files`.
+
+    Raises:
+        FileFormatError: it is one.
+    """
+    if Path(os.path.realpath(path)) in _KEPT.get():
+        raise FileFormatError(f"{path} is read by this command; write to another file")
+
+
 def check_writable(path: PathLike, *, force: bool = False) -> Path:
     """Check that a file can be written, without writing it.
 
@@ -90,11 +118,13 @@ def check_writable(path: PathLike, *, force: bool = False) -> Path:
         The path with symbolic links followed.
 
     Raises:
-        FileFormatError: the folder is missing or cannot be written to, the path is a folder, or a
-            file is there and `force` is False.
+        FileFormatError: the folder is missing or cannot be written to, the path is a folder or one
+            of the `kept_files`, or a file is there and `force` is False. A database is never
+            replaced: it may be a store, which alone knows what was spent.
     """
     try:
         target = Path(os.path.realpath(path))
+        check_not_kept(path)
         if target.is_dir():
             raise FileFormatError(f"{path} is a folder; name a file inside it")
         if not target.parent.is_dir():
@@ -105,11 +135,24 @@ def check_writable(path: PathLike, *, force: bool = False) -> Path:
                 raise FileFormatError(f"{path} is not a regular file; name another one")
             if not force:
                 raise _exists(path)
+            if _is_database(target):
+                raise FileFormatError(
+                    f"{path} is a database, perhaps a store, and is never replaced; write to "
+                    "another file"
+                )
     except (OSError, ValueError) as problem:
         raise FileFormatError(f"cannot write {path!s}: {_reason(problem)}") from None
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise FileFormatError(f"no permission to write into the folder {target.parent}")
     return target
+
+
+def _is_database(file: Path) -> bool:
+    try:
+        with file.open("rb") as handle:
+            return handle.read(len(_SQLITE)) == _SQLITE
+    except PermissionError:
+        return False
 
 
 def check_writable_set(paths: Sequence[PathLike], *, force: bool = False) -> list[Path]:

@@ -8,7 +8,6 @@ docstring is its help: the first paragraph on top, the others with examples belo
 import dataclasses
 import functools
 import inspect
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from graphcuts_dp.cli.console import HELP, Report, accuracy_notes, show
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
-from graphcuts_dp.files import check_writable
+from graphcuts_dp.files import check_not_kept, check_writable, kept_files
 from graphcuts_dp.options import (
     GROUPS,
     METHOD,
@@ -78,7 +77,8 @@ _JSON = Option(
     flag="--json",
     group=OUTPUT,
 )
-_WRITTEN = ("target", "output", "plot", "weights", "od")  # parameters that name files to write
+# Parameters that name files to write.
+_WRITTEN = ("target", "output", "plot", "weights", "od", "out", "table")
 NO_FILE = "NAME"  # stands in the help for an argument that names no file
 
 _METAVARS: Mapping[Any, str] = {int: "COUNT", float: "NUMBER", bool: "yes|no"}
@@ -206,6 +206,7 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     if shows:
         parameters.append(_parameter(_JSON))
     words = {each.name for each in known if "FILE" not in (each.metavar or "")} - {*_WRITTEN}
+    written = {each.name for each in known if each.group == OUTPUT} | {*_WRITTEN}
     words |= {
         name
         for name, given in signature.parameters.items()
@@ -216,14 +217,17 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
         """What the command has to say, of options as they are typed and of its arguments."""
         try:
             values = {each.name: _value(each, given.pop(each.name)) for each in known}
-            _check_files({n: v for n, v in (given | values).items() if n not in words}, values)
+            files = {n: v for n, v in (given | values).items() if n not in words}
+            read = _files_read({n: v for n, v in files.items() if n not in written})
+            with kept_files(read):
+                _check_files(files, values)
             for name, kind in objects.items():
                 names = [each.name for each in described(kind) if each.typed]
                 given[name] = kind(**{each: values[each] for each in names})
             for name, about in own.items():
                 about.check(values[name])
                 given[name] = values[name]
-            with accuracy_notes():
+            with kept_files(read), accuracy_notes():
                 made: Report | None = command(**given)
         except GraphCutsError as problem:
             raise spelled(problem, known, given.values()) from None
@@ -242,22 +246,32 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _files_read(files: Mapping[str, Any]) -> list[str]:
+    """Return the paths of the files that a command reads or keeps: its inputs, and its store.
+
+    Args:
+        files: values of the options and arguments that may name such files, by their names.
+    """
+    read = [
+        part
+        for path in files.values()
+        if isinstance(path, str)
+        for part in (path, *path.split(","))
+    ]
+    store = files.get("store")
+    return read if store is None else [*read, f"{store}-lock", f"{store}-journal"]
+
+
 def _check_files(files: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Check that files can be written, before anything is read; none that is read, even by force.
+    """Check that the files that options name can be written, before anything is read.
 
     Raises:
-        FileFormatError: an output is an input, or cannot be written.
+        FileFormatError: one is read, or cannot be written, or is no picture where one is drawn.
     """
-    read = {
-        os.path.realpath(part)
-        for name, path in files.items()
-        if isinstance(path, str) and name not in _WRITTEN
-        for part in (path, *path.split(","))
-    }
     for name in _WRITTEN:
         path = files.get(name)
-        if path is not None and os.path.realpath(path) in read:
-            raise FileFormatError(f"{path} is read by this command; write to another file")
+        if path is not None:
+            check_not_kept(path)
         if path is not None and name == "plot" and not path.lower().endswith((".png", ".pdf")):
             raise FileFormatError(f"{path}: a plot ends in .png or .pdf")
         if path is not None and name in values:

@@ -124,6 +124,9 @@ def test_a_session_goes_on_after_trouble_at_each_call(inputs, tmp_path, name):
         "session run mail.db q.jsonl -o mail.db",
         "session run mail.db q.jsonl -o q.jsonl",
         "session export mail.db -o mail.db",
+        # Files that are written beside the one that is named.
+        "release in.csv out.csv --epsilon 9 --store out.csv.json --budget 9",
+        "release in.csv out.csv --epsilon 9 --store new.db --vertices out.csv.json",
     ],
 )
 def test_what_is_read_is_never_written_over(inputs, tmp_path, line):

@@ -8,9 +8,16 @@ import threading
 
 import pytest
 
+import graphcuts_dp as gc
 from graphcuts_dp import files as atomic
 from graphcuts_dp.errors import FileFormatError
-from graphcuts_dp.files import atomic_set, atomic_write, check_writable, check_writable_set
+from graphcuts_dp.files import (
+    atomic_set,
+    atomic_write,
+    check_writable,
+    check_writable_set,
+    kept_files,
+)
 
 NAMES = ("a.txt", "a.txt.json")
 ALONE_OR_NOT = pytest.mark.parametrize("names", [NAMES[:1], NAMES])
@@ -242,3 +249,22 @@ def test_threads_that_write_one_set_never_mix_and_one_wins_where_none_may_replac
     last = contents(tmp_path)["a.txt"].split()[1]
     assert contents(tmp_path) == written(f"by {last}")
     assert force or int(last) == done[0]
+
+
+def test_a_database_is_never_replaced(tmp_path):
+    graph, store = gc.datasets.load("karate"), gc.Store(tmp_path / "a.csv.json")
+    release = gc.release_graph(graph, epsilon=1.0, fit="none", store=store)
+    before = (tmp_path / "a.csv.json").read_bytes()
+    with pytest.raises(FileFormatError, match="is a database, perhaps a store"):
+        release.save(tmp_path / "a.csv", force=True)
+    assert (tmp_path / "a.csv.json").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv.json"]
+
+
+def test_kept_files_are_not_written_until_the_block_ends(tmp_path):
+    with kept_files([tmp_path / "here", tmp_path / "later"]):
+        for name in ("here", "later"):
+            with pytest.raises(FileFormatError, match="is read by this command"):
+                check_writable(tmp_path / name, force=True)
+        check_writable(tmp_path / "other")
+    check_writable(tmp_path / "here")
