@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.planning.planner import plan as plan
     from graphcuts_dp.privacy.budget_plan import BudgetPlan as BudgetPlan
     from graphcuts_dp.privacy.guarantee import PrivacyGuarantee as PrivacyGuarantee
-    from graphcuts_dp.privacy.guarantee import PrivacyUnit as PrivacyUnit
+    from graphcuts_dp.privacy.privacy_unit import PrivacyUnit as PrivacyUnit
     from graphcuts_dp.queries.graph_queries import Query as Query
     from graphcuts_dp.queries.linear import CutQuery as CutQuery
     from graphcuts_dp.queries.linear import answer_all as answer_all
@@ -105,7 +105,8 @@ _HOMES = {
     "queries.linear": ("CutQuery", "answer_all"),
     "schema.vertices": ("VertexSet",),
     "planning.planner": ("Plan", "plan"),
-    "privacy.guarantee": ("PrivacyGuarantee", "PrivacyUnit"),
+    "privacy.guarantee": ("PrivacyGuarantee",),
+    "privacy.privacy_unit": ("PrivacyUnit",),
     "release.flow_tables": ("release_flows",),
     "release.graphs": ("release_graph",),
     "synth.mechanisms": ("Mechanism",),

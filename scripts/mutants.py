@@ -35,7 +35,8 @@ TARGETS = {
 }
 # Files that draw noise or account for it.
 CORE = re.compile(
-    "privacy/(composition|count_noise|distributions|laws|level_noise|noise|sparse_vector|staircase)|"
+    "privacy/(choices|composition|count_noise|distributions|entropy|exceeding|filters|inversion)|"
+    "privacy/(k_norm|laws|level_noise|noise|noisy_comparison|sparse_vector|staircase)|"
     "learn/calibrations|session/(online|plain|runner)|"
     "ledger/uses|"
     "measure/(cells|entries|statistics)|release/(measuring|flow_tables)|"
@@ -45,7 +46,7 @@ CORE = re.compile(
     "iterative/(distinguisher|rank_one)[.]|"
     "distances/(coordinate|counts)[.]"
 )
-GUARDED = re.compile(r"1e-\d+|_SLACK")  # margins for rounding: a flip changes the last digits
+GUARDED = re.compile(r"1e-\d+|_SLACK|_MARGIN|_OUTWARD")  # margins for rounding: a flip changes the last digits
 SYMMETRIC = re.compile(r"draw\(|sample_discrete|degree_noise")  # its sign does not matter
 PRIVATE = re.compile(
     r"sensitiv|scale|rate|rho|epsilon|delta|budget|cost|spen[dt]|share|sigma|\beta\b|left|remain|"

@@ -34,7 +34,7 @@ from graphcuts_dp.learn.bounds import least_cut_excess
 from graphcuts_dp.planning import plan_contribution_bounds, plan_degree_bounds
 from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
-from graphcuts_dp.privacy.guarantee import PrivacyUnit
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.usefulness import usefulness_of
 from graphcuts_dp.results.flow_table import CellSum

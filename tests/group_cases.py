@@ -7,8 +7,8 @@ from release_cases import measured
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CellSums
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.laws import TwoSidedGeometric
-from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.groups import Groups
 

@@ -6,7 +6,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.estimate.strategy import choose_strategy
 from graphcuts_dp.measure.statistics import draw
-from graphcuts_dp.privacy.noise import entropy_source
+from graphcuts_dp.privacy.entropy import entropy_source
 from graphcuts_dp.schema.cells import CellTree
 
 ZONES = {"county": ["n", "n", "n", "s", "s"], "zone": ["n1", "n2", "n2", "s1", "s2"]}

@@ -5,7 +5,7 @@ from fractions import Fraction
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.graph.rows import PrivateData
-from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.release.graphs import MatrixJob, SparseJob, graph_job
 
 

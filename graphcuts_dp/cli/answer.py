@@ -24,7 +24,7 @@ from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.estimate.answers import NO_GUARANTEE, CutAnswer
 from graphcuts_dp.iterative.release import IterativeRelease
 from graphcuts_dp.options import Checked, input_option, output_option
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, sides_of
 from graphcuts_dp.queries.query_lines import read_linear

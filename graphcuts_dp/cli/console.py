@@ -26,7 +26,8 @@ from graphcuts_dp.files import atomic_write
 from graphcuts_dp.resources import Progress, silent
 
 if TYPE_CHECKING:
-    from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, PrivacyUnit
+    from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+    from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 
 HELP = {"help_option_names": ["-h", "--help"]}
 _QUIET_SECONDS = 2.0  # work shorter than this gets no bar

@@ -13,7 +13,8 @@ from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
 from graphcuts_dp.options import INPUT, METHOD, option, read_options
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyUnit
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.linear import sides_of
 from graphcuts_dp.results.bundle import check_path
 from graphcuts_dp.results.partition import KIND, Partition

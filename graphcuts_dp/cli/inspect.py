@@ -19,7 +19,9 @@ from graphcuts_dp.datasets import list_datasets, load
 from graphcuts_dp.display import Displayed, cell_text
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.options import input_option
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, PrivacyUnit, UnitKind, posterior
+from graphcuts_dp.privacy.explanation import posterior
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit, UnitKind
 from graphcuts_dp.results.bundle import KINDS, check_files, read_receipt, receipt_path
 from graphcuts_dp.results.bundle import load as load_result
 

@@ -21,7 +21,9 @@ from graphcuts_dp.options import Checked, input_option, option, output_option
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import RowTable, least_epsilon
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
-from graphcuts_dp.privacy.guarantee import BOUND_KEYS, EDGE, LARGEST_EPSILON, PrivacyUnit, UnitKind
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
+from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit, UnitKind
 from graphcuts_dp.schema.counting import Counting
 from graphcuts_dp.schema.group_tree import GroupTree
 

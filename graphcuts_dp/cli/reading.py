@@ -33,7 +33,8 @@ from graphcuts_dp.options import (
     input_option,
     privacy_option,
 )
-from graphcuts_dp.privacy.guarantee import EDGE, PRIVACY_UNITS, PrivacyUnit
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS, PrivacyUnit
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.schema.columns import Column, Columns, column_of, delimiter_of
 from graphcuts_dp.schema.counting import Counting

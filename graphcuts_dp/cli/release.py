@@ -33,8 +33,8 @@ from graphcuts_dp.iterative.release import GRAPH, IterativeRelease
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import METHOD, Checked, input_option, option, output_option
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import CutQuery, space_of
 from graphcuts_dp.queries.query_lines import folder_of, read_asked, read_lines

@@ -19,7 +19,7 @@ from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, create_ledger, ledger_budget, open_ledger
 from graphcuts_dp.options import input_option, option, privacy_option
-from graphcuts_dp.privacy.guarantee import PrivacyUnit
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.server.book import Book, book_of, log_text, read_export, verify
 from graphcuts_dp.server.people import CURATOR, ROLES, Caps, People, Person
 from graphcuts_dp.server.settings import Binding

@@ -36,7 +36,7 @@ from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Budget, open_ledger
 from graphcuts_dp.ledger.uses import SESSION
 from graphcuts_dp.options import input_option, option, privacy_option
-from graphcuts_dp.privacy.guarantee import PrivacyUnit
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery, Question
 from graphcuts_dp.queries.query_lines import (
     folder_of,

@@ -29,8 +29,11 @@ from graphcuts_dp.learn.bounds import least_cut_excess
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, PrivacyUnit
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace, wide_context
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.inversion import wide_context
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.resources import Progress, silent

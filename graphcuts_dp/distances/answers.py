@@ -30,8 +30,9 @@ from graphcuts_dp.options import check_probability
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, count_noise
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, PrivacyUnit, exact_epsilon
-from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.results import bundle
 from graphcuts_dp.schema.vertices import Label
 from graphcuts_dp.session.base import Answer

@@ -25,9 +25,10 @@ import scipy
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger.ledger import SECRET
-from graphcuts_dp.privacy.composition import at_most
 from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.noise import EntropySource, sample_geometric
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_geometric
+from graphcuts_dp.privacy.noise_scales import at_most
 
 
 @final

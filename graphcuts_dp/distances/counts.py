@@ -30,13 +30,13 @@ from graphcuts_dp.distances.metric import Metric, RootedTree
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import Change
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import (
     LevelBudget,
     LevelNoise,
     Spread,
     split_budget,
 )
-from graphcuts_dp.privacy.noise import EntropySource
 
 _GRID_BITS = 16  # the diameter has 2^16 to 2^17 grid steps
 _SMALL = 8  # parts of so few vertices keep the order they have

@@ -32,8 +32,8 @@ from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.noise import EntropySource
 
 _SLACK = 1e-12  # of the largest sum: far more than floats are off
 # The errors of a coordinate of width W fall with its share as W share^-2/3 (pure), W share^-4/10

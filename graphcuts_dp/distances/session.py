@@ -41,8 +41,9 @@ from graphcuts_dp.ledger.ledger import APART, intact, plain
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import PrivacyUnit, warn_of_delta
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import warn_of_delta
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.vertices import Label
 from graphcuts_dp.session.base import ANSWERED, Answer, SessionMechanism, Update
 from graphcuts_dp.session.queries import EncodedQuery

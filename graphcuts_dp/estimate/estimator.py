@@ -15,7 +15,7 @@ import numpy as np
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.privacy.laws import NoiseSum
+from graphcuts_dp.privacy.noise_sums import NoiseSum
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Space
 

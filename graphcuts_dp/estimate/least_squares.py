@@ -52,13 +52,8 @@ from graphcuts_dp.estimate.measurement import (
 )
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_cut_bound
 from graphcuts_dp.estimate.shrinkage import Cut
-from graphcuts_dp.privacy.laws import (
-    NoiseLaw,
-    NoiseSum,
-    NoiseTerm,
-    TwoSidedGeometric,
-    chernoff_radius,
-)
+from graphcuts_dp.privacy.laws import NoiseLaw, TwoSidedGeometric
+from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm, chernoff_radius
 from graphcuts_dp.queries.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.schema.layout import Layout, most_weight
@@ -423,7 +418,7 @@ class MatrixEstimator:
             patterns=np.ones((len(types.counts), 1)),
             values=np.array([measured.total / twice]),
             entries=np.array([math.fsum(self._vertex_sums[0]) / twice]),
-            law=replace(measured.law, step=step),
+            law=replace(measured.law, unit=step),
             numbers=np.ones(1, dtype=np.int64),
             step=step,
         )

@@ -28,9 +28,11 @@ from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, PrivacyUnit
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import COUNTED, Counting, Reach, counted_by

@@ -280,7 +280,7 @@ def _staircase(epsilon: Fraction, max_weight: float | None) -> NoiseDistribution
         raise ParameterError(
             "staircase noise needs a public maximum weight: give max_weight, or use laplace noise"
         )
-    return StaircaseNoise.for_cap(epsilon, max_weight)
+    return StaircaseNoise.for_max_weight(epsilon, max_weight)
 
 
 # The table of noises: what `noise=` of a release can name. Each is made from epsilon and the cap.

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.laws import NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 
 FOR_EACH = 0.3  # of a failure probability: for single cuts, for cuts in two, for partitions
 

@@ -26,7 +26,8 @@ from graphcuts_dp.estimate.estimator import (
 )
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements
 from graphcuts_dp.estimate.sparse_model import Between, CutSets, SparseModel, VertexParts
-from graphcuts_dp.privacy.laws import NoiseSum, NoiseTerm, TwoSidedGeometric
+from graphcuts_dp.privacy.laws import TwoSidedGeometric
+from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, pairs_of_sizes
 from graphcuts_dp.schema.groups import GroupUnion
 from graphcuts_dp.schema.layout import most_weight

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import BoolMatrix, FloatMatrix, FloatVector, IndexArray, IntVector
 from graphcuts_dp.estimate.base import PairMeasurement
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.noise import tail_chance
+from graphcuts_dp.privacy.exceeding import tail_chance
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Space
 

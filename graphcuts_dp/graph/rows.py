@@ -44,7 +44,7 @@ from graphcuts_dp.io.tables import (
     plan_reading,
 )
 from graphcuts_dp.options import no_choice
-from graphcuts_dp.privacy.guarantee import NO_PERIODS, PrivacyUnit
+from graphcuts_dp.privacy.privacy_unit import NO_PERIODS, PrivacyUnit
 from graphcuts_dp.schema.columns import TAIL, Columns
 from graphcuts_dp.schema.counting import STEPS, Counting, Reach, counts_once
 from graphcuts_dp.schema.periods import DATES, Periods
@@ -414,7 +414,9 @@ class Rows:
         see `scaled_cells`, `kept_cells`, `clipped_cells`.
         """
         steps = privacy_unit.group_size
-        privacy_unit.check_rows(self.counting, owned=self.owned, periods=self.periods is not None)
+        privacy_unit.check_rows(
+            self.counting, has_users=self.owned, has_periods=self.periods is not None
+        )
         check_bound(steps)
         if self._source is None:
             return Cells.none()
@@ -612,7 +614,7 @@ def paired_graph(
     """
     if not isinstance(data, PrivateData):
         raise GraphError("the first argument must be a Graph; make one by Graph.of, or read_graph")
-    unit = PrivacyUnit.of_pairs(privacy_unit, others=max(data.shape) - 1, epsilon=epsilon)
+    unit = PrivacyUnit.of_pairs(privacy_unit, pairs_of_vertex=max(data.shape) - 1, epsilon=epsilon)
     return bounded_graph(data, unit), unit
 
 

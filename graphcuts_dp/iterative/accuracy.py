@@ -7,8 +7,9 @@ from typing import Any, final
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.query_lists import CutList
-from graphcuts_dp.privacy.level_noise import KNormNoise
-from graphcuts_dp.privacy.noise import EntropySource, shortfall
+from graphcuts_dp.privacy.choices import shortfall
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.k_norm import KNormNoise
 
 
 @final

@@ -53,10 +53,11 @@ from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS
 from graphcuts_dp.options import Checked, option
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.choices import exponential_choices
 from graphcuts_dp.privacy.composition import Cost, check_spent, compose, rounded_up
 from graphcuts_dp.privacy.count_noise import ValueNoise
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, exponential_choices
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.job import Job

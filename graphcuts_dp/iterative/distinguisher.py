@@ -7,7 +7,7 @@ All cuts between disjoint sets of up to 22 vertices are searched exactly. The sc
 sum over its pairs, so that for a fixed S the vertices of T are independent: with r_j = sum_{i in S}
 R_ij, sum_T e^(c r(S,T)) = prod_{j not in S} (1 + e^(c r_j)). S is drawn by that product, all 2^n of
 which are computed, and each vertex j outside S joins T with probability e^(c r_j)/(1 + e^(c r_j)).
-Floats only propose: see `privacy.noise.Choice`.
+Floats only propose: see `privacy.choices.Choice`.
 
 Source: GRU12 Definition 7.1; DR14 section 5.2 (private distinguishers).
 """
@@ -30,13 +30,10 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.query_lists import EDGES, CutList, QuestionList, Scoring
 from graphcuts_dp.learn.base import Hypothesis, Sign
 from graphcuts_dp.options import check_positive
+from graphcuts_dp.privacy.choices import Choice, exponential_choice
 from graphcuts_dp.privacy.composition import Cost, rounded_up
-from graphcuts_dp.privacy.noise import (
-    Choice,
-    EntropySource,
-    exponential_choice,
-    happens,
-)
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.inversion import happens
 from graphcuts_dp.queries.graph_queries import Question
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe

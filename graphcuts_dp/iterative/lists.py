@@ -33,16 +33,12 @@ from graphcuts_dp.learn.potentials import LpNorm, Potential, SchattenNorm, near_
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.options import Checked, option
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.choices import exponential_choice, noisy_maximum
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_rho
 from graphcuts_dp.privacy.count_noise import ValueNoise
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.level_noise import MOST_COUNTS, NORMS, KNormNoise
-from graphcuts_dp.privacy.noise import (
-    SEEDED_WARNING,
-    EntropySource,
-    exponential_choice,
-    noisy_maximum,
-)
+from graphcuts_dp.privacy.k_norm import MOST_COUNTS, NORMS, KNormNoise
 from graphcuts_dp.queries.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, MatrixQuery, understood
 from graphcuts_dp.queries.universe import Universe

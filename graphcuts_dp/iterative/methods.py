@@ -54,8 +54,8 @@ from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import Checked, chosen, option
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.guarantee import PrivacyUnit
-from graphcuts_dp.privacy.level_noise import NORMS
+from graphcuts_dp.privacy.k_norm import NORMS
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.graph_queries import Question
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.resources import Progress, silent

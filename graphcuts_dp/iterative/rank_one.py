@@ -93,7 +93,8 @@ from graphcuts_dp.learn.base import Hypothesis, Sign
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_gaussian
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_gaussian
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.layout import Layout

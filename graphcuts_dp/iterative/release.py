@@ -29,8 +29,8 @@ from graphcuts_dp.iterative.query_lists import CutList, QuestionList
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.options import check_probability
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, guarantee_text
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.linear import Subset
 from graphcuts_dp.queries.universe import Universe

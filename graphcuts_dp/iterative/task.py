@@ -17,8 +17,9 @@ from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
 from graphcuts_dp.options import check_probability
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, PrivacyUnit, change_of_one_pair
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, change_of_one_pair
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.graph_queries import Question
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.job import Job

@@ -30,8 +30,8 @@ from graphcuts_dp.options import check_probability
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.composition import Cost, compose
 from graphcuts_dp.privacy.count_noise import ValueNoise
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.queries.universe import Universe
 
 MOST_ROUNDS = 100_000

@@ -41,10 +41,12 @@ from graphcuts_dp.options import (
     is_number,
     option,
 )
-from graphcuts_dp.privacy.composition import sparse_vector_scales, zcdp_rho
+from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.count_noise import ValueNoise, count_noise
+from graphcuts_dp.privacy.default_unit import EDGE
 from graphcuts_dp.privacy.distributions import BinaryResponse, response_radius
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyUnit
+from graphcuts_dp.privacy.noise_scales import sparse_vector_scales
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
 
 UpdateBound = Callable[[float], float]

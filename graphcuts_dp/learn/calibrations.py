@@ -33,18 +33,10 @@ from graphcuts_dp.learn.bounds import (
 from graphcuts_dp.learn.learners import MOST_PAIRS
 from graphcuts_dp.learn.norms import AUTO, MOST_VERTICES, norm_updates
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
-from graphcuts_dp.privacy.composition import (
-    Cost,
-    SparseVectorScales,
-    at_most,
-    check_spent,
-    compose,
-    sparse_vector_scales,
-    zcdp_epsilon,
-    zcdp_rho,
-)
+from graphcuts_dp.privacy.composition import Cost, check_spent, compose, zcdp_epsilon, zcdp_rho
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.noise_scales import SparseVectorScales, at_most, sparse_vector_scales
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
 # Of what is left of a construction's budget and beta, for each statistic that it measures at its

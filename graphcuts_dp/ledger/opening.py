@@ -30,7 +30,8 @@ from graphcuts_dp.ledger.identity import (
 )
 from graphcuts_dp.ledger.ledger import Head, Ledger
 from graphcuts_dp.options import PRIVACY, option
-from graphcuts_dp.privacy.composition import Cost, admits, as_stored
+from graphcuts_dp.privacy.composition import Cost, as_stored
+from graphcuts_dp.privacy.filters import admits
 from graphcuts_dp.privacy.guarantee import exact_epsilon, warn_of_delta
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Arcs, VertexSet, labels_or_number, sets_in

@@ -14,7 +14,7 @@ Proof. Fix neighbours that differ in the part of q. Uses that do not read q, ses
 the same on both: let them, and whoever chooses, be one adversary that knows all other parts and
 tosses its own coins. With its coins fixed, it begins uses that read q, side by side, in a tree of
 which every path is admitted: whether a use is refused follows from costs and periods, which are
-public. So the theorem of `privacy.composition` holds: P(S) <= e^epsilon Q(S) + delta for every
+public. So the theorem of `privacy.filters` holds: P(S) <= e^epsilon Q(S) + delta for every
 event S, with the coins. The coins have the same distribution on both sides, and the mean over them
 keeps the inequality. (A use that takes the whole budget of q by whichever of its bounds is the
 least may be begun after others of other periods: given the coins, it is fixed.)
@@ -59,7 +59,8 @@ from graphcuts_dp.ledger.opening import (
     open_ledger,
     size_of,
 )
-from graphcuts_dp.privacy.composition import Cost, exact, least_epsilon, rounded_up
+from graphcuts_dp.privacy.composition import Cost, rounded_up
+from graphcuts_dp.privacy.filters import least_epsilon
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
 from graphcuts_dp.schema.periods import DATES, around, kind_of
 
@@ -210,7 +211,7 @@ def total_cost(costs: Sequence[Cost], budget: Budget | None = None) -> Cost:
     if budget is not None and budget.delta and budget.allows(costs):
         return Cost(epsilon=least_epsilon(costs, delta=budget.delta), delta=budget.delta)
     return Cost(
-        epsilon=rounded_up(sum((exact(cost) for cost in costs), Fraction(0))),
+        epsilon=rounded_up(sum((cost.exact_epsilon for cost in costs), Fraction(0))),
         delta=rounded_up(sum((Fraction(cost.delta) for cost in costs), Fraction(0))),
     )
 

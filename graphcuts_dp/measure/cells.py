@@ -24,9 +24,10 @@ from graphcuts_dp.graph.grid import (
 from graphcuts_dp.graph.rows import PairCounts, PrivateData, Rows
 from graphcuts_dp.measure.statistics import Digits, Refinable, draw
 from graphcuts_dp.privacy.count_noise import Change, ValueNoise
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyUnit
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import STEPS, Reach
 from graphcuts_dp.schema.groups import Groups, Sides

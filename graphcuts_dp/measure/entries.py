@@ -17,13 +17,9 @@ from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import whole_steps
 from graphcuts_dp.privacy.distributions import LARGEST_STEPS, LaplaceNoise, NoiseDistribution
-from graphcuts_dp.privacy.noise import (
-    LARGEST_POSITIONS,
-    LARGEST_THRESHOLD,
-    EntropySource,
-    sample_discrete_laplace,
-    sample_exceeding,
-)
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.exceeding import LARGEST_POSITIONS, LARGEST_THRESHOLD, sample_exceeding
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.resources import in_parallel
 from graphcuts_dp.schema.layout import Layout
 
@@ -201,8 +197,8 @@ def keep_part(
     noisy += sample_discrete_laplace(distribution.rate, len(noisy), source)
     reached = noisy >= threshold
     false = sample_exceeding(distribution.rate, threshold, end - first, source)
-    empty = ~_among(false.places, edges)
-    places = np.concatenate([edges[reached], false.places[empty]])
+    empty = ~_among(false.positions, edges)
+    places = np.concatenate([edges[reached], false.positions[empty]])
     values = np.concatenate([noisy[reached], false.values[empty]])
     order = np.argsort(places)
     kept_rows, kept_columns = layout.ends(places[order] + first, *bounds)

@@ -43,17 +43,13 @@ from graphcuts_dp.estimate.noisy_matrix import LARGEST_ENTRY, sums_grid
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid, checked_bound, joined_digits, most_degree, whole_steps
 from graphcuts_dp.graph.rows import Rows
+from graphcuts_dp.privacy.choices import Choice, exponential_choice
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.count_noise import Change, ValueNoise
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.noise import (
-    Choice,
-    EntropySource,
-    RefinableLaplace,
-    exponential_choice,
-    sample_discrete_laplace,
-)
+from graphcuts_dp.privacy.noise import RefinableLaplace, sample_discrete_laplace
 from graphcuts_dp.resources import one_blas_thread
 
 ROOT_STEPS = 1024  # that a change of the sum by 1 is counted in

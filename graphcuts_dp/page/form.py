@@ -29,7 +29,8 @@ from graphcuts_dp.options import (
     described,
     read_options,
 )
-from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PRIVACY_UNITS
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
+from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import Columns, parse_number
 from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked

@@ -18,7 +18,8 @@ from graphcuts_dp.estimate.strategy import choose_strategy
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.learn.bounds import SessionWorkload, Setting, noise_error
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES
-from graphcuts_dp.privacy.guarantee import PrivacyUnit, exact_epsilon
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.group_tree import GroupTree
 

@@ -46,12 +46,12 @@ from graphcuts_dp.learn.calibrations import (
 )
 from graphcuts_dp.learn.learners import CONSTRUCTIONS, MOST_DENSE_VERTICES, MOST_PAIRS
 from graphcuts_dp.learn.norms import AUTO, NORMS, norms_of, parse_norm, terms_of
+from graphcuts_dp.privacy.choices import shortfall
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.count_noise import ValueNoise, discrete_laplace_radius
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.laws import NoiseSum, NoiseTerm
-from graphcuts_dp.privacy.level_noise import MOST_COUNTS, k_norm_radius
-from graphcuts_dp.privacy.noise import shortfall
+from graphcuts_dp.privacy.k_norm import MOST_COUNTS, k_norm_radius
+from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.layout import Layout

@@ -44,7 +44,9 @@ from graphcuts_dp.planning.synthetic import (
     sparse_forecast,
     synthetic_forecast,
 )
-from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, SMALLEST_EPSILON, PrivacyUnit
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import STEPS, Counting, Reach, counts_once
 from graphcuts_dp.schema.group_tree import GroupTree
@@ -528,7 +530,9 @@ def _flows(setting: Setting, given: Groupings | RowTable) -> list[PlannedMechani
     if table is None:
         changes = cell_changes(cells, privacy_unit)
     else:
-        privacy_unit.check_rows(table.counting, owned=True, periods=table.periods is not None)
+        privacy_unit.check_rows(
+            table.counting, has_users=True, has_periods=table.periods is not None
+        )
         steps = STEPS if counts_in_parts(table.counting, privacy_unit) else 1
         reach, unit = Reach(counts_once(table.counting), tail=False), 1 / steps
         changes = cell_changes(cells, privacy_unit, sensitivity=steps, capped=False, reach=reach)

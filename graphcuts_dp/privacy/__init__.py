@@ -1,1 +1,1 @@
-"""Where noise is drawn and what it guarantees."""
+"""Noise: its distributions and samplers, its privacy cost, and the guarantees that it gives."""

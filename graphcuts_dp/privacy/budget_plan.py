@@ -1,8 +1,15 @@
-"""Plans of a privacy budget, as data: which statistic gets which share of it, and when.
+"""Plans of a privacy budget, as data: the share of each statistic, and the condition for it.
 
-A `BudgetPlan` is written down before any private row is read. A mechanism executes it step by step
-with a `PlanExecution`, and what it states of its cost is computed from the plan: forecasts from the
-runs that are possible (`BudgetPlan.possible_runs`), receipts and costs from the steps that ran.
+A `BudgetPlan` is a list of steps (`BudgetStep`), written down before any private row is read. Each
+step measures one statistic with a *share* of the budget that earlier statistics have left. Some
+steps run only if earlier public results meet a `Condition`; a step may also offer several shares,
+of which earlier results choose one. A step for a statistic that was measured before *refines* the
+measurement: both together get the share of the later step.
+
+A mechanism executes a plan with a `PlanExecution`, which computes the amount of each statistic. The
+cost that the mechanism states comes from the same object: a forecast from `possible_runs`, a
+receipt from the steps that `ran`. All amounts are exact fractions, in one *currency*: a pure
+epsilon, or a rho of zero-concentrated privacy.
 """
 
 import itertools
@@ -18,22 +25,26 @@ from graphcuts_dp.errors import BudgetError
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 
 Currency = Literal["epsilon", "rho"]
-ALL_LEFT = Fraction(1)  # the share of a step that takes all that earlier steps have left
-# Fractions in files: exponents would let a short text name a number that fills the memory.
+ALL_LEFT = Fraction(1)  # the share of a step that takes all that earlier statistics have left
+# A fraction in a file. Without exponents, a short text cannot name a number that fills the memory.
 _FRACTION = re.compile(r"[0-9]{1,600}(/[0-9]{1,600})?")
-# Of plans in files, so that none takes long to read, or to follow through all of its conditions.
-_MOST_LISTED, _MOST_CONDITIONS, _LONGEST = 64, 12, 10_000
-_LARGEST_AMOUNT, _LARGEST_GROUP = 10**6, 2**40
+# Limits of plans in files, so that none takes long to read, or to follow through its conditions.
+_MOST_LISTED = 64  # steps, shares and conditions of one list
+_MOST_CONDITIONS = 12  # different conditions of one plan
+_LONGEST_TEXT = 10_000  # characters
+_LARGEST_AMOUNT = 10**6
+_LARGEST_GROUP = 2**40
+_CACHED = 256  # lists of steps whose runs are kept: the same steps are planned for many budgets
 
 
 @final
 @dataclass(frozen=True)
 class Condition:
-    """What earlier public results must show for a step to run.
+    """A statement about earlier public results that must be true, or false, for a step to run.
 
     Attributes:
-        name: a statement about them, such as "the groups are informative".
-        holds: whether the statement must be true; False if it must be false.
+        name: the statement, such as "the groups are informative".
+        holds: True if the statement must be true, False if it must be false.
     """
 
     name: str
@@ -46,18 +57,17 @@ class Condition:
 @final
 @dataclass(frozen=True, kw_only=True)
 class BudgetStep:
-    """One measurement, or the refinement of one, and the share of the budget that it gets.
+    """One measurement of a statistic, or its refinement, and its share of the budget.
 
-    A step for a statistic that was measured before refines its measurement: both together get the
-    share of the later step. If its share is not larger than that already held, it is skipped.
+    A step that refines a statistic is skipped if the statistic would have no more than before.
 
     Attributes:
         statistic: what is measured, such as "degrees".
-        share: in (0, 1], of what the statistics measured before it have left of the budget; or
-            several shares, of which earlier public results choose one.
+        share: in (0, 1], of what the statistics measured before this one have left of the budget;
+            or several shares, of which earlier public results choose one.
         noise: name of the distribution of the noise.
-        conditions: all of which must be met; each is about results of earlier steps.
-        name: of the measurement in receipts; the statistic if empty.
+        conditions: about results of earlier steps; the step runs if all are met.
+        name: of the measurement in receipts; if empty, the statistic.
     """
 
     statistic: str
@@ -72,22 +82,22 @@ class BudgetStep:
 
     @property
     def shares(self) -> tuple[Fraction, ...]:
-        """All shares that it can get."""
+        """All shares that the step may get."""
         return self.share if isinstance(self.share, tuple) else (self.share,)
 
     @property
     def label(self) -> str:
-        """The name of its measurement."""
+        """The name of the measurement."""
         return self.name or self.statistic
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; a share is a list of fractions, as text."""
+        """Return plain values for JSON; the shares are a list of fractions, as text."""
         return {
             "statistic": self.statistic,
             "name": self.label,
             "share": [str(share) for share in self.shares],
             "distribution": self.noise,
-            "conditions": [[each.name, each.holds] for each in self.conditions],
+            "conditions": [[condition.name, condition.holds] for condition in self.conditions],
         }
 
     @classmethod
@@ -97,16 +107,16 @@ class BudgetStep:
         Raises:
             LookupError, TypeError, ValueError, ZeroDivisionError: it is something else.
         """
-        shares = tuple(map(_fraction, _list(stored["share"])))
+        shares = tuple(map(_read_fraction, _read_list(stored["share"])))
         conditions = [
-            Condition(_text(name), holds=holds is True)
-            for name, holds in _list(stored["conditions"])
+            Condition(_read_text(name), holds=holds is True)
+            for name, holds in _read_list(stored["conditions"])
         ]
-        name = _text(stored["name"])
+        name = _read_text(stored["name"])
         return cls(
-            statistic=_text(stored["statistic"]),
+            statistic=_read_text(stored["statistic"]),
             share=shares if shares[1:] else shares[0],
-            noise=_text(stored["distribution"]),
+            noise=_read_text(stored["distribution"]),
             conditions=tuple(conditions),
             name="" if name == stored["statistic"] else name,
         )
@@ -118,7 +128,7 @@ class StepRun:
     """A step that ran.
 
     Attributes:
-        step: its place in the plan, from 0.
+        step: index of the step in its plan, from 0.
         share: that it got, one of the shares of the step.
     """
 
@@ -129,15 +139,15 @@ class StepRun:
 @final
 @dataclass(frozen=True, kw_only=True, repr=False)
 class BudgetPlan(Tabled):
-    """How a mechanism spends its budget: steps in order, and after a release the steps that ran.
+    """A plan of how a mechanism spends its budget: its steps, and after a release those that ran.
 
     Attributes:
         steps: in the order in which they are considered.
-        amount: the whole budget for neighbours that differ in one privacy unit: an exact epsilon,
-            or an exact rho of zero-concentrated privacy.
-        currency: which of the two.
-        delta: in [0, 1): of (epsilon, delta)-privacy, or for which a cost in rho is stated.
-        group_size: the number of privacy units in which neighbours differ.
+        amount: the budget for one privacy unit: an exact epsilon, or an exact rho.
+        currency: "epsilon" or "rho".
+        delta: of (epsilon, delta)-DP, in [0, 1), 0 for a pure epsilon; for a rho the delta in
+            (0, 1) for which its cost is stated.
+        group_size: number of changes between neighbours; the cost is that for all of them.
         ran: the steps that ran, in order; None before a release.
 
     Examples:
@@ -158,7 +168,8 @@ class BudgetPlan(Tabled):
     group_size: int = 1
     ran: tuple[StepRun, ...] | None = None
 
-    stored_as_dict: ClassVar[bool] = True  # in stores, as in receipts
+    # `ledger` stores objects of this class as their `to_dict`, the form that receipts have, too.
+    stored_as_dict: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.amount < 0 or not self.steps:
@@ -171,7 +182,7 @@ class BudgetPlan(Tabled):
         """Return the plan whose steps share a cost, in the currency in which it is proven.
 
         Args:
-            cost: for neighbours that differ in one privacy unit.
+            cost: for one privacy unit.
             steps: in order.
         """
         amount, currency = Fraction(cost.epsilon), "epsilon"
@@ -193,14 +204,14 @@ class BudgetPlan(Tabled):
 
     @classmethod
     def of_costs(cls, costs: Mapping[str, Cost], noise: str, cost: Cost) -> Self:
-        """Return the plan of statistics whose costs add up to a cost, in its currency.
+        """Return the plan of statistics whose costs add up to a total cost, in its currency.
 
         Args:
             costs: of each statistic, in order; all pure, or all in rho.
             noise: name of the distribution of the noise.
-            cost: of everything together.
+            cost: the total.
         """
-        amounts = [each.pure or Fraction(each.rho or 0.0) for each in costs.values()]
+        amounts = [part.pure or Fraction(part.rho or 0.0) for part in costs.values()]
         left, steps = sum(amounts, Fraction(0)), []
         for statistic, amount in zip(costs, amounts, strict=True):
             steps.append(BudgetStep(statistic=statistic, share=amount / left, noise=noise))
@@ -209,36 +220,41 @@ class BudgetPlan(Tabled):
 
     @classmethod
     def of_parts(cls, parts: Sequence[tuple[str, float]]) -> Self:
-        """Return the plan of what older receipts state: names and the epsilon of each."""
+        """Return the plan that ran according to a receipt of version 0.1.
+
+        Args:
+            parts: pairs (name, epsilon) of what epsilon was spent on.
+        """
         left = amount = sum((Fraction(epsilon) for _, epsilon in parts), Fraction(0))
         steps = []
         for name, epsilon in parts:
             steps.append(BudgetStep(statistic=name, share=Fraction(epsilon) / left, noise=""))
             left -= Fraction(epsilon)
-        runs = tuple(StepRun(place, step.shares[0]) for place, step in enumerate(steps))
+        runs = tuple(StepRun(index, step.shares[0]) for index, step in enumerate(steps))
         return cls(steps=tuple(steps), amount=amount, ran=runs)
 
     @property
     def statistics(self) -> tuple[str, ...]:
-        """The statistics that it can measure, in order."""
+        """The statistics that the plan can measure, in order."""
         return tuple(dict.fromkeys(step.statistic for step in self.steps))
 
     @property
     def possible_runs(self) -> tuple["BudgetPlan", ...]:
-        """The plan with every list of steps that earlier results can lead to.
+        """The plan with each list of steps that earlier results may lead to.
 
-        Each condition is met or not, independently of the others, so there may be runs that no
-        data can cause; there is none that is missing. Of several shares of a step the least and
-        the largest stand for all.
+        Every combination of conditions that are met or not is included, also combinations that no
+        data can cause. If a step offers several shares, only the least and the largest are
+        included: the amount of every statistic is monotone in each share, so these two give the
+        least and the largest amounts.
         """
-        return tuple(replace(self, ran=run) for run in _runs_of(self.steps))
+        return tuple(replace(self, ran=run) for run in _possible_runs(self.steps))
 
     @cached_property
     def amounts(self) -> dict[str, Fraction]:
-        """What each measured statistic got in all, exactly, in the order of measuring.
+        """The exact amount of each measured statistic, in the order of measuring.
 
         Raises:
-            ValueError: a plan that did not run.
+            ValueError: the plan did not run.
         """
         if self.ran is None:
             raise ValueError("only a plan that ran has amounts; see possible_runs")
@@ -250,52 +266,54 @@ class BudgetPlan(Tabled):
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """The name of the measurement of each measured statistic; that of its last step."""
+        """The name of the measurement of each measured statistic, from its last step that ran."""
         return {
             self.steps[run.step].statistic: self.steps[run.step].label for run in self.ran or ()
         }
 
     @property
     def spent(self) -> Fraction:
-        """What the steps that ran cost together, exactly; of a plan the most that any run costs."""
+        """The exact cost of the steps that ran; before a release, the largest cost of any run."""
         if self.ran is None:
-            return self.amount * max(sum(run.values()) for run in _parts_of(self.steps))
+            return self.amount * max(sum(run.values()) for run in _possible_portions(self.steps))
         return sum(self.amounts.values(), Fraction(0))
 
     @property
     def cost(self) -> Cost:
-        """The cost of `spent`, for neighbours that differ in `group_size` privacy units."""
+        """The cost of `spent`, for data that differ by `group_size` changes."""
         if not self.spent or (self.currency == "epsilon" and not self.delta):
             return Cost.of_pure(self.spent * self.group_size)
         if self.currency == "rho":
             cost = Cost.of_rho(rounded_up(self.spent), delta=self.delta)
             return cost.for_group(self.group_size)
         cost = Cost(epsilon=rounded_up(self.spent), delta=self.delta).for_group(self.group_size)
+        # `for_group` multiplied the rounded epsilon; the exact product is rounded once.
         return replace(cost, epsilon=rounded_up(self.spent * self.group_size))
 
     def least(self, statistic: str) -> Fraction:
-        """Return the least that a statistic gets in any run that measures it.
+        """Return the least amount that a statistic gets in any run that measures it.
 
         Raises:
             ValueError: no run measures it.
         """
         return self.amount * min(
-            run[statistic] for run in _parts_of(self.steps) if statistic in run
+            run[statistic] for run in _possible_portions(self.steps) if statistic in run
         )
 
     @property
     def smallest(self) -> Fraction:
-        """The smallest amount that a statistic has after any step of any run."""
-        return self.amount * _smallest_part(self.steps)
+        """The smallest amount that any statistic has after any step of any run."""
+        return self.amount * _smallest_portion(self.steps)
 
     def spent_by_statistic(self, epsilon: float) -> tuple[tuple[str, float], ...]:
-        """Return the names of measurements with the epsilon of each.
+        """Return pairs of the name and the epsilon of each measurement.
 
-        Of a pure budget that is the amount times the group size; of one in rho, the stated epsilon
-        in proportion to the amounts. Empty for a single measurement, and before a release.
+        If the currency is epsilon, that is the amount times the group size; if it is rho, the
+        stated epsilon is divided in proportion to the amounts. Empty for a single measurement, and
+        before a release.
 
         Args:
-            epsilon: stated for the whole privacy unit.
+            epsilon: stated for the privacy unit.
         """
         if self.ran is None or len(self.amounts) < 2:
             return ()
@@ -308,9 +326,9 @@ class BudgetPlan(Tabled):
         )
 
     def with_certain_runs(self) -> Self:
-        """Return the plan after all its steps, if no result can change which of them run.
+        """Return the plan after all of its steps, if no result can change which of them run.
 
-        A plan with a condition, or with several shares of a step, is returned as it is.
+        A plan with a condition, or with several shares of a step, is returned unchanged.
         """
         if any(step.conditions or step.shares[1:] for step in self.steps):
             return self
@@ -320,21 +338,22 @@ class BudgetPlan(Tabled):
         return replace(self, ran=execution.plan.ran)
 
     def replayed(self, ran: Sequence[StepRun]) -> Self:
-        """Return the plan after these steps.
+        """Return the plan after these runs of its steps.
 
         Raises:
-            BudgetError: they are not steps of this plan in its order, each with a share of its own.
+            BudgetError: they are not steps of this plan in its order, or a step got a share that it
+                does not offer.
         """
-        places = [run.step for run in ran]
-        in_order = all(before < after for before, after in itertools.pairwise([-1, *places]))
-        if not in_order or any(place >= len(self.steps) for place in places):
+        indices = [run.step for run in ran]
+        in_order = all(before < after for before, after in itertools.pairwise([-1, *indices]))
+        if not in_order or any(index >= len(self.steps) for index in indices):
             raise BudgetError("the steps that ran are not steps of this plan, in its order")
         if any(run.share not in self.steps[run.step].shares for run in ran):
             raise BudgetError("a step got a share that its plan does not offer")
         return replace(self, ran=tuple(ran))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; fractions as text, such as "2/25"."""
+        """Return plain values for JSON; fractions are text, such as "2/25"."""
         ran = None
         if self.ran is not None:
             ran = [{"step": run.step, "share": str(run.share)} for run in self.ran]
@@ -357,21 +376,25 @@ class BudgetPlan(Tabled):
         currency = stored["currency"]
         if currency not in ("epsilon", "rho"):
             raise ValueError("a budget is an epsilon or a rho")
-        steps = tuple(BudgetStep.from_dict(step) for step in _list(stored["steps"]))
-        if len({each.name for step in steps for each in step.conditions}) > _MOST_CONDITIONS:
+        steps = tuple(BudgetStep.from_dict(step) for step in _read_list(stored["steps"]))
+        conditions = {condition.name for step in steps for condition in step.conditions}
+        if len(conditions) > _MOST_CONDITIONS:
             raise ValueError("too many conditions")
-        amount, delta, group = _fraction(stored["amount"]), stored["delta"], stored["group_size"]
+        amount, delta = _read_fraction(stored["amount"]), stored["delta"]
         if amount > _LARGEST_AMOUNT or type(delta) is not float or not 0 <= delta < 1:
             raise ValueError("no amount of a budget")
-        if type(group) is not int or not 1 <= group <= _LARGEST_GROUP:
+        group_size = stored["group_size"]
+        if type(group_size) is not int or not 1 <= group_size <= _LARGEST_GROUP:
             raise ValueError("no size of a group")
-        plan = cls(steps=steps, amount=amount, currency=currency, delta=delta, group_size=group)
+        plan = cls(
+            steps=steps, amount=amount, currency=currency, delta=delta, group_size=group_size
+        )
         if stored["ran"] is None:
             return plan
-        ran = _list(stored["ran"])
-        if any(type(run["step"]) is not int for run in ran):
+        stored_runs = _read_list(stored["ran"])
+        if any(type(run["step"]) is not int for run in stored_runs):
             raise ValueError("steps are numbered")
-        runs = [StepRun(run["step"], _fraction(run["share"])) for run in ran]
+        runs = [StepRun(run["step"], _read_fraction(run["share"])) for run in stored_runs]
         try:
             replayed = plan.replayed(runs)
             if replayed.spent <= replayed.amount:
@@ -381,23 +404,26 @@ class BudgetPlan(Tabled):
         raise ValueError("more was spent than there was")
 
     def _card(self) -> Card:
-        ran = {run.step: run for run in self.ran or ()}
+        runs = {run.step: run for run in self.ran or ()}
         rows = []
-        for place, step in enumerate(self.steps):
-            run = ran.get(place)
+        for index, step in enumerate(self.steps):
+            run = runs.get(index)
             shares = (run.share,) if run else step.shares
             share = f"{min(shares)} to {max(shares)}" if shares[1:] else str(shares[0])
-            when = " and ".join(map(str, step.conditions))
+            conditions = " and ".join(map(str, step.conditions))
             state = () if self.ran is None else ("yes" if run else "no",)
-            label = f"{step.label}, {when}" if when else step.label
-            rows.append((_shown(label), share, _shown(step.noise), *state))
+            label = f"{step.label}, {conditions}" if conditions else step.label
+            rows.append((_printable(label), share, _printable(step.noise), *state))
         columns = ("statistic", "share", "noise", *(() if self.ran is None else ("ran",)))
-        parts = [f"{_shown(name)} {float(amount):.4g}" for name, amount in self._shown_amounts()]
+        spent_on = [
+            f"{_printable(self.names[statistic])} {float(amount):.4g}"
+            for statistic, amount in (self.amounts.items() if self.ran is not None else ())
+        ]
         note = "A share is of what the statistics before it have left; a later step for the same "
         note += "statistic refines it, and both together get its share."
         return Card(
             title=f"Budget plan: {self.currency} = {float(self.amount):.4g}{self._scope}",
-            facts=[("spent on", ", ".join(parts))] if parts else [],
+            facts=[("spent on", ", ".join(spent_on))] if spent_on else [],
             columns=columns,
             rows=rows,
             notes=(note,),
@@ -405,15 +431,10 @@ class BudgetPlan(Tabled):
 
     @property
     def _scope(self) -> str:
-        """What the amount is for: the delta, and one of several privacy units."""
+        """The delta, and the number of changes if there are several, for the title."""
         delta = f", delta = {self.delta:g}" if self.delta else ""
-        units = f" for each of {self.group_size:,} changes together" if self.group_size > 1 else ""
-        return delta + units
-
-    def _shown_amounts(self) -> list[tuple[str, Fraction]]:
-        if self.ran is None:
-            return []
-        return [(self.names[statistic], amount) for statistic, amount in self.amounts.items()]
+        changes = f" for each of {self.group_size:,} changes together"
+        return delta + (changes if self.group_size > 1 else "")
 
     def __repr__(self) -> str:
         state = "planned" if self.ran is None else f"{len(self.ran)} ran"
@@ -424,151 +445,167 @@ class BudgetPlan(Tabled):
 
 @final
 class PlanExecution:
-    """The execution of a plan: how much each statistic has, and what is left.
+    """The execution of a plan: the amount of each statistic, and what is left.
 
     Args:
         plan: that did not run yet.
 
     Attributes:
-        left: of the amount of the plan, exactly.
-        amounts: what each measured statistic has in all, in the order of measuring.
+        left: exact rest of the plan's amount.
+        amounts: exact amount of each measured statistic, in the order of measuring.
     """
 
     def __init__(self, plan: BudgetPlan) -> None:
         self._plan = plan
-        self._available: dict[str, Fraction] = {}  # when a statistic was first measured
-        self._ran: list[StepRun] = []
+        # What was left when each statistic was first measured; its shares are of that.
+        self._available: dict[str, Fraction] = {}
+        self._runs: list[StepRun] = []
         self.left = plan.amount
         self.amounts: dict[str, Fraction] = {}
 
     def take(self, step: BudgetStep, share: Fraction | None = None) -> Fraction | None:
-        """Spend on a step.
+        """Spend on a step, and return the amount of its statistic, earlier measurements included.
 
         Args:
             step: of the plan.
-            share: one of its shares, where there are several; None for the only one.
+            share: one of its shares; None if there is only one.
 
         Returns:
-            What its statistic has in all, this step included; None if that would be no more than
-            it has, so that nothing is to be measured.
+            None if the statistic would have no more than before, so that nothing is to be measured.
 
         Raises:
-            BudgetError: another share than one of the step, or a statistic that is refined after
-                another one was measured, so that its share would be of what is spent already.
+            BudgetError: the step does not offer the share; or it refines a statistic after another
+                one was measured, so that its share would be of an amount that is spent already.
         """
-        share = step.shares[0] if share is None and not step.shares[1:] else share
+        if share is None and len(step.shares) == 1:
+            share = step.shares[0]
         if share is None or share not in step.shares:
             raise BudgetError(f"the plan offers no such share for {step.statistic}")
         available = self.available(step.statistic)
-        held = self.amounts.get(step.statistic, Fraction(0))
+        earlier_amount = self.amounts.get(step.statistic, Fraction(0))
         amount = available * share
-        if amount <= held:
+        if amount <= earlier_amount:
             return None
-        if held and next(reversed(self.amounts)) != step.statistic:
-            raise BudgetError(f"{step.statistic} cannot be refined after other measurements")
+        if earlier_amount:
+            last_measured = list(self.amounts)[-1]
+            if last_measured != step.statistic:
+                raise BudgetError(f"{step.statistic} cannot be refined after other measurements")
         self._available[step.statistic] = available
         self.amounts[step.statistic] = amount
+        # Of a refinement, too: `amount` includes the earlier measurement.
         self.left = available - amount
-        self._ran.append(StepRun(self._plan.steps.index(step), share))
+        self._runs.append(StepRun(self._plan.steps.index(step), share))
         return amount
 
     def available(self, statistic: str) -> Fraction:
-        """Return what was left when a statistic was first measured, of which it gets its share."""
+        """Return the amount that the shares of a statistic are of.
+
+        It is what was left when the statistic was first measured, or is left now if it was not.
+        """
         return self._available.get(statistic, self.left)
 
     @property
     def plan(self) -> BudgetPlan:
         """The plan with the steps that ran so far."""
-        return replace(self._plan, ran=tuple(self._ran))
+        return replace(self._plan, ran=tuple(self._runs))
 
 
-@lru_cache(maxsize=256)  # the same steps are planned for many budgets
-def _runs_of(steps: tuple[BudgetStep, ...]) -> tuple[tuple[StepRun, ...], ...]:
-    """Return every list of steps that answers to the conditions can lead to, once each."""
-    whole = BudgetPlan(steps=steps, amount=Fraction(1))
-    found: dict[tuple[StepRun, ...], None] = {}
+@lru_cache(maxsize=_CACHED)
+def _possible_runs(steps: tuple[BudgetStep, ...]) -> tuple[tuple[StepRun, ...], ...]:
+    """Return each list of runs that conditions, and the least or largest shares, can lead to."""
+    unit_plan = BudgetPlan(steps=steps, amount=Fraction(1))
+    distinct_runs: dict[tuple[StepRun, ...], None] = {}
     for met in _met_steps(steps, 0, {}):
-        chosen = [place for place in met if steps[place].shares[1:]]
-        for extremes in itertools.product((min, max), repeat=len(chosen)):
-            picks = dict(zip(chosen, extremes, strict=True))
-            execution = PlanExecution(whole)
-            for place in met:
-                step = steps[place]
-                execution.take(step, picks.get(place, max)(step.shares))
-            found[execution.plan.ran or ()] = None
-    return tuple(found)
+        with_choice = [index for index in met if len(steps[index].shares) > 1]
+        for extremes in itertools.product((min, max), repeat=len(with_choice)):
+            extreme_of = dict(zip(with_choice, extremes, strict=True))
+            execution = PlanExecution(unit_plan)
+            for index in met:
+                shares = steps[index].shares
+                share = extreme_of[index](shares) if index in extreme_of else shares[0]
+                execution.take(steps[index], share)
+            distinct_runs[execution.plan.ran or ()] = None
+    return tuple(distinct_runs)
 
 
 def _met_steps(
-    steps: tuple[BudgetStep, ...], place: int, answers: dict[str, bool]
+    steps: tuple[BudgetStep, ...], start: int, answers: dict[str, bool]
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the places of the steps from one on whose conditions are met, for all other answers."""
-    if place == len(steps):
+    """Yield the indices, from `start` on, of the steps whose conditions are met.
+
+    There is one tuple for each way to answer the conditions that are still open.
+
+    Args:
+        steps: of the plan.
+        start: index of the first step to consider.
+        answers: whether each statement holds that earlier steps asked about.
+    """
+    if start == len(steps):
         yield ()
         return
-    conditions = steps[place].conditions
-    if all(answers.get(each.name, each.holds) is each.holds for each in conditions):
-        open_ones = [each for each in conditions if each.name not in answers]
-        known = dict(answers)
-        for each in open_ones:  # the first one that is not met
-            yield from _met_steps(steps, place + 1, known | {each.name: not each.holds})
-            known[each.name] = each.holds
-        for rest in _met_steps(steps, place + 1, known):
-            yield (place, *rest)
-    else:
-        yield from _met_steps(steps, place + 1, answers)
+    conditions = steps[start].conditions
+    contradicted = any(
+        answers.get(condition.name, condition.holds) is not condition.holds
+        for condition in conditions
+    )
+    if contradicted:
+        yield from _met_steps(steps, start + 1, answers)
+        return
+    open_conditions = [condition for condition in conditions if condition.name not in answers]
+    known = dict(answers)
+    # First the cases in which this condition fails and the open ones before it are met.
+    for condition in open_conditions:
+        yield from _met_steps(steps, start + 1, known | {condition.name: not condition.holds})
+        known[condition.name] = condition.holds
+    for later_steps in _met_steps(steps, start + 1, known):
+        yield (start, *later_steps)
 
 
-@lru_cache(maxsize=256)
-def _parts_of(steps: tuple[BudgetStep, ...]) -> tuple[Mapping[str, Fraction], ...]:
-    """Return which part of the whole each statistic gets, for each possible run."""
-    whole = BudgetPlan(steps=steps, amount=Fraction(1))
-    return tuple(replace(whole, ran=run).amounts for run in _runs_of(steps))
+@lru_cache(maxsize=_CACHED)
+def _possible_portions(steps: tuple[BudgetStep, ...]) -> tuple[Mapping[str, Fraction], ...]:
+    """Return the portion of the budget that each statistic gets, for each possible run."""
+    unit_plan = BudgetPlan(steps=steps, amount=Fraction(1))
+    return tuple(replace(unit_plan, ran=run).amounts for run in _possible_runs(steps))
 
 
-@lru_cache(maxsize=256)
-def _smallest_part(steps: tuple[BudgetStep, ...]) -> Fraction:
-    """Return the smallest part of the whole that a statistic has after any step of any run."""
-    whole = BudgetPlan(steps=steps, amount=Fraction(1))
-    parts = []
-    for run in _runs_of(steps):
-        execution = PlanExecution(whole)
-        for each in run:
-            step = steps[each.step]
-            execution.take(step, each.share)
-            parts.append(execution.amounts[step.statistic])
-    return min(parts)
+@lru_cache(maxsize=_CACHED)
+def _smallest_portion(steps: tuple[BudgetStep, ...]) -> Fraction:
+    """Return the smallest portion of the budget that a statistic has after any step of any run."""
+    unit_plan = BudgetPlan(steps=steps, amount=Fraction(1))
+    portions = []
+    for runs in _possible_runs(steps):
+        execution = PlanExecution(unit_plan)
+        for run in runs:
+            step = steps[run.step]
+            execution.take(step, run.share)
+            portions.append(execution.amounts[step.statistic])
+    return min(portions)
 
 
-def _list(stored: Any) -> list[Any]:
-    """Read a list that is not too long.
+def _read_list(stored: Any) -> list[Any]:
+    """Return a list that is not too long.
 
     Raises:
-        ValueError: something else.
+        ValueError: it is something else.
     """
     if isinstance(stored, list) and len(stored) <= _MOST_LISTED:
         return stored
     raise ValueError("no list, or a long one")
 
 
-def _text(stored: Any) -> str:
-    """Read a text that is not too long.
+def _read_text(stored: Any) -> str:
+    """Return a text that is not too long.
 
     Raises:
-        ValueError: something else.
+        ValueError: it is something else.
     """
-    if isinstance(stored, str) and len(stored) <= _LONGEST:
+    if isinstance(stored, str) and len(stored) <= _LONGEST_TEXT:
         return stored
     raise ValueError("no text, or a long one")
 
 
-def _shown(text: str) -> str:
-    """Return a text as one line of a terminal may show it: others than users chose it."""
-    return text if text.isprintable() else repr(text)
-
-
-def _fraction(stored: Any) -> Fraction:
-    """Read a fraction as `to_dict` writes it.
+def _read_fraction(stored: Any) -> Fraction:
+    """Return a fraction that `to_dict` wrote.
 
     Raises:
         ValueError: it is something else.
@@ -577,3 +614,8 @@ def _fraction(stored: Any) -> Fraction:
     if not isinstance(stored, str) or not _FRACTION.fullmatch(stored):
         raise ValueError("no fraction")
     return Fraction(stored)
+
+
+def _printable(text: str) -> str:
+    """Return a text from a file without control characters, which a terminal would obey."""
+    return text if text.isprintable() else repr(text)

@@ -1,89 +1,108 @@
-"""Integer noise on counts: what it costs, how far it reaches, and how it is drawn.
+"""Integer noise on counts: its distributions, their privacy cost, and proven tail bounds.
 
-`IntegerNoise` is the interface of all additive integer noise, on counts and on entries. On counts,
-noise has a name and one exact parameter; what a name means, `COUNT_NOISES` says: a class for each
-name, and a line of that table. `ValueNoise` is the noise on one count, `level_noise.LevelNoise`
-that on groups of them.
+Counts are whole numbers of *grid units*. Three types describe noise on them:
+
+- `IntegerNoise` is the interface of any additive integer noise whose parameters are fixed: its
+  cost, its law (`privacy.laws`), and exact samples.
+- `CountDistribution` is a family of distributions with one exact parameter that is still open, such
+  as the rate of a discrete Laplace distribution. Each family has a name, which options and files
+  use; `COUNT_NOISES` lists them.
+- `ValueNoise` is an `IntegerNoise`: the noise on one count, given by the name of a family and a
+  parameter. `level_noise.LevelNoise` is the noise on groups of counts.
+
+A *change* is what a privacy unit can do to some counts: the largest sum of |change| (s) and the
+largest sum of change^2 (q) over these counts, as a pair (s, q).
+
+Tail bounds are for *combinations*, the sums of c_m X_m over independent noises X_m with public
+coefficients c_m. The noises come in p kinds, one parameter for each kind. A table of shape
+(combinations, kinds) describes what the coefficients of each kind do in each combination.
 """
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, final
+from typing import ClassVar, TypeVar, final
 
 import numpy as np
 import scipy
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.composition import (
-    Cost,
-    as_stored,
-    discrete_gaussian_delta,
-    discrete_gaussian_scale,
-    rounded_up,
-    zcdp_rho,
-)
-from graphcuts_dp.privacy.laws import NoiseLaw, SubGaussian, TwoSidedGeometric, chernoff_radius
-from graphcuts_dp.privacy.noise import (
-    EntropySource,
-    sample_discrete_gaussian,
-    sample_discrete_laplace,
-)
+from graphcuts_dp.privacy.composition import Cost, as_stored, rounded_up, zcdp_rho
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.laws import NoiseLaw, SubGaussian, TwoSidedGeometric
+from graphcuts_dp.privacy.noise import sample_discrete_gaussian, sample_discrete_laplace
+from graphcuts_dp.privacy.noise_scales import discrete_gaussian_delta, discrete_gaussian_scale
+from graphcuts_dp.privacy.noise_sums import chernoff_radius
 
-Change = tuple[int, int]  # largest sums of |change| and of change^2 of some counts
-_SEARCH = 1e-3  # relative width at which the search for the best tail bound ends
-_FINE_SEARCH = 2e-3  # likewise, for combinations of counts
-_MOST_TERMS = 2**40  # independent noises in one combination, at most
+Change = tuple[int, int]  # (s, q): largest sums of |change| and of change^2 of some counts
+Family = TypeVar("Family", bound="type[CountDistribution]")
+
+# The families by name, filled by `_registered`. The names stand in files and in options.
+COUNT_NOISES: "dict[str, CountDistribution]" = {}
+
+# Width of ln s at which a search for Chernoff's best s ends. The bound changes by the square of
+# this, so it is within 1e-6 of the best. There are far more combinations than answers, so their
+# search ends earlier.
+_SEARCH_WIDTH = 1e-3
+_COMBINATION_SEARCH_WIDTH = 2e-3
+_GOLDEN = 0.382, 0.618  # points of a golden section, as shares of the interval
+_LEAST_LOG_TILT = -12.0  # searches for s begin at e^-12 of its limit; of combinations at e^-8
+_LEAST_COMBINATION_LOG_TILT = -8.0
+_BELOW_LIMIT = 1e-6  # relative distance of s from the limit at which `log_mgf` is infinite
+_OUTWARD = 1 + 1e-9  # factor of every radius: more than its floats can lose
+_MOST_TERMS = 2**40  # largest number of independent noises in one combination
+_LARGEST_LIFT = 1 - 1e-12  # keeps the logarithm of a Laplace moment finite at its pole
+# s of Gaussian noise may be any number; no combination needs more than 2^20 deviations^-1.
+_LARGEST_GAUSSIAN_TILT = 2.0**20
 
 
 class IntegerNoise(ABC):
-    """Additive integer noise: its cost, its law, and exact samples of it."""
+    """Additive integer noise with fixed parameters: its cost, its law, and exact samples."""
 
     @abstractmethod
     def cost(self, sensitivity: int, *, delta: float = 0.0) -> Cost:
-        """Return the cost of one noisy count, whose true value changes by at most so many steps.
+        """Return the privacy cost of one noisy count.
 
         Args:
-            sensitivity: largest change between neighbours, in steps.
-            delta: for which a cost is stated that is not pure, in [0, 1).
+            sensitivity: largest change of the true count between neighbours, in grid units.
+            delta: in [0, 1); a cost that is not pure is stated for this delta.
         """
 
     @abstractmethod
     def law(self, unit: float) -> NoiseLaw:
-        """Return the law of the noise times `unit`."""
+        """Return the law of the noise times `unit`, the value of one grid unit."""
 
     @abstractmethod
     def draw_many(self, size: int, source: EntropySource) -> IntVector:
-        """Draw independent samples, in steps, shape (size,)."""
+        """Draw independent samples, in grid units, shape (size,)."""
 
     def draw(self, source: EntropySource) -> int:
-        """Draw one sample, in steps."""
+        """Draw one sample, in grid units."""
         return int(self.draw_many(1, source)[0])
 
     @property
     def deviation(self) -> float:
-        """A bound on the standard deviation, in steps."""
+        """The standard deviation, or an upper bound on it, in grid units."""
         return math.sqrt(self.law(1.0).variance)
 
     def radius(self, failure: float) -> int:
-        """Return t, in steps, with P(|noise| > t) <= failure, proven (Chernoff)."""
+        """Return t, in grid units, with P(|noise| > t) <= failure, by Chernoff's bound."""
         return math.floor(chernoff_radius([(self.law(1.0), 1.0, 1)], -math.log(failure)))
 
 
 class CountDistribution(ABC):
-    """What the name of a noise on counts means. Parameters are exact and > 0.
+    """A named family of integer distributions with one exact parameter > 0.
 
-    A class for each name. Where it only gives the abstract methods, intervals are Chernoff's.
+    A new family is a subclass under `@_registered` in this file. The abstract methods are enough:
+    the other methods then bound tails by Chernoff's method.
     """
 
-    name: ClassVar[str]
-    power: ClassVar[int]
-    """The variance is proportional to 1/budget^power."""
-    pure: ClassVar[bool]
-    """Whether budgets and losses are pure epsilons; else they are zCDP's rho."""
+    name: ClassVar[str]  # in options and files
+    budget_exponent: ClassVar[int]  # a: the variance is proportional to 1/budget^a
+    pure: ClassVar[bool]  # budgets and losses are pure epsilons if true, else rho of zCDP
 
     @abstractmethod
     def parameter(self, budget: Fraction, change: Change) -> Fraction:
@@ -91,7 +110,7 @@ class CountDistribution(ABC):
 
     @abstractmethod
     def loss(self, parameter: Fraction, change: Change) -> Fraction:
-        """Return the privacy loss of counts of this change, exactly; the inverse of `parameter`."""
+        """Return the exact privacy loss of counts of this change; the inverse of `parameter`."""
 
     @abstractmethod
     def draw(self, parameter: Fraction, size: int, source: EntropySource) -> IntVector:
@@ -99,51 +118,60 @@ class CountDistribution(ABC):
 
     @abstractmethod
     def variance(self, parameter: Fraction) -> float:
-        """Return a bound on the variance of one sample, in squared steps."""
+        """Return the variance of one sample, or an upper bound on it, in squared grid units."""
 
     @abstractmethod
     def law(self, parameter: Fraction, unit: float) -> NoiseLaw:
-        """Return the law of the noise times `unit`."""
+        """Return the law of the noise times `unit`, the value of one grid unit."""
 
     @abstractmethod
     def radius(self, parameter: Fraction, failure: float) -> int:
-        """Return t with P(|noise| > t) <= failure, proven."""
+        """Return t with P(|noise| > t) <= failure for one sample, in grid units, proven."""
 
     @abstractmethod
     def log_mgf(self, parameters: FloatVector, s: FloatMatrix) -> FloatMatrix:
-        """Return bounds f(s) on ln E e^(s X): even, 0 at 0, and convex in s^2.
+        """Return upper bounds f(s) on ln E e^(sX); f is even, f(0) = 0, and f is convex in s^2.
 
         Args:
-            parameters: shape (p,).
-            s: below `ends`, shape (..., p).
+            parameters: one for each kind of noise, shape (p,).
+            s: below `mgf_limits`, shape (..., p).
         """
 
     @abstractmethod
-    def ends(self, parameters: FloatVector) -> FloatVector:
-        """Return finite numbers below which `log_mgf` is finite, shape of the parameters."""
+    def mgf_limits(self, parameters: FloatVector) -> FloatVector:
+        """Return finite limits of s below which `log_mgf` is finite, shape of the parameters."""
 
     @abstractmethod
-    def scale(self, change: Change) -> float:
-        """Return c where the variance is about c/budget^power, up to a factor for all changes."""
+    def variance_factor(self, change: Change) -> float:
+        """Return c such that the variance of counts of this change is about c/budget^a.
+
+        Only ratios of factors matter: c may lack a constant that is the same for all changes.
+        """
 
     def budget(self, epsilon: Fraction, *, delta: float) -> Fraction:  # noqa: ARG002
-        """Return what (epsilon, delta) allows, as `parameter` takes it: here epsilon itself."""
+        """Return the budget that (epsilon, delta) allows, in the currency of `parameter`.
+
+        The default is for pure noise: epsilon.
+        """
         return epsilon
 
     def cost(self, loss: Fraction, *, delta: float) -> Cost:  # noqa: ARG002
-        """Return the cost of a loss, which may be a sum: here a pure one."""
+        """Return the cost of a loss, which may be a sum of losses.
+
+        The default is for pure noise.
+        """
         return Cost.of_pure(loss)
 
     def for_answers(
         self, *, epsilon: float, delta: float, queries: int, sensitivity: int
     ) -> Fraction:
-        """Return the parameter of each of k answers that keep (epsilon, delta) together.
+        """Return the parameter with which k noisy answers are (epsilon, delta)-DP together.
 
         Args:
-            epsilon: of all answers.
-            delta: likewise.
-            queries: k, chosen one after the other.
-            sensitivity: largest change of an answer, in steps.
+            epsilon: of all answers together.
+            delta: of all answers together, in [0, 1).
+            queries: k; each may be chosen after the answers before it.
+            sensitivity: largest change of one answer, in grid units.
         """
         budget = self.budget(Fraction(epsilon), delta=delta) / queries
         return self.parameter(budget, (sensitivity, sensitivity**2))
@@ -157,74 +185,89 @@ class CountDistribution(ABC):
         queries: int,
         sensitivity: int,
     ) -> Cost:
-        """Return what k answers with this parameter cost together; see `for_answers`."""
+        """Return the cost of k noisy answers together; see `for_answers`.
+
+        Args:
+            parameter: of the noise on each answer.
+            epsilon: for which a family may state the smallest delta that it can prove.
+            delta: for which a cost that is not pure is stated.
+            queries: k.
+            sensitivity: largest change of one answer, in grid units.
+        """
         loss = self.loss(parameter, (sensitivity, sensitivity**2))
         return self.cost(loss, delta=delta).times(queries)
 
     def deviation(self, parameter: Fraction) -> float:
-        """Return a bound on the standard deviation of one sample, in steps."""
+        """Return an upper bound on the standard deviation of one sample, in grid units."""
         return math.sqrt(self.variance(parameter))
 
     def chernoff_radii(
         self,
         parameters: FloatVector,
-        squares: FloatMatrix,
-        largest: FloatMatrix,
+        squared_sums: FloatMatrix,
+        max_coefficients: FloatMatrix,
         log_failures: float,
         *,
-        search: float = _SEARCH,
+        width: float = _SEARCH_WIDTH,
     ) -> FloatVector:
-        """Return half widths t by Chernoff's method: P(|sum| > t) <= 2 e^-log_failures, for each.
+        """Return radii t with P(|sum| > t) <= 2 e^-log_failures for each combination.
 
-        f = `log_mgf` is convex in s^2 and 0 at 0, so that sum_m f(s w_m) <= f(s w)/w^2 sum_m w_m^2,
-        w being the largest |w_m| of a parameter.
+        Chernoff: t = (sum over kinds of F(s) + log_failures)/s for the best s. The noises of one
+        kind, with coefficients c_m and w the largest |c_m|, contribute
+
+            F(s) = sum_m f(s c_m) <= f(s w) sum_m c_m^2/w^2,
+
+        since f = `log_mgf` is convex in s^2 and 0 at 0.
 
         Args:
-            parameters: shape (p,).
-            squares: sum of the squared coefficients of the noises of each parameter, shape (a, p).
-            largest: the largest absolute coefficient, likewise.
-            log_failures: of each answer, and of one side.
-            search: relative width at which the search ends.
+            parameters: one for each kind of noise, shape (p,).
+            squared_sums: sums of c_m^2, shape (combinations, p).
+            max_coefficients: w for each combination and kind, shape (combinations, p); 0 if a
+                combination has no noise of a kind.
+            log_failures: ln(1/p) for the failure probability p of *one* tail.
+            width: of ln s at which the search for the best s ends.
         """
-        used = largest > 0
-        size = np.where(used, largest, 1.0)
-        counts = np.where(used, squares / size**2, 0.0)
-        limit = np.where(used, self.ends(parameters) / size, np.inf).min(axis=1)
-        finite = np.isfinite(limit)
-        limit = np.where(finite, limit, 1.0)
+        present = max_coefficients > 0
+        sizes = np.where(present, max_coefficients, 1.0)
+        equal_terms = np.where(present, squared_sums / sizes**2, 0.0)  # sum_m c_m^2/w^2
+        limits = np.where(present, self.mgf_limits(parameters) / sizes, np.inf).min(axis=1)
+        nonzero = np.isfinite(limits)  # combinations that have any noise
+        limits = np.where(nonzero, limits, 1.0)
 
-        def bound(log_part: FloatVector) -> FloatVector:
-            s = limit * np.exp(log_part)
-            logs = self.log_mgf(parameters, np.where(used, s[:, None] * size, 0.0))
-            return np.asarray(((counts * logs).sum(axis=1) + log_failures) / s)
+        def radii_at(log_tilts: FloatVector) -> FloatVector:
+            s = limits * np.exp(log_tilts)
+            log_mgfs = self.log_mgf(parameters, np.where(present, s[:, None] * sizes, 0.0))
+            return np.asarray(((equal_terms * log_mgfs).sum(axis=1) + log_failures) / s)
 
-        low, high = np.full(len(limit), -12.0), np.full(len(limit), -1e-6)
-        # Every s is valid, so an inexact minimum only widens the bound; it has one valley.
-        while (high - low).max(initial=0) > search:
-            left, right = low + (high - low) * 0.382, low + (high - low) * 0.618
-            worse = bound(left) > bound(right)
-            low, high = np.where(worse, left, low), np.where(worse, high, right)
-        return np.where(finite, bound((low + high) / 2) * (1 + 1e-9), 0.0)
+        low, high = np.full(len(limits), _LEAST_LOG_TILT), np.full(len(limits), -_BELOW_LIMIT)
+        radii = radii_at(_golden_section(radii_at, low, high, width))
+        return np.where(nonzero, radii * _OUTWARD, 0.0)
 
     def combination_radii(
         self,
         parameters: FloatVector,
-        squares: FloatMatrix,
-        largest: FloatMatrix,
-        absolute: FloatMatrix,  # noqa: ARG002
+        squared_sums: FloatMatrix,
+        max_coefficients: FloatMatrix,
+        absolute_sums: FloatMatrix,  # noqa: ARG002
         failure: float,
     ) -> FloatVector:
-        """Return half widths t with P(|sum| > t) <= failure for each combination, proven.
+        """Return radii t with P(|sum| > t) <= failure for each combination, proven.
 
         Args:
-            parameters: shape (p,).
-            squares: as for `chernoff_radii`.
-            largest: likewise.
-            absolute: sum of the absolute coefficients, likewise.
-            failure: of each combination, in (0, 1).
+            parameters: one for each kind of noise, shape (p,).
+            squared_sums: as for `chernoff_radii`.
+            max_coefficients: as for `chernoff_radii`.
+            absolute_sums: sums of |c_m|, shape (combinations, p).
+            failure: probability of both tails, for each combination, in (0, 1).
         """
-        logs = math.log(2 / failure)
-        return self.chernoff_radii(parameters, squares, largest, logs, search=_FINE_SEARCH)
+        log_failures = math.log(2 / failure)
+        return self.chernoff_radii(
+            parameters,
+            squared_sums,
+            max_coefficients,
+            log_failures,
+            width=_COMBINATION_SEARCH_WIDTH,
+        )
 
     def norm_radius(
         self,
@@ -232,28 +275,34 @@ class CountDistribution(ABC):
         counts: FloatVector,
         coefficients: FloatVector,
         log_failures: float,
-        log_part: float,
+        log_tilt: float,
     ) -> float:
-        """Return Chernoff's half width of one side for one combination of noises.
+        """Return Chernoff's radius of one tail, at one s, for one combination.
 
-        Its infimum over all `log_part` is a norm of the coefficients.
+        The infimum over all s is a norm of the vector of coefficients. So a radius for rounded
+        coefficients, plus one for what rounding removed, bounds the radius.
 
         Args:
-            parameters: of each kind of noise, shape (p,).
-            counts: how many noises there are of each kind.
-            coefficients: of each kind, not all 0.
-            log_failures: ln of 1 over the failure probability.
-            log_part: logarithm of s over the largest s that is allowed, < 0; all are valid.
+            parameters: one for each kind of noise, shape (p,).
+            counts: number of noises of each kind, shape (p,).
+            coefficients: of the noises of each kind, not all 0, shape (p,).
+            log_failures: ln(1/p) for the failure probability p of one tail.
+            log_tilt: logarithm of s over the largest s that is allowed, < 0; every one is valid.
         """
         sizes = np.abs(coefficients)
         with np.errstate(divide="ignore", over="ignore"):
-            s = float((self.ends(parameters) / sizes).min()) * math.exp(log_part)
+            s = float((self.mgf_limits(parameters) / sizes).min()) * math.exp(log_tilt)
         if not 0 < s < math.inf:
             return math.inf
         return float((log_failures + counts @ self.log_mgf(parameters, s * sizes)) / s)
 
     def unit_radius(self, parameters: FloatVector, log_failures: float) -> float:
-        """Return a bound on `norm_radius` of one noise of the widest parameter."""
+        """Return an upper bound on `norm_radius` of a single noise of coefficient 1, of any kind.
+
+        Args:
+            parameters: one for each kind of noise, shape (p,).
+            log_failures: as for `norm_radius`.
+        """
         one = np.ones(1)
         return max(
             self.norm_radius(parameters[i : i + 1], one, one, log_failures, math.log(0.5))
@@ -265,202 +314,293 @@ class CountDistribution(ABC):
         parameters: FloatVector,  # noqa: ARG002
         failure: float,  # noqa: ARG002
     ) -> float:
-        """Return z with P(sum > z sqrt(sum variance w^2) + sum |w|) <= failure; 0 if not known."""
+        """Return z with P(sum > z sqrt(sum variance c_m^2) + sum |c_m|) <= failure.
+
+        0 means that no such z is known; callers then use `norm_radius` alone.
+        """
         return 0.0
 
 
 @final
-class LaplaceCounts(CountDistribution):
-    """P(k) proportional to e^(-r |k|): the discrete Laplace distribution of rate r.
+@dataclass(frozen=True)
+class ValueNoise(IntegerNoise):
+    """Integer noise on one count: a family of `COUNT_NOISES` and a parameter.
 
-    Guarantee: counts whose changes add up to s steps in modulus lose s r, purely and exactly.
+    Attributes:
+        distribution: name of the family.
+        parameter: of the family, exact, > 0.
+
+    Privacy:
+        A noisy count of sensitivity s has the loss of its family for the change (s, s^2).
+    """
+
+    distribution: str
+    parameter: Fraction
+
+    def draw_many(self, size: int, source: EntropySource) -> IntVector:
+        """Draw independent samples, in grid units, shape (size,)."""
+        return count_noise(self.distribution).draw(self.parameter, size, source)
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation, or an upper bound on it, in grid units."""
+        return count_noise(self.distribution).deviation(self.parameter)
+
+    def law(self, unit: float) -> NoiseLaw:
+        """Return the law of the noise times `unit`."""
+        return count_noise(self.distribution).law(self.parameter, unit)
+
+    def cost(self, sensitivity: int, *, delta: float = 0.0) -> Cost:
+        """Return the privacy cost of one noisy count; see `IntegerNoise.cost`."""
+        family = count_noise(self.distribution)
+        loss = family.loss(self.parameter, (sensitivity, sensitivity**2))
+        return family.cost(loss, delta=delta)
+
+    def radius(self, failure: float) -> int:
+        """Return t, in grid units, with P(|noise| > t) <= failure, from the tail of its family."""
+        return count_noise(self.distribution).radius(self.parameter, failure)
+
+
+def count_noise(name: str) -> CountDistribution:
+    """Return the family of a name.
+
+    Raises:
+        ParameterError: no family has this name.
+    """
+    if name not in COUNT_NOISES:
+        known = ", ".join(COUNT_NOISES)
+        raise ParameterError(f"unknown noise {name!r:.60}; choose one of {known}")
+    return COUNT_NOISES[name]
+
+
+def discrete_gaussian_radius(scale: float, *, failure: float) -> int:
+    """Return t with P(|X| > t) <= failure for integer X with P(x) ~ exp(-(x/scale)^2/2).
+
+    P(X >= x) is at most P(N >= x - 1) for N normal with standard deviation `scale`.
+
+    Source: Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020,
+    Proposition 25.
+    """
+    return math.ceil(scale * float(-scipy.special.ndtri(failure / 2)))
+
+
+def discrete_laplace_radius(rate: float, *, failure: float) -> int:
+    """Return the least t with P(|X| > t) <= failure for integer X with P(x) ~ e^(-rate |x|).
+
+    P(|X| >= x) = 2 e^(-rate x)/(1 + e^-rate) for whole x >= 1; solving for x gives t = x - 1.
+    """
+    least_x = (math.log(2) - math.log1p(math.exp(-rate)) - math.log(failure)) / rate
+    return max(0, math.ceil(least_x * (1 + 1e-12)) - 1)
+
+
+def _registered(family: Family) -> Family:
+    """Enter a family in `COUNT_NOISES`, and return it."""
+    COUNT_NOISES[family.name] = family()
+    return family
+
+
+@final
+@_registered
+class LaplaceCounts(CountDistribution):
+    """The discrete Laplace distribution of rate r: P(k) proportional to e^(-r |k|).
+
+    Privacy:
+        Counts whose changes add up to at most s in modulus are (s r)-DP: the probabilities of an
+        outcome for neighbours differ by a factor of at most e^(r sum |change|).
+
     Source: Ghosh, Roughgarden, Sundararajan 2009.
     """
 
     name = "laplace"
-    power = 2
+    budget_exponent = 2
     pure = True
 
     def parameter(self, budget: Fraction, change: Change) -> Fraction:
-        """See `CountDistribution.parameter`: the rate budget/s."""
-        return budget / change[0]
+        """Return the rate budget/s."""
+        absolute_change, _ = change
+        return budget / absolute_change
 
     def loss(self, parameter: Fraction, change: Change) -> Fraction:
-        """See `CountDistribution.loss`: s r."""
-        return parameter * change[0]
+        """Return s r."""
+        absolute_change, _ = change
+        return parameter * absolute_change
 
     def draw(self, parameter: Fraction, size: int, source: EntropySource) -> IntVector:
-        """See `CountDistribution.draw`."""
+        """Draw independent samples, shape (size,)."""
         return sample_discrete_laplace(parameter, size, source)
 
     def variance(self, parameter: Fraction) -> float:
-        """See `CountDistribution.variance`: exactly 1/(2 sinh(r/2)^2)."""
+        """Return the exact variance 1/(2 sinh(r/2)^2)."""
         return 0.5 / math.sinh(parameter / 2) ** 2
 
     def deviation(self, parameter: Fraction) -> float:
-        """See `CountDistribution.deviation`: that of real noise, which is larger."""
+        """Return sqrt(2)/r, the standard deviation of real Laplace noise, which is larger."""
         return math.sqrt(2) / float(parameter)
 
     def law(self, parameter: Fraction, unit: float) -> TwoSidedGeometric:
-        """See `CountDistribution.law`."""
+        """Return the law of the noise times `unit`."""
         return TwoSidedGeometric(float(parameter), unit)
 
     def radius(self, parameter: Fraction, failure: float) -> int:
-        """See `CountDistribution.radius`: the least one."""
+        """Return the least t with P(|noise| > t) <= failure."""
         return discrete_laplace_radius(float(parameter), failure=failure)
 
     def log_mgf(self, parameters: FloatVector, s: FloatMatrix) -> FloatMatrix:
-        """See `CountDistribution.log_mgf`: ln((cosh r - 1)/(cosh r - cosh s))."""
+        """Return ln((cosh r - 1)/(cosh r - cosh s)) = -ln(1 - sinh^2(s/2)/sinh^2(r/2))."""
         lift = (np.sinh(s / 2) / np.sinh(parameters / 2)) ** 2
-        return np.asarray(-np.log1p(-np.minimum(lift, 1 - 1e-12)))
+        return np.asarray(-np.log1p(-np.minimum(lift, _LARGEST_LIFT)))
 
-    def scale(self, change: Change) -> float:
-        """See `CountDistribution.scale`: s^2, up to a factor."""
-        return float(change[0]) ** 2
-
-    def ends(self, parameters: FloatVector) -> FloatVector:
-        """See `CountDistribution.ends`: the rates."""
+    def mgf_limits(self, parameters: FloatVector) -> FloatVector:
+        """Return the rates."""
         return parameters
+
+    def variance_factor(self, change: Change) -> float:
+        """Return s^2: the variance is about 2 s^2/budget^2."""
+        absolute_change, _ = change
+        return float(absolute_change) ** 2
 
     def combination_radii(
         self,
         parameters: FloatVector,
-        squares: FloatMatrix,
-        largest: FloatMatrix,
-        absolute: FloatMatrix,
+        squared_sums: FloatMatrix,
+        max_coefficients: FloatMatrix,
+        absolute_sums: FloatMatrix,
         failure: float,
     ) -> FloatVector:
-        """See `CountDistribution.combination_radii`: Chernoff's bound for all noises but one.
+        """Return radii t with P(|sum| > t) <= failure; see `CountDistribution.combination_radii`.
 
-        Let a X be the term of the largest coefficient of the parameter r where r/largest is least,
-        and R the rest, independent of it. For every s in (0, r/a],
-        P(a X > y) <= C e^(-s y) for all real y, C being the largest P(X >= j) e^(s a j) over whole
-        j; so P(a X + R > t) <= C e^(-s t) E[e^(s R)]. With i = -j >= 0 the product is
-        (1 - c e^(-r i)) e^(-s a i), c = e^-r/(1 + e^-r), of which C takes the largest over
-        real i >= 0; for j >= 1 it falls. Where there is no R, s = r/a gives the exact tail;
-        Chernoff's bound has E[e^(s a X)] in the place of C, infinite there. Of R, as in
-        `chernoff_radii`.
+        Chernoff's bound for all terms but one, whose exact tail is used. In each combination let
+        a X be the term with the smallest ratio of rate r to coefficient a, and R the sum of all
+        other terms. By Theorem "One exact tail in a sum of Laplace noises", for 0 < s <= r/a,
+
+            P(a X + R > t) <= C(s) e^(-s t) E e^(s R).
+
+        ln C(s) is `_log_tail_constant`. E e^(s R) is bounded as in `chernoff_radii`. If there is no
+        R, s = r/a gives the exact tail, which plain Chernoff bounds do not reach.
         """
         rates = parameters
-        rows = np.arange(len(squares))
+        rows = np.arange(len(squared_sums))
+        # The kind of the exact term, its coefficient a and its rate r, shape (combinations,).
         with np.errstate(divide="ignore"):
-            first = np.argmin(rates / largest, axis=1)
-        size, rate = largest[rows, first], rates[first]
-        size = np.where(size > 0, size, 1.0)
-        rest, widest = squares.copy(), largest.copy()
-        rest[rows, first] = np.maximum(rest[rows, first] - size**2, 0)
-        beside = np.maximum(absolute[rows, first] - size, 0)
-        widest[rows, first] = np.minimum.reduce([size, np.sqrt(rest[rows, first]), beside])
-        rest[rows, first] = np.where(widest[rows, first] > 0, rest[rows, first], 0)
-        used = widest > 0
-        width = np.where(used, widest, 1.0)
-        counts = np.where(used, rest / width**2, 0.0)
-        ends = np.where(used, rates / width, np.inf).min(axis=1) * (1 - 1e-6)
-        top = np.minimum(rate / size * (1 - 1e-12), ends)
+            exact_kind = np.argmin(rates / max_coefficients, axis=1)
+        exact_size, exact_rate = max_coefficients[rows, exact_kind], rates[exact_kind]
+        exact_size = np.where(exact_size > 0, exact_size, 1.0)
 
-        def bound(log_part: FloatVector) -> FloatVector:
-            s = top * np.exp(log_part)
-            logs = self.log_mgf(rates, np.where(used, s[:, None] * width, 0.0))
-            excess = _log_excess(rate, s * size) + (counts * logs).sum(axis=1)
+        # R: the tables without that term. Its kind keeps sum c^2 - a^2. The largest coefficient
+        # left is at most a, the root of that sum, and the sum |c| - a; the least of them is used.
+        other_squares, other_max = squared_sums.copy(), max_coefficients.copy()
+        squares_left = np.maximum(other_squares[rows, exact_kind] - exact_size**2, 0)
+        absolute_left = np.maximum(absolute_sums[rows, exact_kind] - exact_size, 0)
+        max_left = np.minimum.reduce([exact_size, np.sqrt(squares_left), absolute_left])
+        other_max[rows, exact_kind] = max_left
+        other_squares[rows, exact_kind] = np.where(max_left > 0, squares_left, 0)
+
+        present = other_max > 0
+        sizes = np.where(present, other_max, 1.0)
+        equal_terms = np.where(present, other_squares / sizes**2, 0.0)
+        limits = np.where(present, rates / sizes, np.inf).min(axis=1) * (1 - _BELOW_LIMIT)
+        limits = np.minimum(exact_rate / exact_size * (1 - 1e-12), limits)
+
+        def radii_at(log_tilts: FloatVector) -> FloatVector:
+            s = limits * np.exp(log_tilts)
+            log_mgfs = self.log_mgf(rates, np.where(present, s[:, None] * sizes, 0.0))
+            log_constants = _log_tail_constant(exact_rate, s * exact_size)
+            excess = log_constants + (equal_terms * log_mgfs).sum(axis=1)
             return np.asarray((math.log(2 / failure) + excess) / s)
 
-        low, high = np.full(len(rows), -8.0), np.zeros(len(rows))
-        # Every s is valid, so an inexact minimum only widens the bound.
-        while (high - low).max(initial=0) > _FINE_SEARCH:
-            left, right = low + (high - low) * 0.382, low + (high - low) * 0.618
-            worse = bound(left) > bound(right)
-            low, high = np.where(worse, left, low), np.where(worse, high, right)
-        best = np.minimum(bound((low + high) / 2), bound(np.zeros(len(rows))))
-        return np.where(squares.sum(axis=1) > 0, np.maximum(best, 0) * (1 + 1e-9), 0.0)
+        low, high = np.full(len(rows), _LEAST_COMBINATION_LOG_TILT), np.zeros(len(rows))
+        log_tilts = _golden_section(radii_at, low, high, _COMBINATION_SEARCH_WIDTH)
+        radii = np.minimum(radii_at(log_tilts), radii_at(np.zeros(len(rows))))
+        return np.where(squared_sums.sum(axis=1) > 0, np.maximum(radii, 0) * _OUTWARD, 0.0)
 
     def unit_radius(self, parameters: FloatVector, log_failures: float) -> float:
-        """See `CountDistribution.unit_radius`: `log_mgf` at half of the rate is below ln 4."""
+        """Return 2 (log_failures + ln 4)/r for the smallest rate r.
+
+        At s = r/2, `log_mgf` is below ln 4.
+        """
         return 2 * (log_failures + math.log(4.0)) / float(parameters.min())
 
 
-def _log_excess(rate: FloatVector, tilt: FloatVector) -> FloatVector:
-    """Return ln C of `LaplaceCounts.combination_radii`, for tilt = s a <= rate."""
-    ratio = tilt / (rate + tilt)
-    share = 1 / (1 + np.exp(rate))  # c
-    steps = np.log(np.maximum(share / ratio, 1.0)) / rate
-    turned = np.log(rate / (rate + tilt)) - tilt * steps
-    return np.where(share > ratio, turned, -np.log1p(np.exp(-rate)))
-
-
 @final
+@_registered
 class GaussianCounts(CountDistribution):
-    """P(k) proportional to e^(-k^2/(2 v)): the discrete Gaussian distribution of parameter v.
+    """The discrete Gaussian distribution of parameter v: P(k) proportional to e^(-k^2/(2 v)).
 
-    Its variance is at most v. The logarithm of its moment generating function is at most v s^2/2:
-    the sum over integers of e^(-(k - a)^2/(2 v)) is largest for a = 0, its Fourier transform being
-    positive.
+    Its variance is at most v, and ln E e^(sX) is at most v s^2/2: the sum over integers k of
+    e^(-(k - a)^2/(2 v)) is largest for a = 0, since its Fourier transform is positive.
 
-    Guarantee: counts whose squared changes add up to q lose q/(2 v) in zCDP, exactly.
-    Source: Canonne, Kamath, Steinke 2020, Theorem 4.
+    Privacy:
+        Counts whose squared changes add up to at most q are (q/(2 v))-zCDP (Theorem 4 of the
+        source).
+
+    Source: Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020.
     """
 
     name = "gaussian"
-    power = 1
+    budget_exponent = 1
     pure = False
 
     def parameter(self, budget: Fraction, change: Change) -> Fraction:
-        """See `CountDistribution.parameter`: v = q/(2 rho)."""
-        return change[1] / (2 * budget)
+        """Return v = q/(2 rho)."""
+        _, squared_change = change
+        return squared_change / (2 * budget)
 
     def loss(self, parameter: Fraction, change: Change) -> Fraction:
-        """See `CountDistribution.loss`: q/(2 v)."""
-        return change[1] / (2 * parameter)
+        """Return rho = q/(2 v)."""
+        _, squared_change = change
+        return squared_change / (2 * parameter)
 
     def draw(self, parameter: Fraction, size: int, source: EntropySource) -> IntVector:
-        """See `CountDistribution.draw`."""
+        """Draw independent samples, shape (size,)."""
         return sample_discrete_gaussian(parameter, size, source)
 
     def variance(self, parameter: Fraction) -> float:
-        """See `CountDistribution.variance`: v."""
+        """Return the bound v on the variance."""
         return float(parameter)
 
     def deviation(self, parameter: Fraction) -> float:
-        """See `CountDistribution.deviation`."""
+        """Return the bound sqrt(v) on the standard deviation."""
         return math.sqrt(parameter)
 
     def law(self, parameter: Fraction, unit: float) -> SubGaussian:
-        """See `CountDistribution.law`."""
+        """Return the law of the noise times `unit`."""
         return SubGaussian(float(parameter) * unit**2)
 
     def radius(self, parameter: Fraction, failure: float) -> int:
-        """See `CountDistribution.radius`."""
+        """Return t with P(|noise| > t) <= failure, from the normal tail."""
         return discrete_gaussian_radius(math.sqrt(parameter), failure=failure)
 
     def log_mgf(self, parameters: FloatVector, s: FloatMatrix) -> FloatMatrix:
-        """See `CountDistribution.log_mgf`: v s^2/2."""
+        """Return v s^2/2."""
         return np.asarray(parameters * s**2 / 2)
 
-    def scale(self, change: Change) -> float:
-        """See `CountDistribution.scale`: q, up to a factor."""
-        return float(change[1])
+    def mgf_limits(self, parameters: FloatVector) -> FloatVector:
+        """Return numbers above every s that a combination needs."""
+        return np.asarray(_LARGEST_GAUSSIAN_TILT / np.sqrt(parameters))
 
-    def ends(self, parameters: FloatVector) -> FloatVector:
-        """See `CountDistribution.ends`: no sum asks for more than this."""
-        return np.asarray(2.0**20 / np.sqrt(parameters))
+    def variance_factor(self, change: Change) -> float:
+        """Return q: the variance is about q/(2 budget)."""
+        _, squared_change = change
+        return float(squared_change)
 
     def budget(self, epsilon: Fraction, *, delta: float) -> Fraction:
-        """See `CountDistribution.budget`: the largest rho with which it holds.
+        """Return the largest rho for which rho-zCDP implies (epsilon, delta)-DP.
 
         Raises:
-            ParameterError: a delta that is not between 0 and 1.
+            ParameterError: delta is not between 0 and 1.
         """
         if not 0 < delta < 1:
             raise ParameterError("Gaussian noise needs a delta between 0 and 1, for example 1e-6")
         return Fraction(zcdp_rho(epsilon=as_stored(epsilon), delta=delta))
 
     def cost(self, loss: Fraction, *, delta: float) -> Cost:
-        """See `CountDistribution.cost`: rho, stated for a delta."""
+        """Return the cost of a loss in rho, stated for a delta."""
         return Cost.of_rho(rounded_up(loss), delta=delta)
 
     def for_answers(
         self, *, epsilon: float, delta: float, queries: int, sensitivity: int
     ) -> Fraction:
-        """See `CountDistribution.for_answers`: by `discrete_gaussian_scale`."""
+        """Return v for k answers, from `discrete_gaussian_scale`."""
         scale = discrete_gaussian_scale(epsilon=epsilon, delta=delta, queries=queries)
         return Fraction(scale * (1 + 1e-12)) ** 2 * sensitivity**2
 
@@ -473,55 +613,51 @@ class GaussianCounts(CountDistribution):
         queries: int,
         sensitivity: int,
     ) -> Cost:
-        """See `CountDistribution.cost_of_answers`: with the delta of this epsilon."""
-        plain = super().cost_of_answers(
+        """Return the cost of k answers: rho, and the smallest delta proven for this epsilon."""
+        composed = super().cost_of_answers(
             parameter, epsilon=epsilon, delta=delta, queries=queries, sensitivity=sensitivity
         )
         scale = math.sqrt(parameter) / sensitivity
-        own = discrete_gaussian_delta(scale, epsilon=epsilon, queries=queries)
-        return replace(plain, epsilon=epsilon, delta=own)
+        proven_delta = discrete_gaussian_delta(scale, epsilon=epsilon, queries=queries)
+        return replace(composed, epsilon=epsilon, delta=proven_delta)
 
     def chernoff_radii(
         self,
         parameters: FloatVector,
-        squares: FloatMatrix,
-        largest: FloatMatrix,  # noqa: ARG002
+        squared_sums: FloatMatrix,
+        max_coefficients: FloatMatrix,  # noqa: ARG002
         log_failures: float,
         *,
-        search: float = _SEARCH,  # noqa: ARG002
+        width: float = _SEARCH_WIDTH,  # noqa: ARG002
     ) -> FloatVector:
-        """See `CountDistribution.chernoff_radii`: in closed form."""
-        return np.asarray(np.sqrt(squares @ parameters) * math.sqrt(2 * log_failures) * (1 + 1e-9))
+        """Return Chernoff's radii in closed form: sqrt(2 log_failures sum_m v c_m^2)."""
+        deviations = np.sqrt(squared_sums @ parameters)
+        return np.asarray(deviations * math.sqrt(2 * log_failures) * _OUTWARD)
 
     def combination_radii(
         self,
         parameters: FloatVector,
-        squares: FloatMatrix,
-        largest: FloatMatrix,  # noqa: ARG002
-        absolute: FloatMatrix,
+        squared_sums: FloatMatrix,
+        max_coefficients: FloatMatrix,  # noqa: ARG002
+        absolute_sums: FloatMatrix,
         failure: float,
     ) -> FloatVector:
-        """See `CountDistribution.combination_radii`: the smaller of two bounds.
+        """Return the smaller of two radii; see `CountDistribution.combination_radii`.
 
-        1. Chernoff's.
-        2. N being normal of variance v, P(X >= j) <= P(N + 1 >= j) + e for all whole j, where
-           e = 2 e^(-2 pi^2 v)/(1 - e^(-2 pi^2 v)): with g(k) = e^(-k^2/(2 v)), sums over integers
-           lie between integrals of the falling g, and its sum over all integers is between
-           sqrt(2 pi v) and (1 + e) times that (Poisson). So X and N can be coupled with
-           P(X > N + 1) <= e (Strassen), likewise -X, and a sum of c_m X_m passes t only if that of
-           c_m N_m passes t - sum |c_m|, or one of the couplings fails.
-
-        The number of terms is at most (sum |c|)^2/sum c^2 only where they are equal; here the
-        couplings of at most 2^40 terms are paid for, which costs nothing from v = 3 on.
+        1. Chernoff's radius.
+        2. By Theorem "Discrete Gaussian noise beside normal noise", each noise is within 1 of a
+           normal one, except with a small probability. So the radius of the normal sum plus
+           sum |c_m| holds with the failure probability that the couplings leave. These are counted
+           for `_MOST_TERMS` noises of each kind, which is negligible from v = 3 on.
         """
-        total = squares @ parameters
-        plain = np.sqrt(2 * total * math.log(2 / failure))
-        missed = _MOST_TERMS * 2 * float(np.exp(-2 * math.pi**2 * parameters).sum())
-        if missed >= failure / 4:
-            return np.asarray(plain * (1 + 1e-9))
-        quantile = -float(scipy.special.ndtri(failure / 2 - missed))
-        shifted = np.sqrt(total) * quantile + absolute.sum(axis=1)
-        return np.asarray(np.minimum(plain, shifted) * (1 + 1e-9))
+        variances = squared_sums @ parameters
+        chernoff = np.sqrt(2 * variances * math.log(2 / failure))
+        uncoupled = _MOST_TERMS * 2 * float(np.exp(-2 * math.pi**2 * parameters).sum())
+        if uncoupled >= failure / 4:
+            return np.asarray(chernoff * _OUTWARD)
+        quantile = -float(scipy.special.ndtri(failure / 2 - uncoupled))
+        coupled = np.sqrt(variances) * quantile + absolute_sums.sum(axis=1)
+        return np.asarray(np.minimum(chernoff, coupled) * _OUTWARD)
 
     def norm_radius(
         self,
@@ -529,95 +665,49 @@ class GaussianCounts(CountDistribution):
         counts: FloatVector,
         coefficients: FloatVector,
         log_failures: float,
-        log_part: float,  # noqa: ARG002
+        log_tilt: float,  # noqa: ARG002
     ) -> float:
-        """See `CountDistribution.norm_radius`: the best s in closed form."""
+        """Return Chernoff's radius of one tail at the best s, in closed form."""
         deviation = math.sqrt(float((counts * parameters) @ coefficients**2))
         return deviation * math.sqrt(2 * log_failures)
 
     def unit_radius(self, parameters: FloatVector, log_failures: float) -> float:
-        """See `CountDistribution.unit_radius`: by either of the two bounds."""
+        """Return a bound for a single noise by either of the radii of `combination_radii`."""
         return math.sqrt(2 * log_failures * float(parameters.max())) + 1
 
     def normal_quantile(self, parameters: FloatVector, failure: float) -> float:
-        """See `CountDistribution.normal_quantile`, and the second bound of `combination_radii`."""
-        least = float(parameters.min())
-        missed = _MOST_TERMS * 2 * len(parameters) * math.exp(-2 * math.pi**2 * least)
-        return 0.0 if missed >= failure / 2 else -float(scipy.special.ndtri(failure - missed))
+        """Return z of the second radius of `combination_radii`, or 0 if the couplings cost more."""
+        smallest = float(parameters.min())
+        uncoupled = _MOST_TERMS * 2 * len(parameters) * math.exp(-2 * math.pi**2 * smallest)
+        return 0.0 if uncoupled >= failure / 2 else -float(scipy.special.ndtri(failure - uncoupled))
 
 
-# The table of noises on counts. Their names stand in files and in options.
-COUNT_NOISES: Mapping[str, CountDistribution] = {
-    each.name: each for each in (LaplaceCounts(), GaussianCounts())
-}
+def _golden_section(
+    function: Callable[[FloatVector], FloatVector],
+    low: FloatVector,
+    high: FloatVector,
+    width: float,
+) -> FloatVector:
+    """Return nearly the arguments in low..high at which each row of a function is least.
 
-
-def count_noise(name: str) -> CountDistribution:
-    """Return what a name means.
-
-    Raises:
-        ParameterError: an unknown name.
+    Each row has one valley. The functions here are radii that hold at every argument, so an inexact
+    minimum only makes a radius wider.
     """
-    if name not in COUNT_NOISES:
-        known = ", ".join(COUNT_NOISES)
-        raise ParameterError(f"unknown noise {name!r:.60}; choose one of {known}")
-    return COUNT_NOISES[name]
+    while (high - low).max(initial=0) > width:
+        left, right = low + (high - low) * _GOLDEN[0], low + (high - low) * _GOLDEN[1]
+        right_is_lower = function(left) > function(right)
+        low, high = np.where(right_is_lower, left, low), np.where(right_is_lower, high, right)
+    return np.asarray((low + high) / 2)
 
 
-def discrete_gaussian_radius(scale: float, *, failure: float) -> int:
-    """Half width t with P(|X| > t) <= failure for X ~ exp(-(x/scale)^2/2) on the integers.
+def _log_tail_constant(rate: FloatVector, tilt: FloatVector) -> FloatVector:
+    """Return ln C of Theorem "One exact tail in a sum of Laplace noises", for tilt = s a <= rate.
 
-    P(X >= x) is at most the continuous distribution's P(N >= x - 1).
-
-    Source: Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020,
-    Proposition 25.
+    C is the largest (1 - c e^(-r i)) e^(-s a i) over real i >= 0, with c = e^-r/(1 + e^-r).
     """
-    return math.ceil(scale * float(-scipy.special.ndtri(failure / 2)))
-
-
-def discrete_laplace_radius(rate: float, *, failure: float) -> int:
-    """Half width t, the least one, with P(|X| > t) <= failure for X ~ e^(-rate |x|).
-
-    P(|X| >= x) = 2 e^(-rate x)/(1 + e^-rate) for whole x >= 1.
-    """
-    least = (math.log(2) - math.log1p(math.exp(-rate)) - math.log(failure)) / rate
-    return max(0, math.ceil(least * (1 + 1e-12)) - 1)
-
-
-@final
-@dataclass(frozen=True)
-class ValueNoise(IntegerNoise):
-    """Integer noise on one count of grid steps.
-
-    Guarantee for a count of sensitivity s steps: that of its distribution, for a change of s.
-
-    Attributes:
-        distribution: its name in `COUNT_NOISES`.
-        parameter: see there; > 0.
-    """
-
-    distribution: str
-    parameter: Fraction
-
-    def draw_many(self, size: int, source: EntropySource) -> IntVector:
-        """See `IntegerNoise.draw_many`."""
-        return count_noise(self.distribution).draw(self.parameter, size, source)
-
-    @property
-    def deviation(self) -> float:
-        """See `IntegerNoise.deviation`."""
-        return count_noise(self.distribution).deviation(self.parameter)
-
-    def law(self, unit: float) -> NoiseLaw:
-        """See `IntegerNoise.law`."""
-        return count_noise(self.distribution).law(self.parameter, unit)
-
-    def cost(self, sensitivity: int, *, delta: float = 0.0) -> Cost:
-        """See `IntegerNoise.cost`."""
-        noise = count_noise(self.distribution)
-        loss = noise.loss(self.parameter, (sensitivity, sensitivity**2))
-        return noise.cost(loss, delta=delta)
-
-    def radius(self, failure: float) -> int:
-        """See `IntegerNoise.radius`: by its own tail."""
-        return count_noise(self.distribution).radius(self.parameter, failure)
+    ratio = tilt / (rate + tilt)
+    c = 1 / (1 + np.exp(rate))
+    # If c > ratio, the largest value lies at i > 0, where c e^(-r i) = ratio; otherwise at i = 0.
+    i = np.log(np.maximum(c / ratio, 1.0)) / rate
+    inside = np.log(rate / (rate + tilt)) - tilt * i
+    return np.where(c > ratio, inside, -np.log1p(np.exp(-rate)))

@@ -1,11 +1,19 @@
-"""Tests whether a hypothesis is off: the part of an online mechanism that reads the truth.
+"""Sparse vector tests: is the true answer far from the answer of a public hypothesis?
 
-A test compares the true answer q with a hypothesis's answer h, both counted in steps of the grid:
-q is a whole number, h need not be. Of neighbours' true answers one is never below the other and
-never more than s steps above it (s = `Grid.sensitivity`), the same one for all cuts: adding weight
-to one pair raises every cut that it crosses.
+An online mechanism has a public *hypothesis*, a guess of the data that predicts answers. A test
+compares the true answer q with the predicted answer h and *fires* if the gap q - h is large. It
+never releases q by itself; it reports the sign of a large gap, or that the gap is small. Answers
+are counted in grid units: q is a whole number, h need not be.
 
-A test never decides what an answer is; it tells the sign of the discrepancy, or that it is small.
+Neighbours' true answers change in one direction: adding weight to one pair raises every cut that
+the pair crosses, by at most s grid units (`Grid.sensitivity`), and lowers none.
+
+A test of the sparse vector technique runs in *instances*. An instance draws one noisy threshold
+when it starts, and ends when it fires; then it is restarted with a new one. Silent tests cost
+nothing beyond that. The noise of the running instances is the *secret* of the mechanism.
+
+Three kinds of tests share the interface `GapTest`: `OneSidedPair` (ours, the cheapest),
+`SharedThreshold` (DR14) and `NoisyComparison` (GRU12, JT12).
 """
 
 import math
@@ -13,21 +21,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Protocol, final
 
-from graphcuts_dp.privacy.composition import Cost, comparison_epsilon, rounded_up
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace, sample_geometric
+from graphcuts_dp.privacy.composition import Cost, rounded_up
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_geometric
+from graphcuts_dp.privacy.noisy_comparison import comparison_epsilon
 
-Secret = tuple[int, ...]
-Sign = Literal[1, -1]  # +1: the truth is above the hypothesis; -1: below
+Secret = tuple[int, ...]  # noise of the thresholds of the running instances, in grid units
+Sign = Literal[1, -1]  # 1: the true answer is above the predicted one; -1: below
 
 
 @final
 @dataclass(frozen=True)
 class GapFinding:
-    """What a test found.
+    """The result of one test.
 
     Attributes:
-        sign: +1 when the truth is above the hypothesis, -1 below, None when nothing fired.
-        value: noisy true answer in steps, from tests that make one.
+        sign: 1 if the true answer is far above the predicted one, -1 if far below, None if the test
+            did not fire.
+        value: noisy true answer, in grid units; None if the test releases none.
     """
 
     sign: Sign | None
@@ -35,86 +46,63 @@ class GapFinding:
 
 
 class GapTest(Protocol):
-    """One kind of test with its noise. Stateless: the noise of running instances is an argument.
-
-    An instance lasts from its start until it fires.
-    """
+    """A kind of test with its noise. It has no state: the secret is passed to every method."""
 
     @property
     def sides(self) -> int:
-        """How many instances run at once."""
+        """Number of instances that run at the same time."""
 
     def start(self, source: EntropySource) -> Secret:
-        """Noise for `sides` new instances."""
+        """Draw the secret of `sides` new instances."""
 
     def run(
         self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource
     ) -> GapFinding:
-        """Test once.
+        """Test one query.
 
         Args:
             secret: of the running instances.
-            truth: q, in steps.
-            estimate: h, in steps.
-            source: where noise comes from.
+            truth: true answer q, in grid units. Private.
+            estimate: predicted answer h, in grid units.
+            source: of the noise.
         """
 
     def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:  # noqa: ARG002
-        """Noise after the instance that found `sign` has been replaced by a new one."""
+        """Draw the secret after a restart of the instance that fired with this sign."""
         return self.start(source)
 
     def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:
-        """Of all tests until so many have fired, and values that they make.
+        """Return the cost of all tests, and of the values that they release.
 
         Args:
-            sensitivity: s, by how many steps the truth can change.
-            updates: c >= 0.
-            delta: for which a cost that is not pure is stated, in [0, 1).
+            sensitivity: s, the largest change of a true answer, in grid units.
+            updates: c >= 0, the number of tests that may fire; after that no data are read.
+            delta: for which a cost that is not pure is stated: in [0, 1), and above 0 for
+                `NoisyComparison`.
         """
 
 
 @final
 @dataclass(frozen=True)
 class OneSidedPair(GapTest):
-    """Two one-sided AboveThreshold instances: "query above hypothesis", "hypothesis above query".
+    """Two AboveThreshold tests, one for "q is above h" and one for "h is above q".
 
-    The upper one holds a secret R >= 0, geometric of rate r1, and fires at the first test with
-    q + N >= ceil(h + T) + R, where N >= 0 is fresh and geometric of rate r2; the lower one likewise
-    with -q and -h. Rounding h + T up is exact: it is public, and a whole number is at least x just
-    when it is at least ceil(x).
-
-    Guarantee, for one instance and a change of the truth by s steps, with a = s r1 and b = s r2:
-    it is (a + b)-DP, its privacy loss has range a + 2 b, and it is (a + 2 b)^2/8-zCDP, whatever the
-    queries, also when they are chosen after earlier answers.
-
-    Proof. An instance is silent until it fires once, so fixed choices of the analyst fix the
-    stream of thresholds A_i = ceil(h_i + T), and its output is the number j of the test that fires
-    (or none). Let D' have q'_i = q_i + d_i with 0 <= d_i <= s, and
-    P(j) = sum over R >= 0 of p(R) prod_{i<j} P(q_i + N < A_i + R) P(q_j + N >= A_j + R), where
-    p(R + s) = e^-a p(R), and G(x) = P(N >= x) = e^(-r2 max(x, 0)) has G(x + s) >= e^-b G(x).
-    Lower bound: put R + s for R in P'(j). Each silent factor can only grow, since d_i <= s. The
-    last becomes G(A_j + R + s - q_j - d_j) >= e^(-r2 (s - d_j)) G(A_j + R - q_j). So
-    P'(j) >= e^(-a - r2 (s - d_j)) P(j).
-    Upper bound: with the same R, silent factors can only shrink, and the last grows by at most
-    e^(r2 d_j): P'(j) <= e^(r2 d_j) P(j).
-    So ln P'(j)/P(j) lies within [-a - b + x, x] with x = r2 d_j in [0, b] for every j (no firing:
-    within [-a, 0]). Hence |ln| <= a + b, the loss lies in [-a - b, b], which has length a + 2 b,
-    and a loss of range eta is eta^2/8-zCDP (Cesar, Rogers 2021, by Hoeffding's lemma). For the
-    lower instance exchange D and D'. Interleaved and restarted instances add up in zCDP (Lyu 2022:
-    concurrent composition of interactive mechanisms holds under Renyi divergence).
-
-    Answers that change in both directions. Let q'_i = q_i + d_i with |d_i| <= s. The same proof,
-    with R + s for R both ways, gives ln P'(j)/P(j) within [-a - b + x, a + b + x], x in [-b, b]:
-    (a + 2 b)-DP and a range of 2 (a + 2 b), (a + 2 b)^2/2-zCDP, four times as much. Group privacy
-    through a third graph, whose answers are at most as large as those of both neighbours, and by at
-    most s smaller, gives 2 (a + b) and the same zCDP: nothing is lost by taking two steps for it.
-
-    The usual single test of |q - h| has no monotone direction and costs four times as much zCDP.
+    The upper instance has a secret R >= 0, geometric of rate r1. It fires at the first query with
+    q + N >= ceil(h + T) + R, where N >= 0 is fresh, geometric noise of rate r2. The lower instance
+    does the same with -q and -h. Rounding h + T up changes nothing: it is public, and a whole
+    number is at least x if and only if it is at least ceil(x).
 
     Attributes:
-        threshold_rate: r1, of one step.
-        query_rate: r2, of one step.
-        threshold: T, in steps; may be negative.
+        threshold_rate: r1, for one grid unit.
+        query_rate: r2, for one grid unit.
+        threshold: T, in grid units; may be negative.
+
+    Privacy:
+        Theorem "One-sided sparse vector tests": let true answers change by at most s in one
+        direction, a = s r1 and b = s r2. One instance is (a + b)-DP. Its privacy loss has range
+        a + 2 b, so it is ((a + 2 b)^2/8)-zCDP. Queries may be chosen after earlier answers. If
+        answers may change in both directions, it is (a + 2 b)-DP and ((a + 2 b)^2/2)-zCDP. The
+        usual single test of |q - h| has no direction, and costs four times as much zCDP.
 
     Source: DR14 section 3.6 (AboveThreshold); Lyu, Su, Li 2017 (monotone queries).
     """
@@ -123,19 +111,19 @@ class OneSidedPair(GapTest):
     query_rate: Fraction
     threshold: Fraction
 
-    sides = 2  # two: above the threshold, and below its negative
+    sides = 2  # the upper and the lower instance
 
     def start(self, source: EntropySource) -> Secret:
-        """R of the upper and of the lower instance."""
+        """Draw R of the upper and of the lower instance."""
         up, down = sample_geometric(self.threshold_rate, 2, source)
         return int(up), int(down)
 
     def run(
         self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource
     ) -> GapFinding:
-        """See `GapTest.run`. Both noises are drawn, whichever side fires; the upper one is first.
+        """Test one query with the upper instance, and with the lower one if that is silent.
 
-        The lower instance is not asked when the upper one fires: its test is left out.
+        The noises of both are always drawn, the upper one first.
         """
         up, down = (int(noise) for noise in sample_geometric(self.query_rate, 2, source))
         if truth + up >= math.ceil(self.threshold + estimate) + secret[0]:
@@ -145,53 +133,55 @@ class OneSidedPair(GapTest):
         return GapFinding(None)
 
     def restart(self, secret: Secret, sign: Sign, source: EntropySource) -> Secret:
-        """A new R for the side that fired."""
+        """Draw a new R for the instance that fired; the other one goes on."""
         fresh = int(sample_geometric(self.threshold_rate, 1, source)[0])
         return (fresh, secret[1]) if sign > 0 else (secret[0], fresh)
 
     def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:  # noqa: ARG002
-        """Of c + 2 instances: two at first, and one for each update."""
+        """Return the cost of c + 2 instances: two at the start, and one for each restart."""
         pure = (updates + 2) * sensitivity * (self.threshold_rate + self.query_rate)
-        span = sensitivity * (self.threshold_rate + 2 * self.query_rate)
-        rho = rounded_up((updates + 2) * span**2 / 8)
+        loss_range = sensitivity * (self.threshold_rate + 2 * self.query_rate)
+        rho = rounded_up((updates + 2) * loss_range**2 / 8)
         return Cost(epsilon=rounded_up(pure), rho=rho, pure=pure)
 
 
 @final
 @dataclass(frozen=True)
 class SharedThreshold(GapTest):
-    """Both one-sided tests against one noisy threshold, all noise two-sided: DR14's Sparse.
+    """Both one-sided tests against one noisy threshold, with two-sided noise: DR14's Sparse.
 
-    Fires at q - h + N >= T + R, else at h - q + N' >= T + R.
+    The test fires with sign 1 if q - h + N >= T + R, else with sign -1 if h - q + N' >= T + R.
 
     Attributes:
-        threshold_rate: of R, for one step.
-        query_rate: of N and N', for one step.
-        threshold: T, in steps.
+        threshold_rate: r1, of R, for one grid unit.
+        query_rate: r2, of N and N', for one grid unit.
+        threshold: T, in grid units.
 
-    Guarantee, for one instance and a truth that changes by s steps either way: it is
-    (s r1 + 2 s r2)-DP. The proof of AboveThreshold shifts R by s and N by 2 s and needs ratios
-    e^(r s) of the distributions only, which the discrete distributions have; rounding the
-    hypothesis's side up to a whole number is exact.
+    Privacy:
+        Let true answers change by at most s in either direction. One instance is
+        (s r1 + 2 s r2)-DP. The proof of AboveThreshold in DR14 shifts R by s and N by 2 s, and
+        needs only that a shift changes probabilities by a factor of at most e^(r shift), which
+        holds for discrete Laplace noise. Rounding the public side up to a whole number changes
+        nothing.
 
-    Source: DR14 Alg. 2 and 3 (Sparse, NumericSparse), as used by Alg. 11, with the discrete Laplace
-    distribution in place of Laplace's.
+    Source: DR14 Alg. 2 and 3 (Sparse, NumericSparse), as used by Alg. 11, with discrete Laplace
+    noise in place of real Laplace noise.
     """
 
     threshold_rate: Fraction
     query_rate: Fraction
     threshold: Fraction
 
-    sides = 1  # one instance sees both tests
+    sides = 1  # one instance runs both tests
 
     def start(self, source: EntropySource) -> Secret:
-        """Draw the noisy threshold R."""
+        """Draw the noise R of the threshold."""
         return (int(sample_discrete_laplace(self.threshold_rate, 1, source)[0]),)
 
     def run(
         self, secret: Secret, truth: int, estimate: Fraction, source: EntropySource
     ) -> GapFinding:
-        """See `GapTest.run`."""
+        """Test one query on both sides."""
         up, down = (int(noise) for noise in sample_discrete_laplace(self.query_rate, 2, source))
         if truth + up >= math.ceil(self.threshold + estimate) + secret[0]:
             return GapFinding(1)
@@ -200,26 +190,30 @@ class SharedThreshold(GapTest):
         return GapFinding(None)
 
     def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:  # noqa: ARG002
-        """One instance for each update: after the last one the mechanism halts."""
-        one = sensitivity * (self.threshold_rate + 2 * self.query_rate)
-        return Cost.of_pure(one).times(max(1, updates))
+        """Return the cost of one instance for each update, and of one at least.
+
+        After the last update the mechanism halts, so no further instance starts.
+        """
+        instance_epsilon = sensitivity * (self.threshold_rate + 2 * self.query_rate)
+        return Cost.of_pure(instance_epsilon).times(max(1, updates))
 
 
 @final
 @dataclass(frozen=True)
 class NoisyComparison(GapTest):
-    """One noisy answer is compared with the hypothesis, and released if it is far: no secret.
+    """A fresh noisy answer, which is released if it is far from the predicted one.
 
-    Fires when |q + Z - h| > T, and the value is q + Z.
-
-    Guarantee: the theorem of `comparison_moment`, with e = s rate and B = c, for any number of
-    tests.
+    The test fires if |q + Z - h| > T, and then releases q + Z. It has no secret.
 
     Attributes:
-        rate: of Z, for one step, two-sided.
-        threshold: T, in steps.
+        rate: of Z, two-sided, for one grid unit.
+        threshold: T, in grid units.
 
-    Source: GRU12 Alg. 1; JT12 Alg. 1; with the discrete Laplace distribution in place of Laplace's.
+    Privacy:
+        Theorem "Noisy comparison with a public guess", with e = s rate and B = c, for any number of
+        tests.
+
+    Source: GRU12 Alg. 1; JT12 Alg. 1; with discrete Laplace noise in place of real Laplace noise.
     """
 
     rate: Fraction
@@ -228,7 +222,7 @@ class NoisyComparison(GapTest):
     sides = 1  # one test for gaps of both signs
 
     def start(self, source: EntropySource) -> Secret:  # noqa: ARG002
-        """Keep nothing: all noise is fresh."""
+        """Return an empty secret: all noise is fresh."""
         return ()
 
     def run(
@@ -238,14 +232,18 @@ class NoisyComparison(GapTest):
         estimate: Fraction,
         source: EntropySource,
     ) -> GapFinding:
-        """See `GapTest.run`."""
-        noisy = truth + int(sample_discrete_laplace(self.rate, 1, source)[0])
-        if abs(noisy - estimate) <= self.threshold:
+        """Test one query."""
+        noisy_answer = truth + int(sample_discrete_laplace(self.rate, 1, source)[0])
+        if abs(noisy_answer - estimate) <= self.threshold:
             return GapFinding(None)
-        return GapFinding(1 if noisy > estimate else -1, noisy)
+        return GapFinding(1 if noisy_answer > estimate else -1, noisy_answer)
 
     def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:
-        """After the last update the mechanism halts. Needs delta > 0."""
-        each = rounded_up(sensitivity * self.rate)
-        epsilon = comparison_epsilon(each, updates=max(1, updates), delta=delta)
+        """Return the cost of all tests until c have fired, for a delta above 0.
+
+        Raises:
+            ParameterError: delta is not in (0, 1), or the noise is too small for a proof.
+        """
+        count_epsilon = rounded_up(sensitivity * self.rate)
+        epsilon = comparison_epsilon(count_epsilon, updates=max(1, updates), delta=delta)
         return Cost(epsilon=epsilon, delta=delta)

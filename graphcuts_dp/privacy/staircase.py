@@ -1,8 +1,14 @@
-"""The staircase mechanism: noise of least variance for an entry of bounded change.
+"""The staircase mechanism: additive noise of least variance for a change of bounded size.
 
-Laplace noise falls with every step; staircase noise stays level for a whole sensitivity, and then
-falls by e^-epsilon at once, which is all that privacy asks for. The larger epsilon is, the more
-that saves: the standard deviation falls as e^(-epsilon/3) in place of 1/epsilon.
+The probabilities of Laplace noise fall with every grid unit. Those of staircase noise stay level on
+a *stair* as wide as the largest change, and fall by e^-epsilon at the next stair; privacy needs no
+more. The larger epsilon is, the more this saves: the standard deviation falls as e^(-epsilon/3),
+not as 1/epsilon.
+
+Letters: s is the *period*, the width of a stair; r is the *inner* half width of the top stair, the
+integers |k| < r; m(|k|) is the number of stairs between the top and k. `Staircase` is the noise,
+`StaircaseLaw` its law (see `privacy.laws`), and `StaircaseNoise` applies it to the weights of a
+matrix.
 
 Source: GV14; Geng, Kairouz, Oh, Viswanath, *The Staircase Mechanism in Differential Privacy*, 2015.
 """
@@ -21,26 +27,32 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import IntegerNoise
 from graphcuts_dp.privacy.distributions import GridNoise
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.inversion import wide_context
 from graphcuts_dp.privacy.laws import BoundedLaw, log_sinh
-from graphcuts_dp.privacy.noise import EntropySource, sample_staircase, wide_context
+from graphcuts_dp.privacy.noise import sample_staircase
 
-_DIGITS = 100  # of the variances that the best staircase is chosen by
-_ROUNDING = 1e-14  # more than floats lose in `log_mgf`
+_VARIANCE_DIGITS = 100  # decimal digits of the variances that `best_inner` compares
+_ROUNDING = 1e-14  # absolute: more than the floats of `log_mgf` lose
+_NEAR_ZERO = 1e-150  # frequencies below this have a transform of 1
+_LEAST_MODULUS = 1e-300  # keeps the logarithm of a modulus finite
+_TOP_STAIR_BITS = 20  # the top stair is at least about 2^20 grid units wide
 
 
 @final
 @dataclass(frozen=True)
 class Staircase(IntegerNoise):
-    """P(k) proportional to e^(-epsilon m(|k|)), m(j) = floor((j + s - r)/s).
-
-    Guarantee: (ceil(d/s) epsilon)-DP, purely, on a count that changes by at most d steps. Proof for
-        d <= s: m grows by exactly one over s steps, so by at most one over d; | |k+d| - |k| | <= d,
-        so that P(k)/P(k+d) is within e^(+-epsilon). A larger change is ceil(d/s) such changes.
+    """Integer noise with P(k) proportional to e^(-epsilon m(|k|)), m(j) = floor((j + s - r)/s).
 
     Attributes:
         epsilon: > 0.
-        period: s >= 1, in steps.
-        inner: r in 1..s: half the width of the top step, the integers |k| < r.
+        period: s >= 1, in grid units.
+        inner: r in 1..s, in grid units.
+
+    Privacy:
+        (ceil(d/s) epsilon)-DP for a count that changes by at most d. Proof for d <= s: m grows by
+        exactly one over s integers, so by at most one over d. Since | |k+d| - |k| | <= d, P(k) and
+        P(k+d) differ by a factor of at most e^epsilon. A larger change is ceil(d/s) such changes.
     """
 
     epsilon: Fraction
@@ -48,41 +60,42 @@ class Staircase(IntegerNoise):
     inner: int
 
     def cost(self, sensitivity: int, *, delta: float = 0.0) -> Cost:  # noqa: ARG002
-        """See `IntegerNoise.cost`."""
+        """Return the cost of one noisy count; see `IntegerNoise.cost`."""
         return Cost.of_pure(-(-sensitivity // self.period) * self.epsilon)
 
     def law(self, unit: float) -> "StaircaseLaw":
-        """See `IntegerNoise.law`."""
+        """Return the law of the noise times `unit`."""
         return StaircaseLaw(float(self.epsilon), self.period, self.inner, unit)
 
     def draw_many(self, size: int, source: EntropySource) -> IntVector:
-        """See `IntegerNoise.draw_many`: exact (`sample_staircase`)."""
+        """Draw independent samples, exactly, in grid units, shape (size,)."""
         return sample_staircase(self.epsilon, self.period, self.inner, size, source)
 
-    def level(self, steps: npt.NDArray[Any]) -> IntVector:
-        """Return m(|k|) for k in 64 bits: ln P(k) is -epsilon m(|k|), up to a constant."""
-        lengths = np.abs(np.asarray(steps, dtype=np.int64))
+    def stairs_below_top(self, numbers: npt.NDArray[Any]) -> IntVector:
+        """Return m(|k|) for 64-bit integers k: ln P(k) is -epsilon m(|k|), up to a constant."""
+        lengths = np.abs(np.asarray(numbers, dtype=np.int64))
         return np.asarray((lengths + (self.period - self.inner)) // self.period)
 
 
 @final
 @dataclass(frozen=True)
 class StaircaseLaw(BoundedLaw):
-    """The law of `unit` times staircase noise.
+    """The law of `unit` times staircase noise K.
 
-    With q = e^-epsilon, a = t (r - 1/2), b = t s/2 and Z = 2r - 1 + 2 s q/(1 - q), summing the
-    geometric series over the steps gives E e^(tK) = (sinh a + R)/(sinh(t/2) Z), where
+    Let q = e^-epsilon, a = t (r - 1/2), b = t s/2 and Z = 2r - 1 + 2 s q/(1 - q), the sum of all
+    weights if those of the top are 1. Summing the geometric series over the stairs gives, for
+    |t| s < epsilon, E e^(tK) = (sinh a + R)/(sinh(t/2) Z) with
 
         R = e^(-epsilon/2) sinh b (sinh(epsilon/2) cosh a cosh b + cosh(epsilon/2) sinh a sinh b)
-            / (sinh(epsilon/2 - b) sinh(epsilon/2 + b)),
+            / (sinh(epsilon/2 - b) sinh(epsilon/2 + b)).
 
-    for |t| s < epsilon. All terms are positive: nothing is lost by rounding.
+    For t > 0 all terms are positive, so nothing cancels.
 
     Attributes:
         epsilon: > 0.
-        period: s, in grid steps.
-        inner: r, likewise.
-        unit: of the grid, > 0.
+        period: s, in grid units.
+        inner: r, in grid units.
+        unit: value of one grid unit, > 0.
     """
 
     epsilon: float
@@ -92,108 +105,86 @@ class StaircaseLaw(BoundedLaw):
 
     @property
     def invertible(self) -> bool:
-        """See `NoiseLaw.invertible`: it has a formula."""
+        """True: the characteristic function has a formula."""
         return True
 
     @property
-    def step(self) -> float:
-        """See `NoiseLaw.step`: from the top to the end of the first step down."""
+    def jump_distance(self) -> float:
+        """The distance from the top to the end of the next stair, a bound on the flat parts."""
         return (self.period + self.inner) * self.unit
 
     @cached_property
-    def _mass(self) -> float:
-        """Z: the sum of all weights, the top's being 1."""
+    def _total_weight(self) -> float:
+        """Z: the sum of all weights if those of the top are 1."""
         return 2 * self.inner - 1 + 2 * self.period / math.expm1(self.epsilon)
 
     @cached_property
     def variance(self) -> float:
-        """See `NoiseLaw.variance`: exact up to rounding; see `_moments`."""
+        """The variance, exact up to rounding."""
         power = Fraction(math.exp(-self.epsilon))
-        missing = Fraction(-math.expm1(-self.epsilon))
-        squares, _ = _moments(self.period, self.inner, power, missing)
-        return float(squares) / self._mass * self.unit**2
+        complement = Fraction(-math.expm1(-self.epsilon))
+        squares = _sum_of_squares(self.period, self.inner, power, complement)
+        return float(squares) / self._total_weight * self.unit**2
 
     @property
-    def end(self) -> float:
-        """See `NoiseLaw.end`."""
+    def mgf_limit(self) -> float:
+        """The pole epsilon/(s unit) of the moment generating function, rounded down."""
         return self.epsilon / (self.period * self.unit) * (1 - 1e-9)
 
     def log_mgf(self, s: float) -> float:
-        """See `NoiseLaw.log_mgf`: the formula of the class; `_ROUNDING` is for rounding."""
+        """Return ln E e^(sX), by the formula of the class at t = s unit."""
         half, t = self.epsilon / 2, s * self.unit
         a, b = t * (self.inner - 0.5), t * self.period / 2
         tail = math.exp(-half) * math.sinh(b)
         tail *= math.sinh(half) * math.cosh(a) * math.cosh(b) + math.cosh(half) * (
             math.sinh(a) * math.sinh(b)
         )
-        log_tail = math.log(tail) - log_sinh(half - b) - log_sinh(half + b)
-        whole = math.sinh(a) + math.exp(log_tail)
-        return math.log(whole / (math.sinh(t / 2) * self._mass)) + _ROUNDING
+        log_tail = math.log(tail) - log_sinh(half - b) - log_sinh(half + b)  # ln R
+        numerator = math.sinh(a) + math.exp(log_tail)
+        return math.log(numerator / (math.sinh(t / 2) * self._total_weight)) + _ROUNDING
 
-    def transform(self, u: FloatVector) -> FloatVector:
-        """Return E e^(iuX), which is real: the formula of the class at t = i u unit."""
+    def transform(self, frequencies: FloatVector) -> FloatVector:
+        """Return E e^(iuX), which is real, by the formula of the class at t = i u unit."""
         half = self.epsilon / 2
-        v = u * self.unit
-        v = v - 2 * math.pi * np.rint(v / (2 * math.pi))  # it repeats itself
-        near = np.abs(v) < 1e-150  # of 0, where it is 1
-        v = np.where(near, 1e-150, v)
+        v = frequencies * self.unit
+        v = v - 2 * math.pi * np.rint(v / (2 * math.pi))  # K is whole, so 2 pi is a period
+        near_zero = np.abs(v) < _NEAR_ZERO
+        v = np.where(near_zero, _NEAR_ZERO, v)
         a, b = v * (self.inner - 0.5), v * (self.period / 2)
-        turned = math.sinh(half) * np.cos(a) * np.cos(b) - math.cosh(half) * np.sin(a) * np.sin(b)
-        tail = math.exp(-half) * np.sin(b) * turned / (math.sinh(half) ** 2 + np.sin(b) ** 2)
-        found: FloatVector = (np.sin(a) + tail) / (np.sin(v / 2) * self._mass)
-        return np.where(near, 1.0, found)
+        products = math.sinh(half) * np.cos(a) * np.cos(b) - math.cosh(half) * np.sin(a) * np.sin(b)
+        tail = math.exp(-half) * np.sin(b) * products / (math.sinh(half) ** 2 + np.sin(b) ** 2)
+        transform: FloatVector = (np.sin(a) + tail) / (np.sin(v / 2) * self._total_weight)
+        return np.where(near_zero, 1.0, transform)
 
-    def log_modulus(self, u: FloatVector) -> FloatVector:
-        """See `NoiseLaw.log_modulus`."""
-        return np.asarray(np.log(np.clip(np.abs(self.transform(u)), 1e-300, 1.0)))
+    def log_modulus(self, frequencies: FloatVector) -> FloatVector:
+        """Return ln |E e^(iuX)|."""
+        modulus = np.clip(np.abs(self.transform(frequencies)), _LEAST_MODULUS, 1.0)
+        return np.asarray(np.log(modulus))
 
-    def phase(self, u: FloatVector) -> FloatVector:
-        """See `NoiseLaw.phase`: half a turn where the transform is below 0."""
-        return np.where(self.transform(u) < 0, math.pi, 0.0)
-
-
-def _moments(period: int, inner: int, power: Any, missing: Any) -> tuple[Any, Any]:
-    """Sums of k^2 and of 1 over all integers, each times its weight (the top's is 1).
-
-    With a = r + s (m-1), the s integers from a on have squares that add up to
-    s a^2 + a s (s-1) + (s-1) s (2s-1)/6; sums over m >= 1 of q^m, (m-1) q^m and (m-1)^2 q^m are
-    q/(1-q), q^2/(1-q)^2 and q^2 (1+q)/(1-q)^3.
-
-    Args:
-        period: s.
-        inner: r.
-        power: q, of a type that can be exact.
-        missing: 1 - q, which may be known better.
-    """
-    s, r = period, inner
-    first = power / missing
-    second = first * first
-    third = second * (1 + power) / missing
-    constant = s * r * r + r * s * (s - 1) + (s - 1) * s * (2 * s - 1) // 6
-    linear = s * s * (2 * r + s - 1)
-    top = (r - 1) * r * (2 * r - 1) // 3
-    squares = top + 2 * (constant * first + linear * second + s**3 * third)
-    return squares, 2 * r - 1 + 2 * s * first
+    def phase(self, frequencies: FloatVector) -> FloatVector:
+        """Return pi where the transform is negative, and 0 elsewhere."""
+        return np.where(self.transform(frequencies) < 0, math.pi, 0.0)
 
 
 @lru_cache(maxsize=256)
 def best_inner(epsilon: Fraction, period: int) -> int:
     """Return the r in 1..s for which staircase noise has the least variance.
 
-    The sum of squares of `_moments` is convex in r, the sum of weights linear and positive: a ratio
-    of the two falls up to its least value, and grows from there on. So r is found by halving.
-    Decimals of 100 digits decide: the result is the same on every machine.
+    The variance is a sum of squares that is convex in r, over a sum of weights that is linear in r
+    and positive. Such a ratio falls up to its least value and grows from there on, so r is found by
+    halving. Decimals of 100 digits make the result the same on every machine.
 
     Args:
         epsilon: > 0.
         period: s >= 1.
     """
-    with localcontext(wide_context(_DIGITS)):
+    with localcontext(wide_context(_VARIANCE_DIGITS)):
         power = (-Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp()
 
         def variance(inner: int) -> Decimal:
-            squares, mass = _moments(period, inner, power, 1 - power)
-            return Decimal(squares) / Decimal(mass)
+            squares = Decimal(_sum_of_squares(period, inner, power, 1 - power))
+            total_weight = 2 * inner - 1 + 2 * period * (power / (1 - power))
+            return squares / Decimal(total_weight)
 
         low, high = 1, period
         while low < high:
@@ -205,38 +196,71 @@ def best_inner(epsilon: Fraction, period: int) -> int:
         return low
 
 
-_GRID_BITS = 20  # the top step has at least about so many bits of width
+def _sum_of_squares(period: int, inner: int, power: Any, complement: Any) -> Any:
+    """Return the sum of k^2 over all integers k, each times its weight (that of the top is 1).
+
+    Stair m >= 1 on one side has the s integers from a = r + s (m-1) on. Their squares add up to
+    s a^2 + a s (s-1) + (s-1) s (2s-1)/6, a polynomial in m - 1. The sums over m >= 1 of q^m,
+    (m-1) q^m and (m-1)^2 q^m are q/(1-q), q^2/(1-q)^2 and q^2 (1+q)/(1-q)^3.
+
+    Args:
+        period: s.
+        inner: r.
+        power: q = e^-epsilon, of any exact or decimal type.
+        complement: 1 - q, which the caller may know more precisely than q.
+    """
+    s, r = period, inner
+    sum_of_powers = power / complement
+    linear_sum = sum_of_powers * sum_of_powers
+    square_sum = linear_sum * (1 + power) / complement
+    constant_coefficient = s * r * r + r * s * (s - 1) + (s - 1) * s * (2 * s - 1) // 6
+    linear_coefficient = s * s * (2 * r + s - 1)
+    top = (r - 1) * r * (2 * r - 1) // 3
+    one_side = (
+        constant_coefficient * sum_of_powers + linear_coefficient * linear_sum + s**3 * square_sum
+    )
+    return top + 2 * one_side
 
 
 @final
 @dataclass(frozen=True)
 class StaircaseNoise(GridNoise):
-    """Add staircase noise to capped weights, on a grid that is fine beside the top step.
+    """Add staircase noise to weights with a maximum, on a grid that is fine beside the top stair.
 
-    Guarantee: weights lie within 0..cap, so their steps differ by at most `sensitivity_steps`,
-    which is the period: epsilon-DP (`Staircase`), tight. Of all additive noise that is epsilon-DP
-    for this change, none has a smaller variance, up to the grid.
+    Privacy:
+        Weights lie within 0..max_weight, so their grid units differ by at most
+        `sensitivity_steps`, which is the period: epsilon-DP (`Staircase`), tight. No additive noise
+        that is epsilon-DP for this change has a smaller variance, up to the grid.
     """
 
     name = "staircase"
 
     @classmethod
-    def for_cap(cls, epsilon: Fraction, max_weight: float) -> "StaircaseNoise":
-        """Return the noise on its own grid: the top step is about e^(-epsilon/3) caps wide."""
-        narrower = math.ceil(float(epsilon) / (3 * math.log(2)))
-        step = math.floor(math.log2(max_weight)) - _GRID_BITS - narrower
-        return cls(epsilon, max_weight, min(step, -1))  # finer than whole numbers: see `rounding`
+    def for_max_weight(cls, epsilon: Fraction, max_weight: float) -> "StaircaseNoise":
+        """Return the noise on its own grid, for a top stair about e^(-epsilon/3) max_weight wide.
+
+        Args:
+            epsilon: > 0.
+            max_weight: largest weight, > 0.
+        """
+        narrowing_bits = math.ceil(float(epsilon) / (3 * math.log(2)))
+        log2_step = math.floor(math.log2(max_weight)) - _TOP_STAIR_BITS - narrowing_bits
+        # Below 0, so that `rounding` counts the grid as a fine one.
+        return cls(epsilon, max_weight, min(log2_step, -1))
 
     @cached_property
     def noise(self) -> Staircase:
-        """See `GridNoise.noise`."""
+        """The staircase noise of least variance for the sensitivity."""
         s = self.sensitivity_steps
         return Staircase(self.epsilon, s, best_inner(self.epsilon, s))
 
     def evidence(
         self, steps: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64
     ) -> npt.NDArray[Any]:
-        """See `NoiseDistribution.evidence`: -epsilon, 0 or epsilon."""
-        cap = math.floor(Fraction(self.max_weight or 1.0) / Fraction(self.unit))
-        levels = self.noise.level(steps) - self.noise.level(steps.astype(np.int64) - cap)
-        return np.asarray(levels * float(self.epsilon), dtype=dtype)
+        """Return the log likelihood ratio of released integers: -epsilon, 0 or epsilon.
+
+        See `NoiseDistribution.evidence`.
+        """
+        if_zero = self.noise.stairs_below_top(steps)
+        if_largest = self.noise.stairs_below_top(steps.astype(np.int64) - self.evidence_steps)
+        return np.asarray((if_zero - if_largest) * float(self.epsilon), dtype=dtype)

@@ -31,8 +31,9 @@ from graphcuts_dp.measure.statistics import (
 )
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.guarantee import NO_PERIODS, PrivacyGuarantee, PrivacyUnit, exact_epsilon
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.privacy_unit import NO_PERIODS, PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.resources import Progress, silent

@@ -45,8 +45,10 @@ from graphcuts_dp.measure.cells import (
     sides_of_groups,
 )
 from graphcuts_dp.privacy.composition import check_spent, stated_cost
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, PrivacyUnit, exact_epsilon
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.resources import Progress, silent

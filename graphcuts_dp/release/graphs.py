@@ -37,8 +37,9 @@ from graphcuts_dp.options import chosen
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import rounded_up, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, PrivacyUnit
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, PrivacyUnit, change_of_one_pair
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, change_of_one_pair
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.vertices import Arcs, public_vertices
 
 

@@ -25,10 +25,10 @@ from graphcuts_dp.measure.statistics import (
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, PlanExecution
 from graphcuts_dp.privacy.composition import rounded_up, stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import (
     PrivacyGuarantee,
 )
-from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.synth.budget_plans import (
     DEGREES,

@@ -32,8 +32,8 @@ from graphcuts_dp.former_names import current
 from graphcuts_dp.frames import csv_bytes
 from graphcuts_dp.graph.adjacency import AnyGraph, graph_class
 from graphcuts_dp.io.files import check_writable_graph, graph_files
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger

@@ -25,8 +25,8 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.estimate.tails import RatioBounds, Side, error_radii, ratio_bounds
 from graphcuts_dp.frames import made_frame
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.level_noise import Spread
-from graphcuts_dp.privacy.noise import SEEDED_WARNING, entropy_source
 from graphcuts_dp.results.flow_table import ROUNDING, FlowTable, checked_failure
 from graphcuts_dp.schema.vertices import Label
 

@@ -22,8 +22,8 @@ from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.frames import check_parquet, made_frame, parquet_bytes
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import guarantee_text
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.results import bundle, od_tables
 from graphcuts_dp.results.flow_statistics import FlowStatistics
 from graphcuts_dp.results.flow_table import NUMBERS, CellSum

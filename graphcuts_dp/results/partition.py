@@ -31,8 +31,8 @@ from graphcuts_dp.estimate.estimator import ROUNDING
 from graphcuts_dp.estimate.partition_noise import FOR_EACH, PartitionNoise
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import made_frame
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, guarantee_text
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.results import bundle
 from graphcuts_dp.schema.groups import Groups

@@ -41,8 +41,8 @@ from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, guarantee_text
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
 from graphcuts_dp.queries.graph_queries import as_cut
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import (

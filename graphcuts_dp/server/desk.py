@@ -37,7 +37,9 @@ from graphcuts_dp.ledger.uses import Use, check_budget
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyUnit, delta_warning
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.guarantee import delta_warning
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.graph_queries import Question
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import LinearQuery

@@ -22,8 +22,8 @@ from graphcuts_dp.learn.base import Sign
 from graphcuts_dp.ledger.ledger import plain
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, change_of_one_pair
-from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery
 from graphcuts_dp.queries.universe import Universe

@@ -40,7 +40,7 @@ from graphcuts_dp.measure.cells import (
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.sparse_vector import Secret
 from graphcuts_dp.queries.graph_queries import (
     Extent,

@@ -35,8 +35,8 @@ from graphcuts_dp.privacy.composition import (
 )
 from graphcuts_dp.privacy.count_noise import ValueNoise, count_noise
 from graphcuts_dp.privacy.distributions import BinaryResponse
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource
 from graphcuts_dp.queries.graph_queries import Extent, LinearSteps, Question
 from graphcuts_dp.queries.linear import CutQuery, RankOneQuery
 from graphcuts_dp.queries.universe import Universe

@@ -37,8 +37,8 @@ from graphcuts_dp.ledger.ledger import (
 from graphcuts_dp.ledger.opening import Store, Subject, open_ledger
 from graphcuts_dp.ledger.uses import Use, begin_use, opened, uses_of
 from graphcuts_dp.privacy.composition import as_stored
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.noise import SEEDED_WARNING, EntropySource, SeededEntropy, SystemEntropy
 from graphcuts_dp.session.base import (
     NOTHING,
     Answer,

@@ -25,8 +25,9 @@ from graphcuts_dp.ledger.opening import Store, reading_of, size_of
 from graphcuts_dp.ledger.uses import SESSION, Use
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.options import chosen
-from graphcuts_dp.privacy.guarantee import PrivacyUnit, guarantee_text, warn_of_delta
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.guarantee import guarantee_text, warn_of_delta
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import CutQuery, Subset, is_query, sides_of, understood

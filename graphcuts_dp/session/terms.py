@@ -29,7 +29,9 @@ from graphcuts_dp.learn.learners import (
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.options import PRIVACY, Checked, option
 from graphcuts_dp.privacy.composition import as_stored
-from graphcuts_dp.privacy.guarantee import EDGE, LARGEST_EPSILON, PrivacyGuarantee, PrivacyUnit
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, PrivacyGuarantee
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import CutMechanism
 from graphcuts_dp.session.online import STARTS, TOTAL, OnlineMechanism
@@ -107,7 +109,7 @@ class RandomizedResponse(Method):
         """See `Method.mechanism`."""
         if grid.bounded is not None:
             most = max(universe.shape) - 1
-            PrivacyUnit.of_pairs("vertex", others=most, epsilon=terms.epsilon)
+            PrivacyUnit.of_pairs("vertex", pairs_of_vertex=most, epsilon=terms.epsilon)
         return BinaryAnswers(
             universe=universe,
             grid=grid,

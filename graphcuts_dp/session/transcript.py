@@ -21,7 +21,7 @@ from graphcuts_dp.ledger.uses import (
     uses_of,
 )
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.queries.graph_queries import Question
 from graphcuts_dp.queries.query_lines import labels_of_cut, query_to_dict
 from graphcuts_dp.queries.universe import Universe

@@ -18,7 +18,7 @@ from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.estimate.blocks import RowBlock
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_cut_bound
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.resources import NEVER, Deadline, Progress
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
 from graphcuts_dp.synth.first_order import first_order

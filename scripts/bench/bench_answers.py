@@ -29,7 +29,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import graphcuts_dp as gc
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.linear import answer_on_matrix, pairs_of_cut
 from graphcuts_dp.release.graphs import graph_job
 from scripts.bench.baseline_graphs import Entry, planted, similarity, two_sides

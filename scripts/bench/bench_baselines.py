@@ -33,7 +33,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.bench.baseline_graphs import MADE, Entry, bundled, from_folder
 from scripts.benchmark.baselines import BASELINES
 

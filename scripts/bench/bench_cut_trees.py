@@ -16,7 +16,8 @@ from fractions import Fraction
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from scripts.bench.bench_least_cuts import GENERATORS
 from scripts.bench.harness import Table, run
 

@@ -30,7 +30,8 @@ import scipy.sparse as sp
 import graphcuts_dp as gc
 from graphcuts_dp.cuts.least import grid_of_cuts, measure_cut, rate_of_cuts, rows_of_terminals
 from graphcuts_dp.cuts.network import least_side
-from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from scripts.bench.harness import Table, run, timed
 from scripts.benchmark import made_graphs as made
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import Degrees, Total
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.synth.base import FitProblem
 from graphcuts_dp.synth.maximum_entropy import maximum_entropy

@@ -37,7 +37,7 @@ from graphcuts_dp.estimate.sparse_model import threshold_for
 from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_counts
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import measuring
 from graphcuts_dp.synth.sparse_fit import fit_sparse
 from scripts.bench.harness import Table, run

@@ -20,8 +20,8 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total
 from graphcuts_dp.privacy.distributions import NoiseDistribution
+from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.noise import EntropySource, entropy_source
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.synth.targets import MAX_ROUNDS, chung_lu_ends
 from scripts.benchmark.base import hidden

@@ -3,7 +3,7 @@
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
 
 
 def uniform_subset(count: int, size: int, source: EntropySource) -> IntVector:

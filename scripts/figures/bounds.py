@@ -21,7 +21,7 @@ from graphcuts_dp.learn.bounds import (
     whole,
 )
 from graphcuts_dp.learn.norms import printed_step_size, proven_drop, step_size
-from graphcuts_dp.privacy.composition import comparison_moment
+from graphcuts_dp.privacy.noisy_comparison import comparison_moment
 from scripts.figures.small_databases import small_database_size
 
 

@@ -26,7 +26,7 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.methods import Learning, release_iteratively
 from graphcuts_dp.plotting.style import PAGE, house_style
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.linear import CutQuery, answer_all
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.graphs import release_graph

@@ -22,7 +22,7 @@ from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
-from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.resources import Progress
 from scripts.figures.base import Finding, Table, at_most, exponent, finding
 from scripts.figures.distance_bounds import hr12_offline_error

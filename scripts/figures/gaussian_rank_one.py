@@ -11,7 +11,8 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.distinguisher import checked_graph
 from graphcuts_dp.iterative.rank_one import checked_budget, pair_places
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_gaussian
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_gaussian
 from graphcuts_dp.queries.universe import Universe
 from scripts.figures.noise_norms import subgaussian_norm
 

@@ -17,7 +17,7 @@ from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import largest_singular_value, prefix_cuts
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.plotting.style import PAGE, house_style
-from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.resources import Progress
 from scripts.figures.base import Finding, Table, at_most, exponent
 from scripts.figures.style import draw_each, draw_slope, light_grid, log_log, look, trivial_look

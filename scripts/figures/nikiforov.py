@@ -18,7 +18,7 @@ from graphcuts_dp.cutnorm.spectral import exact_normalised, largest_singular_val
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.plotting.style import PAGE, house_style
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.resources import Progress
 from scripts.figures.base import Finding, Table, at_most, finding, near
 from scripts.figures.random_graphs import planted_partition

@@ -21,7 +21,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import SessionWorkload, Setting
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.linear import CutQuery, answer_all
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress

@@ -28,7 +28,7 @@ from graphcuts_dp.iterative.rank_one import (
 )
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress

@@ -13,8 +13,8 @@ from p_values import dependence
 
 import graphcuts_dp as gc
 from graphcuts_dp.cuts.least import cut_job
+from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.noise import (
-    SystemEntropy,
     sample_discrete_gaussian,
     sample_discrete_laplace,
     sample_flips,

@@ -32,7 +32,7 @@ from graphcuts_dp.iterative.lists import Steps
 from graphcuts_dp.iterative.rank_one import ResponseRankOne
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.measure.statistics import measure_total
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.linear import CutQuery, MatrixQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.results.bundle import KINDS, receipt_path

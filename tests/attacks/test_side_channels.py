@@ -39,7 +39,7 @@ from graphcuts_dp.ledger import opening, uses
 from graphcuts_dp.measure import cells, entries, statistics
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.session.queries import EdgeCounter
 from graphcuts_dp.session.session import session_of

@@ -35,7 +35,7 @@ from graphcuts_dp.evaluation.audit import (
     one_by_one,
 )
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
 from tests.audits.losses import DistributionPair, loss_by_ratio, visible_by_ratio, worst_exact
 
 F = TypeVar("F", bound=Callable[..., Any])

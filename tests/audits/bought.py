@@ -22,7 +22,7 @@ from graphcuts_dp.learn.learners import FriezeKannanLearner, MedianLearner, Mirr
 from graphcuts_dp.measure.statistics import ROOT_STEPS, root_degrees
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.queries.graph_queries import GraphQuery
 from graphcuts_dp.queries.universe import Universe

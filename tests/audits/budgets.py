@@ -21,7 +21,8 @@ from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total, refinable_degrees
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.release.graphs import MatrixJob, SparseJob
 from graphcuts_dp.synth.decisions import Decisions, DegreeChoice, MatrixDecisions
 from tests.audits.base import Twins, audited_runs

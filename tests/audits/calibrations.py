@@ -29,8 +29,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, Tuning
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.guarantee import EDGE
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.online import Counting, OnlineMechanism

@@ -20,7 +20,8 @@ from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.noise import EntropySource, entropy_source, sample_discrete_laplace
+from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.layout import Layout
 from scripts.benchmark.baselines import noisy_degrees

@@ -13,7 +13,7 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.release.graphs import MatrixJob, SparseJob, graph_job
 
 T = TypeVar("T")

@@ -47,8 +47,8 @@ from graphcuts_dp.learn.learners import (
 )
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.level_noise import NORMS, KNormNoise
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.universe import Universe
 from tests.audits.base import Twins, audited_laws, audited_runs

@@ -18,9 +18,9 @@ from graphcuts_dp.iterative.methods import DISTINGUISHERS, MEDIAN
 from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
+from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.privacy.level_noise import NORMS
-from graphcuts_dp.privacy.noise import EntropySource, entropy_source
+from graphcuts_dp.privacy.k_norm import NORMS
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.session.online import STARTS, TOTAL
 from graphcuts_dp.session.terms import METHODS

@@ -24,7 +24,8 @@ from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential
 from graphcuts_dp.iterative.lists import Steps
 from graphcuts_dp.iterative.rank_one import PowerRankOne, ResponseRankOne
 from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy, sample_geometric
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.noise import sample_geometric
 from graphcuts_dp.queries.linear import LinearQuery
 from graphcuts_dp.queries.universe import Universe
 from scripts.figures.gaussian_rank_one import GaussianRankOne

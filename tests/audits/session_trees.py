@@ -20,14 +20,8 @@ import scipy
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.evaluation.audit import Claim
-from graphcuts_dp.privacy.composition import (
-    Cost,
-    admits,
-    compose,
-    rounded_up,
-    zcdp_epsilon,
-    zcdp_rho,
-)
+from graphcuts_dp.privacy.composition import Cost, compose, rounded_up, zcdp_epsilon, zcdp_rho
+from graphcuts_dp.privacy.filters import admits
 from tests.audits.base import Enumerated, audited
 from tests.audits.losses import DistributionPair
 

@@ -30,7 +30,7 @@ from graphcuts_dp.learn.learners import (
 )
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.noise import EntropySource, SeededEntropy
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.sparse_vector import (
     GapTest,
     NoisyComparison,

@@ -28,7 +28,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.learn.learners import MirrorDescentLearner
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.schema.vertices import Space
 from graphcuts_dp.session.online import OnlineMechanism

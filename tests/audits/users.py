@@ -29,8 +29,9 @@ from graphcuts_dp.measure.statistics import (
     share_scores,
     share_sensitivity,
 )
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import Counting
 from tests.audits.base import audited_laws, audited_runs, claimed_for

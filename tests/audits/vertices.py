@@ -20,8 +20,8 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.learners import FriezeKannanLearner
 from graphcuts_dp.measure.cells import changes_on
 from graphcuts_dp.measure.statistics import bound_candidates, bound_scores, normalised
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.noise import EntropySource
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.plain import PerQueryNoise

@@ -9,7 +9,7 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import DirectedGraph, Graph
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 from scripts.benchmark.baselines import (
     BASELINES,

@@ -9,7 +9,7 @@ from contender_runs import run
 from helpers import random_graph
 
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.benchmark.contenders import quadtree
 from scripts.benchmark.contenders.der import DER, pairs_of
 from scripts.benchmark.contenders.quadtree import (

@@ -12,7 +12,7 @@ from helpers import random_graph
 
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.benchmark.contenders import high_pass_filter as filters
 from scripts.benchmark.contenders import louvain_dp
 from scripts.benchmark.contenders import topology_sampler as sampler

@@ -16,7 +16,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy import count_noise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.benchmark.contenders import (
     der,
     dgg,

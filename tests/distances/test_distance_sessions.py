@@ -24,7 +24,7 @@ from graphcuts_dp.errors import (
     ParameterError,
     QueryError,
 )
-from graphcuts_dp.privacy.noise import SystemEntropy
+from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.session.runner import read_state, stored_state
 
 GRID = Metric.grid(5, 6)

@@ -25,7 +25,7 @@ from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 GRID = Metric.grid(5, 6)
 

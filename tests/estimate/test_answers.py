@@ -19,7 +19,7 @@ from graphcuts_dp.estimate.estimator import Sizes, log_cuts
 from graphcuts_dp.estimate.least_squares import best_combination
 from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.schema.groups import Groups

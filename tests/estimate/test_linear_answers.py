@@ -13,8 +13,9 @@ from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.least_squares import MatrixEstimator, weighted_radius
 from graphcuts_dp.estimate.measurement import Degrees
-from graphcuts_dp.privacy.laws import FlippedBit, NoiseSum, NoiseTerm, TwoSidedGeometric
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.laws import FlippedBit, TwoSidedGeometric
+from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.release.graphs import release_graph
 

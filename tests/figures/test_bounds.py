@@ -14,7 +14,8 @@ from graphcuts_dp.learn.bounds import (
     multiplicative_weights_updates,
     tight_online,
 )
-from graphcuts_dp.privacy.composition import sparse_vector_scales, zcdp_rho
+from graphcuts_dp.privacy.composition import zcdp_rho
+from graphcuts_dp.privacy.noise_scales import sparse_vector_scales
 from scripts.figures import rates
 from scripts.figures.bounds import (
     dr14_offline,

@@ -33,8 +33,8 @@ from graphcuts_dp.iterative.construction import PLAYERS
 from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
-from graphcuts_dp.privacy.level_noise import NORMS
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.k_norm import NORMS
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 from graphcuts_dp.session.session import session_of
 from graphcuts_dp.session.terms import METHODS

@@ -13,8 +13,8 @@ from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
 from graphcuts_dp.learn.learners import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS
-from graphcuts_dp.privacy.guarantee import PRIVACY_UNITS
-from graphcuts_dp.privacy.level_noise import NORMS as ANSWER_NOISES
+from graphcuts_dp.privacy.k_norm import NORMS as ANSWER_NOISES
+from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS
 from graphcuts_dp.queries.graph_queries import STATISTICS
 from graphcuts_dp.session.online import STARTS
 from graphcuts_dp.session.terms import LINEAR_METHODS, METHODS

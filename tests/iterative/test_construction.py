@@ -31,7 +31,7 @@ from graphcuts_dp.learn.median import Median, all_graphs
 from graphcuts_dp.learn.potentials import SchattenNorm
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.privacy.composition import Cost, compose, zcdp_rho
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 
 N = 40

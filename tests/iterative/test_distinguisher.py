@@ -24,7 +24,7 @@ from graphcuts_dp.iterative.query_lists import QuestionList, Scoring
 from graphcuts_dp.iterative.rank_one import PowerRankOne, Released, ResponseRankOne
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.median import all_graphs as all_databases
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.graph_queries import GraphQuery, exact_sums
 from graphcuts_dp.queries.universe import Universe
 

@@ -17,7 +17,7 @@ from graphcuts_dp.iterative.methods import DISTINGUISHERS, LISTED
 from graphcuts_dp.iterative.query_lists import QuestionList
 from graphcuts_dp.iterative.tuning import PaperIterative
 from graphcuts_dp.learn.learners import CONSTRUCTIONS, MedianLearner
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.graph_queries import STATISTICS
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.results.bundle import KINDS

@@ -16,7 +16,7 @@ from graphcuts_dp.learn.median import all_graphs
 from graphcuts_dp.learn.potentials import LpNorm, SchattenNorm
 from graphcuts_dp.learn.rules import MirrorDescentRule, minimal_start
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 from scripts.figures.small_databases import small_databases
 

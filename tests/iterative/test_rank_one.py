@@ -18,7 +18,7 @@ from graphcuts_dp.iterative import rank_one
 from graphcuts_dp.iterative.rank_one import PowerRankOne, PowerSearch, ResponseRankOne
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.privacy import count_noise as value_noise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 from scripts.figures.random_graphs import planted_partition
 

@@ -20,7 +20,7 @@ from graphcuts_dp.iterative.tuning import PracticalIterative, PureIterative, Tig
 from graphcuts_dp.learn.learners import MultiplicativeWeightsLearner
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.options import described
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 
 GRAPH = gc.Graph([0, 1, 2, 0], [1, 2, 3, 4], vertices=8)

@@ -12,7 +12,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.ledger.opening import stores_beside
 from graphcuts_dp.ledger.uses import charged
-from graphcuts_dp.privacy import noise
+from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.release import graphs
 
@@ -58,7 +58,7 @@ def test_every_product_is_refused_beyond_the_budget_before_it_draws(path, name, 
     def never(*_):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr(noise.SystemEntropy, "bytes", never, raising=True)
+    monkeypatch.setattr(entropy.SystemEntropy, "bytes", never, raising=True)
     with pytest.raises(BudgetError):
         make(name, store=path)
     assert len(gc.store_status(path).uses) == 1

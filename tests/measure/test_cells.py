@@ -17,8 +17,8 @@ from graphcuts_dp.measure.cells import (
     sides_of_groups,
     sums_of_cells,
 )
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.schema.cells import CellTree
 
 LEVELS = {"top": [0, 0, 1, 1], "fine": [0, 1, 2, 2]}

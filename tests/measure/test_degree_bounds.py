@@ -17,7 +17,7 @@ from graphcuts_dp.measure.statistics import (
     pick_bound,
     score_rate,
 )
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.figures.random_graphs import planted_partition
 
 N = 5

@@ -24,8 +24,9 @@ from graphcuts_dp.measure.cells import (
 )
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.privacy.count_noise import ValueNoise
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace, sample_geometric
+from graphcuts_dp.privacy.noise import sample_discrete_laplace, sample_geometric
 from graphcuts_dp.release.measuring import sparse_distribution
 from tests.audits.rows_in_memory import rows_in_memory
 

@@ -15,7 +15,7 @@ from graphcuts_dp.measure.cells import (
     weighted_sensitivity,
 )
 from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 SILENT = ValueNoise("laplace", Fraction(60))  # 0 but for a chance of e^-60
 COEFFICIENTS = np.array([700, -2048, 3])

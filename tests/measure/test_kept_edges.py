@@ -21,7 +21,7 @@ from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.estimate.sparse_model import FALSE_SHARE, KeptEdges, threshold_for
 from graphcuts_dp.measure.entries import measure_kept_edges, row_parts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.schema.layout import Layout
 
 LEVEL = 1e-9

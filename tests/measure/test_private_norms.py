@@ -24,7 +24,7 @@ from graphcuts_dp.measure.statistics import (
     root_degrees,
 )
 from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 BOTH = pytest.mark.parametrize("norm", [root_degrees, nuclear_norm])
 CHARGED = {root_degrees: ROOT_STEPS, nuclear_norm: NUCLEAR_STEPS}

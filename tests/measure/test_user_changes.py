@@ -11,7 +11,7 @@ from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import reach_of
 from graphcuts_dp.measure.cells import cell_tree, sides_of_groups, sums_of_cells
-from graphcuts_dp.privacy.guarantee import PrivacyUnit
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import Reach
 from graphcuts_dp.schema.groups import Groups

@@ -23,8 +23,8 @@ from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import PracticalIterative, TightIterative
 from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner, learner_of
 from graphcuts_dp.planning.planner import plan_of
-from graphcuts_dp.privacy.level_noise import KNormNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.k_norm import KNormNoise
 from graphcuts_dp.queries.universe import Universe
 
 learn = gc.release_iteratively

@@ -21,7 +21,7 @@ from graphcuts_dp.privacy.budget_plan import (
     StepRun,
 )
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.flow_tables import flows_job
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.synth import budget_plans

@@ -13,20 +13,18 @@ from scipy.stats import norm
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.ledger.uses import total_cost
-from graphcuts_dp.privacy.composition import (
-    Cost,
+from graphcuts_dp.privacy.composition import Cost, compose, zcdp_delta, zcdp_epsilon, zcdp_rho
+from graphcuts_dp.privacy.filters import (
     admits,
-    compose,
-    discrete_gaussian_scale,
-    gaussian_scale,
     least_epsilon,
     renyi_budget,
     renyi_cost,
     renyi_order,
+)
+from graphcuts_dp.privacy.noise_scales import (
+    discrete_gaussian_scale,
+    gaussian_scale,
     sparse_vector_scales,
-    zcdp_delta,
-    zcdp_epsilon,
-    zcdp_rho,
 )
 
 

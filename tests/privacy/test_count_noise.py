@@ -18,9 +18,11 @@ from graphcuts_dp.privacy.count_noise import (
     ValueNoise,
     count_noise,
 )
-from graphcuts_dp.privacy.laws import BoundedLaw, NoiseSum, NoiseTerm
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.laws import BoundedLaw
 from graphcuts_dp.privacy.level_noise import LevelNoise, Spread, split_budget
-from graphcuts_dp.privacy.noise import SeededEntropy, sample_discrete_laplace
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
+from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 
 RUNS = 4000
 MOST = 0.05 * RUNS + 6.2 * math.sqrt(0.05 * 0.95 * RUNS)  # that miss; a false alarm: below 1e-9
@@ -37,7 +39,7 @@ class TwoLaplace(BoundedLaw):
         return self.unit**2 / math.sinh(self.rate / 2) ** 2
 
     @property
-    def end(self):
+    def mgf_limit(self):
         return self.rate / self.unit * (1 - 1e-9)
 
     def log_mgf(self, s):
@@ -48,7 +50,7 @@ class TwiceLaplace(CountDistribution):
     """What the name of that noise means: adding a second one is post-processing."""
 
     name = "twice"
-    power = 2
+    budget_exponent = 2
     pure = True
 
     def parameter(self, budget, change):
@@ -57,7 +59,7 @@ class TwiceLaplace(CountDistribution):
     def loss(self, parameter, change):
         return parameter * change[0]
 
-    def scale(self, change):
+    def variance_factor(self, change):
         return float(change[0]) ** 2
 
     def draw(self, parameter, size, source):
@@ -78,7 +80,7 @@ class TwiceLaplace(CountDistribution):
             -np.minimum((np.sinh(s / 2) / np.sinh(parameters / 2)) ** 2, 1 - 1e-12)
         )
 
-    def ends(self, parameters):
+    def mgf_limits(self, parameters):
         return parameters
 
 

@@ -19,7 +19,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 EPSILONS = [0.01, 0.1, 0.5, 1.0, 3.0, 20.0]
 CAPS = [None, 0.3, 1.0, 2.0, 7.3, 1000.0, 1e-3]
@@ -101,7 +101,9 @@ def log_probability(distribution, y, entry):
         return math.log(1 - q if y == entry else q)
     noise = y - math.floor(Fraction(entry) / Fraction(distribution.unit))
     if distribution.name == "staircase":
-        return -float(distribution.epsilon) * int(distribution.noise.level(np.array(noise)))
+        return -float(distribution.epsilon) * int(
+            distribution.noise.stairs_below_top(np.array(noise))
+        )
     return -float(distribution.rate) * abs(noise)
 
 
@@ -220,7 +222,7 @@ def test_binary_response_ratio_is_e_to_the_epsilon(epsilon):
 
 def geometric_pmf(rate: Fraction, count: int) -> list[int]:
     """P(k) 2^256 for k < count, from the samplers of the digit groups."""
-    parts = noise._geometric_parts(rate)
+    parts = noise._geometric_groups(rate)
     cells = []
     for shift, sampler in parts:
         size = count if sampler._last is None else sampler._last + 1

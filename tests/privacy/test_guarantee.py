@@ -22,13 +22,9 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.ledger.opening import Store, create_ledger
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, as_stored, zcdp_epsilon
-from graphcuts_dp.privacy.guarantee import (
-    PrivacyGuarantee,
-    PrivacyUnit,
-    delta_warning,
-    exact_epsilon,
-    posterior,
-)
+from graphcuts_dp.privacy.explanation import posterior
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, delta_warning, exact_epsilon
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.server.desk import forecast
 from graphcuts_dp.session.session import session_of

@@ -14,15 +14,9 @@ from p_values import chi_square
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
-from graphcuts_dp.privacy.level_noise import (
-    NORMS,
-    KNormNoise,
-    LevelNoise,
-    Spread,
-    k_norm_radius,
-    split_budget,
-)
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.k_norm import NORMS, KNormNoise, k_norm_radius
+from graphcuts_dp.privacy.level_noise import LevelNoise, Spread, split_budget
 
 COLUMNS = {
     "all of two": [[1, 0], [0, 1], [1, 1]],

@@ -29,19 +29,16 @@ from p_values import chi_square
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.privacy import noise
+from graphcuts_dp.privacy import exceeding, inversion, noise
+from graphcuts_dp.privacy.choices import Choice, uniform_below
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.exceeding import sample_exceeding, tail_chance
+from graphcuts_dp.privacy.inversion import happens, wide_context
 from graphcuts_dp.privacy.noise import (
-    Choice,
-    SeededEntropy,
-    happens,
     sample_discrete_gaussian,
     sample_discrete_laplace,
-    sample_exceeding,
     sample_flips,
     sample_geometric,
-    tail_chance,
-    uniform_below,
-    wide_context,
 )
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
@@ -70,7 +67,7 @@ def test_cut_points_of_flips(epsilon, bits):
 @pytest.mark.parametrize("bits", [16, 64, 128])
 def test_cut_points_of_geometric_digits(rate, bits):
     checked = 0
-    parts = noise._geometric_parts(rate)
+    parts = noise._geometric_groups(rate)
     for (shift, sampler), after in zip(parts, [*parts[1:], None], strict=True):
         size = None if after is None else 1 << (after[0] - shift)
         values = [0, 1, 2, 5, 100, 255, 510]
@@ -89,7 +86,7 @@ def test_cut_points_near_an_integer_are_settled_by_more_digits():
         # An irrational number a hair above 5/16: 45 digits cannot tell on which side it lies.
         return Decimal(5) / 16 + Decimal(2).sqrt().scaleb(-60)
 
-    assert noise._floor_bits(value, 4) == 5
+    assert inversion.floor_bits(value, 4) == 5
     assert len(calls) > 1
     assert calls[-1] > 60
 
@@ -99,10 +96,10 @@ def test_cut_points_near_an_integer_are_settled_by_more_digits():
     [
         noise._flip_sampler(Fraction(1)),
         noise._flip_sampler(Fraction(50)),
-        noise._top(noise._powers(Fraction(9, 10))),
-        noise._top(noise._powers(Fraction(3))),
-        noise._digits(Fraction(1, 512), 512, noise._powers(Fraction(1, 512))),
-        noise._digits(Fraction(1, 10**13), 16, noise._powers(Fraction(1, 10**13))),
+        noise._top_digits(noise._exponential_powers(Fraction(9, 10))),
+        noise._top_digits(noise._exponential_powers(Fraction(3))),
+        noise._low_digits(Fraction(1, 512), 512, noise._exponential_powers(Fraction(1, 512))),
+        noise._low_digits(Fraction(1, 10**13), 16, noise._exponential_powers(Fraction(1, 10**13))),
     ],
 )
 def test_the_table_holds_the_value_of_every_decided_word(sampler):
@@ -126,12 +123,12 @@ def reveal(sampler, uniform, words):
 SAMPLERS = [
     (noise._flip_sampler(Fraction(1)), lambda _: flip_cdf(Fraction(1)), [0]),
     (
-        noise._top(noise._powers(Fraction(9, 10))),
+        noise._top_digits(noise._exponential_powers(Fraction(9, 10))),
         lambda v: geometric_cdf(Fraction(9, 10), v, None),
         [0, 1, 7, 40],
     ),
     (
-        noise._digits(Fraction(1, 512), 512, noise._powers(Fraction(1, 512))),
+        noise._low_digits(Fraction(1, 512), 512, noise._exponential_powers(Fraction(1, 512))),
         lambda v: geometric_cdf(Fraction(1, 512), v, 512),
         [0, 1, 100, 510],
     ),
@@ -156,7 +153,7 @@ def test_numbers_around_a_cut_by_big_integers(sampler, cdf, values):
 def test_extension_passes_over_values_of_tiny_probability():
     """In the far tail several cuts share their first 64 bits; more bits must sort them out."""
     rate = Fraction(3)
-    sampler = noise._top(noise._powers(rate))
+    sampler = noise._top_digits(noise._exponential_powers(rate))
     last_64 = len(sampler._fine_cuts) - 1
     for value in range(last_64 + 1, last_64 + 12):
         low = floor_bits(geometric_cdf(rate, value - 1, None), 192)
@@ -177,7 +174,7 @@ def test_flips_at_the_largest_epsilon_still_happen():
 def test_digit_groups_are_a_geometric_variable(rate):
     """Product of the digits' probabilities against (1-r) r^k, in exact arithmetic on 256 bits."""
     bits = 256
-    parts = noise._geometric_parts(rate)
+    parts = noise._geometric_groups(rate)
 
     def cell(sampler, value):
         ends = [
@@ -224,7 +221,7 @@ def test_a_draw_is_kept_with_the_exact_ratio_of_its_weights_and_never_by_its_mar
     wrong = np.array(logs) + error * np.resize([1, -1], len(logs)) * 0.9
     choice = Choice(wrong, error, lambda index: Decimal(str(logs[index])))
     shift, bits = Decimal(float(wrong.max())), min(52, 61 - len(logs).bit_length())
-    ends = [0, *map(int, choice._ends)]
+    ends = [0, *map(int, choice._cumulative)]
     ratios = []
     for index, log in enumerate(logs):
         true = (Decimal(str(log)) - shift).exp() * 2**bits
@@ -233,7 +230,7 @@ def test_a_draw_is_kept_with_the_exact_ratio_of_its_weights_and_never_by_its_mar
             if abs(share - ratios[-1]) > 1e-9:
                 words = [int(share * 2.0**64), 1 << 63, 1 << 63]
                 source = ScriptedEntropy(*(word.to_bytes(8, "little") for word in words))
-                kept = choice._kept(index, source)
+                kept = choice._accepts(index, source)
                 assert kept == (share < ratios[-1]), (index, share, ratios[-1])
     assert min(ratios) < 0.9  # there is something to refuse
     assert max(ratios) <= 1
@@ -316,7 +313,7 @@ def test_every_first_word_that_decides_does_so_as_the_exact_probability_does(var
         near = np.array([word for word in near if 0 <= word < 2**64], dtype=np.uint64)
         words = np.concatenate([ends, near])
         left_open.clear()
-        kept = noise._kept(
+        kept = noise._accepted(
             as_array(y, len(words)), variance, ScriptedEntropy(words.astype("<u8").tobytes())
         )
         doubtful = np.isin(words, np.array(left_open, dtype=np.uint64))
@@ -341,7 +338,7 @@ def test_a_first_word_at_the_cut_is_decided_by_more_bits_exactly(variance, words
                 for k in reversed(range(words))
             ]
             source = ScriptedEntropy(*pieces)
-            assert noise._kept(as_array(y, 1), variance, source)[0] == stays
+            assert noise._accepted(as_array(y, 1), variance, source)[0] == stays
             assert not source.pieces
 
 
@@ -349,7 +346,7 @@ def test_a_proposal_of_power_zero_stays():
     """variance = 2t: then |y| = 2 stays whatever bits come; ones alone ask for more of them."""
     source = ScriptedEntropy(b"\xff" * 8, b"\xff" * 8, bytes(8))
     assert power_of(2, Fraction(6)) == 0
-    assert noise._kept(np.array([2]), Fraction(6), source)[0]
+    assert noise._accepted(np.array([2]), Fraction(6), source)[0]
     assert not source.pieces
 
 
@@ -501,7 +498,7 @@ def missing_between(rate, threshold, count, bits=400):
 @pytest.mark.parametrize(("rate", "threshold"), CASES)
 @pytest.mark.parametrize("bits", [16, 64, 128])
 def test_cut_points_of_gaps(rate, threshold, bits):
-    parts = noise._gap_parts(rate, threshold)
+    parts = exceeding._gap_digits(rate, threshold)
     checked = 0
     for (shift, sampler), after in zip(parts, [*parts[1:], None], strict=True):
         size = None if after is None else 1 << (after[0] - shift)
@@ -523,7 +520,7 @@ def fit_of_patterns(positions, sampler, seed, rate=Fraction(2, 5), threshold=1):
     for _ in range(6_000):
         found = sampler(rate, threshold, positions, source)
         digits = np.zeros(positions, dtype=int)
-        digits[found.places] = np.where(found.values == threshold, 1, 2)
+        digits[found.positions] = np.where(found.values == threshold, 1, 2)
         counts[int(digits @ 3 ** np.arange(positions))] += 1
     kept, more = (tail_chance(rate, threshold + extra) for extra in (0, 1))
     each = [1 - kept, kept - more, more]
@@ -534,15 +531,15 @@ def fit_of_patterns(positions, sampler, seed, rate=Fraction(2, 5), threshold=1):
 def one_too_near(rate, threshold, positions, source):
     """Broken: gaps of nothing never occur, so that no two neighbours are kept."""
     found = sample_exceeding(rate, threshold, positions, source)
-    alone = np.diff(found.places, prepend=-2) > 1
-    return noise.Exceeding(found.places[alone], found.values[alone])
+    alone = np.diff(found.positions, prepend=-2) > 1
+    return exceeding.Exceeding(found.positions[alone], found.values[alone])
 
 
 def excess_of_another_rate(rate, threshold, positions, source):
     """Broken: what is above the threshold has twice the rate."""
     found = sample_exceeding(rate, threshold, positions, source)
-    excess = sample_exceeding(2 * rate, 1, 500, source).values[: len(found.places)] - 1
-    return noise.Exceeding(found.places, excess + threshold)
+    excess = sample_exceeding(2 * rate, 1, 500, source).values[: len(found.positions)] - 1
+    return exceeding.Exceeding(found.positions, excess + threshold)
 
 
 @pytest.mark.parametrize("positions", [1, 2])
@@ -559,12 +556,12 @@ def test_a_broken_sampler_is_noticed(twin):
 def test_gaps_between_many_positions(rate, threshold):
     positions, chance = 10**9, tail_chance(rate, threshold)
     found = sample_exceeding(rate, threshold, positions, SeededEntropy(8))
-    assert found.places.min() >= 0
-    assert found.places.max() < positions
-    assert (np.diff(found.places) > 0).all()
+    assert found.positions.min() >= 0
+    assert found.positions.max() < positions
+    assert (np.diff(found.positions) > 0).all()
     deviation = math.sqrt(positions * chance)
-    assert abs(len(found.places) - positions * chance) < 6 * deviation  # 1e-8 is 5.7 deviations
-    gaps = np.diff(found.places) - 1
+    assert abs(len(found.positions) - positions * chance) < 6 * deviation  # 1e-8 is 5.7 deviations
+    gaps = np.diff(found.positions) - 1
     edges = np.linspace(0, 1, 51)[1:-1]
     cuts = np.floor(np.log1p(-edges) / math.log1p(-chance)).astype(int)
     lower = -np.expm1((cuts + 1) * math.log1p(-chance))
@@ -580,23 +577,23 @@ def test_gaps_between_many_positions(rate, threshold):
 
 def test_nothing_among_no_positions():
     found = sample_exceeding(Fraction(1), 3, 0, SeededEntropy(1))
-    assert len(found.places) == len(found.values) == 0
+    assert len(found.positions) == len(found.values) == 0
     for sample in (sample_flips, sample_geometric, sample_discrete_laplace):
         assert sample(Fraction(1), 0, SeededEntropy(1)).shape == (0,)
 
 
 def test_the_number_does_not_depend_on_how_many_gaps_are_drawn_at_once(monkeypatch):
-    monkeypatch.setattr(noise, "_LEAST_GAPS", 1)
-    monkeypatch.setattr(noise, "_SPREAD", -0.9)  # several rounds
+    monkeypatch.setattr(exceeding, "_LEAST_GAPS", 1)
+    monkeypatch.setattr(exceeding, "_GAP_MARGIN", -0.9)  # several rounds
     assert fit_of_patterns(2, sample_exceeding, 7) > SIGNIFICANT
 
 
 def test_sums_of_gaps_do_not_overflow():
     gaps = np.array([2**62] * 9, dtype=np.int64)
-    assert noise._ends(gaps, 2**56).max() < 2**59
+    assert exceeding._positions_after(gaps, 2**56).max() < 2**59
     wide = np.array([2**80, 3], dtype=object)
-    assert noise._ends(wide, 10).tolist() == [10, 14]
-    assert noise._ends(np.array([0, 2, 1]), 100).tolist() == [0, 3, 5]
+    assert exceeding._positions_after(wide, 10).tolist() == [10, 14]
+    assert exceeding._positions_after(np.array([0, 2, 1]), 100).tolist() == [0, 3, 5]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
 from graphcuts_dp.estimate.measurement import cell_changes, largest_squares
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyGuarantee, PrivacyUnit
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.group_tree import GroupTree
 from graphcuts_dp.session.session import session_of

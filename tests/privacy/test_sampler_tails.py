@@ -21,14 +21,10 @@ from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.privacy import noise
+from graphcuts_dp.privacy.choices import Choice, exponential_choice, noisy_maximum
 from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.noise import (
-    Choice,
-    SeededEntropy,
-    exponential_choice,
-    happens,
-    noisy_maximum,
-)
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.inversion import happens
 from graphcuts_dp.schema.layout import Layout
 
 SIZE = 40_001  # odd, so that words of two bytes and of eight never have the same total
@@ -116,14 +112,14 @@ class LowWords:
 
 
 def last_part(rate):
-    return len(noise._geometric_parts(rate)) - 1
+    return len(noise._geometric_groups(rate)) - 1
 
 
 @pytest.mark.parametrize("bits", [30, 45])
 @pytest.mark.parametrize("rate", RATES)
 def test_geometric_tails(rate, bits):
     """Given U >= 1 - 2^-b, top digits exceed t with probability min(1, 2^b e^(-r (t+1)))."""
-    shift, _ = noise._geometric_parts(rate)[-1]
+    shift, _ = noise._geometric_groups(rate)[-1]
     samples = noise.sample_geometric(rate, SIZE, Tail(last_part(rate), bits)) >> shift
     r = float(rate) * 2**shift
     least = math.floor(bits * math.log(2) / r)  # the smallest that can come out
@@ -180,8 +176,8 @@ def test_gaussian_tails(variance, bits, monkeypatch):
     The distribution is then proportional to e^(-|k|/t) min(1, 2^b a(k)), a(k) being what it is
     kept with.
     """
-    keep, low = noise._kept, LowWords(bits)
-    monkeypatch.setattr(noise, "_kept", lambda y, variance, _: keep(y, variance, low))
+    keep, low = noise._accepted, LowWords(bits)
+    monkeypatch.setattr(noise, "_accepted", lambda y, variance, _: keep(y, variance, low))
     samples = noise.sample_discrete_gaussian(variance, SIZE, SeededEntropy(3))
     t, v = 2, float(variance)
     k = np.arange(-40, 41)
@@ -215,7 +211,7 @@ def test_rare_choices(behind, bits):
     """A candidate of probability 1e-9 and one of 1e-12, given that the first bits are 0."""
     logs = [behind, 0.0]
     choice = Choice(np.array(logs), 2.0**-40, lambda i: Decimal(logs[i]))
-    stratum = 2.0 ** (int(choice._ends[-1]).bit_length() - bits)
+    stratum = 2.0 ** (int(choice._cumulative[-1]).bit_length() - bits)
     given = math.exp(behind) * 2.0**choice._bits / stratum
     assert 0.01 < given < 1
     source = ByTurns(Head(bits), SeededEntropy(5))

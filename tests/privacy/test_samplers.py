@@ -18,11 +18,10 @@ import pytest
 import scipy.stats
 from p_values import chi_square, dependence
 
+from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.noise import (
     _BLOCK,
     RefinableLaplace,
-    SeededEntropy,
-    SystemEntropy,
     sample_discrete_laplace,
     sample_flips,
     sample_geometric,

@@ -23,8 +23,9 @@ from graphcuts_dp.estimate.noisy_matrix import (
 )
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.privacy import noise
-from graphcuts_dp.privacy.laws import NoiseSum, NoiseTerm
-from graphcuts_dp.privacy.noise import SeededEntropy, sample_staircase, sample_uniform
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.noise import sample_staircase, sample_uniform
+from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 from graphcuts_dp.privacy.staircase import Staircase, StaircaseNoise, best_inner
 
 LEVEL = 1e-9
@@ -160,7 +161,7 @@ def test_the_law_is_that_of_the_masses(epsilon, period, inner):
     x = k * 0.5
     assert math.isclose(law.variance, chances @ x**2, rel_tol=1e-9)
     for part in (1e-6, 0.01, 0.1, 0.25):
-        s = part * law.end
+        s = part * law.mgf_limit
         exact = math.log(chances @ np.exp(s * x))
         assert exact - 1e-14 <= law.log_mgf(s) <= exact + 1e-12
     u = np.array([0.0, 1e-9, 0.01, 0.3, 1.0, 3.0, 4 * math.pi, 4 * math.pi + 0.01, 40.0])

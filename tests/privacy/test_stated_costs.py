@@ -44,9 +44,11 @@ from graphcuts_dp.privacy.composition import (
     zcdp_rho,
 )
 from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.guarantee import EDGE, PrivacyUnit
-from graphcuts_dp.privacy.level_noise import NORMS, LevelNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.k_norm import NORMS
+from graphcuts_dp.privacy.level_noise import LevelNoise
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release import contributions, flow_tables, measuring

@@ -10,14 +10,8 @@ import scipy.stats
 
 from graphcuts_dp.privacy.count_noise import discrete_gaussian_radius, discrete_laplace_radius
 from graphcuts_dp.privacy.distributions import BinaryResponse, response_radius
-from graphcuts_dp.privacy.laws import (
-    FlippedBit,
-    NoiseSum,
-    NoiseTerm,
-    TwoSidedGeometric,
-    _Spectrum,
-    equal_bits_radius,
-)
+from graphcuts_dp.privacy.laws import FlippedBit, TwoSidedGeometric
+from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm, _Spectrum, equal_bits_radius
 
 EPSILONS = (0.2, 1.0, 3.0, 9.0)
 FAILURES = (0.5, 0.05, 1e-3, 1e-6)
@@ -32,7 +26,7 @@ def error_of_bits(law, count, ones):
     kept = scipy.stats.binom.pmf(np.arange(ones + 1), ones, 1 - law.flip)
     flipped = scipy.stats.binom.pmf(np.arange(count - ones + 1), count - ones, law.flip)
     mean = ones * (1 - law.flip) + (count - ones) * law.flip
-    return (np.arange(count + 1) - mean) * law.step, np.convolve(kept, flipped)
+    return (np.arange(count + 1) - mean) * law.unit, np.convolve(kept, flipped)
 
 
 def single(law):
@@ -40,7 +34,7 @@ def single(law):
     if isinstance(law, FlippedBit):
         return error_of_bits(law, 1, 0)
     k = np.arange(-math.ceil(42 / law.rate), math.ceil(42 / law.rate) + 1)
-    return k * law.step, np.tanh(law.rate / 2) * np.exp(-law.rate * np.abs(k))
+    return k * law.unit, np.tanh(law.rate / 2) * np.exp(-law.rate * np.abs(k))
 
 
 LAWS = [bits(0.3), bits(1), bits(5), TwoSidedGeometric(0.7, 1.0), TwoSidedGeometric(2.5, 0.125)]
@@ -52,8 +46,8 @@ def test_the_transforms_of_a_law_are_those_of_its_probabilities(law):
     assert chances.sum() == pytest.approx(1)
     assert chances @ values == pytest.approx(0, abs=1e-12)
     assert law.variance == pytest.approx(chances @ values**2)
-    assert np.abs(values).max() <= law.largest * (1 + 1e-12)
-    for s in (0.01, 0.2 * law.end, 0.5 * law.end):
+    assert np.abs(values).max() <= law.max_noise * (1 + 1e-12)
+    for s in (0.01, 0.2 * law.mgf_limit, 0.5 * law.mgf_limit):
         if s * np.abs(values).max() < 600:
             moments = [math.log(chances @ np.exp(z * values)) for z in (s, -s)]
             assert law.log_mgf(s) == pytest.approx(max(moments), rel=1e-6, abs=1e-12)
@@ -147,7 +141,7 @@ def test_the_inversion_is_prawitz_inequality_with_the_worst_phase(count, epsilon
     spectrum = _Spectrum(noise, t)
     values, chances = single(law)
     s = (np.arange(100_000) + 0.5) / 100_000
-    u = s * spectrum._part.cutoff / noise.deviation
+    u = s * spectrum._kernel.cutoff / noise.deviation
     one = np.exp(1j * np.outer(u, values)) @ chances
     phase = np.minimum(count * np.abs(np.unwrap(np.angle(one))), np.pi)
     a = u * t * noise.deviation

@@ -19,8 +19,8 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import Refinable, measure_degrees, measure_total
 from graphcuts_dp.privacy import count_noise
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
-from graphcuts_dp.privacy.noise import SeededEntropy
 from graphcuts_dp.release import measuring as mechanism
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.results.release import Release

@@ -8,8 +8,8 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.privacy import noise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy import entropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.flow_tables import FlowsJob, flows_job
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.job import execute
@@ -117,7 +117,7 @@ def test_a_job_is_for_data_of_its_schema_alone(other, tmp_path, monkeypatch):
     def never(*_):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr(noise.SystemEntropy, "bytes", never)
+    monkeypatch.setattr(entropy.SystemEntropy, "bytes", never)
     for make in (released("weighted"), summed("weighted")):
         with pytest.raises(ParameterError, match="for other data"):
             execute(make(edges("weighted", 9)), other, store=tmp_path / "x.db")

@@ -13,7 +13,7 @@ from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.measure.entries import randomized_response
-from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.release import graphs
 from graphcuts_dp.release import measuring as mechanism
 from graphcuts_dp.release.graphs import release_graph

@@ -17,7 +17,7 @@ from graphcuts_dp.estimate.measurement import CellSums, Degrees, weight_classes
 from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release import graphs
 from graphcuts_dp.release.graphs import takes_sparse
 from graphcuts_dp.synth.budget_plans import COUNTS_SHARE

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, GraphError, QueryError
-from graphcuts_dp.privacy.noise import SEEDED_WARNING
+from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import CutQuery
 

@@ -16,7 +16,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.ledger import uses
 from graphcuts_dp.privacy.distributions import BinaryResponse
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.server.app import POLICY, _Lines, requests
 from graphcuts_dp.server.settings import Binding, Limits
 from graphcuts_dp.session import runner

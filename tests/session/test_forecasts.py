@@ -32,9 +32,9 @@ from graphcuts_dp.learn.bounds import (
 )
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, learning_error, mirror_descent_error
 from graphcuts_dp.learn.learners import CONSTRUCTIONS as RULES
-from graphcuts_dp.privacy import composition
+from graphcuts_dp.privacy import noise_scales
 from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.online import OnlineMechanism
 from graphcuts_dp.session.session import session_of
@@ -220,7 +220,7 @@ def change(monkeypatch, method, calibration):
         changed = bounds.PAPERS | {calibration: replace(known, error=2 * known.error)}
         monkeypatch.setattr(bounds, "PAPERS", changed)
     elif calibration:
-        monkeypatch.setattr(composition, "_OF_TESTS", 4e40)
+        monkeypatch.setattr(noise_scales, "_TEST_SHARES", 4e40)
     elif method == "binary":
         monkeypatch.setattr(bounds, "_PLACES", {True: 81, False: 256})
         bounds.all_cuts_radius.cache_clear()

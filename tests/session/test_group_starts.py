@@ -13,7 +13,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibrations import START_SHARE
 from graphcuts_dp.measure.cells import weighted_sensitivity
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session import online
 from graphcuts_dp.session.online import STARTS, TOTAL

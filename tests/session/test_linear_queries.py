@@ -12,8 +12,8 @@ from online_cases import KINDS, Weighed, graph_of, linear_queries
 
 import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.privacy.guarantee import PrivacyUnit
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.graph_queries import Extent, LinearSteps
 from graphcuts_dp.queries.linear import MixedCut, understood
 from graphcuts_dp.queries.query_lines import query_to_dict, read_asked

@@ -13,7 +13,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.bounds import Setting
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, median_error
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery
 from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.queries.query_lines import query_title, query_to_dict, read_asked, read_linear

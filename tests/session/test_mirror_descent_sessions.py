@@ -15,7 +15,7 @@ from graphcuts_dp.learn.bounds import Setting
 from graphcuts_dp.learn.calibrations import mirror_descent_error
 from graphcuts_dp.learn.norms import best_exponent, parse_norm
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import Counting

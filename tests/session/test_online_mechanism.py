@@ -15,7 +15,7 @@ from graphcuts_dp.learn.calibrations import START_SHARE, Tight
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.privacy import sparse_vector
 from graphcuts_dp.privacy.count_noise import ValueNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.online import OnlineMechanism

@@ -12,7 +12,7 @@ from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.privacy.noise import SeededEntropy, SystemEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import Answer, Update

@@ -13,7 +13,7 @@ import scipy.stats
 from online_cases import two_communities
 
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.terms import SessionTerms

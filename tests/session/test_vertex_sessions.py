@@ -10,7 +10,7 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, ParameterError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.privacy.composition import zcdp_rho
-from graphcuts_dp.privacy.guarantee import PrivacyUnit
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.privacy.sparse_vector import OneSidedPair
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe

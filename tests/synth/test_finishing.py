@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.synth import finishing
 from graphcuts_dp.synth.finishing import certify, round_keeping_degrees, weights_of

@@ -26,7 +26,7 @@ from graphcuts_dp.iterative.tuning import (
 from graphcuts_dp.learn.bounds import frieze_kannan_updates, multiplicative_weights_updates
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.privacy.composition import Cost, compose
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence
 

@@ -27,7 +27,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import construction
 from graphcuts_dp.iterative.construction import PlayerGame, WeightsPlayer, best_response, sum_of
 from graphcuts_dp.iterative.tuning import PracticalIterative
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.synth.cutting_plane import QueryGame, cutting_plane, query_game
 from scripts.figures.update_sequence import checked

@@ -28,7 +28,7 @@ from graphcuts_dp.distances.locations import Locations, all_distances
 from graphcuts_dp.distances.metric import Metric
 from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from scripts.figures.distance_bounds import (
     bourgain_contraction,
     decomposable_mistakes,

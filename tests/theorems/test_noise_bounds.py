@@ -16,7 +16,7 @@ from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, noise_distribution
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 
 LOG_FAILURES = [1e-3, 0.1, 1.0, 3.0, 10.0, 25.0]
 

@@ -10,7 +10,8 @@ import pytest
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.iterative.tuning import PaperIterative
 from graphcuts_dp.learn.calibrations import DR14, GRU12, JT12
-from graphcuts_dp.privacy.composition import comparison_epsilon, comparison_moment, zcdp_epsilon
+from graphcuts_dp.privacy.composition import zcdp_epsilon
+from graphcuts_dp.privacy.noisy_comparison import comparison_epsilon, comparison_moment
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, SharedThreshold
 from scripts.figures.bounds import comparison_log_delta
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
 
 _BLOCK = 1 << 12  # moves whose bits are drawn at once
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
 from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.contenders.quadtree import Budgets, RegionLevel, explored, place_in
 from scripts.benchmark.contenders.realised import pairs_at

@@ -12,7 +12,8 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.contenders.realised import with_degrees
 from scripts.figures.random_graphs import largest_remainders

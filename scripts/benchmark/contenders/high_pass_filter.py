@@ -18,7 +18,8 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import whole_steps
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.distributions import LARGEST_STEPS, LaplaceNoise
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from scripts.benchmark.contenders.opening import Run, contender
 
 

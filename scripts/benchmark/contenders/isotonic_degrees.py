@@ -11,7 +11,8 @@ import scipy
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.contenders.realised import with_degrees
 

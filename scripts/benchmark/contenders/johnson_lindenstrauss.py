@@ -24,7 +24,8 @@ from graphcuts_dp.arrays import FloatMatrix, IntMatrix
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_gaussian
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_gaussian
 from scripts.benchmark.contenders.opening import Run, contender
 
 LEAST_ROWS = 256  # a cut then errs by sqrt(2/256) = 9 % of itself and of the weight that is added

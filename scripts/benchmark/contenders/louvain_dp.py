@@ -19,7 +19,9 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace, sample_exceeding
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.exceeding import sample_exceeding
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.contenders.super_graph import (
     cell_ends,
@@ -87,7 +89,7 @@ def passing_cells(
     """
     shown = np.zeros(len(counts), dtype=np.int64)
     false = sample_exceeding(rate, threshold, len(counts), source)
-    shown[false.places] = false.values
+    shown[false.positions] = false.values
     filled = np.flatnonzero(counts)
     noisy = counts[filled] + sample_discrete_laplace(rate, len(filled), source)
     shown[filled] = np.where(noisy >= threshold, noisy, 0)

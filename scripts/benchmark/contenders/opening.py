@@ -12,8 +12,8 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
+from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
-from graphcuts_dp.privacy.noise import EntropySource, entropy_source
 from graphcuts_dp.schema.groups import Groups
 from scripts.benchmark.base import Contender, Estimate, Submission, hidden
 

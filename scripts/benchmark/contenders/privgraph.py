@@ -19,8 +19,10 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.privacy.choices import exponential_choice
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.noise import EntropySource, exponential_choice, sample_discrete_laplace
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from scripts.benchmark.contenders.block_draws import Edges, drawn_between, drawn_within
 from scripts.benchmark.contenders.opening import Run, contender, public_generator
 from scripts.benchmark.contenders.super_graph import (

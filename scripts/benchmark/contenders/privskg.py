@@ -26,7 +26,7 @@ from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
 from scripts.benchmark.contenders.block_draws import Edges
 from scripts.benchmark.contenders.opening import Run, contender
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, IntegerVector, IntMatrix, IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
-from graphcuts_dp.privacy.noise import EntropySource, exponential_choice, sample_discrete_laplace
+from graphcuts_dp.privacy.choices import exponential_choice
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 
 SCALE = 1 << 10  # sensitivity of the score of a cut, a whole number
 _FULL = 0.8  # share of its pairs that are edges, from which on a region is not cut

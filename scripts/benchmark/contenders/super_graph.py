@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.graph.adjacency import Graph
-from graphcuts_dp.privacy.noise import EntropySource, sample_discrete_laplace
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from scripts.benchmark.contenders.opening import public_generator
 
 

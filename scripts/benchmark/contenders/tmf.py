@@ -18,7 +18,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_total
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.noise import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.schema.layout import Layout
 from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.subsets import uniform_subset

@@ -17,8 +17,10 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.privacy.choices import Choice
 from graphcuts_dp.privacy.composition import Cost
-from graphcuts_dp.privacy.noise import Choice, EntropySource, sample_discrete_laplace
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.schema.layout import Layout
 from scripts.benchmark.contenders.opening import Run, contender
 from scripts.benchmark.subsets import uniform_subset

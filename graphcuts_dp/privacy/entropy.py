@@ -1,0 +1,112 @@
+"""Sources of random bits: the operating system, or a seed that makes a run repeatable.
+
+Every sampler takes an `EntropySource` and reads bytes from it; there is no global random state.
+`entropy_source` makes one. A seeded source voids every privacy guarantee, since whoever knows the
+seed can compute the noise; its results are marked with `SEEDED_WARNING`.
+"""
+
+import os
+from typing import Protocol, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.errors import ParameterError
+
+SEEDED_WARNING = "seeded: not private"
+ByteVector = npt.NDArray[np.uint8]
+
+
+class EntropySource(Protocol):
+    """A stream of independent uniform bytes."""
+
+    @property
+    def seed(self) -> int | None:
+        """The seed, or None if the bits come from the operating system."""
+
+    def bytes(self, count: int) -> ByteVector:
+        """Return the next `count` bytes, each uniform on 0..255, shape (count,)."""
+
+    def split(self, count: int) -> "list[EntropySource]":
+        """Return `count` sources, independent of each other, of this one and of earlier splits.
+
+        The stream of each does not depend on when, where or in which order they are used. So
+        parallel work is repeatable if each part has a source of its own.
+        """
+
+
+@final
+class SystemEntropy:
+    """Bits from the operating system's generator.
+
+    It has no state and no buffer, so a forked or spawned process cannot repeat bits that its parent
+    used.
+    """
+
+    seed: int | None = None
+
+    def bytes(self, count: int) -> ByteVector:
+        """Return the next `count` bytes of the operating system's generator."""
+        return np.frombuffer(os.urandom(count), dtype=np.uint8)
+
+    def split(self, count: int) -> list[EntropySource]:
+        """Return this source `count` times; it has no state to share."""
+        return [self] * count
+
+    def __repr__(self) -> str:
+        return "SystemEntropy()"
+
+
+@final
+class SeededEntropy:
+    """A repeatable stream of bits (Philox counter generator), for tests, figures and debugging.
+
+    It gives no privacy: mark everything drawn from it with `SEEDED_WARNING`.
+
+    Args:
+        seed: integer >= 0.
+
+    Raises:
+        ParameterError: the seed is not an integer >= 0.
+    """
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise ParameterError("a seed is an integer >= 0")
+        self.seed: int | None = int(seed)
+        self._start(np.random.SeedSequence(int(seed)))
+
+    def _start(self, sequence: np.random.SeedSequence) -> None:
+        self._sequence = sequence
+        self._splits = 0
+        self._generator = np.random.Philox(sequence)
+
+    def bytes(self, count: int) -> ByteVector:
+        """Return the next `count` bytes; the rest of the last 64-bit word is thrown away."""
+        words: npt.NDArray[np.uint64] = self._generator.random_raw(-(-count // 8))
+        return words.astype("<u8", copy=False).view(np.uint8)[:count]
+
+    def split(self, count: int) -> list[EntropySource]:
+        """Return new streams, keyed by the seed, the number of the split and their index."""
+        self._splits += 1
+        return [self._stream(index) for index in range(count)]
+
+    def _stream(self, index: int) -> "SeededEntropy":
+        stream = object.__new__(SeededEntropy)
+        stream.seed = self.seed
+        key = (*self._sequence.spawn_key, self._splits, index)
+        stream._start(np.random.SeedSequence(self.seed, spawn_key=key))
+        return stream
+
+    def __repr__(self) -> str:
+        return f"SeededEntropy({SEEDED_WARNING})"
+
+
+def entropy_source(seed: int | None) -> EntropySource:
+    """Return the operating system's entropy if the seed is None, else a seeded stream."""
+    return SystemEntropy() if seed is None else SeededEntropy(seed)
+
+
+def next_word(source: EntropySource) -> int:
+    """Return the next 64 bits of a source as a uniform integer in 0..2^64-1."""
+    return int.from_bytes(source.bytes(8).tobytes(), "little")
