@@ -10,7 +10,7 @@ from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.estimator import AnswerOptions, Asked, EstimateKind, Estimator
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, is_query
-from graphcuts_dp.schema.layout import possible_part
+from graphcuts_dp.schema.value_bounds import possible_part
 
 NO_GUARANTEE = "estimate, no guarantee"
 # Of a failure probability, where the total weight is needed beside what else can fail.

@@ -56,7 +56,8 @@ from graphcuts_dp.privacy.laws import NoiseLaw, TwoSidedGeometric
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm, chernoff_radius
 from graphcuts_dp.queries.graph_queries import Extent, pair_coefficients
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
-from graphcuts_dp.schema.layout import Layout, most_weight
+from graphcuts_dp.schema.layout import Layout
+from graphcuts_dp.schema.value_bounds import most_weight
 
 _MOST_SPLIT = 12  # groups that a cut splits and that are kept apart; see `group_classes`
 _LINEAR_ROUNDING = 1e-11  # of all that is added up for a query that is no cut

@@ -222,7 +222,7 @@ class CellSums(MeasurementMap):
     counting: Counting | None = None
 
     def __post_init__(self) -> None:
-        if self.tree.apart and 0 in self.places:
+        if self.tree.has_period_trees and 0 in self.places:
             raise ValueError("periods that stand for themselves have no common sum")
 
     @property

@@ -30,7 +30,7 @@ from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, pairs_of_sizes
 from graphcuts_dp.schema.groups import GroupUnion
-from graphcuts_dp.schema.layout import most_weight
+from graphcuts_dp.schema.value_bounds import most_weight
 from graphcuts_dp.schema.vertices import ALL, one_set
 
 _DIGITS = 2  # of a number of noises, which is rounded up
@@ -352,7 +352,7 @@ def _is_mask(given: object) -> bool:
 def _known(given: object, size: int, often: bool) -> _Known | None:
     """A set of vertices by a table of numbers and which of them it has; None: it is no such set."""
     if isinstance(given, GroupUnion) and len(given.groups.vertices) == size:
-        return given.groups.codes(), given.chosen
+        return given.groups.codes(), given.finest_mask
     if isinstance(given, str) and given == ALL:
         return None, np.ones(1, dtype=np.bool_)
     if often and isinstance(given, np.ndarray) and _is_mask(given) and given.shape == (size,):

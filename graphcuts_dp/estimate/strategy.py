@@ -187,10 +187,10 @@ def choose_strategy(
         raise ParameterError("epsilon is too small for weights of this cap")
     wanted = _workload(cells, workload)
     times = 1  # so many periods are alike, and one of them tells all
-    if cells.alike:
+    if cells.has_one_period_level:
         times, cells = len(cells.lengths(1)), cells.of_period()
     shape = _Shape.of(cells)
-    first = 1 if times > 1 or cells.apart else 0
+    first = 1 if times > 1 or cells.has_period_trees else 0
     found = []
     for kind in _kinds(noise, delta):
         budget = count_noise(kind).budget(exact, delta=delta)
@@ -482,7 +482,7 @@ def level_errors(cells: CellTree, strategy: FlowStrategy, *, unit: float) -> lis
         strategy: of the levels.
         unit: weight of a step.
     """
-    part = cells.of_period() if cells.alike else cells
+    part = cells.of_period() if cells.has_one_period_level else cells
     fit = LeastSquares(part, place_variances(strategy.noise, strategy.places, cells.depth))
     found = []
     for place, level in enumerate(cells.levels, 1):

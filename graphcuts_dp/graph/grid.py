@@ -50,7 +50,7 @@ from graphcuts_dp.arrays import BoolVector, IntegerVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.queries.linear import CutQuery
-from graphcuts_dp.schema.layout import most_weight
+from graphcuts_dp.schema.value_bounds import most_weight
 
 _STEP_BITS = 30  # a weight at the cap has 2^30 to 2^31 steps
 _LARGEST_STEPS = 2**52  # of one weight, where it is one number of 64 bits; floats hold it exactly

@@ -18,7 +18,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.io.assemble import Options, RawEdges, dump_schema, token_table
 from graphcuts_dp.io.edge_store import EdgeStore
 from graphcuts_dp.io.tables import OpenedTable, columns_at, edges_of_table
-from graphcuts_dp.schema.file_bytes import size_of
+from graphcuts_dp.schema.byte_streams import size_of
 from graphcuts_dp.schema.text_rows import MARK
 from graphcuts_dp.schema.vertices import vertex_sets
 

@@ -51,7 +51,8 @@ from graphcuts_dp.io.exchange import (
 from graphcuts_dp.io.matrices import read_mtx, read_npz, write_mtx, write_npz
 from graphcuts_dp.io.text import read_edge_list, write_edge_list
 from graphcuts_dp.schema.columns import Columns
-from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked, read_text
+from graphcuts_dp.schema.file_bytes import opened_unpacked, read_text
+from graphcuts_dp.schema.text_format import TextFormat
 from graphcuts_dp.schema.text_rows import labels_of
 from graphcuts_dp.schema.vertices import VertexSet
 

@@ -21,7 +21,8 @@ from graphcuts_dp.schema.columns import (
     is_integer_literal,
     shown_names,
 )
-from graphcuts_dp.schema.text_rows import Label, labels_of
+from graphcuts_dp.schema.text_rows import labels_of
+from graphcuts_dp.schema.vertices import Label
 
 FACTS = "graphcuts_dp"
 _NEEDED = {"edge": ("source", "target"), "node": ("id",)}

@@ -38,8 +38,9 @@ from graphcuts_dp.schema.columns import (
     find_weight_attribute,
     has_header,
 )
-from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked
+from graphcuts_dp.schema.file_bytes import opened_unpacked
 from graphcuts_dp.schema.table_schema import TableSchema
+from graphcuts_dp.schema.text_format import TextFormat
 from graphcuts_dp.schema.text_rows import TextTable, konect_weighted, open_text_head
 from graphcuts_dp.schema.vertices import VertexSet
 
@@ -187,31 +188,31 @@ def _text_head(file: BinaryIO, options: Options, form: TextFormat) -> FileHead:
     found, without_weights, problems = _try_without_weights(
         lambda options: batches_of(table, options, BadRows(skip=given.skip)), options
     )
-    if len(table.first) == 1:
+    if len(table.first_cells) == 1:
         raise problems[0]  # no table, or split at another character
     places = None if found is None else found.columns
     names: Sequence[str] = ()
-    if table.named:
-        names = _public_names(table.first, given)
+    if table.has_header:
+        names = _public_names(table.first_cells, given)
         places = None if places is None else replace(places, names=tuple(names))
-    width = len(table.first) if table.named else 0 if places is None else places.width
+    width = len(table.first_cells) if table.has_header else 0 if places is None else places.width
     return FileHead(
         form=_text_form(table, form, given),
         columns=[
             HeadColumn(
                 name=names[place] if names else "",
-                typed_as=_typed_as(place, names, table.first),
+                typed_as=_typed_as(place, names, table.first_cells),
                 type="text",
                 role=_role(place, places),
             )
             for place in range(width)
         ],
-        open_ended=not table.named,
+        open_ended=not table.has_header,
         places=places,
-        named=table.named,
+        named=table.has_header,
         declared=Schema() if found is None else found.schema,
         has_weights=places is not None and places.weight is not None,
-        is_directed=False if table.konect and table.konect[0] == "sym" else None,
+        is_directed=False if table.konect_words and table.konect_words[0] == "sym" else None,
         without_weights=without_weights,
         problems=problems,
     )
@@ -219,17 +220,17 @@ def _text_head(file: BinaryIO, options: Options, form: TextFormat) -> FileHead:
 
 def _text_form(table: TextTable, form: TextFormat, given: Columns) -> str:
     """Return how lines are split, in words."""
-    delimiter = table.reader.delimiter if table.named else given.delimiter or form.delimiter
+    delimiter = table.reader.delimiter if table.has_header else given.delimiter or form.delimiter
     between = "commas or blanks"
     if delimiter is not None:
         between = _SEPARATORS.get(delimiter, f"the character {delimiter!r}")
     elif form.konect:
         between = "blanks"
     comment = ""
-    if table.konect:
-        weights = "with" if konect_weighted(table.konect) else "without"
+    if table.konect_words:
+        weights = "with" if konect_weighted(table.konect_words) else "without"
         comment = f"; its first comment declares a third column {weights} weights"
-    header = "with a header" if table.named else "without a header"
+    header = "with a header" if table.has_header else "without a header"
     return f"text {header}, {between} between columns{comment}"
 
 

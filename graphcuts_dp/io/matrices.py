@@ -34,8 +34,9 @@ from graphcuts_dp.io.assemble import (
     load_schema,
 )
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
-from graphcuts_dp.schema.file_bytes import check_archive, whole_file
+from graphcuts_dp.schema.file_bytes import whole_file
 from graphcuts_dp.schema.text_rows import MARK
+from graphcuts_dp.schema.unpacking import check_archive
 from graphcuts_dp.schema.vertices import VertexSet
 
 _LEVEL = 1  # of compression: a fifth of the time of the default, and hardly larger

@@ -22,9 +22,9 @@ from graphcuts_dp.io.codes import Gathered
 from graphcuts_dp.io.convert import convert_batches, row_label
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import ColumnPlaces, find_columns
-from graphcuts_dp.schema.file_bytes import check_unpacked
 from graphcuts_dp.schema.periods import DATES
 from graphcuts_dp.schema.table_schema import TableSchema, stored_kind, table_schema
+from graphcuts_dp.schema.unpacking import check_unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa

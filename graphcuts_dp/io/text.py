@@ -37,7 +37,7 @@ from graphcuts_dp.schema.columns import (
     number_columns,
     parse_number,
 )
-from graphcuts_dp.schema.file_bytes import TextFormat
+from graphcuts_dp.schema.text_format import TextFormat
 from graphcuts_dp.schema.text_rows import (
     MARK,
     Row,
@@ -156,13 +156,13 @@ def batches_of(table: TextTable, options: Options, bad: BadRows) -> TextBatches:
     Raises:
         FileFormatError: the caller must say which columns are meant.
     """
-    if len(table.first) == 1:
+    if len(table.first_cells) == 1:
         raise FileFormatError("the first line has fewer than two columns; pass delimiter=")
     schema = Schema() if table.facts is None else load_schema(table.facts)
     declared = schema.weighted
-    if table.konect:
-        declared = konect_weighted(table.konect)
-        schema = Schema(directed=False) if table.konect[0] == "sym" else schema
+    if table.konect_words:
+        declared = konect_weighted(table.konect_words)
+        schema = Schema(directed=False) if table.konect_words[0] == "sym" else schema
     columns = _columns(table, options, declared)
     reader = _BlockReader(table, columns, options, bad)
     return TextBatches(
@@ -176,9 +176,9 @@ def batches_of(table: TextTable, options: Options, bad: BadRows) -> TextBatches:
 
 def _columns(table: TextTable, options: Options, declared: bool | None) -> ColumnPlaces:
     """Find the columns by the names in the header, or by their numbers."""
-    given, first, weighted = options.columns, table.first, options.weighted
+    given, first, weighted = options.columns, table.first_cells, options.weighted
     announced = given.header is not None or any(column is not None for column in given.named)
-    if not table.named:
+    if not table.has_header:
         if not announced and not given.skip:
             check_no_names(first)
         return number_columns(given, len(first), table.line, weighted=weighted, declared=declared)
@@ -209,7 +209,7 @@ class _BlockReader:
         self._reader, self._columns, self._bad = table.reader, columns, bad
         self._options, self._decimal = options, options.columns.decimal
         # Whether each row must have as many cells as there are columns, and no more.
-        self._exact = table.named or not options.columns.skip
+        self._exact = table.has_header or not options.columns.skip
         self._text: set[str] = set()  # roles of which some identifier was no integer
 
     def batch(self, block: bytes, line: int) -> TableBatch:

@@ -33,7 +33,8 @@ from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import Columns, parse_number
-from graphcuts_dp.schema.file_bytes import TextFormat, opened_unpacked
+from graphcuts_dp.schema.file_bytes import opened_unpacked
+from graphcuts_dp.schema.text_format import TextFormat
 from graphcuts_dp.schema.text_rows import begin
 
 Values = Mapping[str, str]  # what was typed, by the key of the field
@@ -327,9 +328,9 @@ def head_of(path: str, values: Values) -> list[str]:
     with opened_unpacked(place) as file:
         form = TextFormat(_TABLES.get(ending))
         head = begin(file, form, columns, BadRows())
-    if any(parse_number(cell) is not None for cell in head.first):
+    if any(parse_number(cell) is not None for cell in head.first_cells):
         return []
-    return head.first
+    return head.first_cells
 
 
 PRODUCTS = {

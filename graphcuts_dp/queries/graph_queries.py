@@ -28,7 +28,7 @@ from graphcuts_dp.queries.linear import (
     space_of,
 )
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.schema.layout import most_weight
+from graphcuts_dp.schema.value_bounds import most_weight
 from graphcuts_dp.schema.vertices import Space, VertexSet, one_set
 
 MOST_COEFFICIENTS = 1 << 24  # of a query that is given by all of them: 128 MiB

@@ -96,7 +96,7 @@ def _is_vertex(name: str, groups: Groups) -> bool:
 
 def _group(name: str, groups: Groups) -> GroupUnion:
     """The group of a name, which is looked for once."""
-    known = groups.read_names
+    known = groups.sets_by_text
     found = known.get(name)
     if not isinstance(found, GroupUnion):
         if len(known) >= _MOST_KNOWN:

@@ -496,17 +496,17 @@ def place_of_one(flows: FlowTable, level: str | None) -> int:
         QueryError: no such level, or one of several periods.
     """
     cells, place = flows.cells, flows.cells.level_index(level)
-    time, count = cells.time(place), len(cells.lengths(place))
+    time, count = cells.period_level(place), len(cells.lengths(place))
     if cells.periods is None or time is None or count == 1:
         return place
-    if time == cells.time(1):
+    if time == cells.period_level(1):
         raise QueryError(
             f"this is a number of one period, and there are {count}: take "
             f"flows.period({cells.periods.labels(time)[0]!r:.60})"
         )
     raise QueryError(
         f"this is a number of one period, and level {cells.levels[place - 1]!r:.60} has {count} in "
-        f"each {cells.time(1)}: name a level of the latter, and take flows.period(...)"
+        f"each {cells.period_level(1)}: name a level of the latter, and take flows.period(...)"
     )
 
 

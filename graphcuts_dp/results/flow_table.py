@@ -214,7 +214,7 @@ class FlowTable:
         left, right = (np.array(side, dtype=object) for side in self.labels(self.levels[place - 1]))
         low, high = self._bounds(place, self._radii(place, confidence, simultaneous))
         found: Table = {"level": np.full(len(a), self.levels[place - 1], dtype=object)}
-        time = self.cells.time(place)
+        time = self.cells.period_level(place)
         if self.periods is not None and time is not None:
             labels = np.array(self.periods.labels(time), dtype=object)
             found["period"] = labels[self.cells.periods_of(place)]

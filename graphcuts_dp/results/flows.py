@@ -173,14 +173,14 @@ class Flows(FlowStatistics, Displayed):
         if self.periods is None:
             raise QueryError("this table has no periods")
         (code,) = self.cells.period_codes(1, [label])
-        if not self.cells.apart:
+        if not self.cells.has_period_trees:
             return self
         tree, places = self.cells.of_period(label), self.noisy.map.places
         parts = zip(places, self.noisy.steps, strict=True)
         noisy = replace(
             self.noisy,
             map=replace(self.noisy.map, tree=tree),
-            steps=tuple(steps[self.cells.within(place, code)] for place, steps in parts),
+            steps=tuple(steps[self.cells.in_period(place, code)] for place, steps in parts),
         )
         fit = LeastSquares(tree, self.variances)
         deviations = tuple(math.sqrt(float(each.mean())) for each in fit.variances)
@@ -498,7 +498,8 @@ def _picture(
     name = flows.cells.levels[place - 1]
     names = flows.cells.names(place)
     rows, columns = flows.labels(level)
-    possible = flows.cells.matrix(place, np.ones(len(flows.cells.ends(place)[0]), dtype=np.bool_))
+    count = len(flows.cells.period_cells(place)[0])
+    possible = flows.cells.matrix(place, np.ones(count, dtype=np.bool_))
     low, high = flows.intervals(level, period, simultaneous=True)
     title = title or f"Flows by {name}" + ("" if period is None else f", {period}")
     return FlowPicture(
@@ -525,7 +526,7 @@ def _over_periods(flows: Flows, level: str | None, by: str, title: str | None) -
     from graphcuts_dp.plotting.flow_tables import MOST_SMALL, periods_figure
 
     cells = flows.cells
-    places = [place for place in range(1, cells.depth) if cells.time(place) == by]
+    places = [place for place in range(1, cells.depth) if cells.period_level(place) == by]
     if flows.periods is None or not places:
         known = [] if flows.periods is None else flows.periods.levels
         told = f"; it has {listed(known)}" if known else ""

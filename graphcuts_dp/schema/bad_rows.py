@@ -1,21 +1,22 @@
-"""Rows that cannot be used: all kinds of them are told at once, or they are left out.
+"""Bad rows: rows that cannot be used are refused, all kinds at once, or left out.
 
-Whether a row can be used follows from that row alone, together with what is public: the head of
-the file, the options and the given vertices. No test compares rows, counts them, or looks at where
-one stands; a record ends where its line ends, so that a quote left open spoils one row. Leaving bad
-rows out therefore maps the rows of a file to the rows that count one by one:
+Whether a row can be used follows from that row alone, together with public things: the head of the
+file, the options and the public vertex set. No test compares rows, counts them, or looks at where
+a row stands. A record ends where its line ends, so a quote that is left open spoils one row only.
+Leaving bad rows out therefore maps the rows of a file to the usable rows one by one:
 
-    rows that count(file + row) = rows that count(file) + (row, or nothing).
+    usable rows(file + row) = usable rows(file) + (row, or nothing).
 
-Sensitivity: files that differ in one row become equal, or differ in one row that counts; files that
-differ in the rows of one user differ in some of these rows alone. What is proved of neighbours
-among rows that count therefore holds for neighbours among files, with the same numbers. How many
-rows are left out is a sum over private rows, for which nothing is charged, so it is never told.
+Sensitivity: two files that differ in one row become equal, or differ in one usable row. Two files
+that differ in the rows of one user differ in some of these rows alone. So what is proved of
+neighbours among usable rows holds for neighbours among files, with the same numbers. How many rows
+are left out is a sum over private rows for which no budget is spent, so it is never reported.
 
-The head of a text file ends with the names of the columns, which are public: a file and its
-neighbour have the same head. A file without such names has no head where bad rows are left out:
-each of its lines is a row or nothing, and its name and the options alone tell how it is read; no
-mark of an encoding, comment or line `sep=;` does, which a first row could look like.
+The head of a text file ends with its header, the names of the columns, which are public: a file and
+its neighbour have the same head. Where bad rows are left out of a file without a header, the file
+has no head either: each line is a row or nothing, and the name of the file and the options alone
+decide how it is read. A byte-order mark, a comment or a line `sep=;` then has no effect, because a
+first row could look like one.
 """
 
 from collections.abc import Iterable
@@ -24,7 +25,9 @@ from typing import Literal, final
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 
 OnBad = Literal["refuse", "skip"]
-_WITHOUT = {  # of each column, what a row that is left out may have in it
+# For each role of a column that is read, why rows are left out. The two reasons of the endpoints
+# hold for source and target alike; both columns are always read.
+_FAULTS = {
     "source": "a missing end",
     "target": "an end outside the vertex set",
     "weight": "a weight that is no number >= 0",
@@ -34,78 +37,83 @@ _WITHOUT = {  # of each column, what a row that is left out may have in it
 
 
 class BadRows:
-    """The kinds of bad rows that were met, each with the place of the first one.
+    """The kinds of bad rows that were met, each with the position of its first row.
 
     Args:
-        skip: whether bad rows are left out; nothing of them is kept then. None: the source has no
-            such option.
+        skip: whether bad rows are left out, so that nothing about them is stored. None: they are
+            refused, and the source of the rows has no option to leave them out.
     """
 
     def __init__(self, *, skip: bool | None = None) -> None:
-        self.skip, self._optional = bool(skip), skip is not None
-        self._first: dict[str, str] = {}
+        self.skip = bool(skip)
+        self._can_be_skipped = skip is not None
+        self._first: dict[str, str] = {}  # position of the first row of each kind
 
-    def add(self, what: str, where: str, count: int = 1) -> None:  # noqa: ARG002
-        """Note a bad row, or several that have one fault.
+    def add(self, fault: str, position: str, count: int = 1) -> None:  # noqa: ARG002 # of subclasses
+        """Note one bad row, or several with the same fault.
 
         Args:
-            what: is wrong with it, and which option would accept it; no word of the row.
-            where: its place, such as "line 3"; of several rows that of the first.
-            count: how many there are, for `CountedBadRows`.
+            fault: what is wrong, and which option would accept it; no word of the row.
+            position: where the row is, such as "line 3"; of several rows that of the first.
+            count: how many rows there are; only `CountedBadRows` uses it.
         """
         if not self.skip:
-            self._first.setdefault(what, where)
+            self._first.setdefault(fault, position)
 
     @property
     def found(self) -> bool:
-        """Whether there is a row to refuse."""
+        """Return whether there is a row to refuse."""
         return bool(self._first)
 
     def check(self, error: type[GraphCutsError] = FileFormatError) -> None:
         """Refuse bad rows, unless they are left out.
 
-        Not private: it tells which kinds of bad rows there are, and the place of the first of each.
+        Privacy: not private. The message says which kinds of bad rows there are, and the position
+        of the first row of each.
 
         Raises:
-            GraphCutsError: of class `error`: all kinds in one line.
+            GraphCutsError: of class `error`, with all kinds in one line.
         """
         if self._first:
-            told = "; ".join(f"{where}: {what}" for what, where in self._first.items())
+            faults = "; ".join(f"{position}: {fault}" for fault, position in self._first.items())
             advice = "; correct such rows, or leave them out with on_bad='skip'"
-            raise error(told + (advice if self._optional else ""))
+            raise error(faults + (advice if self._can_be_skipped else ""))
 
 
 @final
 class CountedBadRows(BadRows):
-    """Bad rows that are left out and counted. Its numbers are private, and no release reads them.
+    """Bad rows that are left out and counted. The numbers are private, and no release reads them.
 
     Attributes:
-        counts: how often each kind was met; a row may have several, or one at both endpoints.
-        rows: how many rows were left out, if all kinds of one row are added one after the other.
+        counts: how many faults of each kind there are. A row may have several kinds, and the same
+            one at both endpoints.
+        rows: how many rows were left out. This holds if all faults of one row are added one after
+            the other, and different rows with different positions.
     """
 
     def __init__(self) -> None:
         super().__init__(skip=True)
         self.counts: dict[str, int] = {}
         self.rows = 0
-        self._latest = ""
+        self._latest_position = ""
 
-    def add(self, what: str, where: str, count: int = 1) -> None:
-        """Count bad rows."""
-        self.counts[what] = self.counts.get(what, 0) + count
-        if where != self._latest:
+    def add(self, fault: str, position: str, count: int = 1) -> None:
+        """Count bad rows; faults at the position of the call before belong to the same rows."""
+        self.counts[fault] = self.counts.get(fault, 0) + count
+        if position != self._latest_position:
             self.rows += count
-            self._latest = where
+            self._latest_position = position
 
 
 def left_out(columns: Iterable[str], *, text: bool) -> str:
-    """Which kinds of rows are left out, whether or not there are any: a sentence for the user.
+    """Return a sentence for the user: which kinds of rows are left out, if there are any.
 
     Args:
-        columns: what is read of each row: source, target, and so on.
-        text: whether rows are lines of text, in which cells may be wrong.
+        columns: roles of the columns that are read: source, target, and so on.
+        text: whether rows are lines of text, which may have other cells than there are columns.
     """
-    kinds = [_WITHOUT[name] for name in columns if name in _WITHOUT]
+    faults = [_FAULTS[role] for role in columns if role in _FAULTS]
     if text:
-        kinds.append("other cells than the columns have")
-    return f"Rows with {', '.join(kinds[:-1])} or {kinds[-1]} are left out; how many is private."
+        faults.append("other cells than the columns have")
+    listed_faults = f"{', '.join(faults[:-1])} or {faults[-1]}"
+    return f"Rows with {listed_faults} are left out; how many is private."

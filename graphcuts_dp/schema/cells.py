@@ -1,11 +1,20 @@
-"""The cells of a table between public groups: one for every two groups that can hold a pair.
+"""Cells: the entries of tables of flows between public groups, on all levels.
 
-With periods there is such a table in each of them, and a cell is (period, group, group).
+A *cell* of a level is a pair of groups (a, b) between which a pair of vertices can lie. A table of
+flows counts something in each cell. With periods of time there is such a table in each period, and
+a cell is (period, a, b).
+
+`CellTree` numbers the cells of each level, and says which cell of the level before holds each of
+them. It knows public facts only: names and sizes of groups, and no edges. Groups and periods are
+addressed by their codes within a level, see `GroupTree`, which both of them are.
+
+Levels have an index: 0 is the *root*, one cell that holds everything; 1 is the coarsest level that
+has a name. Cells of a level are numbered period after period, and within a period row by row.
 """
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,23 +24,40 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.schema.group_tree import GroupTree, listed
 from graphcuts_dp.schema.vertices import Label
 
-Picked = Label | Iterable[Label]  # a group, or several
+Picked = Label | Iterable[Label]  # the label of a group or a period, or several labels
+
+
+class _GroupCells(NamedTuple):
+    """The cells of one level of groups in one period, in row order, shape (cells,) each.
+
+    Attributes:
+        a: codes of the groups of the rows.
+        b: codes of the groups of the columns.
+        pairs: numbers of pairs of vertices.
+        parents: numbers of the cells of the level of groups before.
+    """
+
+    a: IntVector
+    b: IntVector
+    pairs: IntVector
+    parents: IntVector
 
 
 @final
 class CellTree:
-    """All cells of all levels, each but the first within a cell of the level before.
+    """All cells of all levels, each below the root within one cell of the level before.
 
-    A cell is (a, b): group a of the rows and group b of the columns. It holds the pairs of vertices
-    with one end in each. With one set of groups and no direction, (a, b) and (b, a) are one cell,
-    kept with a <= b, and (a, a) holds the pairs inside a. Cells that can hold no pair, such as that
-    of a single vertex with itself, are left out: they are 0. Each pair of vertices lies in exactly
-    one cell of each place.
+    A cell (a, b) joins group a of the rows and group b of the columns. It holds the pairs of
+    vertices with one endpoint in each. With one set of groups and no direction, (a, b) and (b, a)
+    are one cell, which is stored with a <= b, and (a, a) holds the pairs inside a. Cells that can
+    hold no pair are left out, such as that of a single vertex with itself. Each pair of vertices
+    lies in exactly one cell of each level.
 
-    With periods a cell is (t, a, b), and a pair can occur once in each of the periods that are
-    counted as sizes of `periods`: each occurrence lies in exactly one cell of each place. From
-    place 1 on the groups become finer within the coarsest periods, and then the periods within the
-    finest groups. The cells of a place are in the order of its periods.
+    With periods a cell is (t, a, b), and a pair can occur once in each of the shortest periods.
+    Each occurrence lies in exactly one cell of each level. The named levels are first those of the
+    groups, within the coarsest periods; below them come the finer levels of periods, within the
+    finest groups. Example: groups by state and county, periods by year and month give the levels
+    (year, state), (year, county), (month, county).
 
     Args:
         rows: the groups, or those of the left side.
@@ -41,10 +67,12 @@ class CellTree:
         loops: of one set of vertices, whether a vertex with itself is a pair, of the cell (a, a).
 
     Attributes:
-        levels: names of the levels; "left x right" where those of two sides differ, and "groups by
-            periods" where there are several levels of periods.
-        depth: number of places: place 0 is the one cell that holds everything, place i the level
-            i, counted from 1.
+        rows, columns, periods: the arguments; `columns` is `rows` for one set of vertices.
+        one_set: whether rows and columns are the same vertices.
+        directed, loops: as the arguments; False for two sets of vertices.
+        levels: names of the levels without the root; "left x right" where those of two sides
+            differ, and "groups by periods" if there are several levels of periods.
+        depth: number of levels with the root.
 
     Raises:
         GraphError: sides with different numbers of levels, or groups without any pair.
@@ -67,167 +95,203 @@ class CellTree:
         self.loops = loops and columns is None
         if len(self.rows.levels) != len(self.columns.levels):
             raise GraphError("groups of both sides need the same number of levels; repeat one")
-        pairs = zip(self.rows.levels, self.columns.levels, strict=True)
-        names = tuple(a if a == b else f"{a} x {b}" for a, b in pairs)
-        last, times = len(names), () if periods is None else periods.levels
-        # Of each place the number of its level of groups, and that of periods, from 1.
-        self._chain = [(place, min(place, 1)) for place in range(last + 1)]
-        self._chain += [(last, place) for place in range(2, len(times) + 1)]
-        self.levels = (
-            names
-            if len(times) < 2
-            else tuple(f"{names[at - 1]} by {times[time - 1]}" for at, time in self._chain[1:])
+        group_names = tuple(
+            left if left == right else f"{left} x {right}"
+            for left, right in zip(self.rows.levels, self.columns.levels, strict=True)
         )
-        self.depth = len(self._chain)
-        self._tables: list[tuple[IntVector, IntVector, IntVector]] = []
-        self._above: list[IntVector] = []
-        for at in range(last + 1):
-            self._add(at)
-
-    def _add(self, at: int) -> None:
-        """The cells of a level of groups in one period."""
-        left, right = self._sizes(at)
-        if self.symmetric:
-            a, b = np.triu_indices(len(left))
+        period_names = () if periods is None else periods.levels
+        finest = len(group_names)
+        finer_periods = range(2, len(period_names) + 1)
+        # For each level its level of groups and its level of periods, both counted from 1. 0 stands
+        # for all vertices in one group, and for all periods in one.
+        self._group_level: list[int] = [*range(finest + 1), *(finest for _ in finer_periods)]
+        self._period_level: list[int] = [0, *(1 for _ in group_names), *finer_periods]
+        if len(period_names) < 2:
+            self.levels = group_names
         else:
-            a, b = np.divmod(np.arange(len(left) * len(right)), len(right))
-        pairs = left[a] * right[b]
-        if self.one_set:
-            diagonal, sign = a == b, 1 if self.loops else -1
-            if self.symmetric:
-                pairs[diagonal] = (pairs[diagonal] + sign * left[a[diagonal]]) // 2
-            elif not self.loops:
-                pairs[diagonal] -= left[a[diagonal]]
-        (kept,) = np.nonzero(pairs)
-        if not len(kept):
-            raise GraphError("there are no pairs of vertices: there is nothing to count")
-        self._tables.append((a[kept], b[kept], pairs[kept]))
-        above = np.zeros(len(kept), dtype=np.int64)
-        if at > 1:
-            left, right = (
-                side.parents(side.levels[at - 1])[own[kept]]
-                for side, own in ((self.rows, a), (self.columns, b))
+            self.levels = tuple(
+                f"{group_names[group_level - 1]} by {period_names[period_level - 1]}"
+                for group_level, period_level in zip(
+                    self._group_level[1:], self._period_level[1:], strict=True
+                )
             )
-            above = self._find(at - 1, left, right)
-        self._above.append(above)
+        self.depth = len(self._group_level)
+        self._group_cells: list[_GroupCells] = []
+        for group_level in range(finest + 1):
+            self._group_cells.append(self._cells_of_groups(group_level))
+
+    def _cells_of_groups(self, group_level: int) -> _GroupCells:
+        """Return the cells of a level of groups in one period; coarser levels are stored."""
+        row_sizes, column_sizes = self._sizes(group_level)
+        if self.symmetric:
+            a, b = np.triu_indices(len(row_sizes))
+        else:
+            a, b = np.divmod(np.arange(len(row_sizes) * len(column_sizes)), len(column_sizes))
+        pairs = row_sizes[a] * column_sizes[b]
+        if self.one_set:
+            # Within a group of s vertices: s² ordered pairs with loops, s(s - 1) without; in a
+            # symmetric table each pair counts once: s(s + 1) / 2 with loops, s(s - 1) / 2 without.
+            diagonal = a == b
+            sizes = row_sizes[a[diagonal]]
+            if self.symmetric:
+                pairs[diagonal] = sizes * (sizes + (1 if self.loops else -1)) // 2
+            elif not self.loops:
+                pairs[diagonal] = sizes * (sizes - 1)
+        (possible,) = np.nonzero(pairs)
+        if not len(possible):
+            raise GraphError("there are no pairs of vertices: there is nothing to count")
+        a, b, pairs = a[possible], b[possible], pairs[possible]
+        parents = np.zeros(len(possible), dtype=np.int64)
+        if group_level > 1:
+            row_parents = self.rows.parents(self.rows.levels[group_level - 1])
+            column_parents = self.columns.parents(self.columns.levels[group_level - 1])
+            parents = self._find(group_level - 1, row_parents[a], column_parents[b])
+        return _GroupCells(a, b, pairs, parents)
+
+    def _sizes(self, group_level: int) -> tuple[IntVector, IntVector]:
+        """Return the sizes of the groups of the rows and of the columns of a level of groups."""
+        if group_level == 0:
+            return np.array([self.rows.n]), np.array([self.columns.n])
+        return (
+            self.rows.sizes(self.rows.levels[group_level - 1]),
+            self.columns.sizes(self.columns.levels[group_level - 1]),
+        )
+
+    def _find(self, group_level: int, a: IntVector, b: IntVector) -> IntVector:
+        """Return the number of each cell (a, b) within its period, -1 if it holds no pair."""
+        if self.symmetric:
+            a, b = np.minimum(a, b), np.maximum(a, b)
+        row_sizes, column_sizes = self._sizes(group_level)
+        width = len(column_sizes)
+        cells = self._group_cells[group_level]
+        numbers = np.full(len(row_sizes) * width, -1, dtype=np.int64)  # by a * width + b
+        numbers[cells.a * width + cells.b] = np.arange(len(cells.a))
+        located: IntVector = numbers[a * width + b]
+        return located
 
     @property
     def symmetric(self) -> bool:
-        """Whether (a, b) and (b, a) are one cell."""
+        """Return whether (a, b) and (b, a) are one cell."""
         return self.one_set and not self.directed
 
     @property
-    def apart(self) -> bool:
-        """Whether there are several coarsest periods: each of them is a tree of its own."""
+    def has_period_trees(self) -> bool:
+        """Return whether there are several coarsest periods, each with a tree of its own."""
         return self.periods is not None and len(self.periods.sizes(self.periods.levels[0])) > 1
 
     @property
-    def alike(self) -> bool:
-        """Whether all coarsest periods hold the same cells: there is no finer level of periods."""
+    def has_one_period_level(self) -> bool:
+        """Return whether periods have at most one level; all of them then hold the same cells."""
         return self.periods is None or len(self.periods.levels) == 1
 
-    def _sizes(self, at: int) -> tuple[IntVector, IntVector]:
-        if at == 0:
-            return np.array([self.rows.n]), np.array([self.columns.n])
-        left, right = (side.sizes(side.levels[at - 1]) for side in (self.rows, self.columns))
-        return left, right
+    def names(self, level_index: int) -> tuple[str, str]:
+        """Return the names of the levels of groups of rows and of columns, below the root."""
+        index = self._group_level[level_index] - 1
+        return self.rows.levels[index], self.columns.levels[index]
 
-    def names(self, place: int) -> tuple[str, str]:
-        """Names of the levels of the groups of the rows and the columns of a place from 1 on."""
-        at = self._chain[place][0] - 1
-        return self.rows.levels[at], self.columns.levels[at]
+    def period_level(self, level_index: int) -> str | None:
+        """Return the name of the level of periods; None if all periods are in one cell."""
+        period_level = self._period_level[level_index]
+        if self.periods is None or period_level == 0:
+            return None
+        return self.periods.levels[period_level - 1]
 
-    def time(self, place: int) -> str | None:
-        """The name of the level of periods of a place; None where it has all of them in one."""
-        at = self._chain[place][1]
-        return None if self.periods is None or not at else self.periods.levels[at - 1]
+    def lengths(self, level_index: int) -> IntVector:
+        """Return how many of the shortest periods each period of a level holds, shape (periods,).
 
-    def lengths(self, place: int) -> IntVector:
-        """How many of the shortest periods each period of a place holds; 1 without periods."""
+        Without periods there is one, of length 1.
+        """
         if self.periods is None:
             return np.ones(1, dtype=np.int64)
-        name = self.time(place)
+        name = self.period_level(level_index)
         return np.array([self.periods.n]) if name is None else self.periods.sizes(name)
 
-    def shape(self, place: int) -> tuple[int, int]:
-        """Numbers of groups of the rows and the columns of a place."""
-        left, right = self._sizes(self._chain[place][0])
-        return len(left), len(right)
+    def shape(self, level_index: int) -> tuple[int, int]:
+        """Return the numbers of groups of the rows and of the columns of a level."""
+        row_sizes, column_sizes = self._sizes(self._group_level[level_index])
+        return len(row_sizes), len(column_sizes)
 
-    def size(self, place: int) -> int:
-        """How many cells a place has."""
-        return len(self._above[self._chain[place][0]]) * len(self.lengths(place))
+    def size(self, level_index: int) -> int:
+        """Return the number of cells of a level, over all its periods."""
+        return len(self.period_cells(level_index)[0]) * len(self.lengths(level_index))
 
     @cached_property
     def total_size(self) -> int:
-        """How many cells all levels have, without place 0."""
-        return sum(self.size(place) for place in range(1, self.depth))
+        """Number of cells of all levels without the root."""
+        return sum(self.size(level_index) for level_index in range(1, self.depth))
 
-    def ends(self, place: int) -> tuple[IntVector, IntVector]:
-        """Codes (a, b) of the cells of one period of a place, in the order of rows."""
-        return self._tables[self._chain[place][0]][:2]
+    def period_cells(self, level_index: int) -> tuple[IntVector, IntVector]:
+        """Return codes (a, b) of the cells of one period of a level, in row order."""
+        cells = self._group_cells[self._group_level[level_index]]
+        return cells.a, cells.b
 
-    def cells(self, place: int) -> tuple[IntVector, IntVector]:
-        """Codes (a, b) of the cells of a place, shape (cells,) each, period after period."""
-        a, b = self.ends(place)
-        count = len(self.lengths(place))
+    def cells(self, level_index: int) -> tuple[IntVector, IntVector]:
+        """Return codes (a, b) of all cells of a level, shape (cells,), period after period."""
+        a, b = self.period_cells(level_index)
+        count = len(self.lengths(level_index))
         return (a, b) if count == 1 else (np.tile(a, count), np.tile(b, count))
 
-    def periods_of(self, place: int) -> IntVector:
-        """The code of the period of each cell of a place, shape (cells,); zeros without periods."""
-        return np.repeat(np.arange(len(self.lengths(place))), len(self.ends(place)[0]))
+    def periods_of(self, level_index: int) -> IntVector:
+        """Return the code of the period of each cell of a level, shape (cells,).
 
-    def pairs(self, place: int) -> IntVector:
-        """How often pairs of vertices can occur in each cell of a place, shape (cells,)."""
-        pairs, lengths = self._tables[self._chain[place][0]][2], self.lengths(place)
+        Without periods all codes are zero.
+        """
+        cells_per_period = len(self.period_cells(level_index)[0])
+        return np.repeat(np.arange(len(self.lengths(level_index))), cells_per_period)
+
+    def pairs(self, level_index: int) -> IntVector:
+        """Return how many occurrences of pairs each cell of a level can hold, shape (cells,)."""
+        pairs = self._group_cells[self._group_level[level_index]].pairs
         if self.periods is None:
             return pairs
-        found: IntVector = np.outer(lengths, pairs).ravel()
-        return found
+        occurrences: IntVector = np.outer(self.lengths(level_index), pairs).ravel()
+        return occurrences
 
-    def parents(self, place: int) -> IntVector:
-        """For each cell its cell of the place before, shape (cells,); zeros for places 0 and 1."""
-        at, time = self._chain[place]
-        if place < 2:
-            return np.zeros(self.size(place), dtype=np.int64)
-        own = self._above[at]
+    def parents(self, level_index: int) -> IntVector:
+        """Return for each cell of a level its cell of the level before, shape (cells,).
+
+        Zeros for the first named level, whose cells lie in the root, and for the root itself.
+        """
+        if level_index < 2:
+            return np.zeros(self.size(level_index), dtype=np.int64)
+        group_parents = self._group_cells[self._group_level[level_index]].parents
         if self.periods is None:
-            return own
-        if time == 1:
-            above, count = np.arange(len(self.lengths(place))), len(self.ends(place - 1)[0])
+            return group_parents
+        if self._period_level[level_index] == 1:
+            # The level before has coarser groups in the same periods.
+            period_parents = np.arange(len(self.lengths(level_index)))
         else:
-            above, count = self.periods.parents(self.time(place)), len(own)
-            own = np.arange(count)
-        found: IntVector = np.add.outer(above * count, own).ravel()
-        return found
+            # The level before has the same groups in coarser periods.
+            period_parents = self.periods.parents(self.period_level(level_index))
+            group_parents = np.arange(len(group_parents))
+        parents_per_period = len(self.period_cells(level_index - 1)[0])
+        parents: IntVector = np.add.outer(period_parents * parents_per_period, group_parents)
+        return parents.ravel()
 
     def locate(
-        self, place: int, a: IntVector, b: IntVector, period: IntVector | None = None
+        self, level_index: int, a: IntVector, b: IntVector, period: IntVector | None = None
     ) -> IntVector:
-        """Numbers of cells by their codes, which must be cells; either order where that is one.
+        """Return the numbers of cells within their level, shape (k,).
 
         Args:
-            place: where they are.
-            a: codes of groups of the rows.
-            b: likewise of the columns.
-            period: codes of the periods of this place; None where it has one.
-        """
-        if period is None and len(self.lengths(place)) > 1:
-            raise ValueError("cells of several periods are found by their periods")
-        found = self._find(self._chain[place][0], a, b)
-        return found if period is None else period * len(self.ends(place)[0]) + found
+            level_index: their level.
+            a: codes of groups of the rows, shape (k,).
+            b: codes of groups of the columns, shape (k,). If (a, b) and (b, a) are one cell, either
+                order will do. Each (a, b) must hold a pair: the result for others is undefined.
+            period: codes of periods of this level, shape (k,). None if the level has one period.
 
-    def _find(self, at: int, a: IntVector, b: IntVector) -> IntVector:
-        if self.symmetric:
-            a, b = np.minimum(a, b), np.maximum(a, b)
-        (left, right), (rows, columns) = self._sizes(at), self._tables[at][:2]
-        table = np.full(len(left) * len(right), -1, dtype=np.int64)
-        table[rows * len(right) + columns] = np.arange(len(rows))
-        found: IntVector = table[a * len(right) + b]
-        return found
+        Raises:
+            ValueError: no `period` for a level with several periods.
+        """
+        if period is None and len(self.lengths(level_index)) > 1:
+            raise ValueError("cells of several periods are found by their periods")
+        numbers = self._find(self._group_level[level_index], a, b)
+        if period is None:
+            return numbers
+        return period * len(self.period_cells(level_index)[0]) + numbers
 
     def level_index(self, level: str | None = None) -> int:
-        """The place of a level; None for the finest.
+        """Return the index of a level by its name; None for the finest.
 
         Raises:
             QueryError: no such level.
@@ -238,76 +302,102 @@ class CellTree:
             raise QueryError(f"unknown level {level!r:.60}; there are {listed(self.levels)}")
         return self.levels.index(level) + 1
 
-    def period_codes(self, place: int, period: Picked | None) -> list[int]:
-        """Codes of the named periods of a place; of all of them for None.
+    def period_codes(self, level_index: int, period: Picked | None) -> list[int]:
+        """Return the sorted codes of some periods of a level.
+
+        Args:
+            level_index: the level.
+            period: label of a period, or several labels; None for all periods.
 
         Raises:
             QueryError: no such period, or a table without periods.
         """
-        name = self.time(place)
+        name = self.period_level(level_index)
         if period is None:
-            return list(range(len(self.lengths(place))))
+            return list(range(len(self.lengths(level_index))))
         if self.periods is None or name is None:
             raise QueryError("this table has no periods: leave period= out")
-        known = self.periods.labels(name)
-        labels = [period] if isinstance(period, str) else list(_several(period))
-        unknown = [label for label in labels if label not in known]
+        known_labels = self.periods.labels(name)
+        labels = _label_list(period)
+        unknown = [label for label in labels if label not in known_labels]
         if unknown or not labels:
-            asked = f"unknown period {unknown[0]!r:.60}" if unknown else "name a period"
-            raise QueryError(f"{asked}; this level has {listed(list(map(str, known)))}")
-        return sorted({known.index(label) for label in labels})
+            problem = f"unknown period {unknown[0]!r:.60}" if unknown else "name a period"
+            raise QueryError(f"{problem}; this level has {listed(list(map(str, known_labels)))}")
+        return sorted({known_labels.index(label) for label in labels})
 
-    def picked(self, place: int, a: Picked, b: Picked, period: Picked | None = None) -> BoolVector:
-        """Which cells of a place lie between two groups or unions of groups, shape (cells,).
+    def picked(
+        self, level_index: int, a: Picked, b: Picked, period: Picked | None = None
+    ) -> BoolVector:
+        """Return which cells of a level lie between two groups or unions of groups.
 
         Args:
-            place: a level's place.
-            a: label of a group of the rows, or several.
-            b: likewise of the columns; of one set without directions in either order.
-            period: label of a period of this level, or several; None for all of them.
+            level_index: a level below the root.
+            a: label of a group of the rows, or several labels.
+            b: label of a group of the columns, or several labels. Without directions, (a, b) and
+                (b, a) pick the same cells.
+            period: label of a period of this level, or several labels; None for all periods.
+
+        Returns:
+            Truth vector of shape (cells,).
 
         Raises:
             QueryError: no such group or period.
         """
-        level = self.names(place)
-        chosen = np.zeros(self.shape(place), dtype=np.bool_)
-        chosen[np.ix_(_codes(self.rows, a, level[0]), _codes(self.columns, b, level[1]))] = True
+        row_level, column_level = self.names(level_index)
+        row_codes = [self.rows.code(label, row_level) for label in _label_list(a)]
+        column_codes = [self.columns.code(label, column_level) for label in _label_list(b)]
+        group_mask = np.zeros(self.shape(level_index), dtype=np.bool_)
+        group_mask[np.ix_(row_codes, column_codes)] = True
         if self.symmetric:
-            chosen |= chosen.T
-        when = np.zeros(len(self.lengths(place)), dtype=np.bool_)
-        when[self.period_codes(place, period)] = True
-        found: BoolVector = np.logical_and.outer(when, chosen[self.ends(place)]).ravel()
-        return found
+            group_mask |= group_mask.T
+        period_mask = np.zeros(len(self.lengths(level_index)), dtype=np.bool_)
+        period_mask[self.period_codes(level_index, period)] = True
+        cell_mask: BoolVector = np.logical_and.outer(
+            period_mask, group_mask[self.period_cells(level_index)]
+        ).ravel()
+        return cell_mask
 
-    def matrix(self, place: int, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Values of the cells of one period as a matrix, symmetric if cells are; 0 elsewhere."""
-        a, b = self.ends(place)
-        found = np.zeros(self.shape(place), dtype=values.dtype)
-        found[a, b] = values
+    def matrix(self, level_index: int, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return values of the cells of one period as a matrix (row groups, column groups).
+
+        It is symmetric if cells are, and 0 where no cell is.
+        """
+        a, b = self.period_cells(level_index)
+        matrix = np.zeros(self.shape(level_index), dtype=values.dtype)
+        matrix[a, b] = values
         if self.symmetric:
-            found[b, a] = values
-        return found
+            matrix[b, a] = values
+        return matrix
 
     def summed(
-        self, place: int, values: npt.NDArray[Any], period: Picked | None = None
+        self, level_index: int, values: npt.NDArray[Any], period: Picked | None = None
     ) -> npt.NDArray[Any]:
-        """Values of the cells of some periods of a place, added up, for `matrix`; None for all.
+        """Add up the values of cells over some periods, for `matrix`.
+
+        Args:
+            level_index: the level.
+            values: of all its cells, shape (cells,).
+            period: label of a period of this level, or several labels; None for all periods.
 
         Raises:
             QueryError: no such period.
         """
-        codes = self.period_codes(place, period)
-        found: npt.NDArray[Any] = values.reshape(len(self.lengths(place)), -1)[codes].sum(axis=0)
-        return found
+        codes = self.period_codes(level_index, period)
+        by_period = values.reshape(len(self.lengths(level_index)), -1)  # (periods, cells of one)
+        sums: npt.NDArray[Any] = by_period[codes].sum(axis=0)
+        return sums
 
-    def sums(self, place: int, values: IntVector) -> IntVector:
-        """Sums of integers of the cells of a place over their cells of the place before."""
-        found = np.zeros(self.size(place - 1), dtype=np.int64)
-        np.add.at(found, self.parents(place), values)
-        return found
+    def sums(self, level_index: int, values: IntVector) -> IntVector:
+        """Add up integers of the cells of a level within each cell of the level before."""
+        sums = np.zeros(self.size(level_index - 1), dtype=np.int64)
+        np.add.at(sums, self.parents(level_index), values)
+        return sums
 
     def of_period(self, label: str | None = None) -> "CellTree":
-        """The cells of one of the coarsest periods, the first for None, with those within it.
+        """Return the cells of one of the coarsest periods, with the periods within it.
+
+        Args:
+            label: of the period; None for the first one.
 
         Raises:
             QueryError: no such period, or a table without periods.
@@ -319,58 +409,72 @@ class CellTree:
             self.rows,
             None if self.one_set else self.columns,
             directed=self.directed,
-            periods=_part(self.periods, code),
+            periods=_periods_within(self.periods, code),
             loops=self.loops,
         )
 
-    def within(self, place: int, code: int) -> BoolVector:
-        """Which cells of a place from 1 on lie in a coarsest period, shape (cells,)."""
-        time = self._chain[place][1]
-        own = np.arange(len(self.lengths(place)))
+    def in_period(self, level_index: int, code: int) -> BoolVector:
+        """Return which cells of a level lie in a coarsest period, shape (cells,).
+
+        Args:
+            level_index: a level below the root.
+            code: of the coarsest period.
+        """
+        # The code of the coarsest period that holds each period of the level, level by level.
+        ancestors = np.arange(len(self.lengths(level_index)))
         if self.periods is not None:
-            for name in self.periods.levels[time - 1 : 0 : -1]:
-                own = self.periods.parents(name)[own]
-        found: BoolVector = np.repeat(own == code, len(self.ends(place)[0]))
-        return found
+            finer_levels = self.periods.levels[1 : self._period_level[level_index]]
+            for name in reversed(finer_levels):
+                ancestors = self.periods.parents(name)[ancestors]
+        cells_per_period = len(self.period_cells(level_index)[0])
+        mask: BoolVector = np.repeat(ancestors == code, cells_per_period)
+        return mask
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CellTree):
             return NotImplemented
-        mine, theirs = (
-            (each.one_set, each.directed, each.loops, each.rows, each.columns, each.periods)
-            for each in (self, other)
+        return (
+            self.one_set == other.one_set
+            and self.directed == other.directed
+            and self.loops == other.loops
+            and self.rows == other.rows
+            and self.columns == other.columns
+            and self.periods == other.periods
         )
-        return mine == theirs
 
     def __hash__(self) -> int:
         return hash((self.rows, self.columns, self.directed, self.periods, self.loops))
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{self.size(i + 1):,} of {n}" for i, n in enumerate(self.levels))
-        return f"CellTree({counts})"
+        counts = (
+            f"{self.size(index):,} of {name}" for index, name in enumerate(self.levels, start=1)
+        )
+        return f"CellTree({', '.join(counts)})"
 
 
-def _codes(groups: GroupTree, picked: Picked, level: str) -> list[int]:
-    labels = [picked] if isinstance(picked, str | int | np.integer) else list(picked)
-    return [groups.code(label, level) for label in labels]
+def _label_list(labels: Any) -> list[Any]:
+    """Return labels as a list; a single one, or an object that is no label, as its only item."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        return [labels]
+    return list(labels)
 
 
-def _several(period: Any) -> Iterable[Any]:
-    return period if isinstance(period, Iterable) else [period]
-
-
-def _part(periods: GroupTree, code: int) -> GroupTree:
-    """One of the coarsest periods with all that are within it."""
-    labels, sizes, parents = {}, [], []
-    kept, above = np.array([code]), 0
-    for number, name in enumerate(periods.levels):
-        own = periods.parents(name)
-        if number:
-            (kept,) = np.nonzero(np.isin(own, kept))
-            parents.append(own[kept] - above)
-        else:
+def _periods_within(periods: GroupTree, code: int) -> GroupTree:
+    """Return one of the coarsest periods, with the periods of all levels within it."""
+    labels: dict[str, list[Label]] = {}
+    sizes: list[IntVector] = []
+    parents: list[IntVector] = []
+    chosen = np.array([code])  # codes of the periods of this level that lie in the coarsest one
+    for name in periods.levels:
+        if not labels:
             parents.append(np.zeros(1, dtype=np.int64))
-        above = int(kept[0])
-        labels[name] = [periods.labels(name)[each] for each in kept.tolist()]
-        sizes.append(periods.sizes(name)[kept])
+        else:
+            chosen_parents = chosen
+            level_parents = periods.parents(name)
+            (chosen,) = np.nonzero(np.isin(level_parents, chosen_parents))
+            # Periods of one parent follow each other, so the codes of the parents become 0, 1, ...
+            parents.append(level_parents[chosen] - int(chosen_parents[0]))
+        level_labels = periods.labels(name)
+        labels[name] = [level_labels[period] for period in chosen.tolist()]
+        sizes.append(periods.sizes(name)[chosen])
     return GroupTree(labels, sizes, parents)

@@ -1,7 +1,8 @@
-"""Dates that are written as text, one value at a time: which date one names, if any.
+"""Dates that are written as text: which local date one value names, if any.
 
-Text without an offset from UTC is used as it is written. Text with one names an instant, whose date
-depends on a zone: it is read where a time zone was given, and only there.
+A text with an offset from UTC, such as 2026-01-31T08:30+01:00, names an *instant*. Its date depends
+on a time zone, so it can be read only where the caller or the data name a public one. A text
+without an offset names a date or a local time, which is used as it is written.
 """
 
 import re
@@ -10,7 +11,9 @@ from datetime import UTC, date, datetime
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.schema.time_zones import zone_of
 
-_DIRECTIVES = "dmYyHMSfz%"  # the others depend on the language or the zone of the machine
+# Directives of `strptime` that a format may have. Others depend on the language or the time zone of
+# the machine (%B, %Z), or name a date by other numbers than day, month and year (%j, %G).
+_DIRECTIVES = "dmYyHMSfz%"
 _OFFSET = r"(?:[Zz]|[+-]\d\d(?::?\d\d)?)"
 _ISO_INSTANT = re.compile(
     rf"\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?{_OFFSET}", re.ASCII
@@ -18,20 +21,21 @@ _ISO_INSTANT = re.compile(
 
 
 def check_date_format(date_format: str, *, zoned: bool) -> None:
-    """Check how dates are written, such as "%d.%m.%Y %H:%M".
+    """Check the format in which dates are written.
 
     Args:
-        date_format: likewise.
-        zoned: whether a time zone was given, for text that names an offset from UTC (%z).
+        date_format: with directives of `strptime`, such as "%d.%m.%Y %H:%M".
+        zoned: whether there is a time zone. Texts then need an offset from UTC (%z).
 
     Raises:
-        ParameterError: a directive that depends on the machine, no day, or a zone without an
-            offset.
+        ParameterError: a directive that is not supported, no complete date, or just one of offset
+            and time zone.
     """
     directives = re.findall("%(.?)", date_format.replace("%%", ""))
     if any(directive not in _DIRECTIVES or not directive for directive in directives):
         raise ParameterError("date_format= may have %d %m %Y %y %H %M %S %f %z only")
-    if sorted(set(directives) & {"d", "m", "Y", "y"}) not in (["Y", "d", "m"], ["d", "m", "y"]):
+    date_directives = sorted(set(directives) & {"d", "m", "Y", "y"})
+    if date_directives not in (["Y", "d", "m"], ["d", "m", "y"]):
         raise ParameterError("date_format= needs a day, a month and a year, such as %d.%m.%Y")
     if ("z" in directives) is not zoned:
         raise ParameterError(
@@ -42,19 +46,22 @@ def check_date_format(date_format: str, *, zoned: bool) -> None:
 def date_of_text(text: str, date_format: str | None, zone: str | None) -> str | None:
     """Return the date that a text names as YYYY-MM-DD, or None if it names none.
 
-    Without `date_format` and `zone` the text comes back as it is: `Periods` reads it. The result
-    depends on this text and public options alone.
+    Without a format and a zone the text comes back unchanged and unchecked: it may be a date, or
+    the name of a period, and `Periods` finds out which.
+
+    Privacy: the result depends on this text and public options alone.
 
     Args:
-        text: of one value.
+        text: one value.
         date_format: how dates are written; None for ISO 8601.
-        zone: the time zone in which an instant has its date; None where text names no instants.
+        zone: the public time zone in which instants have their date. None: texts name no instants.
     """
     if date_format is None and zone is None:
-        return text  # which `Periods` reads
+        return text
     try:
         if date_format is not None:
-            moment = datetime.strptime(text, date_format)  # noqa: DTZ007, RUF100  # zones are checked
+            # Offset and zone belong together, see `check_date_format`; `local_date` checks it.
+            moment = datetime.strptime(text, date_format)  # noqa: DTZ007, RUF100
         elif _ISO_INSTANT.fullmatch(text):
             moment = datetime.fromisoformat(text.upper().replace(",", "."))
         else:
@@ -65,11 +72,11 @@ def date_of_text(text: str, date_format: str | None, zone: str | None) -> str | 
 
 
 def local_date(moment: date, zone: str | None) -> str | None:
-    """Return the local date as YYYY-MM-DD; None if just one of offset and zone is there.
+    """Return a local date as YYYY-MM-DD; None if just one of offset and zone is there.
 
     Args:
-        moment: a `date`, or a `datetime`.
-        zone: as for `date_of_text`.
+        moment: a `date`, or a `datetime` with or without an offset from UTC.
+        zone: the public time zone in which instants have their date. None: `moment` is no instant.
     """
     if not isinstance(moment, datetime):
         return None if zone is not None else moment.isoformat()
@@ -77,5 +84,7 @@ def local_date(moment: date, zone: str | None) -> str | None:
     if (offset is None) is not (zone is None):
         return None
     if zone is not None:
+        # By way of UTC: with the same `tzinfo` object `astimezone` would change nothing, even for
+        # local times that do not exist, such as those that daylight saving skips.
         moment = moment.astimezone(UTC).astimezone(zone_of(zone))
     return moment.date().isoformat()

@@ -1,9 +1,17 @@
-"""Labels of groups: from files, tables and dicts to the codes of nested groups.
+"""Tables of groups: read the group of each vertex from a file, a dict or a data frame.
 
-All that is read here is taken to be public: it comes out with every table of flows.
+A table of groups has one row for each vertex, with a column that names the vertex (the *key*) and
+one column of group labels for each level, from the coarsest to the finest. All that is read here is
+public: groups appear in every result that is computed from them.
+
+`read_levels` reads a text file for `Groups.read`, and `levels_of` a dict or a frame for
+`Groups.of`. Both return `Levels`: for each level the label of each vertex, in the order of the
+vertices, None for no group. `schema.group_codes` turns them into numbered groups.
+
+Vertices are matched by their text: 1 and "1" are one vertex, "007" and 7 are two. What happens to a
+row about no vertex is said by `unknown`: "error" refuses it, "ignore" leaves it out.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,22 +19,33 @@ from typing import Any
 
 import numpy as np
 
-from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import frame_of
-from graphcuts_dp.schema.columns import Column, Columns, has_header, place_of, position_of
-from graphcuts_dp.schema.file_bytes import TextFormat, read_unpacked
+from graphcuts_dp.schema.columns import (
+    Column,
+    Columns,
+    has_header,
+    position_in_header,
+    position_without_header,
+)
+from graphcuts_dp.schema.file_bytes import read_unpacked
+from graphcuts_dp.schema.text_format import TextFormat
 from graphcuts_dp.schema.text_rows import Row, labels_of, read_rows
 from graphcuts_dp.schema.vertices import Label, VertexSet
 
-Levels = dict[str, list[Any]]  # for each level the label of each vertex, in their order
-SEEDED = "seeded: not private"  # in the column `mark` of a table of parts that a seed made
-_VERTEX_HEADS = (
+Levels = dict[str, list[Any]]  # for each level the label of each vertex, None for no group
+
+# A saved table of the parts of a partition has a column `mark` in which each row says that a seed
+# was used, which voids the privacy guarantee. Such a column holds no groups.
+_MARK_HEADER = "mark"
+_SEEDED_MARK = "seeded: not private"
+# Headers, normalised by `_normalised`, of a column that names the vertices.
+_KEY_HEADERS = (
     *("vertex", "id", "node", "name", "label", "person", "user", "email", "vertexid", "nodeid"),
     *("personid", "userid", "iata"),
 )
-_FORMS = {".csv": TextFormat(","), ".tsv": TextFormat("\t"), ".txt": TextFormat()}
+_FORMATS = {".csv": TextFormat(","), ".tsv": TextFormat("\t"), ".txt": TextFormat()}
 
 
 def read_levels(
@@ -35,9 +54,14 @@ def read_levels(
     columns: Sequence[Column] | None,
     vertex: Column | None,
     unknown: str,
-    text: Columns,
+    options: Columns,
 ) -> Levels:
-    """The groups of vertices in a file; see `Groups.read`."""
+    """Read the groups of vertices from a text file; see `Groups.read` for the arguments.
+
+    Raises:
+        FileFormatError: as `Groups.read`.
+        ParameterError: an option out of range.
+    """
     _check_unknown(unknown)
     if isinstance(columns, str | int):
         columns = [columns]
@@ -45,27 +69,46 @@ def read_levels(
     try:
         if columns is not None and not columns:
             raise FileFormatError("pass columns=, at least one column of groups")
-        names, rows = _read(path, data, columns, vertex, text)
-        announced = text.header is not None or columns is not None or vertex is not None
-        return _table(names, rows, vertices, columns, vertex, unknown, announced)
+        header, rows = _read_text_table(path, data, columns, vertex, options)
+        if header is None and not rows:
+            raise FileFormatError("the file is empty")
+        width = len(rows[0][1] if header is None else header)
+        key = _key_position(header, width, vertex)
+        header_is_announced = (
+            options.header is not None or columns is not None or vertex is not None
+        )
+        if header is not None and not header_is_announced:
+            _check_header_is_no_row(header[key], vertices)
+        positions = _group_positions(header, rows, width, key, columns)
+        cells_of_levels = _cells_by_vertex(header, rows, width, key, positions, vertices, unknown)
+        if header is None:
+            names = [f"level {number}" for number in range(1, len(positions) + 1)]
+        else:
+            names = [header[position] for position in positions]
+        if len(set(names)) != len(names) or not all(names):
+            raise FileFormatError("two columns of groups have one name, or one has none")
+        return {
+            name: _typed_labels(cells) for name, cells in zip(names, cells_of_levels, strict=True)
+        }
     except FileFormatError as problem:
         raise FileFormatError(f"{path!s}: {problem}") from None
 
 
 def vertices_of_table(
-    path: PathLike, columns: Sequence[Column] | None, vertex: Column | None, text: Columns
+    path: PathLike, columns: Sequence[Column] | None, vertex: Column | None, options: Columns
 ) -> VertexSet:
-    """The vertices that a public table of groups names, in the order of its rows.
+    """Return the vertices that a public table of groups names, in the order of its rows.
 
     Raises:
-        FileFormatError: no such table, or not one that tells them.
+        FileFormatError: no such table, or rows of different lengths.
         GraphError: no vertex, or one twice.
     """
     data = read_unpacked(path)  # whose errors name the file already
     try:
-        names, rows = _read(path, data, columns, vertex, text)
-        width = len(names or (rows[0][1] if rows else ()))
-        key = _key_column(names, width, vertex)
+        header, rows = _read_text_table(path, data, columns, vertex, options)
+        first_cells = header or (rows[0][1] if rows else [])
+        width = len(first_cells)
+        key = _key_position(header, width, vertex)
         if any(len(cells) != width for _, cells in rows):
             raise FileFormatError("rows have different numbers of columns; correct them")
         return VertexSet(labels_of([cells[key] for _, cells in rows]))
@@ -73,19 +116,134 @@ def vertices_of_table(
         raise FileFormatError(f"{path!s}: {problem}") from None
 
 
-def _read(
+def _read_text_table(
     path: PathLike,
     data: bytes,
     columns: Sequence[Column] | None,
     vertex: Column | None,
-    text: Columns,
+    options: Columns,
 ) -> tuple[list[str] | None, list[Row]]:
-    """The names of the columns of a table, if it has them, and its rows."""
-    form = _FORMS.get(Path(Path(path).name.lower().removesuffix(".gz")).suffix)
+    """Return the header of a table, None if it has none, and its rows."""
+    suffix = Path(Path(path).name.lower().removesuffix(".gz")).suffix
+    form = _FORMATS.get(suffix)
     if form is None:
         raise FileFormatError("groups are read from .csv, .tsv and .txt files")
-    named = has_header(text.header, [*(columns or ()), vertex], form)
-    return read_rows(data, form, replace(text, header=named))
+    named = has_header(options.header, [*(columns or ()), vertex], form)
+    return read_rows(data, form, replace(options, header=named))
+
+
+def _key_position(header: Sequence[str] | None, width: int, vertex: Column | None) -> int:
+    """Return the position of the column of vertices: the caller's, else the only known, else 0."""
+    if vertex is not None:
+        return _position(vertex, header, width)
+    matches = [
+        position for position, name in enumerate(header or ()) if _normalised(name) in _KEY_HEADERS
+    ]
+    return matches[0] if len(matches) == 1 else 0
+
+
+def _position(column: Column, header: Sequence[str] | None, width: int) -> int:
+    """Return the position of a column of a text table with or without a header."""
+    if header is not None:
+        return position_in_header(column, header)
+    position = position_without_header(column)
+    if position >= width:
+        raise FileFormatError(f"there is no such column; the first row has {width} of them")
+    return position
+
+
+def _normalised(name: str) -> str:
+    """Return a column name without case, blanks and signs."""
+    return "".join(character for character in name if character.isalnum()).casefold()
+
+
+def _check_header_is_no_row(key_name: str, vertices: VertexSet) -> None:
+    """Refuse a header that nobody announced, if it names a vertex: it may be the first row."""
+    if _row_of(vertices, key_name) is not None:
+        raise FileFormatError(
+            "the first line is about a vertex: pass header=False if the file has no header, else "
+            "header=True"
+        )
+
+
+def _group_positions(
+    header: list[str] | None,
+    rows: list[Row],
+    width: int,
+    key: int,
+    columns: Sequence[Column] | None,
+) -> list[int]:
+    """Return the positions of the columns of groups: the caller's, else the only one there is."""
+    if columns is not None:
+        positions = [_position(column, header, width) for column in columns]
+    else:
+        mark = _mark_position(header, rows)
+        positions = [position for position in range(width) if position not in (key, mark)]
+        if len(positions) != 1:
+            raise FileFormatError(  # quotes no column: the file may be another one, and private
+                "pass columns=, the columns of the groups from the coarsest level to the finest"
+            )
+    if not positions or len(set(positions)) != len(positions):
+        raise FileFormatError("columns= names different columns, at least one")
+    return positions
+
+
+def _mark_position(header: list[str] | None, rows: list[Row]) -> int | None:
+    """Return the position of the column that says of each row that a seed was used, else None."""
+    if header is None or _MARK_HEADER not in header:
+        return None
+    position = header.index(_MARK_HEADER)
+    is_mark = all(cells[position : position + 1] == [_SEEDED_MARK] for _, cells in rows)
+    return position if is_mark else None
+
+
+def _cells_by_vertex(
+    header: list[str] | None,
+    rows: list[Row],
+    width: int,
+    key: int,
+    positions: Sequence[int],
+    vertices: VertexSet,
+    unknown: str,
+) -> list[list[str | None]]:
+    """Return the cells of some columns in the order of the vertices, None for a missing row.
+
+    Raises:
+        FileFormatError: a row of another length, about no vertex, or about one that has a row.
+    """
+    columns: list[list[str | None]] = [[None] * len(vertices) for _ in positions]
+    has_row = [False] * len(vertices)
+    for line, cells in rows:
+        if len(cells) != width:
+            raise FileFormatError(f"line {line}: expected {width} columns, as in the first row")
+        row = _row_of(vertices, cells[key])
+        if row is None:
+            if unknown == "ignore":
+                continue
+            is_first_line = header is None and (line, cells) == rows[0]
+            advice = ", or header=True if it names the columns" if is_first_line else ""
+            raise FileFormatError(
+                f"line {line}: not a vertex of the graph; correct it, or pass unknown='ignore'"
+                + advice
+            )
+        if has_row[row]:
+            raise FileFormatError(f"line {line}: this vertex has a row already")
+        has_row[row] = True
+        for column, position in zip(columns, positions, strict=True):
+            column[row] = cells[position]
+    return columns
+
+
+def _typed_labels(cells: Sequence[str | None]) -> list[Label | None]:
+    """Return labels: integers if all cells with text are integer literals, else text.
+
+    Empty and missing cells become None.
+    """
+    rows = [row for row, cell in enumerate(cells) if cell]
+    labels: list[Label | None] = [None] * len(cells)
+    for row, label in zip(rows, labels_of([cell for cell in cells if cell]), strict=True):
+        labels[row] = label
+    return labels
 
 
 def levels_of(
@@ -95,55 +253,82 @@ def levels_of(
     vertex: Column | None,
     unknown: str,
 ) -> tuple[Levels, dict[str, list[Label]]]:
-    """Return the groups of vertices in what `Groups.of` takes, and the order of categories.
+    """Return the groups of vertices in a dict or a frame; see `Groups.of` for the arguments.
+
+    Returns:
+        The levels; and for each level that is an ordered categorical column of pandas, the order of
+        its groups.
 
     Raises:
         GraphError: no groups, as `Groups.of`.
         ParameterError: an option out of range.
     """
     _check_unknown(unknown)
-    names = [columns] if isinstance(columns, str | int) else columns
-    names = None if names is None else list(names)
-    if names is not None and (not names or len(set(names)) != len(names)):
-        raise GraphError("columns are distinct names, for example ['state', 'county']")
+    requested: list[Column] | None = None
+    if columns is not None:
+        requested = [columns] if isinstance(columns, str | int) else list(columns)
+        if not requested or len(set(requested)) != len(requested):
+            raise GraphError("columns are distinct names, for example ['state', 'county']")
     if isinstance(source, Mapping):
-        levels = ["group"] if names is None else [str(name) for name in names]
-        return _placed(vertices, source, _of_dict(source, levels), unknown), {}
+        names = ["group"] if requested is None else [str(name) for name in requested]
+        return _labels_by_vertex(vertices, source, _dict_columns(source, names), unknown), {}
     source, numbered = _with_text_names(source)
     frame = frame_of(source)
     if frame is None:
         raise GraphError("groups are made of a dict or a table")
-    picked = None if names is None else [_column_name(frame, name) for name in names]
+    group_names = None if requested is None else [_frame_column(frame, name) for name in requested]
     if vertex is None:
-        key = _vertex_column(source, frame, picked or [], numbered=numbered)
+        key = _key_name(source, frame, group_names or [], numbered=numbered)
     else:
-        key = _column_name(frame, vertex)
-    if picked is None:
-        picked = [name for name in frame.columns if name != key]
-    if not picked:
+        key = _frame_column(frame, vertex)
+    if group_names is None:
+        group_names = [name for name in frame.columns if name != key]
+    if not group_names:
         raise GraphError("the table has no column of groups beside that of the vertices")
-    values = {name: frame[name].to_list() for name in picked}
+    columns_by_name = {name: frame[name].to_list() for name in group_names}
     order: dict[str, list[Label]] = {}
-    for name in picked:
-        kind: Any = getattr(frame[name].to_native(), "dtype", None)
-        if getattr(kind, "ordered", False):  # of pandas
-            present = set(values[name])
-            order[name] = [label for label in kind.categories if label in present]
-    keys = _labels_of_vertices(source.index if key is None else frame[key])
-    if numbered:
-        titles = {name: f"level {number}" for number, name in enumerate(picked, 1)}
-        values = {titles[name]: column for name, column in values.items()}
+    for name, labels in columns_by_name.items():
+        dtype: Any = getattr(frame[name].to_native(), "dtype", None)
+        if getattr(dtype, "ordered", False):  # an ordered categorical column of pandas
+            present = set(labels)
+            order[name] = [label for label in dtype.categories if label in present]
+    keys = _vertex_labels(source.index if key is None else frame[key])
+    if numbered:  # columns without names are levels without names
+        titles = {name: f"level {number}" for number, name in enumerate(group_names, 1)}
+        columns_by_name = {titles[name]: column for name, column in columns_by_name.items()}
         order = {titles[name]: labels for name, labels in order.items()}
-    return _placed(vertices, keys, values, unknown), order
+    return _labels_by_vertex(vertices, keys, columns_by_name, unknown), order
+
+
+def _check_unknown(unknown: str) -> None:
+    if unknown not in ("error", "ignore"):
+        raise ParameterError("unknown is 'error' or 'ignore'")
+
+
+def _dict_columns(source: Mapping[Any, Any], names: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the labels of each level of a dict, in the order of its entries.
+
+    Raises:
+        GraphError: an entry does not have one label for each level.
+    """
+    entries = [
+        labels if isinstance(labels, tuple | list) else (labels,) for labels in source.values()
+    ]
+    for number, labels in enumerate(entries, 1):
+        if len(labels) != len(names):
+            raise GraphError(f"entry {number} of the groups does not have one label for each level")
+    return {name: [labels[index] for labels in entries] for index, name in enumerate(names)}
 
 
 def _with_text_names(source: Any) -> tuple[Any, bool]:
     """Return a table of pandas with columns named by text, and whether they had numbers 0, 1, ...
 
+    Other tables have text names already, and come back as they are.
+
     Raises:
         GraphError: other names than text, such as those of several levels.
     """
-    if not hasattr(source, "set_axis"):  # only pandas has other names
+    if not hasattr(source, "set_axis"):  # not of pandas
         return source, False
     if not hasattr(source, "columns"):  # a series
         return (source if isinstance(source.name, str) else source.rename("group")), False
@@ -157,8 +342,8 @@ def _with_text_names(source: Any) -> tuple[Any, bool]:
     )
 
 
-def _column_name(frame: Any, column: Column) -> str:
-    """Return the name of a column that is given by its name, or by its place from 0."""
+def _frame_column(frame: Any, column: Column) -> str:
+    """Return the name of a column of a frame that the caller names, or numbers from 0."""
     names: list[str] = frame.columns
     if isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(names):
         return names[column]
@@ -167,314 +352,115 @@ def _column_name(frame: Any, column: Column) -> str:
     return str(column)
 
 
-def _vertex_column(source: Any, frame: Any, picked: Sequence[str], *, numbered: bool) -> str | None:
-    """Return the column of the vertices that nobody has named; None for the index of the table.
+def _key_name(source: Any, frame: Any, group_names: Sequence[str], *, numbered: bool) -> str | None:
+    """Return the column of vertices that the caller has not named; None for the index of pandas.
 
-    An index that only numbers the rows never names vertices, and no row decides what it is.
+    The index names the vertices if it is that of a series, has a name, or holds more than the
+    numbers of the rows. No value of a row decides.
+
+    Args:
+        source: the table as the caller passed it.
+        frame: the same with a common interface, see `frames.frame_of`.
+        group_names: columns that are known to hold groups.
+        numbered: whether the columns have no names.
 
     Raises:
-        GraphError: neither the columns nor the index tell.
+        GraphError: the columns and the index leave it open.
     """
+    candidates: list[str] = [name for name in frame.columns if name not in group_names]
+    if numbered:
+        keys = candidates[:1]
+    else:
+        keys = [name for name in candidates if _normalised(name) in _KEY_HEADERS]
     index = getattr(source, "index", None)
-    others: list[str] = [name for name in frame.columns if name not in picked]
-    heads = others[:1] if numbered else [n for n in others if _plain(n) in _VERTEX_HEADS]
-    if index is not None and not callable(index):  # as it is of arrays of Arrow
+    if index is not None and not callable(index):  # arrays of Arrow have a method of this name
         is_series = not hasattr(source, "columns")
-        named = any(name is not None for name in index.names)
-        if is_series or named or not _is_default_index(index):
-            integers = getattr(index.dtype, "kind", "O") in "iu"
-            if not (is_series or named or numbered) and integers and len(heads) == 1:
+        is_named = any(name is not None for name in index.names)
+        if is_series or is_named or not _is_default_index(index):
+            # Integers of an index without a name may be row numbers that are left of a selection.
+            may_be_row_numbers = (
+                not is_series
+                and not is_named
+                and not numbered
+                and getattr(index.dtype, "kind", "O") in "iu"
+            )
+            if may_be_row_numbers and len(keys) == 1:
                 raise GraphError(
                     "the index and a column may both name the vertices: pass "
-                    f"vertex={heads[0]!r:.60}, or name the index: frame.rename_axis('vertex')"
+                    f"vertex={keys[0]!r:.60}, or name the index: frame.rename_axis('vertex')"
                 )
             return None
-    if len(heads) != 1:
+    if len(keys) != 1:
         raise GraphError(
             "the table does not tell which column names the vertices: pass vertex=, or make them a "
             "named index: frame.rename_axis('vertex')"
         )
-    return heads[0]
+    return keys[0]
 
 
 def _is_default_index(index: Any) -> bool:
-    """Whether an index of pandas holds the numbers of the rows."""
-    bounds = (getattr(index, name, None) for name in ("start", "step"))
-    return type(index).__name__ == "RangeIndex" and tuple(bounds) == (0, 1)
+    """Return whether an index of pandas only numbers the rows: a range 0, 1, 2, ..."""
+    if type(index).__name__ != "RangeIndex":
+        return False
+    return (getattr(index, "start", None), getattr(index, "step", None)) == (0, 1)
 
 
-def _labels_of_vertices(column: Any) -> list[Any]:
-    """Return the cells of a column or index of vertices.
+def _vertex_labels(column: Any) -> list[Any]:
+    """Return the cells of a column or an index of vertices.
 
     Raises:
         GraphError: its type is that of floating-point numbers, which name no vertices.
     """
-    kind = column.dtype
-    if "float" in str(kind).lower():
+    if "float" in str(column.dtype).lower():
         raise GraphError(
             "the vertices of the table are floating-point numbers; cast them: astype('Int64')"
         )
-    values: list[Any] = column.to_list()
-    return values
+    labels: list[Any] = column.to_list()
+    return labels
 
 
-def _of_dict(source: Mapping[Any, Any], names: list[str]) -> dict[str, list[Any]]:
-    rows = [given if isinstance(given, tuple | list) else (given,) for given in source.values()]
-    for place, row in enumerate(rows, 1):
-        if len(row) != len(names):
-            raise GraphError(f"entry {place} of the groups does not have one label for each level")
-    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
-
-
-def _check_unknown(unknown: str) -> None:
-    if unknown not in ("error", "ignore"):
-        raise ParameterError("unknown is 'error' or 'ignore'")
-
-
-def _placed(
-    vertices: VertexSet, keys: Iterable[Any], values: Mapping[str, Sequence[Any]], unknown: str
+def _labels_by_vertex(
+    vertices: VertexSet, keys: Iterable[Any], columns: Mapping[str, Sequence[Any]], unknown: str
 ) -> Levels:
-    """Return columns in the order of the vertices, from rows about the vertices of `keys`.
+    """Return columns in the order of the vertices, None for a vertex without a row.
 
-    Vertices are matched by their text: 1 and "1" are one vertex, "007" and 7 are two.
+    Args:
+        vertices: the vertex set.
+        keys: the vertex of each row of the columns.
+        columns: for each level the label of each row.
+        unknown: "error" or "ignore", see the module.
+
+    Raises:
+        GraphError: a row about no vertex, a vertex with two rows, or a level without any label.
     """
     rows: list[int | None] = []
-    for place, key in enumerate(keys, 1):
+    for number, key in enumerate(keys, 1):
         row = _row_of(vertices, key)
         if row is None and unknown == "error":
-            raise GraphError(f"row {place} is about no vertex of the graph; or unknown='ignore'")
+            raise GraphError(f"row {number} is about no vertex of the graph; or unknown='ignore'")
         rows.append(row)
-    known = [row for row in rows if row is not None]
-    if len(set(known)) != len(known):
+    matched_rows = [row for row in rows if row is not None]
+    if len(set(matched_rows)) != len(matched_rows):
         raise GraphError("a vertex has two rows; keep one")
-    found: Levels = {}
-    for name, column in values.items():
-        if not any(value is not None for value in column):
+    levels: Levels = {}
+    for name, column in columns.items():
+        if not any(label is not None for label in column):
             raise GraphError(f"no vertex has a group of level {name!r:.60}")
-        held: list[Any] = [None] * len(vertices)
-        for row, value in zip(rows, column, strict=True):
+        labels: list[Any] = [None] * len(vertices)
+        for row, label in zip(rows, column, strict=True):
             if row is not None:
-                held[row] = value
-        found[str(name)] = held
-    return found
+                labels[row] = label
+        levels[str(name)] = labels
+    return levels
 
 
 def _row_of(vertices: VertexSet, key: Any) -> int | None:
-    """Return the row of the vertex that a text or an integer names, None if there is none."""
+    """Return the row of the vertex with the same text as a key, None if there is none."""
     if isinstance(key, bool) or not isinstance(key, str | int | np.integer):
         return None
     row = vertices.find(key)
-    if row is None:
-        row = vertices.find(str(key)) if not isinstance(key, str) else vertices.find_text(key)
-    return None if row is None or str(vertices.labels[row]) != str(key) else row
-
-
-def _typed(cells: Sequence[str | None]) -> list[Label | None]:
-    """Integers where all that is there are integer literals, else text."""
-    present = [(place, cell) for place, cell in enumerate(cells) if cell]
-    found: list[Label | None] = [None] * len(cells)
-    for (place, _), label in zip(present, labels_of([cell for _, cell in present]), strict=True):
-        found[place] = label
-    return found
-
-
-def _mark_column(header: list[str] | None, rows: list[Row]) -> int | None:
-    """Where each row of a table of parts says that a seed made it; None of others."""
-    if header is None or "mark" not in header:
+    if row is None:  # a number may be a label as text, and a text a label as number
+        row = vertices.find_text(key) if isinstance(key, str) else vertices.find(str(key))
+    if row is None or str(vertices.labels[row]) != str(key):  # "007" is not 7
         return None
-    place = header.index("mark")
-    return place if all(cells[place : place + 1] == [SEEDED] for _, cells in rows) else None
-
-
-def _table(
-    header: list[str] | None,
-    rows: list[Row],
-    vertices: VertexSet,
-    columns: Sequence[Column] | None,
-    vertex: Column | None,
-    unknown: str,
-    announced: bool,
-) -> dict[str, list[Any]]:
-    """The label of each vertex, for each level; `announced` says that somebody said how to read."""
-    if header is None and not rows:
-        raise FileFormatError("the file is empty")
-    width = len(rows[0][1] if header is None else header)
-    key = _key_column(header, width, vertex)
-    if header is not None and not announced and _row_of(vertices, header[key]) is not None:
-        raise FileFormatError(
-            "the first line is about a vertex: pass header=False if the file has no header, else "
-            "header=True"
-        )
-    if columns is not None:
-        places = [_place(column, header, width) for column in columns]
-    else:
-        mark = _mark_column(header, rows)
-        places = [place for place in range(width) if place not in (key, mark)]
-        if len(places) != 1:
-            raise FileFormatError(  # quotes no column: the file may be another one, and private
-                "pass columns=, the columns of the groups from the coarsest level to the finest"
-            )
-    if not places or len(set(places)) != len(places):
-        raise FileFormatError("columns= names different columns, at least one")
-    held: list[list[str | None]] = [[None] * len(vertices) for _ in places]
-    seen = [False] * len(vertices)
-    for line, cells in rows:
-        if len(cells) != width:
-            raise FileFormatError(f"line {line}: expected {width} columns, as in the first row")
-        row = _row_of(vertices, cells[key])
-        if row is None:
-            if unknown == "ignore":
-                continue
-            header_too = ", or header=True if it names the columns"
-            raise FileFormatError(
-                f"line {line}: not a vertex of the graph; correct it, or pass unknown='ignore'"
-                + (header_too if header is None and (line, cells) == rows[0] else "")
-            )
-        if seen[row]:
-            raise FileFormatError(f"line {line}: this vertex has a row already")
-        seen[row] = True
-        for column, place in zip(held, places, strict=True):
-            column[row] = cells[place]
-    names = [f"level {i}" if header is None else header[p] for i, p in enumerate(places, 1)]
-    if len(set(names)) != len(names) or not all(names):
-        raise FileFormatError("two columns of groups have one name, or one has none")
-    return {name: _typed(column) for name, column in zip(names, held, strict=True)}
-
-
-def _place(column: Column, header: list[str] | None, width: int) -> int:
-    if header is not None:
-        return position_of(column, header)
-    place = place_of(column)
-    if place >= width:
-        raise FileFormatError(f"there is no such column; the first row has {width} of them")
-    return place
-
-
-def _key_column(header: list[str] | None, width: int, vertex: Column | None) -> int:
-    if vertex is not None:
-        return _place(vertex, header, width)
-    known = [p for p, cell in enumerate(header or ()) if _plain(cell) in _VERTEX_HEADS]
-    return known[0] if len(known) == 1 else 0
-
-
-def _plain(cell: str) -> str:
-    return "".join(c for c in cell if c.isalnum()).casefold()
-
-
-def codes_of(vertices: VertexSet, level: str, given: Any) -> tuple[IntVector, list[Label]]:
-    """Code of each vertex, -1 for none, and labels in the order of their first vertices."""
-    if isinstance(given, str) or not hasattr(given, "__len__") or len(given) != len(vertices):
-        raise GraphError(f"level {level!r:.60} needs one label for each of the vertices")
-    if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind in "iuU":
-        known, found = np.unique(given, return_inverse=True)
-        if given.dtype.kind != "U" or known[0]:
-            labels: list[Label] = known.tolist()
-            return found.astype(np.int64), labels
-    values = given.tolist() if isinstance(given, np.ndarray) else list(given)
-    table: dict[Any, int] = {}
-    try:
-        raw = np.fromiter((table.setdefault(v, len(table)) for v in values), np.int64, len(values))
-    except TypeError:
-        raise _bad_label(level) from None
-    codes: dict[Label, int] = {}
-    places = []
-    for value in table:
-        # True equals 1 and has its hash, so what a dict holds is not enough.
-        label = _plain_label(value, level)
-        places.append(-1 if label is None else codes.setdefault(label, len(codes)))
-    if any(isinstance(value, bool | np.bool_) for value in values):
-        raise _bad_label(level)
-    labels = list(codes)
-    if len({str(label) for label in labels}) != len(labels):
-        raise GraphError(f'two groups of level {level!r:.60} look alike, such as 1 and "1"')
-    return np.array(places, dtype=np.int64)[raw], labels
-
-
-def _plain_label(value: Any, level: str) -> Label | None:
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or value == "":
-        return None
-    if isinstance(value, float | np.floating):  # numbers of a column with gaps
-        number = float(value)
-        if math.isnan(number):
-            return None
-        if not (number.is_integer() and abs(number) < 2.0**53):
-            raise _bad_label(level)
-        return int(number)
-    if isinstance(value, bool | np.bool_) or not isinstance(value, str | int | np.integer):
-        raise _bad_label(level)
-    return str(value) if isinstance(value, str) else int(value)
-
-
-def _bad_label(level: str) -> GraphError:
-    return GraphError(f"groups of level {level!r:.60} must be strings or whole numbers")
-
-
-def with_rest(
-    vertices: VertexSet,
-    level: str,
-    own: tuple[IntVector, list[Label]],
-    above: tuple[IntVector, tuple[Label, ...]],
-    default_group: str | None,
-) -> tuple[IntVector, list[Label]]:
-    """Vertices without a group in a group of their own, one in each group of the level before."""
-    codes, labels = own[0].copy(), list(own[1])
-    (missing,) = np.nonzero(codes < 0)
-    if default_group is None:
-        # A vertex set that was inferred from private edges is private: no label, no number of it.
-        example = f"{vertices.labels[int(missing[0])]!r:.60}"
-        without = (
-            "some vertices have"
-            if vertices.inferred
-            else f"{len(missing):,} vertices, such as {example}, have"
-        )
-        raise GraphError(
-            f"{without} no group of level {level!r:.60}; add them, or pass default_group='other'"
-        )
-    for parent in np.unique(above[0][missing]).tolist():
-        name = (
-            default_group
-            if not above[1] or above[1][parent] == default_group
-            else f"{above[1][parent]}/{default_group}"
-        )
-        if name in labels:
-            raise GraphError(
-                f"default_group: {name!r:.60} is a group of level {level!r:.60} already"
-            )
-        codes[missing[above[0][missing] == parent]] = len(labels)
-        labels.append(name)
-    return codes, labels
-
-
-def sorted_within(
-    level: str,
-    own: tuple[IntVector, list[Label]],
-    above: IntVector,
-    order: Sequence[Label] | None,
-) -> tuple[IntVector, list[Label], IntVector]:
-    """Codes in the order of enclosing groups and then of labels; and the enclosing groups."""
-    codes, labels = own
-    parent = np.zeros(len(labels), dtype=np.int64)
-    parent[codes] = above
-    (split,) = np.nonzero(parent[codes] != above)
-    if len(split):
-        name = labels[int(codes[split[0]])]
-        raise GraphError(
-            f"group {name!r:.60} of level {level!r:.60} lies in two groups of the level before; "
-            "give the levels from the coarsest to the finest, and each group a name of its own"
-        )
-    ranks = {label: rank for rank, label in enumerate(labels if order is None else order)}
-    if order is not None and (len(ranks) != len(order) or set(ranks) != set(labels)):
-        raise GraphError(
-            f"the order of level {level!r:.60} must name each of its groups once, and none "
-            "without vertices"
-        )
-
-    def key(code: int) -> tuple[Any, ...]:
-        label = labels[code]
-        place = (isinstance(label, str), label) if order is None else (ranks[label],)
-        return int(parent[code]), *place
-
-    permutation = sorted(range(len(labels)), key=key)
-    new = np.empty(len(labels), dtype=np.int64)
-    new[permutation] = np.arange(len(labels))
-    return new[codes], [labels[code] for code in permutation], parent[permutation]
+    return row

@@ -1,4 +1,10 @@
-"""The public facts of nested groups: names, sizes and parents, without who is in which group."""
+"""Group trees: names, sizes and parents of nested groups, without their members.
+
+A `GroupTree` describes the groups of the vertices on one or several levels, from the coarsest to
+the finest: the rows, and the columns, of a table of flows between groups. `Groups` adds which
+vertex is in which group. Periods of time have the same structure: the shortest periods are then the
+"vertices" that are counted, see `Periods.tree`.
+"""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
@@ -10,20 +16,22 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.schema.vertices import Label, VertexSet
 
-_SHOWN = 6  # names that a message quotes
+_SHOWN_NAMES = 6  # that a message quotes
+_SHOWN_CHARACTERS = 40  # of each of them
 
 
 class GroupTree:
-    """Names and sizes of nested groups, without their members: the rows and columns of flows.
+    """Names, sizes and parents of nested groups.
 
-    Groups of a level are numbered by codes 0, 1, ..., those of one enclosing group after each
-    other.
+    The groups of a level have codes 0, 1, .... Those within one group of the level before follow
+    each other. A group label keeps the rules of vertex labels: a string or an integer, each once as
+    text.
 
     Args:
         labels: name of each level, from the coarsest to the finest, and the labels of its groups
             in the order of their codes.
-        sizes: how many vertices each group has, for each level; whole numbers >= 1.
-        parents: for each level the code of the group of the level before that holds the group;
+        sizes: for each level, how many vertices each group has; whole numbers >= 1.
+        parents: for each level, the code of the group of the level before that holds each group;
             zeros for the first level.
 
     Raises:
@@ -38,21 +46,26 @@ class GroupTree:
         parents: Sequence[npt.ArrayLike],
     ) -> None:
         self._names = checked_names(labels)
-        self._sets = tuple(label_set(name, given) for name, given in labels.items())
-        self._sizes = tuple(frozen(np.asarray(given)) for given in sizes)
-        self._parents = tuple(frozen(np.asarray(given)) for given in parents)
+        # Labels of each level, as a vertex set: it finds the code of a label.
+        self._sets = tuple(label_set(name, level_labels) for name, level_labels in labels.items())
+        self._sizes = tuple(frozen(np.asarray(level_sizes)) for level_sizes in sizes)
+        self._parents = tuple(frozen(np.asarray(level_parents)) for level_parents in parents)
         if not len(self._sets) == len(self._sizes) == len(self._parents):
             raise GraphError("groups need labels, sizes and parents for every level")
-        above = np.array([self._sizes[0].sum()])
-        for names, own, parent in zip(self._sets, self._sizes, self._parents, strict=True):
-            shapes = {own.shape, parent.shape, (len(names),)}
-            if len(shapes) > 1 or (own < 1).any() or (np.diff(parent) < 0).any():
+        sizes_before = np.array([self._sizes[0].sum()])  # above the first level: one group of all
+        for label_vertices, level_sizes, level_parents in zip(
+            self._sets, self._sizes, self._parents, strict=True
+        ):
+            shapes = {level_sizes.shape, level_parents.shape, (len(label_vertices),)}
+            if len(shapes) > 1 or (level_sizes < 1).any() or (np.diff(level_parents) < 0).any():
                 raise GraphError("sizes of groups are at least 1, and parents are in order")
-            if not (parent.min() >= 0 and parent.max() < len(above)) or not np.array_equal(
-                np.bincount(parent, weights=own, minlength=len(above)), above
+            known_parents = level_parents.min() >= 0 and level_parents.max() < len(sizes_before)
+            if not known_parents or not np.array_equal(
+                np.bincount(level_parents, weights=level_sizes, minlength=len(sizes_before)),
+                sizes_before,
             ):
                 raise GraphError("sizes of groups do not add up to those of the level before")
-            above = own
+            sizes_before = level_sizes
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -65,7 +78,7 @@ class GroupTree:
         return int(self._sizes[0].sum())
 
     def labels(self, level: str | None = None) -> tuple[Label, ...]:
-        """Labels of the groups of a level in the order of their codes; None for the finest.
+        """Return the labels of the groups of a level in the order of codes; None for the finest.
 
         Raises:
             QueryError: no such level.
@@ -73,19 +86,21 @@ class GroupTree:
         return tuple(self._sets[self.level_index(level)].labels)
 
     def label_of_text(self, text: str, level: str | None = None) -> Label | None:
-        """The label of a level that is written like this, if there is one.
+        """Return the label of a level that is written as a text; None if there is none.
+
+        "7" may be the label 7; "007" is not.
 
         Raises:
             QueryError: no such level.
         """
         groups = self._sets[self.level_index(level)]
         code = groups.find_text(text)
-        if code is None or str(groups.labels[code]) != text:  # 007 is not 7
+        if code is None or str(groups.labels[code]) != text:
             return None
         return groups.labels[code]
 
     def sizes(self, level: str | None = None) -> IntVector:
-        """How many vertices each group has, shape (groups,). Do not write to it.
+        """Return how many vertices each group has, shape (groups,). Do not write to it.
 
         Raises:
             QueryError: no such level.
@@ -93,7 +108,9 @@ class GroupTree:
         return self._sizes[self.level_index(level)]
 
     def parents(self, level: str | None = None) -> IntVector:
-        """Codes of the enclosing groups of the level before, shape (groups,); 0 for the first.
+        """Return the code of the group of the level before that holds each, shape (groups,).
+
+        Zeros for the first level.
 
         Raises:
             QueryError: no such level.
@@ -101,7 +118,7 @@ class GroupTree:
         return self._parents[self.level_index(level)]
 
     def level_index(self, level: str | None = None) -> int:
-        """Number of a level from 0, the coarsest; None for the finest.
+        """Return the index of a level: 0 for the coarsest; the last one for None.
 
         Raises:
             QueryError: no such level.
@@ -113,57 +130,61 @@ class GroupTree:
         return self._names.index(level)
 
     def code(self, label: Hashable, level: str | None = None) -> int:
-        """Number of a group within its level.
+        """Return the code of a group within its level; None for the finest level.
 
         Raises:
             QueryError: no such level, or no such group in it.
         """
-        place = self.level_index(level)
-        found = self._sets[place].find(label)
-        if found is None:
-            others = [
+        level_index = self.level_index(level)
+        code = self._sets[level_index].find(label)
+        if code is None:
+            levels_with_label = [
                 name
                 for name, groups in zip(self._names, self._sets, strict=True)
                 if groups.find(label) is not None
             ]
-            there = f"; say level={others[0]!r:.60} for that of this name" if others else ""
+            advice = ""
+            if levels_with_label:
+                advice = f"; say level={levels_with_label[0]!r:.60} for that of this name"
             raise QueryError(
-                f"unknown group {label!r:.60}; level {self._names[place]!r:.60} has "
-                f"{len(self._sets[place])} groups{there}"
+                f"unknown group {label!r:.60}; level {self._names[level_index]!r:.60} has "
+                f"{len(self._sets[level_index])} groups{advice}"
             )
-        return found
+        return code
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupTree):
             return NotImplemented
-        mine, theirs = (each.to_dict()["levels"] for each in (self, other))
-        return bool(mine == theirs)
+        # Of subclasses, too, this compares what `GroupTree` stores.
+        return bool(self.to_dict()["levels"] == other.to_dict()["levels"])
 
     def __hash__(self) -> int:
         return hash((self._names, self._sets))
 
     def __repr__(self) -> str:
-        counts = (f"{len(s)} {name}" for name, s in zip(self._names, self._sets, strict=True))
+        counts = (
+            f"{len(groups)} {name}" for name, groups in zip(self._names, self._sets, strict=True)
+        )
         return f"{type(self).__name__}(n={self.n}; {', '.join(counts)})"
 
     def to_dict(self) -> dict[str, Any]:
-        """For receipts: plain values."""
-        parts = zip(self._names, self._sets, self._sizes, self._parents, strict=True)
+        """Return plain values for JSON, which receipts store."""
+        levels = zip(self._names, self._sets, self._sizes, self._parents, strict=True)
         return {
             "levels": [
                 {
                     "name": name,
-                    "labels": list(labels.labels),
+                    "labels": list(groups.labels),
                     "sizes": sizes.tolist(),
                     "parents": parents.tolist(),
                 }
-                for name, labels, sizes, parents in parts
+                for name, groups, sizes, parents in levels
             ]
         }
 
     @staticmethod
     def from_dict(stored: Mapping[str, Any]) -> "GroupTree":
-        """Read what `to_dict` wrote.
+        """Return the tree that `to_dict` wrote.
 
         Raises:
             GraphError, KeyError, TypeError, ValueError: it is something else.
@@ -190,20 +211,24 @@ def checked_names(levels: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def frozen(values: npt.NDArray[Any]) -> IntVector:
-    """Return whole numbers, one a group, which nobody writes to.
+    """Return a read-only copy of whole numbers, one for each group or vertex.
 
     Raises:
-        GraphError: something else.
+        GraphError: something else, or no number.
     """
     if values.dtype.kind not in "iu" or values.ndim != 1 or not len(values):
         raise GraphError("sizes and parents of groups are whole numbers, one a group")
-    found = values.astype(np.int64)
-    found.flags.writeable = False
-    return found
+    integers = values.astype(np.int64)
+    integers.flags.writeable = False
+    return integers
 
 
 def label_set(level: str, labels: Iterable[Label]) -> VertexSet:
-    """Labels with a way back to their codes; they keep the rules of the labels of vertices."""
+    """Return the labels of a level as a vertex set, which finds the code of a label.
+
+    Raises:
+        GraphError: the labels break the rules of vertex labels.
+    """
     try:
         return VertexSet(list(labels))
     except GraphError as problem:
@@ -213,5 +238,5 @@ def label_set(level: str, labels: Iterable[Label]) -> VertexSet:
 
 def listed(names: Sequence[str]) -> str:
     """Return the first few names, for a message."""
-    shown = [f"{name[:40]!r}" for name in names[:_SHOWN]]
-    return ", ".join(shown) + (", ..." if len(names) > _SHOWN else "")
+    shown = [f"{name[:_SHOWN_CHARACTERS]!r}" for name in names[:_SHOWN_NAMES]]
+    return ", ".join(shown) + (", ..." if len(names) > _SHOWN_NAMES else "")

@@ -1,8 +1,12 @@
-"""Public groups of vertices, on one or several nested levels: departments, tracts in counties.
+"""Groups of vertices, on one or several nested levels: departments, or tracts within counties.
 
-Groups are public: they come out with everything that is computed from them, as do their sizes. This
-module knows no edges, so post-processing may use it. Besides the groups there are sets that are
-unions of them, and sets of vertices that are written with their names: "@Sales".
+`Groups` maps each vertex of a public vertex set to a group on each level. It extends `GroupTree`,
+which holds the names and sizes of the groups without their members. Groups are public: they appear
+in every result that is computed from them. They hold no edges, so post-processing may use them.
+
+The groups of a level have *codes* 0, 1, 2, .... The finest level is the last one; each of its
+groups lies in exactly one group of every other level. `GroupUnion` is the set of all vertices of
+some groups, such as a user writes by name in a query: "@Sales".
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,68 +20,13 @@ from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.schema.columns import Column, Columns
-from graphcuts_dp.schema.group_tables import (
-    codes_of,
-    levels_of,
-    read_levels,
-    sorted_within,
-    with_rest,
-)
+from graphcuts_dp.schema.group_codes import codes_of, sorted_within, with_default_groups
+from graphcuts_dp.schema.group_tables import levels_of, read_levels
 from graphcuts_dp.schema.group_tree import GroupTree, checked_names, frozen, listed
 from graphcuts_dp.schema.vertices import Arcs, Label, NamedSet, VertexSet
 
-
-@final
-class GroupUnion(NamedSet):
-    """All vertices of some groups: held as the groups, of which there are few.
-
-    Args:
-        groups: that the names are of.
-        names: label and level of each group; levels may differ.
-
-    Raises:
-        QueryError: no such level, or no such group in it.
-    """
-
-    def __init__(self, groups: "Groups", names: Sequence[tuple[Label, str]]) -> None:
-        self.groups = groups
-        self._names = tuple(names)
-        within = [groups.within(label, level) for label, level in self._names]
-        self.chosen: BoolVector = np.logical_or.reduce(within)
-        self.chosen.flags.writeable = False
-
-    @classmethod
-    def of(cls, unions: Sequence["GroupUnion"]) -> "GroupUnion":
-        """Of sets of the same groups together; there is at least one."""
-        if len(unions) == 1:
-            return unions[0]
-        found = cls.__new__(cls)
-        found.groups = unions[0].groups
-        found._names = tuple(name for each in unions for name in each._names)
-        found.chosen = np.logical_or.reduce([each.chosen for each in unions])
-        found.chosen.flags.writeable = False
-        return found
-
-    def truth_vector(self) -> BoolVector:
-        """See `NamedSet.truth_vector`; of a single group one object each time."""
-        if len(self._names) == 1:
-            return self.groups.members(*self._names[0])
-        found: BoolVector = self.chosen[self.groups.codes()]
-        found.flags.writeable = False
-        return found
-
-    def __iter__(self) -> Iterator[Label]:
-        labels = self.groups.vertices.labels
-        return (labels[row] for row in np.flatnonzero(self.truth_vector()).tolist())
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        return np.array(self.truth_vector(), dtype=dtype, copy=copy)
-
-    def __repr__(self) -> str:
-        return f"GroupUnion({', '.join(repr(label) for label, _ in self._names)})"
-
-
-_KEPT_BYTES = 1 << 27  # of truth vectors of groups that were asked for
+# Memory of the truth vectors of groups that `Groups.members` keeps: 128 MiB, one byte a vertex.
+_KEPT_BYTES = 1 << 27
 
 
 @final
@@ -86,7 +35,7 @@ class Groups(GroupTree):
 
     Every group of a level lies in one group of the level before. Groups are public: do not make
     them from private edges. Groups of a level are sorted within the group that holds them, integers
-    by size and then strings by letters, unless `order` is given.
+    by size and then strings by letters, unless `order` says otherwise.
 
     Args:
         vertices: the public vertex set; of a bipartite graph, that of one side.
@@ -94,9 +43,9 @@ class Groups(GroupTree):
             each vertex, in the order of the vertices: strings or integers; None, "" and NaN stand
             for no group.
         default_group: name of the group of all vertices without one; None refuses them. Below the
-            first level it is "GROUP/NAME", of the group that holds them.
-        order: for some levels, the labels of the groups in the order that they shall have within
-            the group that holds them, each once; groups of the rest come last.
+            first level it is "GROUP/NAME", within the group GROUP of the level before.
+        order: for some levels, all labels of groups, each once, in the order that they shall have
+            within the group that holds them. Default groups that are not listed come last.
 
     Raises:
         GraphError: no level, labels of the wrong number or kind, a vertex without a group (and no
@@ -114,40 +63,46 @@ class Groups(GroupTree):
     ) -> None:
         if not isinstance(vertices, VertexSet):
             raise GraphError("groups are of a VertexSet: pass graph.vertices, or one side")
-        names = checked_names(levels)
-        order = dict(order or {})
-        if not set(order) <= set(names):
-            raise GraphError(f"the order names a level that is none of {listed(names)}")
+        level_names = checked_names(levels)
+        orders = dict(order or {})
+        if not set(orders) <= set(level_names):
+            raise GraphError(f"the order names a level that is none of {listed(level_names)}")
         if default_group is not None and (not isinstance(default_group, str) or not default_group):
             raise GraphError(
                 "default_group is the name of a group, for example default_group='other'"
             )
         self.vertices = vertices
-        codes = np.zeros(len(vertices), dtype=np.int64)
-        above: tuple[Label, ...] = ()
-        tables, parents = [], []
-        self._codes: list[IntVector] = []
-        self._members: dict[tuple[int, int], BoolVector] = {}  # truth vectors asked for so far
-        for name, given in levels.items():
-            found, table = codes_of(vertices, name, given)
-            own_order = order.get(name)
-            if (found < 0).any():
-                known = len(table)
-                found, table = with_rest(
-                    vertices, name, (found, table), (codes, above), default_group
+        self._codes: list[IntVector] = []  # for each level, the code of each vertex
+        self._members: dict[tuple[int, int], BoolVector] = {}  # truth vectors, by level and code
+        labels_of_levels: list[list[Label]] = []
+        parents_of_levels: list[IntVector] = []
+        # The level before the first one is a single group without a label.
+        parent_codes = np.zeros(len(vertices), dtype=np.int64)
+        parent_labels: list[Label] = []
+        for name, vertex_labels in levels.items():
+            codes, labels = codes_of(vertices, name, vertex_labels)
+            level_order = orders.get(name)
+            if (codes < 0).any():
+                group_count = len(labels)
+                codes, labels = with_default_groups(
+                    vertices,
+                    name,
+                    codes,
+                    labels,
+                    parent_codes=parent_codes,
+                    parent_labels=parent_labels,
+                    default_group=default_group,
                 )
-                if own_order is not None:
-                    own_order = [*own_order, *table[known:]]
-            found, table, parent = sorted_within(name, (found, table), codes, own_order)
-            codes, above = found, tuple(table)
-            tables.append(above)
-            parents.append(parent)
+                if level_order is not None:
+                    level_order = [*level_order, *labels[group_count:]]
+            codes, labels, parents = sorted_within(name, codes, labels, parent_codes, level_order)
             self._codes.append(frozen(codes))
-        super().__init__(
-            dict(zip(names, tables, strict=True)),
-            [np.bincount(found) for found in self._codes],
-            parents,
-        )
+            labels_of_levels.append(labels)
+            parents_of_levels.append(parents)
+            parent_codes, parent_labels = codes, labels
+        sizes = [np.bincount(codes) for codes in self._codes]
+        labels_by_level = dict(zip(level_names, labels_of_levels, strict=True))
+        super().__init__(labels_by_level, sizes, parents_of_levels)
 
     @classmethod
     def read(
@@ -165,31 +120,31 @@ class Groups(GroupTree):
         """Read public groups of vertices from a table.
 
         The table has a row for each vertex: .csv, .tsv or .txt, perhaps packed (.gz); quotes,
-        separators and encodings are read as by `Graph.read`. Groups are integers where all labels
-        of a level are integer literals, else strings.
+        separators and encodings are read as by `Graph.read`. Groups are integers if all labels of
+        a level are integer literals, else strings.
 
         Args:
             path: the file.
             graph: the graph, or its public `VertexSet`; of a bipartite graph one side.
             columns: the columns of the groups, from the coarsest level to the finest, by name or by
-                place from 0; None for the only one besides that of the vertices, and besides the
-                marks of a table of parts that a seed made. A column by place is a level "level 1",
-                "level 2", ... where the file has no header.
-            vertex: column of the vertices, by name or place; None for the first, or with a header
-                for the only one that is called vertex, id, node, name, or the like.
+                position from 0. None for the only column besides that of the vertices, and besides
+                the column `mark` of a saved table of parts. In a file without a header the levels
+                are "level 1", "level 2", ...
+            vertex: column of the vertices, by name or position. None for the first column, or, with
+                a header, for the only one that is called vertex, id, node, name, or the like.
             default_group: name of the group of all vertices without one; None refuses them.
             order: order of the groups of some levels, see `Groups`.
             unknown: "error" refuses a row about something that is no vertex of the graph; "ignore"
                 leaves such rows out.
-            text: how a table is read, as `gc.Columns(header=False)`: its `header`, `delimiter` and
-                `encoding`. Without a word about its header, the first line names the columns if
-                columns are given by name, else in .csv and .tsv files (where it must be said if
-                columns are given by place), and not in .txt files.
+            text: `header`, `delimiter` and `encoding` of the file, as `gc.Columns(header=False)`.
+                Without `header`, the first line names the columns if columns are passed by name. It
+                also does in .csv and .tsv files, but pass `header` there if columns are passed by
+                position. Files that end in .txt have no header.
 
         Raises:
-            FileFormatError: the file cannot be read, or not in one way (the message names the
-                option that decides); told by the number of its line: an unknown vertex, one that
-                has a row already, or a row of another length.
+            FileFormatError: the file cannot be read, or can be read in several ways (the message
+                names the option that decides). By the number of its line: an unknown vertex, one
+                that has a row already, or a row of another length.
             GraphError: as `Groups`.
             ParameterError: an option out of range.
         """
@@ -211,31 +166,30 @@ class Groups(GroupTree):
     ) -> Self:
         """Make public groups from a dict or a table.
 
+        Vertices are matched by their text: 1 and "1" are one vertex.
+
         Args:
-            source: one of the following.
+            source: a dict, or a table of pandas, polars or the like.
 
-                A dict: for each vertex the label of its group, or with several levels a tuple of
-                labels from the coarsest to the finest. Vertices that are left out have none.
+                A dict has for each vertex the label of its group, or with several levels a tuple of
+                labels from the coarsest to the finest. Vertices that it lacks have no group. Node
+                attributes of networkx are a dict by `dict(nx_graph.nodes(data="club"))`.
 
-                A table of pandas, polars or the like with one row for each vertex, or a series,
-                whose index holds the vertices. Groups are read value by value: text and integers
-                stay, a whole floating-point number is an integer (pandas has them in columns with
-                gaps), and None, "" and NaN stand for no group.
-
-                Vertices are matched by their text: 1 and "1" are one vertex.
-
-                Of attributes of a graph of networkx a dict is `dict(source.nodes(data="club"))`, of
-                igraph `dict(zip(source.vs["name"], source.vs["club"]))`.
+                A table has one row for each vertex; a series has the vertices in its index. Text
+                and integers are labels as they are. A whole floating-point number is an integer,
+                as pandas stores integers so in columns with gaps. None, "" and NaN stand for no
+                group.
             graph: the graph, or its public `VertexSet`; of a bipartite graph one side.
-            columns: names of the levels, from the coarsest to the finest: of a dict ("group" if
-                omitted), or the columns of a table, by name or place from 0 (all but `vertex`).
-                Levels of a table of pandas without names of columns are "level 1", "level 2", ...
-            vertex: of a table: column of the vertices, by name or place. None for the index of a
+            columns: of a dict, the names of the levels, from the coarsest to the finest; None for
+                "group". Of a table, the columns of the levels, by name or position from 0; None for
+                all but `vertex`. A table of pandas without column names has levels "level 1",
+                "level 2", ...
+            vertex: of a table: column of the vertices, by name or position. None for the index of a
                 table of pandas, unless it only numbers the rows; else for the only column that is
                 called vertex, id, node, name, or the like, or the first of columns without names.
             default_group: name of the group of all vertices without one; None refuses them.
-            order: order of the groups of some levels, see `Groups`; categories of a column of
-                pandas that is ordered are their order already.
+            order: order of the groups of some levels, see `Groups`. Ordered categories of a column
+                of pandas are their order already.
             unknown: "error" refuses a row about something that is no vertex; "ignore" leaves it
                 out.
 
@@ -249,39 +203,49 @@ class Groups(GroupTree):
             ('IT', 'Sales')
         """
         vertices = vertices_of(graph)
-        levels, known = levels_of(source, vertices, columns, vertex, unknown)
-        return cls(vertices, levels, default_group=default_group, order={**known, **(order or {})})
+        levels, category_order = levels_of(source, vertices, columns, vertex, unknown)
+        full_order = {**category_order, **(order or {})}
+        return cls(vertices, levels, default_group=default_group, order=full_order)
 
     @classmethod
     def of_codes(cls, vertices: VertexSet, tree: GroupTree, codes: IntVector) -> Self:
-        """Groups of known names, from the code of the finest group of each vertex.
+        """Return groups of known names and sizes.
+
+        Args:
+            vertices: the vertex set.
+            tree: names, sizes and parents of the groups.
+            codes: code of the finest group of each vertex, shape (n,).
 
         Raises:
-            GraphError: groups of other sizes.
+            GraphError: the sizes of `tree` are others.
         """
-        found = cls.__new__(cls)
+        # The labels are checked already, so `__init__`, which sorts them, is not called.
+        groups = cls.__new__(cls)
         GroupTree.__init__(
-            found,
+            groups,
             {name: tree.labels(name) for name in tree.levels},
             [tree.sizes(name) for name in tree.levels],
             [tree.parents(name) for name in tree.levels],
         )
-        counted = np.bincount(codes, minlength=len(tree.sizes()))
-        if len(codes) != len(vertices) or not np.array_equal(counted, tree.sizes()):
+        sizes = np.bincount(codes, minlength=len(tree.sizes()))
+        if len(codes) != len(vertices) or not np.array_equal(sizes, tree.sizes()):
             raise GraphError("the groups have other sizes")
-        found.vertices, found._members = vertices, {}
-        found._codes = [frozen(above[codes]) for above in found._above]
-        return found
+        groups.vertices = vertices
+        groups._members = {}
+        groups._codes = [frozen(ancestors[codes]) for ancestors in groups._ancestors]
+        return groups
 
     @property
     def tree(self) -> GroupTree:
-        """Names and sizes alone."""
-        return GroupTree(
-            {name: self.labels(name) for name in self.levels}, self._sizes, self._parents
-        )
+        """Names, sizes and parents of the groups, without their members."""
+        labels = {name: self.labels(name) for name in self.levels}
+        return GroupTree(labels, self._sizes, self._parents)
 
     def codes(self, level: str | None = None) -> IntVector:
-        """The code of the group of each vertex, shape (n,). Do not write to it.
+        """Return the code of the group of each vertex, shape (n,). Do not write to it.
+
+        Args:
+            level: name of a level; None for the finest.
 
         Raises:
             QueryError: no such level.
@@ -289,59 +253,66 @@ class Groups(GroupTree):
         return self._codes[self.level_index(level)]
 
     def members(self, label: Label, level: str | None = None) -> BoolVector:
-        """Truth vector of the vertices of a group, shape (n,), read-only: a set of a `CutQuery`.
+        """Return the truth vector of the vertices of a group, shape (n,), read-only.
+
+        The same object comes back for the same group, until too many are kept. A `CutQuery` takes
+        it as one of its sets.
 
         Raises:
             QueryError: no such level, or no such group in it.
         """
-        which = self.level_index(level), self.code(label, level)
-        found = self._members.get(which)
-        if found is None:
-            found = self._codes[which[0]] == which[1]
-            found.flags.writeable = False
-            if len(self._members) * len(found) >= _KEPT_BYTES:
+        level_index, code = self.level_index(level), self.code(label, level)
+        members = self._members.get((level_index, code))
+        if members is None:
+            members = self._codes[level_index] == code
+            members.flags.writeable = False
+            if len(self._members) * len(members) >= _KEPT_BYTES:
                 self._members.clear()
-            self._members[which] = found
-        return found
+            self._members[level_index, code] = members
+        return members
 
     def within(self, label: Label, level: str | None = None) -> BoolVector:
-        """Which groups of the finest level lie in a group, shape (finest groups,).
+        """Return which groups of the finest level lie in a group, shape (finest groups,).
 
         Raises:
             QueryError: no such level, or no such group in it.
         """
-        place, code = self.level_index(level), self.code(label, level)
-        found: BoolVector = self._above[place] == code
-        return found
+        level_index, code = self.level_index(level), self.code(label, level)
+        finest_mask: BoolVector = self._ancestors[level_index] == code
+        return finest_mask
 
     @cached_property
-    def read_names(self) -> dict[str, NamedSet]:
-        """Groups by the texts that named them so far."""
+    def sets_by_text(self) -> dict[str, NamedSet]:
+        """Cache of the sets that queries named so far, by their text; `queries` fills it."""
         return {}
 
     @cached_property
-    def _above(self) -> list[IntVector]:
-        """For each level, the code of the group that holds each group of the finest level."""
-        found = [np.arange(len(self._sizes[-1]))]
+    def _ancestors(self) -> list[IntVector]:
+        """For each level, the code of the group that holds each finest group, shape (finest,)."""
+        ancestors = [np.arange(len(self._sizes[-1]))]
         for parents in reversed(self._parents[1:]):
-            found.append(parents[found[-1]])
-        return found[::-1]
+            ancestors.append(parents[ancestors[-1]])
+        return ancestors[::-1]
 
     def down_to(self, level: str) -> "Groups":
-        """The same without the levels below one.
+        """Return the groups without the levels that are finer than one.
 
         Raises:
             QueryError: no such level.
         """
         if level == self.levels[-1]:
             return self
-        kept = self.level_index(level) + 1
-        labels = {name: self.labels(name) for name in self.levels[:kept]}
-        tree = GroupTree(labels, self._sizes[:kept], self._parents[:kept])
-        return Groups.of_codes(self.vertices, tree, self._codes[kept - 1])
+        count = self.level_index(level) + 1
+        labels = {name: self.labels(name) for name in self.levels[:count]}
+        tree = GroupTree(labels, self._sizes[:count], self._parents[:count])
+        return Groups.of_codes(self.vertices, tree, self._codes[count - 1])
 
     def group_of(self, vertex: Label, level: str | None = None) -> Label:
-        """The group of a vertex.
+        """Return the label of the group of a vertex.
+
+        Args:
+            vertex: its label.
+            level: name of a level; None for the finest.
 
         Raises:
             QueryError: no such level or vertex.
@@ -363,8 +334,70 @@ class Groups(GroupTree):
     __hash__ = GroupTree.__hash__
 
 
+@final
+class GroupUnion(NamedSet):
+    """The set of all vertices of some groups, stored as groups, of which there are few.
+
+    Args:
+        groups: the groups to which the names belong.
+        names: label and level of each group of the union; levels may differ.
+
+    Attributes:
+        groups: the same.
+        finest_mask: which groups of the finest level lie in the union, shape (finest groups,),
+            read-only.
+
+    Raises:
+        QueryError: no such level, or no such group in it.
+    """
+
+    def __init__(self, groups: Groups, names: Sequence[tuple[Label, str]]) -> None:
+        self.groups = groups
+        self._names = tuple(names)
+        masks = [groups.within(label, level) for label, level in self._names]
+        self.finest_mask: BoolVector = np.logical_or.reduce(masks)
+        self.finest_mask.flags.writeable = False
+
+    @classmethod
+    def of(cls, unions: Sequence["GroupUnion"]) -> "GroupUnion":
+        """Return the union of one or several unions of the same groups."""
+        if len(unions) == 1:
+            return unions[0]
+        joined = cls.__new__(cls)
+        joined.groups = unions[0].groups
+        joined._names = tuple(name for union in unions for name in union._names)
+        joined.finest_mask = np.logical_or.reduce([union.finest_mask for union in unions])
+        joined.finest_mask.flags.writeable = False
+        return joined
+
+    def truth_vector(self) -> BoolVector:
+        """Return the truth vector of the vertices, shape (n,), read-only.
+
+        That of a single group is the object that `Groups.members` keeps.
+        """
+        if len(self._names) == 1:
+            return self.groups.members(*self._names[0])
+        members: BoolVector = self.finest_mask[self.groups.codes()]
+        members.flags.writeable = False
+        return members
+
+    def __iter__(self) -> Iterator[Label]:
+        labels = self.groups.vertices.labels
+        return (labels[row] for row in np.flatnonzero(self.truth_vector()).tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.truth_vector(), dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return f"GroupUnion({', '.join(repr(label) for label, _ in self._names)})"
+
+
 def vertices_of(graph: Any) -> VertexSet:
-    """The vertex set of a graph or of rows with users, or a vertex set itself.
+    """Return the vertex set of a graph or of rows with users, or a vertex set itself.
+
+    Args:
+        graph: a `VertexSet`; a graph, with an attribute `vertices`; or rows, with an attribute
+            `space`, which is a vertex set, `Arcs`, or a pair of vertex sets.
 
     Raises:
         GraphError: a bipartite graph, of which one side must be named, or something else.
@@ -372,11 +405,11 @@ def vertices_of(graph: Any) -> VertexSet:
     if isinstance(graph, VertexSet):
         return graph
     for name in ("vertices", "space"):
-        found = getattr(graph, name, None)
-        if isinstance(found, VertexSet):
-            return found
-        if isinstance(found, Arcs):
-            return found.vertices
+        space = getattr(graph, name, None)
+        if isinstance(space, VertexSet):
+            return space
+        if isinstance(space, Arcs):
+            return space.vertices
     if hasattr(graph, "left"):
         raise GraphError("a bipartite graph has two sides: pass graph.left or graph.right")
     if isinstance(getattr(graph, "space", None), tuple):
@@ -384,4 +417,4 @@ def vertices_of(graph: Any) -> VertexSet:
     raise GraphError("groups are of a graph or a VertexSet: pass the graph, or graph.vertices")
 
 
-Sides = tuple[Groups, Groups]  # of rows and columns; one object for one vertex set
+Sides = tuple[Groups, Groups]  # of rows and columns; one object twice for one vertex set

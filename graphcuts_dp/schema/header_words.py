@@ -1,25 +1,32 @@
 """Known words for the two endpoints of an edge, in English, German, French and Spanish.
 
-A header is public and so are these words: they tell which column is the source of an edge and which
-is its target, in whatever order the columns stand. `_FAMILIES` is the whole table; `endpoint_pairs`
-finds the pairs of a header in it and `side_of` tells the side of one word.
+The header of a table is public. Its words say which column holds the *source* of an edge and which
+the *target*, in whatever order the columns stand. `endpoint_pairs` finds such pairs of columns, and
+`side_of` says which endpoint a single word names. Words are normalised: small letters, without
+blanks and signs.
 
-A family holds the words that belong together, sources before the bar and targets after it. Every
-word also stands with a suffix (`from_stop_id`) or prefix (`zona_origen`) of its family, and only
-beside a word with the same one, so that a pair of ids and a pair of names are never mixed.
+The table `_FAMILIES` holds all words. A *family* holds the words that belong together, sources
+before the bar and targets behind it. A word may also stand with an *affix*: a suffix
+(`from_stop_id`) or a prefix (`zona_origen`). It then pairs only with a word with the same affix, so
+a column of ids is never paired with one of names.
 """
 
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
 Side = Literal["source", "target", "either"]
 _SIDES: tuple[Literal["source", "target"], ...] = ("source", "target")
-CLEAR, TIME, PAIRED = range(3)  # how sure a word names an endpoint; a pair is as sure as its words
-_MOST_PAIRS = 3  # that a message offers
-_MOST_OF_A_WORD = 2  # columns of one name that are looked at: two leave open which one is meant
+# How surely a word names an endpoint, from sure to unsure. CLEAR: always. TIME: unless it names a
+# time, such as "start". PAIRED: only beside its partner. A pair is as sure as its less sure word.
+CLEAR, TIME, PAIRED = range(3)
+_MOST_PAIRS = 3  # that are returned, for a message that offers them
+# Columns with one and the same name that are looked at. Two suffice to leave open which is meant; a
+# header may have millions.
+_MOST_SAME_NAME = 2
 
 _PLACES = (
     *("airport", "airportcode", "airportid", "area", "areaid", "bezirk", "bahnhof", "city"),
@@ -36,16 +43,18 @@ _PREFIXES = (
     *("cod", "codigo", "code", "commune", "estacion", "gare", "id", "idzona", "municipio"),
     *("station", "ville", "zona", "zone"),
 )
-# Suffixes and prefixes of the words of a family.
+
+# Suffixes, and prefixes, that the words of a family may have.
 Affixes = tuple[tuple[str, ...], tuple[str, ...]]
 _ANY: Affixes = ((*_PLACES, *_OTHERS), _PREFIXES)
 _OF_PLACES: Affixes = (_PLACES, ())
 _NONE: Affixes = ((), ())
 
-# Marks behind a word: * it may be a time, so it gives way to other pairs (with a suffix it names a
-# place); ? it says a side only beside its partner, and alone is no known word; ~ its side is sure,
-# but it may be the label of a vertex, so alone it does not show that a line is a header; + it
-# stands only with a suffix.
+# A word may end with a mark:
+# *  It may name a time, so its pairs give way to others. With an affix it names an endpoint.
+# ?  It says a side only beside its partner. Alone it shows no header, see `is_header_word`.
+# ~  Its side is sure, but it may be the label of a vertex, so alone it shows no header either.
+# +  It stands only with a suffix or a prefix.
 _FAMILIES: tuple[tuple[str, Affixes], ...] = (
     ("source src | target tgt destination dest dst", _ANY),
     ("from | to", _ANY),
@@ -94,153 +103,173 @@ _FAMILIES: tuple[tuple[str, Affixes], ...] = (
     ("pagador | beneficiario", _ANY),
     ("domicilio~ residencia~ | trabajo~", _NONE),
 )
+# Words with ? that show a header all the same, because they always did.
+_ALWAYS_KNOWN = {"left", "right", "user", "userid", "item", "itemid", "movieid"}
 
 
 class EndpointWord(NamedTuple):
-    """A known word as a member of one family.
+    """One meaning of a word: its membership in one family.
 
     Attributes:
         side: the endpoint that it names beside a word of the other side.
-        family: the words that it belongs with, and their suffix or prefix.
-        ambiguity: CLEAR, TIME if it may name a time, PAIRED if alone it names no side.
-        label: whether it may be the label of a vertex, and a line that holds it no header.
-        affixes: what it may stand with.
-        whole: whether it may stand without any of them.
+        family_key: the family and the affix of the word. Two words pair if they have the same key.
+        ambiguity: CLEAR, TIME or PAIRED.
+        may_be_label: whether it may be the label of a vertex, so that its line may be a row.
+        affixes: those that it may have; none if it has one already.
+        stands_alone: whether it may stand without an affix.
     """
 
     side: Literal["source", "target"]
-    family: str
+    family_key: str
     ambiguity: int
-    label: bool
+    may_be_label: bool
     affixes: Affixes = _NONE
-    whole: bool = True
+    stands_alone: bool = True
 
 
-NamedColumn = tuple[int, list[EndpointWord]]  # a column and what its name means
+NamedColumn = tuple[int, list[EndpointWord]]  # position of a column, and the meanings of its name
 
 
-def _spellings(word: str) -> set[str]:
-    """Return a word as people type it: with accents, without, and with German "ae" for "ä"."""
-    spread = word.translate({ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue"})
-    parts = unicodedata.normalize("NFD", word)
-    return {word, spread, "".join(c for c in parts if not unicodedata.combining(c))}
+def endpoint_pairs(words: Sequence[str], positions: Iterable[int]) -> list[tuple[int, int]]:
+    """Find the columns whose names are those of a source and a target.
 
+    The first of these kinds of pairs that occurs decides:
 
-def _stems() -> dict[str, list[EndpointWord]]:
-    """Return what each spelling of each word of the table means."""
-    stems: dict[str, list[EndpointWord]] = {}
-    for family, affixes in _FAMILIES:
-        for side, words in zip(_SIDES, family.split("|"), strict=True):
-            for marked in words.split():
-                stem, mark = marked.rstrip("*?~+"), marked[-1]
-                ambiguity = TIME if mark == "*" else PAIRED if mark == "?" else CLEAR
-                own = _NONE if mark == "?" else affixes
-                member = EndpointWord(side, family, ambiguity, mark in "?~", own, mark != "+")
-                for spelling in _spellings(stem):
-                    stems.setdefault(spelling, []).append(member)
-    return stems
-
-
-_STEMS = _stems()
-_ALWAYS_KNOWN = {"left", "right", "user", "userid", "item", "itemid", "movieid"}  # since 0.1
-
-
-def meanings_of(word: str) -> list[EndpointWord]:
-    """Return what a word means in each family that has it, with suffix or prefix.
+    1. pairs of one family whose words are sure;
+    2. the only sure source and the only sure target, of two families;
+    3. pairs of one family of which a word may name a time;
+    4. pairs of one family of which a word says a side only beside its partner.
 
     Args:
-        word: in small letters, without blanks and signs.
+        words: names of all columns, normalised.
+        positions: the columns that may be endpoints.
+
+    Returns:
+        Positions of source and target of at most `_MOST_PAIRS` pairs. Several pairs mean that the
+        header leaves open which one is meant.
     """
-    meanings = [member for member in _STEMS.get(word, ()) if member.whole]
-    if word.endswith(_ANY[0]) or word.startswith(_ANY[1]):
-        for number, affixes in enumerate(_ANY):
-            for affix in affixes:
-                stem = word.removeprefix(affix) if number else word.removesuffix(affix)
-                meanings += [
-                    EndpointWord(
-                        member.side, f"{member.family} {number}{affix}", CLEAR, label=False
-                    )
-                    for member in _STEMS.get(stem, ())
-                    if len(stem) < len(word) and affix in member.affixes[number]
-                ]
-    return meanings
+    known_columns: list[NamedColumn] = []
+    counts: Counter[str] = Counter()
+    for position in positions:
+        word = words[position]
+        counts[word] += 1
+        if counts[word] <= _MOST_SAME_NAME:
+            meanings = meanings_of(word)
+            if meanings:
+                known_columns.append((position, meanings))
+    for pairs in (
+        _family_pairs(known_columns, CLEAR),
+        _mixed_pair(known_columns),
+        _family_pairs(known_columns, TIME),
+        _family_pairs(known_columns, PAIRED),
+    ):
+        first_pairs = [*islice(pairs, _MOST_PAIRS)]
+        if first_pairs:
+            return first_pairs
+    return []
+
+
+def _family_pairs(
+    known_columns: Sequence[NamedColumn], ambiguity: int
+) -> Iterator[tuple[int, int]]:
+    """Generate each pair of one family whose less sure word has this ambiguity, once."""
+    targets: dict[str, list[tuple[int, int]]] = {}  # by family: position and ambiguity
+    for position, meanings in known_columns:
+        for meaning in meanings:
+            if meaning.side == "target":
+                targets.setdefault(meaning.family_key, []).append((position, meaning.ambiguity))
+    pairs = {  # a dict, which keeps the order and each pair once
+        (position, target): None
+        for position, meanings in known_columns
+        for meaning in meanings
+        if meaning.side == "source"
+        for target, target_ambiguity in targets.get(meaning.family_key, ())
+        if max(meaning.ambiguity, target_ambiguity) == ambiguity
+    }
+    yield from pairs
+
+
+def _mixed_pair(known_columns: Sequence[NamedColumn]) -> Iterator[tuple[int, int]]:
+    """Generate the pair of the only sure source and the only sure target, if there is one."""
+    sure_columns = [
+        (meanings[0].side, position)  # all meanings of a word have the same side
+        for position, meanings in known_columns
+        if all(meaning.ambiguity == CLEAR for meaning in meanings)
+    ]
+    if sorted(side for side, _ in sure_columns) == ["source", "target"]:
+        positions = dict(sure_columns)
+        yield positions["source"], positions["target"]
+
+
+def side_of(word: str) -> Side | None:
+    """Return which endpoint a word names: "either" if only its partner decides, None if unknown."""
+    meanings = meanings_of(word)
+    sides = {meaning.side for meaning in meanings if meaning.ambiguity != PAIRED}
+    if len(sides) == 1:
+        return sides.pop()
+    return "either" if meanings else None
 
 
 def is_header_word(word: str) -> bool:
     """Return whether a word shows that its line is a header: a known one that is no label."""
-    return word in _ALWAYS_KNOWN or not all(member.label for member in meanings_of(word))
+    if word in _ALWAYS_KNOWN:
+        return True
+    return any(not meaning.may_be_label for meaning in meanings_of(word))
 
 
-def side_of(word: str) -> Side | None:
-    """Return which endpoint a word names: "either" if only its partner tells, None if unknown."""
-    members = meanings_of(word)
-    sides = {member.side for member in members if member.ambiguity != PAIRED}
-    if len(sides) == 1:
-        return sides.pop()
-    return "either" if members else None
-
-
-def endpoint_pairs(words: Sequence[str], places: Iterable[int]) -> list[tuple[int, int]]:
-    """Find the columns that are named as a source and a target.
-
-    The first of these kinds that has a pair decides: pairs of one family of sure words; a single
-    sure source and a single sure target of two families; pairs of a family that may name times;
-    pairs of words that say a side only together.
+def meanings_of(word: str) -> list[EndpointWord]:
+    """Return the meanings of a word, with or without an affix; none if it is unknown.
 
     Args:
-        words: names of the columns, normalised.
-        places: the columns that may be endpoints.
-
-    Returns:
-        Places of source and target, at most `_MOST_PAIRS` pairs; several if the header leaves open
-        which one is meant.
+        word: normalised: in small letters, without blanks and signs.
     """
-    known: list[NamedColumn] = []
-    counts: Counter[str] = Counter()
-    for place in places:
-        word = words[place]
-        counts[word] += 1
-        if counts[word] <= _MOST_OF_A_WORD:
-            members = meanings_of(word)
-            if members:
-                known.append((place, members))
-    for pairs in (
-        _family_pairs(known, CLEAR),
-        _mixed_pair(known),
-        _family_pairs(known, TIME),
-        _family_pairs(known, PAIRED),
-    ):
-        first = [*islice(pairs, _MOST_PAIRS)]
-        if first:
-            return first
-    return []
+    meanings = [meaning for meaning in _stems().get(word, ()) if meaning.stands_alone]
+    suffixes, prefixes = _ANY
+    if word.endswith(suffixes) or word.startswith(prefixes):
+        for suffix in suffixes:
+            if word.endswith(suffix):
+                meanings += _with_affix(word.removesuffix(suffix), suffix, is_prefix=False)
+        for prefix in prefixes:
+            if word.startswith(prefix):
+                meanings += _with_affix(word.removeprefix(prefix), prefix, is_prefix=True)
+    return meanings
 
 
-def _mixed_pair(known: Sequence[NamedColumn]) -> Iterator[tuple[int, int]]:
-    """Generate the pair of the only sure source and the only sure target, if there is one."""
-    sure = [
-        (members[0].side, place)
-        for place, members in known
-        if all(member.ambiguity == CLEAR for member in members)
+def _with_affix(stem: str, affix: str, *, is_prefix: bool) -> list[EndpointWord]:
+    """Return the meanings of a stem with an affix, which makes it sure."""
+    kind = int(is_prefix)  # index into `Affixes`
+    return [
+        EndpointWord(meaning.side, f"{meaning.family_key} {kind}{affix}", CLEAR, may_be_label=False)
+        for meaning in _stems().get(stem, ())
+        if affix in meaning.affixes[kind]
     ]
-    if sorted(side for side, _ in sure) == ["source", "target"]:
-        places = dict(sure)
-        yield places["source"], places["target"]
 
 
-def _family_pairs(known: Sequence[NamedColumn], ambiguity: int) -> Iterator[tuple[int, int]]:
-    """Generate each pair of one family whose less sure word has this ambiguity."""
-    targets: dict[str, list[tuple[int, int]]] = {}
-    for place, members in known:
-        for member in members:
-            if member.side == "target":
-                targets.setdefault(member.family, []).append((place, member.ambiguity))
-    pairs = {
-        (place, target): None
-        for place, members in known
-        for member in members
-        if member.side == "source"
-        for target, other in targets.get(member.family, ())
-        if max(member.ambiguity, other) == ambiguity
-    }
-    yield from pairs
+@cache
+def _stems() -> dict[str, list[EndpointWord]]:
+    """Return the meanings of each word of the table, in each of its spellings."""
+    stems: dict[str, list[EndpointWord]] = {}
+    for family, family_affixes in _FAMILIES:
+        for side, words in zip(_SIDES, family.split("|"), strict=True):
+            for marked_word in words.split():
+                stem, mark = marked_word.rstrip("*?~+"), marked_word[-1]
+                ambiguity = {"*": TIME, "?": PAIRED}.get(mark, CLEAR)
+                meaning = EndpointWord(
+                    side,
+                    family,
+                    ambiguity,
+                    may_be_label=mark in "?~",
+                    affixes=_NONE if mark == "?" else family_affixes,
+                    stands_alone=mark != "+",
+                )
+                for spelling in _spellings(stem):
+                    stems.setdefault(spelling, []).append(meaning)
+    return stems
+
+
+def _spellings(word: str) -> set[str]:
+    """Return a word with accents, without accents, and with German "ae" for "ä"."""
+    with_digraphs = word.translate({ord("ä"): "ae", ord("ö"): "oe", ord("ü"): "ue"})
+    decomposed = unicodedata.normalize("NFD", word)
+    plain = "".join(character for character in decomposed if not unicodedata.combining(character))
+    return {word, with_digraphs, plain}

@@ -1,12 +1,17 @@
-"""The places of pairs in a matrix over one vertex set, over two, or over arcs.
+"""Layouts: which pairs of vertices a matrix holds, in which order, and how its rows are cut.
 
-A matrix is symmetric with a zero diagonal (a pair of a plain graph thus has two entries, which
-always agree), or a biadjacency matrix, or that of a directed graph, with a zero diagonal.
+A *pair* is a possible edge. There are three kinds of matrices:
+
+- symmetric: the adjacency matrix of an undirected graph. Its pairs are i < j; each of them has two
+  entries of the matrix, which agree. The diagonal is zero.
+- directed: the adjacency matrix of a directed graph. Its pairs are i ≠ j; the diagonal is zero.
+- otherwise: the biadjacency matrix of a bipartite graph, in which each entry is a pair.
+
+Pairs are numbered 0, 1, 2, ... row by row. The number of a pair is called its *place*, by which
+noise vectors and sparse models address it. Large matrices are worked on in blocks of rows.
 """
 
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -17,20 +22,20 @@ from graphcuts_dp.schema.vertices import Arcs, Space, sides_in
 
 Index = TypeVar("Index", int, npt.NDArray[np.int64])
 
-_BLOCK_ENTRIES = 1 << 20  # in float32 four MiB, which caches hold
-_LEAST_BLOCKS = 8  # of a matrix of more than 2^17 entries, so that processors share it
-_SMALL = 1 << 17
+_BLOCK_ENTRIES = 1 << 20  # of a block: four MiB in float32, which processor caches hold
+_LEAST_BLOCKS = 8  # into which a matrix with enough rows is cut, so that processors share the work
+_SMALL = 1 << 17  # entries of a matrix that stays in one block
+_ROW_MULTIPLE = 8  # blocks start at multiples of this, and have at least so many rows
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The shape of a noisy matrix and how its rows are cut.
+    """The shape of a matrix of pairs, and the order of its pairs.
 
     Attributes:
-        shape: rows and columns.
-        symmetric: whether it is an adjacency matrix: symmetric with zero diagonal.
-        directed: whether it is that of a directed graph: square, each entry a pair of its own, and
-            none on the diagonal, which is zero.
+        shape: numbers of rows and columns.
+        symmetric: whether it is the adjacency matrix of an undirected graph.
+        directed: whether it is the adjacency matrix of a directed graph.
     """
 
     shape: tuple[int, int]
@@ -39,81 +44,102 @@ class Layout:
 
     @classmethod
     def of(cls, space: Space) -> Self:
-        """The layout of a matrix over one vertex set, over two, or over `Arcs`."""
-        left, right = sides_in(space)
-        return cls((len(left), len(right)), left is right, isinstance(space, Arcs))
+        """Return the layout of a matrix over a vertex set, over two of them, or over `Arcs`."""
+        row_vertices, column_vertices = sides_in(space)
+        shape = len(row_vertices), len(column_vertices)
+        # An undirected graph has one vertex set object for both; `Arcs` hold two equal ones.
+        return cls(shape, row_vertices is column_vertices, isinstance(space, Arcs))
 
     @property
     def hollow(self) -> bool:
-        """Whether the diagonal is zero, since no vertex is paired with itself."""
+        """Return whether the diagonal is zero, since no vertex is paired with itself."""
         return self.symmetric or self.directed
 
     def bounds(self) -> list[tuple[int, int]]:
-        """First row and end of each block, in order. Each starts at a multiple of eight."""
+        """Return (start, stop) of the rows of each block, in order.
+
+        Blocks have about `_BLOCK_ENTRIES` entries, or fewer so that there are `_LEAST_BLOCKS`; but
+        each has at least `_ROW_MULTIPLE` rows, however wide they are, and starts at a multiple.
+        """
         rows, columns = self.shape
         if rows * columns <= _SMALL:
             return [(0, rows)]
         height = min(_BLOCK_ENTRIES // columns, rows // _LEAST_BLOCKS)
-        height = max(8, -(-height // 8) * 8)
+        multiples = -(-height // _ROW_MULTIPLE)  # rounded up
+        height = max(1, multiples) * _ROW_MULTIPLE
         return [(start, min(start + height, rows)) for start in range(0, rows, height)]
 
     def pairs_before(self, row: Index) -> Index:
-        """How many pairs lie in the rows above `row`; of a symmetric matrix, pairs i < j."""
+        """Return how many pairs lie in the rows above `row`."""
         rows, columns = self.shape
-        if self.symmetric:
+        if self.symmetric:  # row i has n - 1 - i pairs
             return row * (2 * rows - row - 1) // 2
         return row * (columns - self.directed)
 
     def places(self, rows: IntVector, columns: IntVector) -> IntVector:
-        """The place of each pair among all, in row order; of a symmetric matrix, rows < columns."""
-        along = columns
+        """Return the number of each pair, shape (k,).
+
+        Args:
+            rows: row of each pair, shape (k,).
+            columns: its column, shape (k,); above the row if the matrix is symmetric.
+        """
+        offsets = columns  # of a pair within its row
         if self.symmetric:
-            along = columns - rows - 1  # row i begins with j = i + 1
+            offsets = columns - rows - 1  # row i begins with column i + 1
         elif self.directed:
-            along = columns - (columns > rows)
-        return self.pairs_before(rows) + along
+            offsets = columns - (columns > rows)  # the diagonal is left out
+        return self.pairs_before(rows) + offsets
 
     def ends(
         self, places: IntVector, start: int = 0, stop: int | None = None
     ) -> tuple[IntVector, IntVector]:
-        """Row and column of each place, shape (k,); the inverse of `places`.
+        """Return row and column of pairs by their numbers, shape (k,) each; inverts `places`.
 
-        No place lies in rows before `start`, nor in row `stop` or later ones; None for the end.
+        Args:
+            places: numbers of pairs in rows start..stop-1, shape (k,).
+            start: first row that may occur.
+            stop: first row after those that may occur; None for the end of the matrix.
         """
         stop = self.shape[0] if stop is None else stop
         before = self.pairs_before(np.arange(start, stop + 1, dtype=np.int64))
         rows = np.searchsorted(before, places, side="right") - 1
-        along = places - before[rows]
+        columns = places - before[rows]  # so far the offset within the row
         rows += start
         if self.symmetric:
-            along += rows + 1
+            columns += rows + 1
         elif self.directed:
-            along += along >= rows
-        return rows, along
+            columns += columns >= rows  # offsets from the diagonal on lie one column further
+        return rows, columns
 
     def unfold(self, values: npt.NDArray[Any], start: int, stop: int) -> npt.NDArray[Any]:
-        """Rows start..stop-1 from one value a pair, in row order.
+        """Return rows start..stop-1 as a matrix, from the values of their pairs in order.
 
         Returns:
-            All columns; of a symmetric matrix the columns from `start` on, zero where j <= i.
+            Shape (stop - start, columns). Of a symmetric matrix only the columns from `start` on,
+            with zeros on and below the diagonal.
         """
         columns = self.shape[1]
         if self.directed:
-            full = np.zeros((stop - start, columns), dtype=values.dtype)
-            full[self._off_diagonal(start, stop)] = values
-            return full
+            block = np.zeros((stop - start, columns), dtype=values.dtype)
+            block[self._off_diagonal(start, stop)] = values
+            return block
         if not self.symmetric:
             return values.reshape(stop - start, columns)
         upper = np.zeros((stop - start, columns - start), dtype=values.dtype)
-        taken = 0
-        for i in range(stop - start):
-            count = columns - start - i - 1
-            upper[i, i + 1 :] = values[taken : taken + count]
-            taken += count
+        first = 0  # number of the first value of the row
+        for row in range(stop - start):
+            count = columns - start - row - 1
+            upper[row, row + 1 :] = values[first : first + count]
+            first += count
         return upper
 
     def fold(self, rows: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
-        """One value a pair, in row order, from full rows that begin at `start`."""
+        """Return the values of the pairs of some rows, in order.
+
+        Args:
+            rows: rows from `start` on with all their columns, also of a symmetric matrix.
+            start: number of the first of them.
+        """
         if self.directed:
             return rows[self._off_diagonal(start, start + len(rows))]
         if not self.symmetric:
@@ -121,33 +147,7 @@ class Layout:
         return np.concatenate([row[start + i + 1 :] for i, row in enumerate(rows)])
 
     def _off_diagonal(self, start: int, stop: int) -> npt.NDArray[np.bool_]:
-        """Which entries of some rows are not on the diagonal."""
-        kept = np.ones((stop - start, self.shape[1]), dtype=np.bool_)
-        kept[np.arange(stop - start), np.arange(start, stop)] = False
-        return kept
-
-
-def most_weight(pairs: float, cap: float | None) -> float:
-    """What so many pairs, or coefficients, weigh at most, rounded up; infinity without a cap."""
-    if cap is None:
-        return math.inf
-    most = cap * pairs
-    exact = math.isinf(most) or Fraction(most) >= Fraction(cap) * Fraction(pairs)
-    return most if exact else math.nextafter(most, math.inf)
-
-
-def possible_part(
-    interval: tuple[float, float], most: float, least: float = 0.0
-) -> tuple[float, float]:
-    """The part of an interval where a query can lie: of a cut none is below 0, as no weight is.
-
-    It holds every possible truth that the interval holds. One that lies beside all possible truths
-    becomes the nearest of them.
-
-    Args:
-        interval: (low, high).
-        most: the most that the query can be; of a cut what its pairs can weigh, see `most_weight`.
-        least: the least, below 0 where coefficients are.
-    """
-    low, high = interval
-    return min(max(low, least), most), min(max(high, least), most)
+        """Return which entries of rows start..stop-1 are not on the diagonal."""
+        mask = np.ones((stop - start, self.shape[1]), dtype=np.bool_)
+        mask[np.arange(stop - start), np.arange(start, stop)] = False
+        return mask

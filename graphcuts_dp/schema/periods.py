@@ -1,7 +1,12 @@
 """Public periods of time: days, months, quarters, years, or names such as terms of a school.
 
-Periods are declared by whoever releases a table, and never looked for in private rows: which
-periods have rows would tell of single ones. Coarser periods hold finer ones, as groups do.
+Whoever releases a table declares its periods. They are never taken from private rows: which periods
+have rows would reveal something about single ones. `Periods` holds the declared labels, and says
+which period a date lies in.
+
+The *kind* of a label is "day" (2026-01-17), "month" (2026-01), "quarter" (2026-Q1), "year" (2026),
+or "period" for any other name. Coarser periods hold finer ones, as groups do: `Periods.tree`
+returns them as a `GroupTree`, with periods in the place of vertices.
 """
 
 import re
@@ -9,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any, Self, final
 
 import numpy as np
@@ -19,13 +24,19 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.schema.group_tree import GroupTree
 from graphcuts_dp.schema.vertices import VertexSet
 
-DATES = ("year", "quarter", "month", "day")  # from the coarsest to the finest
-_OTHER = "period"
-_TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?"  # of a day, without a zone
-_FORM = re.compile(rf"(\d{{4}})(?:-Q([1-4])|-(\d\d)(?:-(\d\d)(?:[T ]{_TIME})?)?)?", re.ASCII)
-_EPOCH = date(1970, 1, 1).toordinal()
-_MOST = 10_000
-_RANGE = ".."
+DATES = ("year", "quarter", "month", "day")  # kinds of dates, from the coarsest to the finest
+_NAMED = "period"  # the kind of names that are no dates
+_PARTS_OF_YEAR = {"year": 1, "quarter": 4, "month": 12}
+_LABEL_LENGTH = {"year": 4, "quarter": 7, "month": 7, "day": 10}  # characters of a label of a date
+_MOST_PERIODS = 10_000  # of a table
+_RANGE = ".."  # between the first and the last period of a range
+_EPOCH = date(1970, 1, 1).toordinal()  # from which days are counted
+# A time of a day, without a zone: 08:30, 08:30:15 or 08:30:15.25.
+_TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?"
+# A date, and a day with a time. Groups: year, quarter, month, day.
+_DATE = re.compile(rf"(\d{{4}})(?:-Q([1-4])|-(\d\d)(?:-(\d\d)(?:[T ]{_TIME})?)?)?", re.ASCII)
+# A text that was probably meant as a date, such as 2026-13.
+_LIKE_DATE = re.compile(r"\d{4}-(Q\d|\d\d?)(-\d\d?)?", re.ASCII)
 
 
 @final
@@ -50,25 +61,28 @@ class Periods:
     labels: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.labels, tuple) or not all(isinstance(x, str) for x in self.labels):
+        labels = self.labels
+        if not isinstance(labels, tuple) or not all(isinstance(label, str) for label in labels):
             raise ParameterError("periods are texts; make them with Periods.of")
-        _check_count(len(self.labels))
-        if not all(x.strip() and x.isprintable() and _RANGE not in x for x in self.labels):
+        _check_count(len(labels))
+        if not all(
+            label.strip() and label.isprintable() and _RANGE not in label for label in labels
+        ):
             raise ParameterError(
                 'labels of periods are text on one line; a range, "2026-01..2026-12", stands alone'
             )
-        kinds = {_kind(label) for label in self.labels}
+        kinds = {_checked_kind(label) for label in labels}
         if len(kinds) > 1:
             raise ParameterError(
                 "periods are all days, all months, all quarters, all years, or all other names, "
                 f"not {' and '.join(sorted(kinds))} in one list"
             )
         try:
-            VertexSet(self.labels)  # names of periods keep the rules of other labels
+            VertexSet(labels)  # names of periods keep the rules of other labels
         except GraphError as problem:
             text = str(problem).replace("vertex label", "period")
             raise ParameterError(f"periods: {text}") from None
-        if kinds != {_OTHER} and any(a > b for a, b in pairwise(self.labels)):
+        if kinds != {_NAMED} and any(earlier > later for earlier, later in pairwise(labels)):
             raise ParameterError("list the periods in the order of time")
 
     @classmethod
@@ -76,10 +90,10 @@ class Periods:
         """Make periods from a text, or from a list of labels.
 
         Args:
-            periods: a range of days, months, quarters or years, such as "2026-01..2026-12" with
-                both ends; a single one of them; all periods in their order in one text, between
-                commas, where each may be such a range: "spring,autumn", "2026-01..2026-06,2026-09";
-                or a list, for example ["spring", "autumn"], whose labels stay as they are.
+            periods: a text with one period, with a range of days, months, quarters or years such as
+                "2026-01..2026-12", which includes both, or with several of these between commas, in
+                the order of time: "spring,autumn", "2026-01..2026-06,2026-09". Or a list, for
+                example ["spring", "autumn"], whose labels stay as they are.
 
         Raises:
             ParameterError: as for `Periods`, or neither a range nor a list.
@@ -87,42 +101,58 @@ class Periods:
         if isinstance(periods, Periods):
             return cls(periods.labels)
         if isinstance(periods, str):
-            return cls(_listed(periods))
+            return cls(_labels_of_text(periods))
         if not isinstance(periods, Iterable):
             raise ParameterError('periods are a range, "2026-01..2026-12", or a list of labels')
         labels = list(periods)
-        if not all(isinstance(x, str | int | date) and not isinstance(x, bool) for x in labels):
+        if not all(
+            isinstance(label, str | int | date) and not isinstance(label, bool) for label in labels
+        ):
             raise ParameterError('periods are texts, such as "2026-01" or "spring"')
         return cls(tuple(str(label) for label in labels))
 
     @cached_property
     def by(self) -> str:
-        """What they are: "day", "month", "quarter", "year", or "period" for other names."""
-        return _kind(self.labels[0])
+        """The kind of the periods: "day", "month", "quarter", "year", or "period" for names."""
+        return _checked_kind(self.labels[0])
 
     def tree(self, by: str | Iterable[str] | None = None) -> GroupTree:
-        """The periods of a table on one or several nested levels, sizes counted in these periods.
+        """Return the periods on one or several nested levels.
 
         Args:
-            by: name of each level, from the coarsest to the finest, such as "month" or
+            by: kind of each level, from the coarsest to the finest, such as "month" or
                 ["year", "month"]; None for these periods themselves.
 
+        Returns:
+            A tree whose sizes count these periods.
+
         Raises:
-            ParameterError: an unknown name, levels finer than these periods, or in another order.
+            ParameterError: an unknown kind, levels finer than these periods, or in another order.
         """
-        names = self._levels(by)
-        of_each = [[_within(label, name) for label in self.labels] for name in names]
-        labels = {name: list(dict.fromkeys(own)) for name, own in zip(names, of_each, strict=True)}
-        sizes = [np.array([len(list(part)) for _, part in groupby(own)]) for own in of_each]
-        parents = [np.zeros(len(sizes[0]), dtype=np.int64)]
-        for above, own in pairwise(of_each):
-            number = {label: code for code, label in enumerate(dict.fromkeys(above))}
-            parent = dict(zip(own, above, strict=True))
-            parents.append(np.array([number[above] for above in parent.values()]))
+        kinds = self._level_kinds(by)
+        labels: dict[str, list[str]] = {}
+        sizes: list[IntVector] = []
+        parents: list[IntVector] = []
+        coarser_codes = np.zeros(len(self.labels), dtype=np.int64)  # above the first level: one
+        for kind in kinds:
+            # Periods are in the order of time, so those within one coarser period are neighbours.
+            code_of: dict[str, int] = {}
+            codes = np.array(
+                [
+                    code_of.setdefault(_coarser_label(label, kind), len(code_of))
+                    for label in self.labels
+                ]
+            )
+            level_parents = np.zeros(len(code_of), dtype=np.int64)
+            level_parents[codes] = coarser_codes
+            labels[kind] = list(code_of)
+            sizes.append(np.bincount(codes))
+            parents.append(level_parents)
+            coarser_codes = codes
         return GroupTree(labels, sizes, parents)
 
     def codes(self, by: str | Iterable[str] | None = None) -> IntVector:
-        """The code in the finest level of `tree(by)` that holds each period, shape (periods,).
+        """Return for each period its code in the finest level of `tree(by)`, shape (periods,).
 
         Raises:
             ParameterError: as `tree`.
@@ -131,26 +161,32 @@ class Periods:
         return np.repeat(np.arange(len(sizes)), sizes)
 
     def number(self, value: Any) -> int:
-        """The number of the period that a date, a time or a label lies in; -1 for none of them.
+        """Return the number of the period in which a date, a time or a label lies; -1 if none.
 
         Args:
-            value: a text such as "2026-01-17 08:30", a `date` or `datetime`, or a label.
+            value: a text such as "2026-01-17 08:30", a `date`, a `datetime` without a time zone, or
+                a label.
         """
         text = str(value)
-        found = self._numbers.get(text)
-        if found is None and self.by != _OTHER and _kind_of(text) is not None:
-            found = self._numbers.get(_within(text, self.by))
-        return -1 if found is None else found
+        number = self._numbers.get(text)
+        if number is None and self.by != _NAMED and _date_kind(text) is not None:
+            number = self._numbers.get(_coarser_label(text, self.by))
+        return -1 if number is None else number
 
     def is_one(self, value: Any) -> bool:
-        """Whether a date, a time or a label lies in a period of this kind, declared or not.
+        """Return whether a value could lie in a period of this kind, declared or not.
 
-        Of days, months, quarters and years each date does; of other names every text does.
+        Among days, months, quarters and years this is each date that is at least as fine. Any text
+        that is not empty could be the name of a period.
+
+        Args:
+            value: as for `number`.
         """
-        found = _kind_of(str(value))
-        if self.by == _OTHER:
-            return bool(str(value))
-        return found is not None and DATES.index(found) >= DATES.index(self.by)
+        text = str(value)
+        if self.by == _NAMED:
+            return bool(text)
+        kind = _date_kind(text)
+        return kind is not None and DATES.index(kind) >= DATES.index(self.by)
 
     @cached_property
     def days(self) -> tuple[IntVector, IntVector]:
@@ -159,162 +195,187 @@ class Periods:
         Raises:
             ParameterError: the periods have names, and no days.
         """
-        if self.by == _OTHER:
+        if self.by == _NAMED:
             raise ParameterError(
                 "dates and times need periods of time: pass periods= such as 2026-01..2026-12"
             )
         ordinals = [_ordinal(label, self.by) for label in self.labels]
-        starts = [_first_day(number, self.by) for number in ordinals]
-        following = [_first_day(number + 1, self.by) for number in ordinals]
-        return np.array(starts, dtype=np.int64), np.array(following, dtype=np.int64) - 1
+        starts = [_first_day(ordinal, self.by) for ordinal in ordinals]
+        next_starts = [_first_day(ordinal + 1, self.by) for ordinal in ordinals]
+        return np.array(starts, dtype=np.int64), np.array(next_starts, dtype=np.int64) - 1
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
+        """The number of each period by its label."""
         return {label: number for number, label in enumerate(self.labels)}
 
-    def _levels(self, by: str | Iterable[str] | None) -> list[str]:
-        names = [self.by] if by is None else [by] if isinstance(by, str) else list(by)
-        known = [_OTHER] if self.by == _OTHER else list(DATES[: DATES.index(self.by) + 1])
-        if not names or any(name not in (*DATES, _OTHER) for name in names):
+    def _level_kinds(self, by: str | Iterable[str] | None) -> list[str]:
+        """Return the kinds of the levels of `tree`, checked."""
+        if by is None:
+            by = self.by
+        kinds = [by] if isinstance(by, str) else list(by)
+        possible_kinds = [_NAMED]
+        if self.by != _NAMED:
+            possible_kinds = list(DATES[: DATES.index(self.by) + 1])
+        if not kinds or any(kind not in (*DATES, _NAMED) for kind in kinds):
             raise ParameterError(
                 "tables are by 'day', 'month', 'quarter', 'year', or by 'period' for other names"
             )
-        if not set(names) <= set(known):
+        if not set(kinds) <= set(possible_kinds):
+            plural = "names" if self.by == _NAMED else f"{self.by}s"
             raise ParameterError(
-                f"the periods are {_named(self.by)}: tables of them are by "
-                + " or ".join(repr(name) for name in reversed(known))
+                f"the periods are {plural}: tables of them are by "
+                + " or ".join(repr(kind) for kind in reversed(possible_kinds))
                 + "; for others declare shorter periods, such as 2026-01..2026-12"
             )
-        if names != [name for name in known if name in names]:
+        if kinds != [kind for kind in possible_kinds if kind in kinds]:
             raise ParameterError(
                 "name each level of periods once, from the coarsest to the finest: "
                 "by=['year', 'month']"
             )
-        return names
+        return kinds
 
     def __repr__(self) -> str:
-        ends = self.labels[:: max(1, len(self.labels) - 1)]
-        return f"Periods({len(self.labels)} {self.by}: {' to '.join(map(repr, ends))})"
+        first, last = self.labels[0], self.labels[-1]
+        shown = repr(first) if len(self.labels) == 1 else f"{first!r} to {last!r}"
+        return f"Periods({len(self.labels)} {self.by}: {shown})"
 
 
-def _named(kind: str) -> str:
-    return "names" if kind == _OTHER else f"{kind}s"
+def kind_of(label: str) -> str:
+    """Return the kind of a label: "day", "month", "quarter", "year", or "period" for other texts.
+
+    A day with a time is a moment and no label of a day, so it is another text.
+    """
+    kind = _date_kind(label)
+    has_time = "T" in label or " " in label
+    return _NAMED if kind is None or has_time else kind
 
 
-def _check_count(count: int) -> None:
-    if not count:
-        raise ParameterError('name at least one period, for example "2026-01..2026-12"')
-    if count > _MOST:
-        raise ParameterError(f"a table has at most {_MOST:,} periods; take coarser ones")
+def around(label: str) -> tuple[str, ...]:
+    """Return the periods that hold a period, from its year to itself.
+
+    A month has ("2026", "2026-Q1", "2026-01"), a year only itself, as has a name. Period a holds
+    period b if and only if `around(b)` begins with `around(a)`.
+    """
+    kind = kind_of(label)
+    coarser_kinds = () if kind == _NAMED else DATES[: DATES.index(kind)]
+    return (*(_coarser_label(label, coarser_kind) for coarser_kind in coarser_kinds), label)
 
 
-def _kind(label: str) -> str:
-    """What a label names.
+def _checked_kind(label: str) -> str:
+    """Return the kind of a label, see `kind_of`.
 
     Raises:
-        ParameterError: it looks like a date, and there is none.
+        ParameterError: it looks like a date, and there is no such date.
     """
-    if _kind_of(label) is None and re.fullmatch(r"\d{4}-(Q\d|\d\d?)(-\d\d?)?", label, re.ASCII):
+    if _date_kind(label) is None and _LIKE_DATE.fullmatch(label):
         raise ParameterError(
             f"there is no {label!r}: days are 2026-01-17, months 2026-01, quarters 2026-Q1"
         )
     return kind_of(label)
 
 
-def kind_of(label: str) -> str:
-    """What a label names: "day", "month", "quarter" or "year"; "period" for any other text."""
-    found = _kind_of(label)
-    return found if found is not None and "T" not in label and " " not in label else _OTHER
-
-
-def around(label: str) -> tuple[str, ...]:
-    """The year, quarter and month that hold a label, as far as it has them, and itself, the last.
-
-    Of two periods, one holds the other where its own are the beginning of the other's.
-    """
-    kind = kind_of(label)
-    coarser = () if kind == _OTHER else DATES[: DATES.index(kind)]
-    return (*(_within(label, each) for each in coarser), label)
-
-
-def _kind_of(text: str) -> str | None:
-    """Of a date, or a day with a time after it, what it names; None for another text."""
-    found = _FORM.fullmatch(text)
-    if found is None:
+def _date_kind(text: str) -> str | None:
+    """Return the kind of a date, or "day" for a day with a time; None for another text."""
+    match = _DATE.fullmatch(text)
+    if match is None:
         return None
-    year, quarter, month, day = found.groups()
+    year, quarter, month, day = match.groups()
     try:
         date(int(year), int(month or 1), int(day or 1))
     except ValueError:
         return None
-    return "quarter" if quarter else "day" if day else "month" if month else "year"
+    if quarter:
+        return "quarter"
+    if day:
+        return "day"
+    return "month" if month else "year"
 
 
-def _within(text: str, kind: str) -> str:
-    """The label of the period of a kind that holds a date; the text itself if it holds more."""
-    own = _kind_of(text)
-    if kind == _OTHER or own is None or DATES.index(own) < DATES.index(kind):
+def _coarser_label(text: str, kind: str) -> str:
+    """Return the label of the period of a kind that holds a date.
+
+    A text that is no date, or a date that is coarser than the kind, comes back as it is.
+    """
+    date_kind = _date_kind(text)
+    if kind == _NAMED or date_kind is None or DATES.index(date_kind) < DATES.index(kind):
         return text
-    if kind == "quarter" and own != "quarter":
-        return f"{text[:4]}-Q{(int(text[5:7]) + 2) // 3}"
-    return text[: {"year": 4, "quarter": 7, "month": 7, "day": 10}[kind]]
+    if kind == "quarter" and date_kind != "quarter":
+        month = int(text[5:7])
+        return f"{text[:4]}-Q{(month + 2) // 3}"
+    return text[: _LABEL_LENGTH[kind]]
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    """Return the periods of a text: a range, or a list between commas of labels and ranges."""
+def _labels_of_text(text: str) -> tuple[str, ...]:
+    """Return the labels of the periods in a text: a range, or a list of labels and ranges."""
     parts = [part.strip() for part in text.split(",")]
     if len(parts) == 1:
-        return _range(text)
+        return _labels_of_range(text)
     _check_count(len(parts))
     labels: list[str] = []
     for part in parts:
         if not part:
             raise ParameterError("an empty name in the list of periods; write single commas")
-        labels += _range(part) if _RANGE in part else [part]
+        labels += _labels_of_range(part) if _RANGE in part else [part]
         _check_count(len(labels))
     return tuple(labels)
 
 
-def _range(text: str) -> tuple[str, ...]:
-    """The periods from one to another, both with it."""
+def _labels_of_range(text: str) -> tuple[str, ...]:
+    """Return the labels of a range such as "2026-01..2026-12", or of a single date."""
     first, dots, last = (part.strip() for part in text.partition(_RANGE))
-    last = last if dots else first
-    kinds = {_kind(first), _kind(last)}
-    if len(kinds) > 1 or kinds == {_OTHER}:
+    if not dots:
+        last = first
+    kinds = {_checked_kind(first), _checked_kind(last)}
+    if len(kinds) > 1 or kinds == {_NAMED}:
         raise ParameterError(
             f"no range of periods: {text!r:.60}; write two days, months, quarters or years, as "
             '"2026-01..2026-12", or list all labels, as "spring,autumn"'
         )
     (kind,) = kinds
-    begin, end = _ordinal(first, kind), _ordinal(last, kind)
-    if end < begin:
+    start, stop = _ordinal(first, kind), _ordinal(last, kind)
+    if stop < start:
         raise ParameterError("the range of periods ends before it begins")
-    _check_count(end - begin + 1)
-    return tuple(_label(number, kind) for number in range(begin, end + 1))
+    _check_count(stop - start + 1)
+    return tuple(_label_of(ordinal, kind) for ordinal in range(start, stop + 1))
+
+
+def _check_count(count: int) -> None:
+    if not count:
+        raise ParameterError('name at least one period, for example "2026-01..2026-12"')
+    if count > _MOST_PERIODS:
+        raise ParameterError(f"a table has at most {_MOST_PERIODS:,} periods; take coarser ones")
 
 
 def _ordinal(label: str, kind: str) -> int:
+    """Return the number of a period among all of its kind: of a day as Python counts days.
+
+    Years, quarters and months are counted from the year 0: year · parts + part, with the part of
+    the year from 0.
+    """
     if kind == "day":
         return date.fromisoformat(label).toordinal()
-    parts = {"year": 1, "quarter": 4, "month": 12}[kind]
-    return int(label[:4]) * parts + (int(label[5:].removeprefix("Q")) - 1 if label[5:] else 0)
+    year, part = int(label[:4]), label[5:].removeprefix("Q")
+    return year * _PARTS_OF_YEAR[kind] + (int(part) - 1 if part else 0)
 
 
-def _first_day(number: int, kind: str) -> int:
-    """The first day of a period by its number in time, counted from 1970-01-01."""
+def _first_day(ordinal: int, kind: str) -> int:
+    """Return the first day of a period by its ordinal, counted from 1970-01-01."""
     if kind == "day":
-        return number - _EPOCH
-    year, part = divmod(number, {"year": 1, "quarter": 4, "month": 12}[kind])
-    month = 1 + part * (3 if kind == "quarter" else 1)
+        return ordinal - _EPOCH
+    parts = _PARTS_OF_YEAR[kind]
+    year, part = divmod(ordinal, parts)
     if year > date.max.year:  # the day after the last one that Python knows
         return date.max.toordinal() + 1 - _EPOCH
+    month = 1 + part * (12 // parts)
     return date(year, month, 1).toordinal() - _EPOCH
 
 
-def _label(number: int, kind: str) -> str:
+def _label_of(ordinal: int, kind: str) -> str:
+    """Return the label of a period by its ordinal; the inverse of `_ordinal`."""
     if kind == "day":
-        return (date.min + timedelta(number - 1)).isoformat()
+        return (date.min + timedelta(ordinal - 1)).isoformat()
+    year, part = divmod(ordinal, _PARTS_OF_YEAR[kind])
     if kind == "year":
-        return f"{number:04}"
-    year, part = divmod(number, 4 if kind == "quarter" else 12)
+        return f"{year:04}"
     return f"{year:04}-Q{part + 1}" if kind == "quarter" else f"{year:04}-{part + 1:02}"

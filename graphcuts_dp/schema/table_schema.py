@@ -1,13 +1,17 @@
-"""What each column of a private table is, decided before any row is read.
+"""Table schemas: the role and the kind of each column of a private table.
 
-Options, header and stored types decide; no value in a row does, not even by whether it can be
-converted. So one person's rows cannot change how another's are read, and whether a table can be
-read, where bad rows are left out, does not depend on rows. A column without a stored type (of a
-text file, or values of Python) is text, and each of its values is converted by itself.
+A `TableSchema` is decided before any row is read, from the options, the header and the stored types
+of columns. No value in a row decides anything, not even by whether it can be converted. So one
+person's rows cannot change how another's are read; and where bad rows are left out, whether a table
+can be read does not depend on its rows.
 
-The matching key of vertices and users is text: an integer is written in decimal, so that 1 and "1"
-are one vertex and one user in every source. Floating-point numbers are no keys: -0.0 and 0.0 would
-be two, and which of 7 and 7.0 is meant depends on the program that wrote them.
+The *stored type* of a column is that of Parquet, Arrow, or a typed column of a data frame. A column
+without one, as in a text file, is text, and each of its values is converted by itself. The *kind*
+of a column sums up its stored type for one of the roles of `schema.columns`.
+
+Vertices and users are matched by text: an integer is written in decimal, so that 1 and "1" are one
+vertex and one user in every source. Floating-point numbers cannot be matched: -0.0 and 0.0 would be
+two, and whether 7 or 7.0 is meant depends on the program that wrote them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,11 +26,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Role = Literal["source", "target", "user", "period", "weight"]
-# A large integer may need more than 64 bits with a sign: it is kept as text.
+# An integer fits into 64 bits with a sign. A large integer may not, and is kept as text. Weights
+# are numbers.
 Kind = Literal["text", "integer", "large integer", "number", "date", "timestamp"]
-IDENTIFIERS: tuple[Role, ...] = ("source", "target", "user")
-MAX_DECIMAL_DIGITS = 76  # of a decimal number of Arrow
-_OPTIONS = {"source": "source=", "target": "target=", "user": "user=", "period": "period="}
+IDENTIFIERS: tuple[Role, ...] = ("source", "target", "user")  # roles that are matched by text
+MAX_DECIMAL_DIGITS = 76  # that a decimal number of Arrow can have
 
 
 @final
@@ -35,12 +39,12 @@ class TableColumn:
     """A column that is read.
 
     Attributes:
-        role: what it is for.
-        position: from 0.
-        kind: what its values are.
-        stored: whether its values have a stored type; else each is converted by itself.
-        time_zone: of a period: the public zone in which instants have their date; None of dates,
-            and of times without a zone.
+        role: its use.
+        position: its number in the table, from 0.
+        kind: the kind of its values.
+        stored: whether the column has a stored type; else each value is converted by itself.
+        time_zone: of a column of periods, the public zone in which instants have their date. None
+            if its values are dates, or times without a zone.
     """
 
     role: Role
@@ -53,7 +57,7 @@ class TableColumn:
 @final
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """The columns of a table that are read, each once."""
+    """The columns of a table that are read; a user who is an endpoint adds none."""
 
     columns: tuple[TableColumn, ...]
 
@@ -61,17 +65,17 @@ class TableSchema:
         return iter(self.columns)
 
     def find(self, role: Role) -> TableColumn | None:
-        """Return the column of a role, or None if there is none."""
+        """Return the column of a role; None if absent."""
         return next((column for column in self.columns if column.role == role), None)
 
     @property
     def time_zone(self) -> str | None:
-        """The public zone in which the instants of the period column have their date."""
+        """The public zone in which instants have their date, see `TableColumn`; None if absent."""
         period = self.find("period")
         return None if period is None else period.time_zone
 
     def note(self) -> str:
-        """Return a sentence that names the time zone; empty if there is none."""
+        """Return a sentence for the user that names the time zone; empty if there is none."""
         zone = self.time_zone
         return "" if zone is None else f"Times fall into the periods of the time zone {zone}."
 
@@ -87,12 +91,13 @@ def table_schema(
     """Return the schema of a table from the positions and the stored types of its columns.
 
     Args:
-        places: which column has which role.
-        types: of all columns; None of a column without a stored type.
+        places: the position of each column that is read.
+        types: the stored type of each column of the table, None for a column without one. Empty if
+            no column has one.
         options: how the caller describes the columns.
         named_periods: whether the declared periods have names, and no days.
-        session_zone: whether stored zones are those of a program's session, as those of DuckDB and
-            Spark are, and not of the data.
+        session_zone: whether stored zones are those of a program's session, as in DuckDB and Spark,
+            and not of the data.
 
     Raises:
         FileFormatError: a column whose stored type makes it unusable, whatever its rows hold.
@@ -100,18 +105,18 @@ def table_schema(
     """
     columns = []
     for name, position in places.used.items():
-        role: Role = "user" if name == "user" else name  # type: ignore[assignment]
+        role: Role = name  # type: ignore[assignment]  # the keys of `used` are roles
         stored = types[position] if types else None
         if stored is None:
             zone = options.time_zone if role == "period" else None
             columns.append(TableColumn(role, position, time_zone=zone))
-        else:
-            kind, zone = stored_kind(stored, role), None
-            if role == "period":
-                zone = _time_zone(
-                    stored, options, named_periods=named_periods, session_zone=session_zone
-                )
-            columns.append(TableColumn(role, position, kind, True, zone))
+            continue
+        kind, zone = stored_kind(stored, role), None
+        if role == "period":
+            zone = _time_zone(
+                stored, options, named_periods=named_periods, session_zone=session_zone
+            )
+        columns.append(TableColumn(role, position, kind, True, zone))
     return TableSchema(tuple(columns))
 
 
@@ -119,39 +124,15 @@ def stored_kind(stored: "pa.DataType", role: Role) -> Kind:
     """Return the kind of a column's values from their stored type and their role.
 
     Raises:
-        FileFormatError: the type makes the column unusable for it.
+        FileFormatError: a column of this type cannot have the role.
     """
     if role == "period":
         return _period_kind(stored)
     return _weight_kind(stored) if role == "weight" else _identifier_kind(stored, role)
 
 
-def _value_type(stored: "pa.DataType") -> "pa.DataType":
-    """Return the type of the values; of a dictionary-encoded column, that of its dictionary."""
-    import pyarrow as pa
-
-    return _value_type(stored.value_type) if pa.types.is_dictionary(stored) else stored
-
-
-def _is_text(stored: "pa.DataType") -> bool:
-    import pyarrow as pa
-
-    types = pa.types
-    return bool(
-        types.is_string(stored) or types.is_large_string(stored) or types.is_string_view(stored)
-    )
-
-
-def _is_integral(stored: "pa.DataType") -> bool:
-    """Return whether values are integers that can be written in decimal, whatever they are."""
-    import pyarrow as pa
-
-    if not pa.types.is_decimal(stored):
-        return bool(pa.types.is_integer(stored))
-    return bool(stored.scale <= 0 and stored.precision - stored.scale <= MAX_DECIMAL_DIGITS)
-
-
 def _identifier_kind(stored: "pa.DataType", role: Role) -> Kind:
+    """Return the kind of a column of vertices or users."""
     import pyarrow as pa
 
     values = _value_type(stored)
@@ -161,19 +142,19 @@ def _identifier_kind(stored: "pa.DataType", role: Role) -> Kind:
         return "integer"
     if _is_integral(values):
         return "large integer"
-    option = _OPTIONS[role]
     if pa.types.is_floating(values):
         raise FileFormatError(
             f"the column of the {role} holds floating-point numbers, which are no exact keys: cast "
             f'it to integers (of pandas .astype("Int64")), read it as text (dtype=str), let us '
-            f"read the file, or name another column by {option}"
+            f"read the file, or name another column by {role}="
         )
     raise FileFormatError(
-        f"the column of the {role} holds neither integers nor text; name another by {option}"
+        f"the column of the {role} holds neither integers nor text; name another by {role}="
     )
 
 
 def _weight_kind(stored: "pa.DataType") -> Kind:
+    """Return the kind of a column of weights: a number, also if all values are missing."""
     import pyarrow as pa
 
     types, values = pa.types, _value_type(stored)
@@ -185,6 +166,7 @@ def _weight_kind(stored: "pa.DataType") -> Kind:
 
 
 def _period_kind(stored: "pa.DataType") -> Kind:
+    """Return the kind of a column of periods."""
     import pyarrow as pa
 
     values = _value_type(stored)
@@ -205,7 +187,11 @@ def _period_kind(stored: "pa.DataType") -> Kind:
 def _time_zone(
     stored: "pa.DataType", options: Columns, *, named_periods: bool, session_zone: bool
 ) -> str | None:
-    """Return the public zone of a stored column of periods; None if its values have none."""
+    """Return the public zone of a stored column of periods; None if its values have none.
+
+    Text and integers store no zone: theirs is that of the option. The zone of a stored type holds
+    unless the caller names another one.
+    """
     kind, zone_option = _period_kind(stored), options.time_zone
     if kind in ("text", "integer"):
         return zone_option
@@ -230,3 +216,32 @@ def _time_zone(
         )
     zone_of(stored_zone)  # raises if it is unknown
     return zone_option or stored_zone
+
+
+def _value_type(stored: "pa.DataType") -> "pa.DataType":
+    """Return the type of the values; of a dictionary-encoded column, that of its dictionary."""
+    import pyarrow as pa
+
+    return _value_type(stored.value_type) if pa.types.is_dictionary(stored) else stored
+
+
+def _is_text(stored: "pa.DataType") -> bool:
+    """Return whether a type is one of the three types of text of Arrow."""
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(
+        types.is_string(stored) or types.is_large_string(stored) or types.is_string_view(stored)
+    )
+
+
+def _is_integral(stored: "pa.DataType") -> bool:
+    """Return whether all values of a type are integers that Arrow can write in decimal."""
+    import pyarrow as pa
+
+    if not pa.types.is_decimal(stored):
+        return bool(pa.types.is_integer(stored))
+    # A decimal number has `precision` digits, of which `scale` stand behind the point. A negative
+    # scale stands for zeros before the point.
+    digits = stored.precision - stored.scale
+    return bool(stored.scale <= 0 and digits <= MAX_DECIMAL_DIGITS)

@@ -1,9 +1,16 @@
-"""Rows of text tables: comments, a header, separators, quotes, and labels that are integers.
+"""Text tables: the head of a file, and its lines as rows of cells.
 
-A row is a line, and how it is read depends on that line alone: one with quotes is read by the rules
-of CSV, one without by its separators. So no row can swallow or change another. How the file is read
-depends on its name, on what the caller says, on comments above the first row and, where there is a
-header, on that: never on a row.
+A *row* is one line, split into cells. How a line is split depends on that line alone, so no row can
+swallow or change another: a quote that is left open spoils its own line. A file with a delimiter
+has quoted cells, as in CSV; lists with blanks have none. `RowReader` splits lines.
+
+The *head* is all that stands above the first row: blank lines, comments that begin with # or %, a
+line `sep=;` that declares the delimiter, and the *header*, a line that names the columns. The name
+of the file, the caller's `Columns` and the head decide how rows are read; no row does. `begin`
+reads the head and returns a `TextTable`, which yields the rows.
+
+Where bad rows are left out (`on_bad="skip"`) from a file without a header, there is no head: each
+line is a row or nothing, see `schema.bad_rows`. Read `begin` first, then `RowReader.fields`.
 """
 
 import io
@@ -17,47 +24,331 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import INTEGER, Columns, has_header
-from graphcuts_dp.schema.file_bytes import (
-    NOT_UTF8,
+from graphcuts_dp.schema.file_bytes import read_text
+from graphcuts_dp.schema.text_encoding import NOT_UTF8, utf8_stream
+from graphcuts_dp.schema.text_format import (
     TextFormat,
     check_delimiter,
     declared_separator,
     header_separator,
-    read_text,
-    utf8_stream,
 )
+from graphcuts_dp.schema.vertices import Label
 
-Label = str | int
-MARK = "graphcuts-dp:"  # before the facts that a comment tells
-BLOCK = 1 << 18  # bytes; a block and its arrays stay in the processor's cache
+Row = tuple[int, list[str]]  # the line number, counted from 1, and the cells
+Comments = Literal["skip", "keep", "refuse"]  # see `RowReader.comments`
 
-
-def labels_of(tokens: Sequence[str]) -> list[Label]:
-    """Integers when every token is an integer literal, else all strings as they are."""
-    match = INTEGER.match
-    if all(map(match, tokens)):
-        try:
-            return [int(token) for token in tokens]
-        except ValueError:  # thousands of digits: Python refuses; a name, then
-            return list(tokens)
-    return list(tokens)
-
-
-Row = tuple[int, list[str]]
-Comments = Literal["skip", "keep", "refuse"]
+# Text that begins a comment of our own files; public facts about the graph follow it as JSON.
+MARK = "graphcuts-dp:"
+# Bytes of lines that are split at a time: a block and its cells stay in the processor's cache.
+_BLOCK_BYTES = 1 << 18
+# The character that some programs write at the start of a file to name its encoding.
 BYTE_ORDER_MARK = "\ufeff"
-_SPOILT = re.compile("[\ud800-\udfff]")  # what stands for bytes that are no text
+# Surrogates stand for bytes that are no text, see `decode_utf8`. Valid text has none.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+# First words of a comment of KONECT: symmetric, asymmetric and bipartite networks.
+_KONECT_KINDS = ("sym", "asym", "bip")
+
+
+@dataclass(slots=True)
+class TextTable:
+    """A text table whose head has been read.
+
+    Attributes:
+        facts: the JSON text that a comment of our own declares above the first row. None if absent.
+        konect_words: the words of the last comment of KONECT above the first row, such as
+            ["bip", "weighted"]. Empty if there is none, or if a comment of our own follows it.
+        has_header: whether the file has a header.
+        first_cells: the names of the columns if there is a header. Without one, the cells of the
+            first row, of which only their number may be used. Empty if there is no row, or if a
+            file without a header is read with bad rows left out.
+        reader: splits lines into cells.
+        stream: the lines that follow `block`.
+        block: whole lines of data that were read together with the head.
+        line: number of the first line of `block`, counted from 1.
+    """
+
+    facts: str | None
+    konect_words: list[str]
+    has_header: bool
+    first_cells: list[str]
+    reader: "RowReader"
+    stream: BinaryIO
+    block: bytes
+    line: int
+
+    def blocks(self, size: Callable[[], int]) -> Iterator[tuple[bytes, int]]:
+        """Generate all rows as blocks of whole lines, each with the number of its first line.
+
+        Args:
+            size: returns about how many bytes the next block has. It is called for each block, so
+                that a reader can change the size as it goes.
+        """
+        block, line = self.block, self.line
+        while True:
+            data = self.stream.read(size())
+            if data:
+                data += self.stream.readline()  # the rest of a line that was cut
+            block += data
+            if not block:
+                return
+            yield block, line
+            line += block.count(b"\n")
+            block = b""
+
+
+def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> TextTable:
+    """Read the head of a file, up to the header if there is one, else up to the first row.
+
+    Args:
+        file: open at its start.
+        form: how files with this ending are written.
+        columns: the caller's options.
+        bad: takes lines above the first row that cannot be split. With `bad.skip` a file without a
+            header has no head, and nothing in it decides how it is read.
+
+    Raises:
+        FileFormatError: not text in its encoding, a header that cannot be split, or no header
+            where there should be one.
+        ParameterError: an unknown encoding, or an impossible delimiter.
+    """
+    named = has_header(columns.header, columns.named, form)
+    if columns.delimiter is not None:
+        check_delimiter(columns.delimiter)
+    headless = bad.skip and not named
+    stream = utf8_stream(file, columns.encoding, by_line=bad.skip, detect_mark=not headless)
+    comments = _comment_rule(form, has_header=named)
+    if headless:
+        separator = _row_separator(columns.delimiter or form.delimiter, columns)
+        reader = RowReader(separator, comments, form.konect, skip_marks=True)
+        return TextTable(None, [], named, [], reader, stream, b"", 1)
+
+    facts: str | None = None
+    konect_words: list[str] = []
+    delimiter = columns.delimiter
+    line = 1
+    while raw_line := stream.readline():
+        text = decode_utf8(raw_line)
+        # Only the first line can declare a separator, and files of KONECT have no such line.
+        declared = declared_separator(text) if line == 1 and not form.konect else None
+        text = text.strip()
+        if declared is not None and columns.delimiter != "=":  # with "=" it is a row of two cells
+            delimiter = delimiter or declared
+        elif text.startswith(("#", "%")) and comments != "refuse":
+            comment = text[1:].strip()
+            if comment.startswith(MARK):
+                facts, konect_words = comment[len(MARK) :], []
+            elif form.konect and konect_weighted(comment.split()) is not None:
+                konect_words = comment.split()
+        elif text:
+            separator = delimiter
+            if separator is None:
+                separator = header_separator(text, form) if named else form.delimiter
+            reader = RowReader(_row_separator(separator, columns), comments, form.konect)
+            try:
+                cells = [cell.strip() for cell in reader.fields(decode_utf8(raw_line))]
+            except ValueError as problem:
+                if named:
+                    raise FileFormatError(f"line {line}: {problem}") from None
+                bad.add(str(problem), f"line {line}")
+                cells = []  # the next line is then looked at as the first row
+            if any(cells):
+                # A header is no row; a first row is read again with the others.
+                block, next_line = (b"", line + 1) if named else (raw_line, line)
+                return TextTable(
+                    facts, konect_words, named, cells, reader, stream, block, next_line
+                )
+        line += 1
+    if named:
+        raise FileFormatError("the file is empty: its first line would name the columns")
+    return TextTable(facts, konect_words, named, [], RowReader(delimiter), stream, b"", line)
+
+
+def _comment_rule(form: TextFormat, *, has_header: bool) -> Comments:
+    """Return how lines that begin with # or % are read, see `RowReader.comments`."""
+    if not form.has_header:
+        return "skip"
+    return "keep" if has_header else "refuse"
+
+
+def _row_separator(delimiter: str | None, columns: Columns) -> str | None:
+    """Return the delimiter of rows; blanks if it is open and a comma may stand in numbers."""
+    if delimiter is None and columns.decimal == ",":
+        return " "
+    return delimiter
+
+
+def open_text_head(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
+    """Read the head of a file as `begin` does, but no row: the returned table has none.
+
+    Raises:
+        FileFormatError: as `begin`; or the encoding is one in which a line depends on others.
+        ParameterError: as `begin`.
+    """
+    if has_header(columns.header, columns.named, form):
+        table = begin(file, form, columns, BadRows(skip=True))
+        return replace(table, stream=io.BytesIO(), block=b"")
+    # Without a header the head ends before the first row: copy the lines above it.
+    head = b"" if columns.skip else _lines_above_rows(file, form, columns)
+    utf8_columns = replace(columns, encoding=None)
+    return begin(io.BytesIO(head), form, utf8_columns, BadRows(skip=columns.skip))
+
+
+def _lines_above_rows(file: BinaryIO, form: TextFormat, columns: Columns) -> bytes:
+    """Return the blank lines, comments and `sep=` line above the first row, in UTF-8."""
+    head = b""
+    comment_signs = () if form.has_header else (b"#", b"%")
+    stream = utf8_stream(file, columns.encoding, by_line=True)
+    while line := stream.readline():
+        text = line.strip()
+        is_first = not head and not form.konect
+        declares_separator = is_first and (
+            declared_separator(text.decode("utf-8", "replace")) is not None
+        )
+        if text and not text.startswith(comment_signs) and not declares_separator:
+            break
+        head += line
+    return head
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RowReader:
+    """Split the lines of one file into cells.
+
+    Attributes:
+        delimiter: the one character between cells, which may be quoted. " " stands for any run of
+            blanks. None stands for a comma on lines that have one, and for blanks on others. Quotes
+            have no meaning with " " and None.
+        comments: how lines that begin with # or % are read. "skip": they are comments. "keep": they
+            are rows, in files where comments stand only above the header. "refuse": they are bad
+            rows, in .csv and .tsv files without a header.
+        konect: whether the file is one of KONECT: blanks and tabs may be mixed on a line, and a
+            comment may declare weights.
+        skip_marks: whether byte-order marks at the start of any line are removed. This is so in
+            files that have no header and are read with bad rows left out. Else such a line is bad.
+    """
+
+    delimiter: str | None
+    comments: Comments = "skip"
+    konect: bool = False
+    skip_marks: bool = False
+
+    def rows(self, block: bytes, line: int, bad: BadRows) -> Iterator[Row]:
+        """Generate the rows of some whole lines, without comments and empty rows.
+
+        Args:
+            block: the lines.
+            line: number of the first of them, counted from 1.
+            bad: takes the lines that cannot be split.
+
+        Raises:
+            FileFormatError: the block is not UTF-8, unless bad rows are left out.
+        """
+        text = decode_utf8(block, lenient=bad.skip)
+        for number, content in enumerate(io.StringIO(text, newline="\n"), line):
+            try:
+                cells = self.fields(content)
+            except ValueError as problem:
+                bad.add(str(problem), f"line {number}")
+                continue
+            if any(cells):  # spreadsheets leave rows of separators alone
+                yield number, cells
+
+    def fields(self, content: str) -> list[str]:
+        """Return the cells of one line; none if it is a comment.
+
+        Privacy: the result depends on this line and on public attributes alone.
+
+        Raises:
+            ValueError: the line is a bad row; the message quotes nothing of it.
+        """
+        start = content.lstrip()[:1]
+        while self.skip_marks and start == BYTE_ORDER_MARK:
+            content = content.lstrip()[1:]
+            start = content.lstrip()[:1]
+        if start == BYTE_ORDER_MARK:
+            raise ValueError("a byte-order mark stands within the file; take it out")
+        if not content.isascii() and _SURROGATE.search(content):
+            raise ValueError(NOT_UTF8)
+        if start in ("#", "%") and self.comments != "keep":
+            self._check_comment(content.strip())
+            return []
+        if self.delimiter in (None, " "):
+            return self._unquoted_cells(content)
+        delimiter = str(self.delimiter)
+        if '"' in content:
+            return _quoted_cells(content.rstrip("\n"), delimiter)
+        return [cell.strip() for cell in content.split(delimiter)]
+
+    def _check_comment(self, text: str) -> None:
+        """Refuse a comment among rows that would change how they are read if it stood above."""
+        if self.comments == "refuse":
+            raise ValueError("begins with # or %; take comments out, and put labels in quotes")
+        comment = text[1:].strip()
+        declares_weights = self.konect and konect_weighted(comment.split()) is not None
+        if declares_weights or comment.startswith(MARK):
+            raise ValueError("this comment tells how to read the file; move it above the rows")
+
+    def _unquoted_cells(self, content: str) -> list[str]:
+        """Split a line at blanks or, where commas may separate cells, at its commas."""
+        if self.delimiter is None and "," in content:
+            cells = [cell.strip() for cell in content.split(",")]
+            if any(len(cell.split()) > 1 for cell in cells):
+                raise ValueError("blanks and commas are mixed; pass delimiter=")
+            return cells
+        # A tab may be meant as the only separator: then a cell with a blank would fall apart.
+        tabs_may_separate = self.delimiter is None and not self.konect and "\t" in content
+        if tabs_may_separate and any(len(cell.split()) > 1 for cell in content.split("\t")):
+            raise ValueError("tabs and blanks are mixed; pass delimiter=")
+        return content.split()
+
+
+def _quoted_cells(content: str, delimiter: str) -> list[str]:
+    """Return the cells of a line with quotes. Blanks count within quotes, and are cut elsewhere.
+
+    Raises:
+        ValueError: a quote does not end on the line, or text stands beside a quoted cell.
+    """
+    cells: list[str] = []
+    pattern = _cell_pattern(delimiter)
+    start = 0
+    while True:
+        match = pattern.match(content, start)
+        if match is None:
+            raise ValueError("malformed row: check its quotes, which end on their line")
+        quoted, unquoted, separator = match.groups()
+        if quoted is None and unquoted.lstrip().startswith('"'):
+            raise ValueError("malformed row: check its quotes, which end on their line")
+        cells.append(unquoted.strip() if quoted is None else quoted.replace('""', '"'))
+        start = match.end()
+        if not separator:
+            return cells
+
+
+@cache
+def _cell_pattern(delimiter: str) -> re.Pattern[str]:
+    """Return the pattern of one cell and the separator, or the end of the line, behind it.
+
+    Group 1 is the text between quotes, group 2 an unquoted cell, and group 3 the separator, which
+    is empty at the end of the line.
+    """
+    separator = re.escape(delimiter)
+    blanks = rf"[^\S{separator}]*"  # all blanks but the separator, which may be a tab
+    quoted = rf'{blanks}"((?:[^"]|"")*)"{blanks}'
+    unquoted = rf"([^{separator}]*)"
+    return re.compile(rf"(?:{quoted}|{unquoted})({separator}|\Z)")
 
 
 def decode_utf8(data: bytes, *, lenient: bool = False) -> str:
-    """UTF-8 as text.
+    """Return UTF-8 as text.
 
     Args:
         data: whole lines.
-        lenient: whether bytes that are no UTF-8 become half a surrogate, which is no text.
+        lenient: whether each byte that is not UTF-8 becomes a surrogate, a character that no text
+            holds, so that only its own line is spoilt.
 
     Raises:
-        FileFormatError: it is not, unless `lenient`.
+        FileFormatError: the bytes are not UTF-8, unless `lenient`.
     """
     try:
         return data.decode("utf-8")
@@ -67,133 +358,16 @@ def decode_utf8(data: bytes, *, lenient: bool = False) -> str:
         raise FileFormatError(NOT_UTF8) from None
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class RowReader:
-    """How the rows of one file are split.
-
-    Attributes:
-        delimiter: the one separator, with quoting; " " for blanks (any run), None for a comma where
-            a row holds one and blanks where it holds none, all unquoted.
-        comments: what lines that start with # or % are: comments, which are skipped; rows, as in
-            files where comments stand only above the header; or refused, in .csv and .tsv files
-            without a header.
-        konect: whether blanks and tabs may be mixed, and comments tell of weights.
-        marks: whether byte-order marks at the start of a line are passed over, on every line alike,
-            as in files without a header of which bad rows are left out; else they are refused.
-    """
-
-    delimiter: str | None
-    comments: Comments = "skip"
-    konect: bool = False
-    marks: bool = False
-
-    def rows(self, block: bytes, line: int, bad: BadRows) -> Iterator[Row]:
-        """Rows of some whole lines, each with its number, of which `line` is the first.
-
-        Args:
-            block: the lines.
-            line: number of the first one.
-            bad: takes the rows that are not in the format.
-
-        Raises:
-            FileFormatError: no UTF-8, unless bad rows are left out.
-        """
-        text = decode_utf8(block, lenient=bad.skip)
-        for number, content in enumerate(io.StringIO(text, newline="\n"), line):
-            try:
-                fields = self.fields(content)
-            except ValueError as problem:
-                bad.add(str(problem), f"line {number}")
-                continue
-            if any(fields):  # spreadsheets leave rows of separators
-                yield number, fields
-
-    def fields(self, content: str) -> list[str]:
-        """The cells of one line; none of a comment. It depends on this line alone.
-
-        Raises:
-            ValueError: it is not in the format.
-        """
-        start = content.lstrip()[:1]
-        while self.marks and start == BYTE_ORDER_MARK:
-            content = content.lstrip()[1:]
-            start = content.lstrip()[:1]
-        if start == BYTE_ORDER_MARK:
-            raise ValueError("a byte-order mark stands within the file; take it out")
-        if not content.isascii() and _SPOILT.search(content):
-            raise ValueError(NOT_UTF8)
-        if start in ("#", "%") and self.comments != "keep":
-            self._check_comment(content.strip())
-            return []
-        if self.delimiter in (None, " "):
-            return self._blanks_or_commas(content)
-        return self._cells(content)
-
-    def _check_comment(self, text: str) -> None:
-        """Refuse what would mean something else if it stood above the first row."""
-        if self.comments == "refuse":
-            raise ValueError("begins with # or %; take comments out, and put labels in quotes")
-        if declares(text, konect=self.konect):
-            raise ValueError("this comment tells how to read the file; move it above the rows")
-
-    def _blanks_or_commas(self, content: str) -> list[str]:
-        if self.delimiter is None and "," in content:
-            fields = [field.strip() for field in content.split(",")]
-            if any(len(field.split()) > 1 for field in fields):
-                raise ValueError("blanks and commas are mixed; pass delimiter=")
-            return fields
-        alone = self.delimiter is None and not self.konect and "\t" in content
-        if alone and any(len(cell.split()) > 1 for cell in content.split("\t")):
-            raise ValueError("tabs and blanks are mixed; pass delimiter=")
-        return content.split()
-
-    def _cells(self, content: str) -> list[str]:
-        """Cells of a row with one separator; blanks around them do not count, but in quotes."""
-        delimiter = str(self.delimiter)
-        if '"' not in content:
-            return [field.strip() for field in content.split(delimiter)]
-        return _quoted_cells(content.rstrip("\n"), delimiter)
-
-
-def _quoted_cells(content: str, delimiter: str) -> list[str]:
-    """Return the cells of a row with quotes; blanks count within quotes, and nowhere else.
-
-    Raises:
-        ValueError: a quote that does not end, or text beside a quoted cell.
-    """
-    cells: list[str] = []
-    cell, start = _cell_pattern(delimiter), 0
-    while True:
-        found = cell.match(content, start)
-        if found is None or (found[1] is None and found[2].lstrip().startswith('"')):
-            raise ValueError("malformed row: check its quotes, which end on their line")
-        quoted = found[1]
-        cells.append(found[2].strip() if quoted is None else quoted.replace('""', '"'))
-        start = found.end()
-        if not found[3]:
-            return cells
-
-
-@cache
-def _cell_pattern(delimiter: str) -> re.Pattern[str]:
-    """Return the pattern of one cell and of what ends it: group 1 if quoted, else group 2."""
-    mark = re.escape(delimiter)
-    blanks = rf"[^\S{mark}]*"
-    return re.compile(rf'(?:{blanks}"((?:[^"]|"")*)"{blanks}|([^{mark}]*))({mark}|\Z)')
-
-
-def declares(comment: str, *, konect: bool) -> bool:
-    """Whether a comment, if it stands above the rows, tells how these are read."""
-    words = comment[1:].split()
-    if konect and konect_weighted(words) is not None:
-        return True
-    return comment[1:].strip().startswith(MARK)
-
-
 def konect_weighted(words: list[str]) -> bool | None:
-    """What a first line such as `% bip weighted` says about the third column; None if nothing."""
-    if len(words) < 2 or words[0] not in ("sym", "asym", "bip"):
+    """Return whether a comment of KONECT such as `% bip weighted` declares a column of weights.
+
+    Args:
+        words: of the comment, without its sign.
+
+    Returns:
+        None if it is another comment.
+    """
+    if len(words) < 2 or words[0] not in _KONECT_KINDS:
         return None
     return words[1] != "unweighted"
 
@@ -201,153 +375,52 @@ def konect_weighted(words: list[str]) -> bool | None:
 def read_rows(
     data: bytes, form: TextFormat, columns: Columns
 ) -> tuple[list[str] | None, list[Row]]:
-    """A text table that is no edge list: its header, if it has one, and its rows.
+    """Read a public text table: its header, None if it has none, and its rows.
 
     Args:
         data: the whole file.
-        form: what the ending of the file's name tells.
-        columns: see `Columns`.
+        form: how files with this ending are written.
+        columns: the caller's options.
 
     Raises:
-        FileFormatError: as `read_edge_list`.
-        ParameterError: likewise.
+        FileFormatError: as `begin`, or a malformed row, told by its line number.
+        ParameterError: as `begin`.
     """
     bad = BadRows()
     table = begin(io.BytesIO(data), form, columns, bad)
-    blocks = table.blocks(lambda: BLOCK)
-    found = [row for block, line in blocks for row in table.reader.rows(block, line, bad)]
+    rows = [
+        row
+        for block, line in table.blocks(lambda: _BLOCK_BYTES)
+        for row in table.reader.rows(block, line, bad)
+    ]
     bad.check()
-    return (table.first if table.named else None), found
+    return (table.first_cells if table.has_header else None), rows
 
 
 def read_table(path: PathLike) -> tuple[list[str], list[Row]]:
-    """The names of the columns of a .csv or .tsv file, in small letters, and rows by line number.
+    """Read a public .csv or .tsv file with a header: its column names in small letters, its rows.
 
     Raises:
-        FileFormatError: it cannot be read, or is malformed.
+        FileFormatError: the file cannot be read, or is malformed.
     """
-    tabs = str(path).lower().removesuffix(".gz").endswith(".tsv")
+    is_tsv = str(path).lower().removesuffix(".gz").endswith(".tsv")
     data = read_text(path).encode()
+    form = TextFormat("\t" if is_tsv else ",")
     try:
-        names, rows = read_rows(data, TextFormat("\t" if tabs else ","), Columns(header=True))
+        header, rows = read_rows(data, form, Columns(header=True))
     except FileFormatError as problem:
         raise FileFormatError(f"{path!s}: {problem}") from None
-    return [cell.strip().lower() for cell in names or ()], list(rows)
+    return [name.strip().lower() for name in header or ()], rows
 
 
-@dataclass(slots=True)
-class TextTable:
-    """A file whose head has been read.
+def labels_of(tokens: Sequence[str]) -> list[Label]:
+    """Return integers if every token is an integer literal, else the tokens as they are.
 
-    Attributes:
-        facts: what a comment of ours above the first row tells, as JSON; None if there is none.
-        konect: the words of a comment of KONECT that came after it; none if there is none.
-        named: whether there is a header.
-        first: the names of the columns, or without a header the cells of the first row, of which
-            nothing but their number may be used; none if there is no row, or bad rows are left out.
-        reader: how the rows are split.
-        stream: what follows `block`.
-        block: the rows that were read already, whole lines.
-        line: the number of its first line.
+    Tokens with so many digits that Python refuses to convert them stay text, as do all others then.
     """
-
-    facts: str | None
-    konect: list[str]
-    named: bool
-    first: list[str]
-    reader: RowReader
-    stream: BinaryIO
-    block: bytes
-    line: int
-
-    def blocks(self, size: Callable[[], int]) -> Iterator[tuple[bytes, int]]:
-        """All rows as blocks of whole lines of about `size` bytes, each with its first number."""
-        block, line = self.block, self.line
-        while True:
-            more = self.stream.read(size())
-            block += more + (self.stream.readline() if more else b"")
-            if not block:
-                return
-            yield block, line
-            line += block.count(b"\n")
-            block = b""
-
-
-def open_text_head(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
-    """Read the head of a file as `begin` does, and no row: the table that is returned has none.
-
-    Raises:
-        FileFormatError: as `begin`; or an encoding in which a line depends on others.
-        ParameterError: likewise.
-    """
-    if has_header(columns.header, columns.named, form):
-        table = begin(file, form, columns, BadRows(skip=True))
-        return replace(table, stream=io.BytesIO(), block=b"")
-    head = b""
-    if not columns.skip:
-        comments = () if form.has_header else (b"#", b"%")
-        stream = utf8_stream(file, columns.encoding, by_line=True)
-        while line := stream.readline():
-            text = line.strip()
-            is_first = not head and not form.konect
-            if text and not text.startswith(comments) and not (is_first and _declares_one(text)):
-                break
-            head += line
-    return begin(
-        io.BytesIO(head), form, replace(columns, encoding=None), BadRows(skip=columns.skip)
-    )
-
-
-def _declares_one(line: bytes) -> bool:
-    return declared_separator(line.decode("utf-8", "replace")) is not None
-
-
-def _split(delimiter: str | None, columns: Columns) -> str | None:
-    """The separator of rows; where a comma may stand in numbers, it never separates blank lists."""
-    return " " if delimiter is None and columns.decimal == "," else delimiter
-
-
-def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> TextTable:
-    """Read the head of a file: comments, blank lines, `sep=;`, and the header if there is one."""
-    named = has_header(columns.header, columns.named, form)
-    if columns.delimiter is not None:
-        check_delimiter(columns.delimiter)
-    headless = bad.skip and not named  # nothing that stands in the file tells how to read it
-    stream = utf8_stream(file, columns.encoding, by_line=bad.skip, marks=not headless)
-    comments: Comments = "skip" if not form.has_header else "keep" if named else "refuse"
-    facts: str | None = None
-    konect: list[str] = []
-    delimiter, line = columns.delimiter, 1
-    if headless:
-        split = _split(delimiter or form.delimiter, columns)
-        reader = RowReader(split, comments, form.konect, marks=True)
-        return TextTable(None, [], named, [], reader, stream, b"", line)
-    while row := stream.readline():
-        text = decode_utf8(row)
-        separator = None if line > 1 or form.konect else declared_separator(text)
-        text = text.strip()
-        if separator is not None and columns.delimiter != "=":  # which such a line would hold
-            delimiter = delimiter or separator
-        elif text.startswith(("#", "%")) and comments != "refuse":
-            words = text[1:].strip()
-            if words.startswith(MARK):
-                facts, konect = words[len(MARK) :], []
-            elif form.konect and konect_weighted(words.split()) is not None:
-                konect = words.split()
-        elif text:
-            split = delimiter or (header_separator(text, form) if named else form.delimiter)
-            reader = RowReader(_split(split, columns), comments, form.konect)
-            try:
-                first = [name.strip() for name in reader.fields(decode_utf8(row))]
-            except ValueError as problem:
-                if named:
-                    raise FileFormatError(f"line {line}: {problem}") from None
-                bad.add(str(problem), f"line {line}")
-                first = []
-            if any(first):
-                place = (b"", line + 1) if named else (row, line)
-                return TextTable(facts, konect, named, first, reader, stream, *place)
-        line += 1
-    if named:
-        raise FileFormatError("the file is empty: its first line would name the columns")
-    return TextTable(facts, konect, named, [], RowReader(delimiter), stream, b"", line)
+    if all(map(INTEGER.match, tokens)):
+        try:
+            return [int(token) for token in tokens]
+        except ValueError:  # thousands of digits
+            return list(tokens)
+    return list(tokens)

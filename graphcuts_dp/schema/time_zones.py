@@ -1,8 +1,8 @@
 """Public time zones, and the local date of an instant in one of them.
 
-The zone of a table is public: an option, or the zone that the type of a column stores. The zone of
-the machine is never read. All sources use the functions of this module, so that an instant falls
-on one date, whoever reads it.
+The zone of a table is public: it is an option of the caller, or the zone that the stored type of a
+column has. The zone of the machine is never read. All sources use the functions of this module, so
+an instant falls on the same date whichever way it is read.
 """
 
 import re
@@ -15,13 +15,15 @@ import numpy as np
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
 
-_QUARTER = 900  # seconds: offsets from UTC change at multiples of this, but for old exceptions
-DAY_SECONDS = 86_400  # seconds
-_FIXED = re.compile(r"([+-])(\d\d):?(\d\d)", re.ASCII)
-_FIRST = (
-    -62_135_596_800 + 2 * DAY_SECONDS
-)  # seconds since 1970 of what Python can put into any zone
-_LAST = 253_402_300_799 - 2 * DAY_SECONDS
+DAY_SECONDS = 86_400
+# A quarter of an hour in seconds. Today offsets from UTC change at multiples of it only; some old
+# ones changed within a quarter, which `local_days` notices.
+_QUARTER_SECONDS = 900
+# First and last second, since 1970-01-01 in UTC, that Python can show in every zone: the years 1 to
+# 9999 without two days at both ends, as a local time must lie within these years, too.
+_FIRST_SECOND = -62_135_596_800 + 2 * DAY_SECONDS
+_LAST_SECOND = 253_402_300_799 - 2 * DAY_SECONDS
+_FIXED_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)", re.ASCII)
 
 
 @cache
@@ -31,10 +33,10 @@ def zone_of(name: str) -> tzinfo:
     Raises:
         ParameterError: no such zone is known.
     """
-    fixed = _FIXED.fullmatch(name)
-    if fixed is not None and int(fixed[2]) < 24 and int(fixed[3]) < 60:
-        offset = timedelta(hours=int(fixed[2]), minutes=int(fixed[3]))
-        return timezone(-offset if fixed[1] == "-" else offset)
+    match = _FIXED_OFFSET.fullmatch(name)
+    if match is not None and int(match[2]) < 24 and int(match[3]) < 60:
+        offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
+        return timezone(-offset if match[1] == "-" else offset)
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError, TypeError):
@@ -44,23 +46,28 @@ def zone_of(name: str) -> tzinfo:
 
 
 def local_days(seconds: IntVector, zone: str) -> IntVector:
-    """Return the local date of each instant, in days since 1970-01-01.
+    """Return the local date of each instant, in days since 1970-01-01, shape (rows,).
 
-    Each result depends on its own instant and the zone alone. Instants outside the years 1 to 9999
-    keep the date of UTC, which is in no period.
+    Instants that Python cannot show in every zone, see `_FIRST_SECOND`, have their date in UTC. It
+    lies outside the years 1 to 9999, or within two days of their ends.
+
+    Privacy: each date depends on its own instant and the public zone alone.
 
     Args:
         seconds: since 1970-01-01 in UTC, rounded down, shape (rows,).
         zone: name of the zone.
     """
-    known = zone_of(zone)
-    quarters, places = np.unique(seconds // _QUARTER, return_inverse=True)
-    first = quarters * _QUARTER
-    before, after = (_offsets(first + shift, known) for shift in (0, _QUARTER - 1))
-    offsets = before[places]
-    changing = (before != after)[places]
-    if changing.any():
-        offsets[changing] = _offsets(seconds[changing], known)
+    time_zone = zone_of(zone)
+    # Offsets are looked up once for each quarter of an hour that occurs, at its first and last
+    # second. Where these differ, the offset of each instant is looked up.
+    quarters, quarter_of_row = np.unique(seconds // _QUARTER_SECONDS, return_inverse=True)
+    first_seconds = quarters * _QUARTER_SECONDS
+    first_offsets = _offsets(first_seconds, time_zone)
+    last_offsets = _offsets(first_seconds + _QUARTER_SECONDS - 1, time_zone)
+    offsets = first_offsets[quarter_of_row]
+    changes = (first_offsets != last_offsets)[quarter_of_row]
+    if changes.any():
+        offsets[changes] = _offsets(seconds[changes], time_zone)
     days: IntVector = (seconds + offsets) // DAY_SECONDS
     return days
 
@@ -71,8 +78,8 @@ def _offsets(seconds: IntVector, zone: tzinfo) -> IntVector:
 
 
 def _offset(second: int, zone: tzinfo) -> int:
-    if not _FIRST <= second <= _LAST:
+    """Return by how many seconds local time is ahead of UTC; 0 where Python cannot tell."""
+    if not _FIRST_SECOND <= second <= _LAST_SECOND:
         return 0
-    local = datetime.fromtimestamp(second, UTC).astimezone(zone)
-    ahead = local.utcoffset()
-    return 0 if ahead is None else round(ahead.total_seconds())
+    offset = datetime.fromtimestamp(second, UTC).astimezone(zone).utcoffset()
+    return 0 if offset is None else round(offset.total_seconds())

@@ -1,4 +1,21 @@
-"""The public vertex set: labels, and the way from labels to row numbers."""
+"""Vertex sets: the labels of vertices, their row numbers, and the spaces of pairs between them.
+
+A `VertexSet` holds the labels of the vertices, which are strings or integers. The *row* of a vertex
+is its number 0, 1, 2, ... in the set. A truth vector says of each row whether its vertex belongs to
+a subset.
+
+A `Space` says which pairs of vertices a graph can join:
+
+| graph | space | `sides_in` (rows, columns) | `vertex_sets` | `sets_in` |
+|---|---|---|---|---|
+| undirected | a `VertexSet` V | V, V | V, V | V |
+| bipartite | a pair of sets (L, R) | L, R | L, R | L, R |
+| directed | `Arcs` of V | V, and an equal copy of V | V, V | V |
+
+`sides_in` is for matrices: rows and columns are the same object only in a symmetric matrix.
+`vertex_sets` is for the user: one set of rows and one of columns. `sets_in` has each public set
+once. `one_set` says whether rows and columns are the same vertices.
+"""
 
 import unicodedata
 from abc import abstractmethod
@@ -13,27 +30,30 @@ from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import GraphError, QueryError
 
 Label = str | int
-_MOST = 2**31 - 1  # row numbers are 32-bit integers
-ALL = "*"  # as a set, not as a label in one: all vertices
+ALL = "*"  # as a subset, all vertices; as a label within a subset it is a label like others
+_MOST_VERTICES = 2**31 - 1  # row numbers are 32-bit integers
+# Texts of this length or more are not looked up as integers, which takes Python long.
+_MOST_DIGITS = 100
 
 
 class NamedSet(Iterable[Label]):
-    """A set of vertices by a name: in less memory than its labels, or a truth vector."""
+    """A subset of the vertices that is stored by a name instead of a list or a truth vector."""
 
     @abstractmethod
     def truth_vector(self) -> BoolVector:
-        """Which vertices it has, shape (n,), read-only."""
+        """Return which vertices are in the subset, shape (n,), read-only."""
 
 
 @final
 class VertexSet:
-    """An ordered set of public vertex labels.
+    """An ordered set of vertex labels.
 
     Args:
         labels: a count n (labels 0..n-1) or the labels themselves, all strings or integers,
-            each once as text; or another `VertexSet`.
-        inferred: whether they are those that occur in private edges, so that the set itself tells
-            of them. Guarantees say so; sets are compared without it.
+            each once as text; or another `VertexSet`, of which only the labels are taken.
+        inferred: whether the labels are those that occur in private edges. Such a set is not public
+            and reveals which vertices have edges; guarantees say so. Two sets with the same labels
+            are equal whether inferred or not.
 
     Raises:
         GraphError: no label, a label that is neither a string nor an integer, one twice, one as
@@ -57,13 +77,13 @@ class VertexSet:
         if isinstance(labels, int | np.integer):
             if labels < 1:
                 raise GraphError("a graph needs at least one vertex")
-            if labels > _MOST:
-                raise GraphError(f"a graph has at most {_MOST:,} vertices")
+            if labels > _MOST_VERTICES:
+                raise GraphError(f"a graph has at most {_MOST_VERTICES:,} vertices")
             self._labels = range(int(labels))
-        elif isinstance(labels, range) and labels == range(_length(labels)):
+        elif isinstance(labels, range) and labels == range(_checked_length(labels)):
             self._labels = labels
         else:
-            self._labels = _plain_labels(labels)
+            self._labels = _python_labels(labels)
         if not self._labels:
             raise GraphError("a graph needs at least one vertex")
         if isinstance(self._labels, tuple):
@@ -71,21 +91,22 @@ class VertexSet:
 
     @cached_property
     def _index(self) -> dict[Label, int]:
-        return {label: i for i, label in enumerate(self._labels)}
+        """The row of each label."""
+        return {label: row for row, label in enumerate(self._labels)}
 
     @cached_property
     def text_index(self) -> dict[str, int]:
-        """Row number of each label as text, in row order. Do not write to it."""
+        """The row of each label as text, in row order. Do not write to it."""
         return {str(label): row for row, label in enumerate(self._labels)}
 
     @property
     def labels(self) -> Sequence[Label]:
-        """The labels in row order; a `range` when they are 0..n-1."""
+        """The labels in row order; a `range` if they are 0..n-1."""
         return self._labels
 
     @property
     def is_default(self) -> bool:
-        """Whether the labels are just 0..n-1."""
+        """Return whether the labels are 0..n-1."""
         return isinstance(self._labels, range)
 
     def __len__(self) -> int:
@@ -103,7 +124,7 @@ class VertexSet:
         return f"VertexSet(n={len(self)})"
 
     def find(self, label: Hashable) -> int | None:
-        """Row number of a label, or None when the set does not hold it."""
+        """Return the row of a label; None if it is not in the set."""
         if isinstance(label, np.integer):
             label = int(label)
         if isinstance(label, bool) or not isinstance(label, str | int):
@@ -113,38 +134,25 @@ class VertexSet:
         return self._index.get(label)
 
     def find_text(self, text: str) -> int | None:
-        """Row number of the label that a text stands for; numbers are integers if labels are."""
-        found = self.find(text)
-        plain = text.removeprefix("-")
-        if found is None and plain.isdecimal() and text.isascii() and len(text) < 100:
-            found = self.find(int(text))
-        return found
+        """Return the row of the label that a text stands for; None if it is not in the set.
 
-    def _rows(self, labels: Collection[Label]) -> npt.NDArray[np.int64] | None:
-        """Row numbers of labels, all at once; None if one may be unknown, which `find` decides."""
-        kinds = set(map(type, labels))
-        known = (int, np.integer) if self.is_default else (int, np.integer, str)
-        # A truth value and a float can equal a label and have its hash, and are none.
-        if not all(issubclass(kind, known) and kind is not bool for kind in kinds):
-            return None
-        count = len(labels)
-        try:
-            if not self.is_default:
-                return np.fromiter(map(self._index.__getitem__, labels), np.int64, count)
-            rows = np.fromiter(labels, np.int64, count)
-        except (KeyError, OverflowError):
-            return None
-        inside = not count or (rows.min() >= 0 and rows.max() < len(self))
-        return rows if inside else None
+        A text of digits also stands for an integer label, unless it has 100 characters or more:
+        "007" is found as 7.
+        """
+        row = self.find(text)
+        digits = text.removeprefix("-")
+        if row is None and digits.isdecimal() and text.isascii() and len(text) < _MOST_DIGITS:
+            row = self.find(int(text))
+        return row
 
     def mask(self, subset: Iterable[Label] | npt.NDArray[Any]) -> BoolVector:
-        """Indicator vector of a set of vertices.
+        """Return the truth vector of a subset of the vertices.
 
         Args:
             subset: labels, or a truth vector of length n, or "*" for all vertices.
 
         Returns:
-            Truth vector of length n: the given one, if that cannot be written to.
+            Shape (n,). A read-only truth vector comes back as it is, another one as a copy.
 
         Raises:
             QueryError: an unknown vertex, or a truth vector of the wrong length.
@@ -161,34 +169,55 @@ class VertexSet:
                     f"a truth vector for this vertex set has length {len(self)}, not {subset.shape}"
                 )
             return np.array(subset, dtype=np.bool_) if subset.flags.writeable else subset
-        result = np.zeros(len(self), dtype=np.bool_)
+        mask = np.zeros(len(self), dtype=np.bool_)
         if self.is_default and isinstance(subset, np.ndarray) and subset.dtype.kind in "iu":
-            bad = (subset < 0) | (subset >= len(self))
-            if bad.any():
-                raise QueryError(f"unknown vertex {subset[bad][0]!s}")
-            result[subset] = True
-            return result
+            unknown = (subset < 0) | (subset >= len(self))
+            if unknown.any():
+                raise QueryError(f"unknown vertex {subset[unknown][0]!s}")
+            mask[subset] = True
+            return mask
         labels = subset if isinstance(subset, Collection) else tuple(subset)
         rows = self._rows(labels)
         if rows is not None:
-            result[rows] = True
-            return result
+            mask[rows] = True
+            return mask
         for label in labels:
             row = self.find(label)
             if row is None:
                 raise QueryError(
                     f"unknown vertex {label!r}; the public vertex set has {len(self)} vertices"
                 )
-            result[row] = True
-        return result
+            mask[row] = True
+        return mask
+
+    def _rows(self, labels: Collection[Label]) -> npt.NDArray[np.int64] | None:
+        """Return the rows of many labels at once, shape (labels,): a fast way for `mask`.
+
+        None if a label may be unknown: `find` then looks at each of them.
+        """
+        types = set(map(type, labels))
+        label_types = (int, np.integer) if self.is_default else (int, np.integer, str)
+        # A truth value or a float may equal a label and have its hash, but it is no label.
+        if not all(issubclass(kind, label_types) and kind is not bool for kind in types):
+            return None
+        count = len(labels)
+        try:
+            if not self.is_default:
+                return np.fromiter(map(self._index.__getitem__, labels), np.int64, count)
+            rows = np.fromiter(labels, np.int64, count)  # the label of a row is its number
+        except (KeyError, OverflowError):
+            return None
+        all_known = not count or (rows.min() >= 0 and rows.max() < len(self))
+        return rows if all_known else None
 
 
 @final
 class Arcs(tuple[VertexSet, VertexSet]):
-    """All ordered pairs of different vertices of one set: what the arcs of a graph can join.
+    """All ordered pairs of different vertices of one set: the arcs that a directed graph can have.
 
-    It is the pair (vertices as tails, vertices as heads), two objects, where no vertex is paired
-    with its own copy: matrices over it have a zero diagonal. Equal to no other pair of sets.
+    It is the pair (vertices as tails, vertices as heads). The two are equal but not the same
+    object, so that a matrix over them is not taken for a symmetric one. A vertex is not paired with
+    itself: the diagonal of such a matrix is zero. `Arcs` equal no other pair of sets.
 
     Args:
         vertices: the vertex set.
@@ -197,7 +226,7 @@ class Arcs(tuple[VertexSet, VertexSet]):
     __slots__ = ()
 
     def __new__(cls, vertices: VertexSet) -> Self:
-        """The pair of both copies."""
+        """Return the pair of the set and an equal copy."""
         return super().__new__(cls, (vertices, VertexSet(vertices, inferred=vertices.inferred)))
 
     def __getnewargs__(self) -> tuple[VertexSet]:
@@ -221,22 +250,80 @@ class Arcs(tuple[VertexSet, VertexSet]):
         return f"Arcs({self.vertices!r})"
 
 
-Space = VertexSet | tuple[VertexSet, VertexSet]
+Space = VertexSet | tuple[VertexSet, VertexSet]  # see the table at the top; `Arcs` are a pair, too
 
 
 def vertex_sets(space: Space) -> tuple[VertexSet, VertexSet]:
-    """The sets that a user knows: one object twice, also of arcs, or those of two sides."""
+    """Return the vertex sets of both sides; the same object twice if there is one vertex set."""
     if isinstance(space, tuple) and not isinstance(space, Arcs):
         return space
     vertices = space.vertices if isinstance(space, Arcs) else space
     return vertices, vertices
 
 
-def _length(labels: range) -> int:
-    """How many there are, before any is made; `len` fails above 2^63."""
-    if labels and (labels[-1] - labels[0]) // labels.step >= _MOST:
-        raise GraphError(f"a graph has at most {_MOST:,} vertices")
+def sets_in(space: Space) -> tuple[VertexSet, ...]:
+    """Return each vertex set once: one, or the two of a bipartite graph."""
+    if isinstance(space, VertexSet):
+        return (space,)
+    return (space.vertices,) if isinstance(space, Arcs) else space
+
+
+def sides_in(space: Space) -> tuple[VertexSet, VertexSet]:
+    """Return the vertex sets of rows and of columns of a matrix over a space.
+
+    They are the same object if and only if the graph is undirected, and its matrix symmetric.
+    """
+    return (space, space) if isinstance(space, VertexSet) else (space[0], space[1])
+
+
+def one_set(space: Space) -> bool:
+    """Return whether the rows and the columns are the same vertices: not of a bipartite graph."""
+    return isinstance(space, VertexSet | Arcs)
+
+
+def labels_or_number(vertices: VertexSet) -> int | list[Label]:
+    """Return a vertex set as plain values: its labels, or their number if they are 0, 1, 2, ..."""
+    return len(vertices) if vertices.is_default else list(vertices.labels)
+
+
+def public_vertices(space: Space) -> str:
+    """Return the words of a guarantee for the vertex sets of a space.
+
+    They say if a set was inferred from private edges, so that it is not public.
+    """
+    sets = sets_in(space)
+    text = "the vertex set" if len(sets) == 1 else "both vertex sets"
+    if any(vertices.inferred for vertices in sets):
+        text += " (taken from the edges: not private in its vertex set)"
+    return text
+
+
+def _checked_length(labels: range) -> int:
+    """Return the length of a range, checked before any label is made; `len` fails above 2^63."""
+    if labels and (labels[-1] - labels[0]) // labels.step >= _MOST_VERTICES:
+        raise GraphError(f"a graph has at most {_MOST_VERTICES:,} vertices")
     return len(labels)
+
+
+def _python_labels(labels: Iterable[Label]) -> Sequence[Label]:
+    """Return labels as strings and integers of Python; a `range` if they are 0..n-1."""
+    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iu":
+        if np.array_equal(labels, np.arange(len(labels))):
+            return range(len(labels))
+        return tuple(labels.tolist())
+    python_labels = tuple(labels)
+    if not set(map(type, python_labels)) <= {str, int}:
+        python_labels = tuple(_python_label(label) for label in python_labels)
+    default_labels = range(len(python_labels))
+    return default_labels if python_labels == tuple(default_labels) else python_labels
+
+
+def _python_label(label: object) -> Label:
+    if isinstance(label, np.integer):
+        return int(label)
+    if isinstance(label, bool) or not isinstance(label, str | int):
+        raise GraphError("vertex labels must be strings or integers")
+    return str(label) if isinstance(label, str) else int(label)
 
 
 def _check_distinct(labels: tuple[Label, ...]) -> None:
@@ -246,74 +333,24 @@ def _check_distinct(labels: tuple[Label, ...]) -> None:
     """
     if len(set(labels)) != len(labels):
         raise GraphError("a vertex label occurs twice; labels must be distinct")
-    kinds = set(map(type, labels))
-    if kinds == {int}:
+    types = set(map(type, labels))
+    if types == {int}:
         return
-    if kinds == {str} and all(map(str.isascii, cast(tuple[str, ...], labels))):
+    if types == {str} and all(map(str.isascii, cast(tuple[str, ...], labels))):
         return  # as nearly always
-    if int in kinds and not set(labels).isdisjoint(_texts_of_integers(labels)):
+    if int in types and not set(labels).isdisjoint(_integer_texts(labels)):
         raise GraphError('two vertex labels are one text, such as 1 and "1"; rename one')
-    odd = [label for label in labels if isinstance(label, str) and not label.isascii()]
-    if len({unicodedata.normalize("NFC", label) for label in odd}) != len(odd):
+    not_ascii = [label for label in labels if isinstance(label, str) and not label.isascii()]
+    if len({unicodedata.normalize("NFC", label) for label in not_ascii}) != len(not_ascii):
         raise GraphError(
             "two vertex labels look alike: one name in two Unicode spellings; "
             "bring all labels to the form NFC first, for example by uconv -x nfc"
         )
 
 
-def _texts_of_integers(labels: tuple[Label, ...]) -> Iterable[str]:
+def _integer_texts(labels: tuple[Label, ...]) -> Iterable[str]:
+    """Return the texts of the labels that are integers."""
     try:
         return [str(label) for label in labels if isinstance(label, int)]
     except ValueError:
         raise GraphError("a vertex label has thousands of digits; make it a string") from None
-
-
-def labels_or_number(vertices: VertexSet) -> int | list[Label]:
-    """A vertex set as plain values: its labels, or their number where they are 0, 1, 2, ..."""
-    return len(vertices) if vertices.is_default else list(vertices.labels)
-
-
-def sets_in(space: Space) -> tuple[VertexSet, ...]:
-    """The vertex set that is public, or the two different ones."""
-    if isinstance(space, VertexSet):
-        return (space,)
-    return (space.vertices,) if isinstance(space, Arcs) else space
-
-
-def sides_in(space: Space) -> tuple[VertexSet, VertexSet]:
-    """Return the vertex sets of rows and of columns; the same object for a plain graph."""
-    return (space, space) if isinstance(space, VertexSet) else (space[0], space[1])
-
-
-def one_set(space: Space) -> bool:
-    """Return whether the rows and the columns are the same vertices: all but two sides."""
-    return isinstance(space, VertexSet | Arcs)
-
-
-def public_vertices(space: Space) -> str:
-    """What a guarantee says of the vertex set, or of both: that it is public, or not quite."""
-    sets = sets_in(space)
-    text = "the vertex set" if len(sets) == 1 else "both vertex sets"
-    if any(vertices.inferred for vertices in sets):
-        text += " (taken from the edges: not private in its vertex set)"
-    return text
-
-
-def _plain_labels(labels: Iterable[Label]) -> Sequence[Label]:
-    """Strings and integers of Python; a `range` if they are 0..n-1."""
-    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iu":
-        if np.array_equal(labels, np.arange(len(labels))):
-            return range(len(labels))
-        return tuple(labels.tolist())
-    plain = tuple(labels)
-    if not set(map(type, plain)) <= {str, int}:
-        plain = tuple(_plain_label(label) for label in plain)
-    return range(len(plain)) if plain == tuple(range(len(plain))) else plain
-
-
-def _plain_label(label: object) -> Label:
-    if isinstance(label, np.integer):
-        return int(label)
-    if isinstance(label, bool) or not isinstance(label, str | int):
-        raise GraphError("vertex labels must be strings or integers")
-    return str(label) if isinstance(label, str) else int(label)

@@ -32,7 +32,7 @@ import pandas as pd
 from graphcuts_dp.graph.adjacency import Graph, read_graph
 from graphcuts_dp.io.assemble import Options
 from graphcuts_dp.io.text import read_edge_list
-from graphcuts_dp.schema.file_bytes import TextFormat
+from graphcuts_dp.schema.text_format import TextFormat
 from scripts.bench.harness import Table, run
 
 

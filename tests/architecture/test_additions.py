@@ -57,7 +57,7 @@ import io
 from dataclasses import replace
 
 from graphcuts_dp.io.text import read_edge_list
-from graphcuts_dp.schema.file_bytes import TextFormat
+from graphcuts_dp.schema.text_format import TextFormat
 
 
 def read_arrows(file, options):

@@ -1,7 +1,7 @@
 """Files that are made to hurt: lines of 10 MB, mixed encodings, pickles, entities, memory.
 
 Whatever a file holds, reading it takes at most `MOST` times the bytes that it unpacks to, and a
-packed one unpacks to 200 times its size or 64 MiB, whichever is more (`graph.file_bytes`). Beside
+packed one unpacks to 200 times its size or 64 MiB, whichever is more (`schema.unpacking`). Beside
 what is here: random damage to files of every format, zip bombs (`test_fuzz_readers`, `test_files`).
 """
 

@@ -13,7 +13,7 @@ from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.io.assemble import Options
 from graphcuts_dp.io.files import FORMATS
 from graphcuts_dp.io.tables import edges_of_table, open_table
-from graphcuts_dp.schema.file_bytes import most_unpacked
+from graphcuts_dp.schema.unpacking import most_unpacked
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

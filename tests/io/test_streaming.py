@@ -24,7 +24,7 @@ from graphcuts_dp.io.edge_store import sorted_merged
 from graphcuts_dp.io.text import numbers_of, text_batches
 from graphcuts_dp.schema.bad_rows import BadRows
 from graphcuts_dp.schema.columns import Columns, parse_number
-from graphcuts_dp.schema.file_bytes import TextFormat
+from graphcuts_dp.schema.text_format import TextFormat
 
 HEAD = "source,target,weight\n"
 FILES = {

@@ -28,7 +28,7 @@ def finest_of(cells, seed=0):
 def table_of(cells, place, finest):
     """The true sums of a place by labels of the period and of both groups."""
     sums = sums_at(cells, finest)[place]
-    labels = cells.periods.labels(cells.time(place))
+    labels = cells.periods.labels(cells.period_level(place))
     rows, columns = (
         side.labels(name)
         for side, name in zip((cells.rows, cells.columns), cells.names(place), strict=True)
@@ -56,7 +56,7 @@ def test_every_number_is_the_sum_of_its_periods(kind, by):
     assert flows.total.value == pytest.approx(finest.sum())
     for place, level in enumerate(flows.levels, 1):
         table = table_of(cells, place, finest)
-        periods = cells.periods.labels(cells.time(place))
+        periods = cells.periods.labels(cells.period_level(place))
         rows, columns = flows.labels(level)
         for period in (None, *periods):
             within = periods if period is None else [period]
@@ -88,7 +88,7 @@ def test_sums_of_periods_have_the_error_of_a_combination(kind, by):
     flows = flows_of(cells, finest_of(cells), epsilon=0.7, workload="all cells")
     for place, level in enumerate(flows.levels, 1):
         rows, columns = flows.labels(level)
-        for period in (None, cells.periods.labels(cells.time(place))[-1]):
+        for period in (None, cells.periods.labels(cells.period_level(place))[-1]):
             deviations = flows.deviations(level, period)
             intervals = flows.intervals(level, period)
             at_once = flows.intervals(level, period, simultaneous=True)
@@ -112,14 +112,14 @@ def test_sums_of_periods_have_the_error_of_a_combination(kind, by):
 def test_one_period_is_as_in_the_whole(kind, by):
     cells = cells_of(kind, by)
     flows = flows_of(cells, finest_of(cells), epsilon=0.5)
-    first = cells.time(1)
+    first = cells.period_level(1)
     for label in cells.periods.labels(first):
         own = flows.period(label)
         assert own.levels == flows.levels
         assert own.guarantee == flows.guarantee
         assert own.period(label) is own
         for place, level in enumerate(flows.levels, 1):
-            for period in own.periods.labels(cells.time(place)):
+            for period in own.periods.labels(cells.period_level(place)):
                 given = (level, period)
                 assert np.array_equal(own.values(*given), flows.values(*given))
                 assert np.allclose(own.deviations(*given), flows.deviations(*given), rtol=1e-12)
@@ -166,10 +166,10 @@ def test_the_forecast_is_of_the_cells_of_a_period(by):
     flows = flows_of(cells, finest_of(cells), workload="all cells")
     assert strategy.deviations[0] == pytest.approx(flows.total.deviation)
     for place, level in enumerate(level_errors(cells, strategy, unit=1.0), 1):
-        name, period = cells.levels[place - 1], cells.periods.labels(cells.time(place))[0]
+        name, period = cells.levels[place - 1], cells.periods.labels(cells.period_level(place))[0]
         assert level.level == name
         deviations = [flows.deviations(name, label) for label in
-                      cells.periods.labels(cells.time(place))]  # fmt: skip
+                      cells.periods.labels(cells.period_level(place))]  # fmt: skip
         assert level.cell == pytest.approx(np.sqrt((np.array(deviations) ** 2).mean()))
     labels = flows.labels(name)[0]
     half = flows.between(
@@ -244,7 +244,7 @@ def test_files_keep_periods_and_loops(kind, by, tmp_path):
     assert written["value"].to_numpy() == pytest.approx(flows.table["value"].to_numpy())
     flows.write_parquet(tmp_path / "flows.parquet")
     assert list(pd.read_parquet(tmp_path / "flows.parquet").columns) == heads
-    first = cells.periods.labels(cells.time(1))[0]
+    first = cells.periods.labels(cells.period_level(1))[0]
     own = flows.period(first)
     own.save(tmp_path / "one.csv")
     pd.testing.assert_frame_equal(gc.load(tmp_path / "one.csv").table, own.table)

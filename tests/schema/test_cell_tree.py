@@ -52,7 +52,8 @@ def labels_of(tree, place):
     """The labels of each cell of a place, in their order."""
     if place == 0:
         return [(None, 0, 0)]
-    times = [None] if tree.time(place) is None else tree.periods.labels(tree.time(place))
+    level = tree.period_level(place)
+    times = [None] if level is None else tree.periods.labels(level)
     left, right = tree.names(place)
     rows, columns = tree.rows.labels(left), tree.columns.labels(right)
     parts = zip(tree.periods_of(place), *tree.cells(place), strict=True)
@@ -132,14 +133,14 @@ def test_picked_cells_and_matrices(kind, by, loops):
 @pytest.mark.parametrize("by", [by for by in LEVELS if by is not None])
 def test_one_coarsest_period_is_a_tree_of_its_own(by):
     tree = tree_of("plain", by, True)
-    first = tree.time(1)
-    assert tree.apart is (len(tree.periods.labels(first)) > 1)
-    assert tree.alike is isinstance(by, str)
+    first = tree.period_level(1)
+    assert tree.has_period_trees is (len(tree.periods.labels(first)) > 1)
+    assert tree.has_one_period_level is isinstance(by, str)
     for code, label in enumerate(tree.periods.labels(first)):
         own = tree.of_period(label)
         assert own.levels == tree.levels
         for place in range(1, tree.depth):
-            inside = tree.within(place, code)
+            inside = tree.in_period(place, code)
             kept = [
                 cell for cell, is_in in zip(labels_of(tree, place), inside, strict=True) if is_in
             ]

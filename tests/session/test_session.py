@@ -27,7 +27,7 @@ from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.ledger.uses import total_cost
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.schema.layout import most_weight, possible_part
+from graphcuts_dp.schema.value_bounds import most_weight, possible_part
 from graphcuts_dp.session import runner
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query
