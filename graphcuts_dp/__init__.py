@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.iterative.methods import release_iteratively as release_iteratively
     from graphcuts_dp.iterative.query_lists import CutList as CutList
     from graphcuts_dp.iterative.release import IterativeRelease as IterativeRelease
-    from graphcuts_dp.learn.bounds import SessionWorkload as SessionWorkload
+    from graphcuts_dp.learn.workload import SessionWorkload as SessionWorkload
     from graphcuts_dp.ledger.opening import Store as Store
     from graphcuts_dp.planning.planner import Plan as Plan
     from graphcuts_dp.planning.planner import plan as plan
@@ -92,7 +92,7 @@ _HOMES = {
     "evaluation.cut_error": ("cut_errors",),
     "graph.adjacency": ("BipartiteGraph", "DirectedGraph", "Graph", "read_graph"),
     "graph.rows": ("Rows",),
-    "learn.bounds": ("SessionWorkload",),
+    "learn.workload": ("SessionWorkload",),
     "ledger.opening": ("Store",),
     "iterative.construction": ("Game",),
     "iterative.lists": ("Net", "Sensing"),

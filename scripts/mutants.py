@@ -46,7 +46,9 @@ CORE = re.compile(
     "iterative/(distinguisher|rank_one)[.]|"
     "distances/(coordinate|counts)[.]"
 )
-GUARDED = re.compile(r"1e-\d+|_SLACK|_MARGIN|_OUTWARD")  # margins for rounding: a flip changes the last digits
+GUARDED = re.compile(
+    r"1e-\d+|_SLACK|_MARGIN|_OUTWARD"
+)  # margins for rounding: a flip changes the last digits
 SYMMETRIC = re.compile(r"draw\(|sample_discrete|degree_noise")  # its sign does not matter
 PRIVATE = re.compile(
     r"sensitiv|scale|rate|rho|epsilon|delta|budget|cost|spen[dt]|share|sigma|\beta\b|left|remain|"

@@ -30,7 +30,7 @@ from graphcuts_dp.distances import (
 )
 from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.learn.bounds import least_cut_excess
+from graphcuts_dp.learn.least_cut_error import least_cut_excess
 from graphcuts_dp.planning import plan_contribution_bounds, plan_degree_bounds
 from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius

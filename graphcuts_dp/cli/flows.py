@@ -26,7 +26,8 @@ from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import check, input_option, option, output_option
 from graphcuts_dp.planning.bounds import ContributionBoundPlan, plan_contribution_bounds
-from graphcuts_dp.privacy.guarantee import PrivacyUnit, exact_epsilon
+from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.contributions import (
     BoundJob,
     ContributionsJob,

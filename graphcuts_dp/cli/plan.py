@@ -16,7 +16,7 @@ from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, largest_cut, noise_distribution
 from graphcuts_dp.estimate.strategy import equal_groups
-from graphcuts_dp.learn.bounds import SessionWorkload
+from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.options import Checked, input_option, option, output_option
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import RowTable, least_epsilon

@@ -31,7 +31,7 @@ from graphcuts_dp.display import Card, printable
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.rows import bounded_graph
-from graphcuts_dp.learn.bounds import SessionWorkload
+from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Budget, open_ledger
 from graphcuts_dp.ledger.uses import SESSION

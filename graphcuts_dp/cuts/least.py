@@ -25,7 +25,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
 from graphcuts_dp.io.edge_store import LARGEST_OPEN
-from graphcuts_dp.learn.bounds import least_cut_excess
+from graphcuts_dp.learn.least_cut_error import least_cut_excess
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost

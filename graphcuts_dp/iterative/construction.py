@@ -42,12 +42,12 @@ from graphcuts_dp.iterative.tuning import (
     round_numbers,
 )
 from graphcuts_dp.learn.base import DenseHypothesis, Hypothesis, Sign
+from graphcuts_dp.learn.constructions import bound_of
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
     Learner,
     MirrorDescentLearner,
     MultiplicativeWeightsLearner,
-    bound_of,
 )
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS
@@ -249,7 +249,7 @@ class IterativeConstruction(RoundsMechanism):
         if norm is not None:
             sensitivity, buy = PRIVATE_NORMS[norm]
             noise, radius, _, rest = rest.with_total(sensitivity)
-            learner = learner.knowing(buy(graph, self.grid, noise, radius, source))
+            learner = learner.with_norm_bound(buy(graph, self.grid, noise, radius, source))
         tuning = rest.tune(
             self._update_bound(total_weight, total_error, learner),
             self.distinguisher,
@@ -257,7 +257,7 @@ class IterativeConstruction(RoundsMechanism):
             steps=self.grid.sensitivity,
         )
         if isinstance(learner, MirrorDescentLearner):
-            learner = learner.settled(
+            learner = learner.with_chosen_norm(
                 alpha=tuning.alpha, total_weight=total_weight, total_error=total_error
             )
         made = replace(self, learner=learner)

@@ -43,12 +43,8 @@ from graphcuts_dp.iterative.tuning import (
     TightIterative,
 )
 from graphcuts_dp.learn.base import Rule
-from graphcuts_dp.learn.learners import (
-    CONSTRUCTIONS,
-    Learner,
-    MedianLearner,
-    learner_of,
-)
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
+from graphcuts_dp.learn.learners import Learner, MedianLearner
 from graphcuts_dp.learn.norms import NORM_HELP
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import Checked, chosen, option

@@ -1,11 +1,18 @@
-"""What an iterative database construction is: a hypothesis, and a rule that corrects it.
+"""Iterative database constructions: a hypothesis, and a rule that corrects it.
 
-A hypothesis answers queries. When the truth is found at least alpha above or below one of its
-answers, the rule makes a better hypothesis out of it, and a potential argument bounds how often
-that can happen: B(alpha) = start potential / least drop of an update. Everything here reads
-noisy answers only, so it is post-processing.
+A hypothesis is a public approximation of a private graph that answers queries. If its answer to a
+query is found to be at least alpha below or above the truth, the update rule makes a better
+hypothesis. A potential, a distance between the truth and the hypothesis, falls with each update by
+at least a least drop. So the number of updates is at most
 
-Hypotheses are kept as bytes: a magic line, a SHA-256, a line of JSON, and plain arrays. No pickle.
+    B(alpha) = potential at the start / least drop.
+
+Nothing here reads private data: rules see queries, signs and noisy answers. All is post-processing.
+
+The public vertex pairs are a `Universe`. A matrix over an undirected universe is symmetric; a
+bipartite universe has rows and columns of two sides; except there, the diagonal is 0.
+
+Hypotheses are stored as bytes: a magic line, a SHA-256 digest, a line of JSON, and plain arrays.
 
 Source: GRU12 section 3; DR14 section 5.2 (database update algorithms).
 """
@@ -26,20 +33,23 @@ from graphcuts_dp.options import check_positive
 from graphcuts_dp.queries.linear import LinearQuery
 from graphcuts_dp.queries.universe import Universe
 
-# +1: the true answer is above the hypothesis; -1: below.
+# +1: the true answer is above that of the hypothesis; -1: below.
 Sign = Literal[1, -1]
-# The paper's steps and constants to the letter, or the best that the same proof gives.
+# "as printed": the paper's steps and constants. "tight": the best that the same proof gives.
 Rule = Literal["tight", "as printed"]
 Arrays = dict[str, npt.NDArray[Any]]
-_MAGIC = b"graphcuts-dp hypothesis 1\n"
-_BODY = len(_MAGIC) + hashlib.sha256().digest_size  # where it starts
+
+H = TypeVar("H", bound="Hypothesis")
+
+_MAGIC = b"graphcuts-dp hypothesis 1\n"  # first bytes of a stored hypothesis
+_PREFIX_LENGTH = len(_MAGIC) + hashlib.sha256().digest_size  # bytes before the body
 
 
 class Hypothesis(ABC):
     """An immutable data structure that answers linear queries.
 
     Attributes:
-        kind: what its bytes say that they are.
+        kind: name of the class in stored bytes.
         universe: the public vertex pairs.
     """
 
@@ -48,32 +58,36 @@ class Hypothesis(ABC):
 
     @abstractmethod
     def estimate(self, query: LinearQuery) -> float:
-        """The answer to one query.
+        """Return the answer to one query.
 
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
 
     def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
-        """Answers to many queries, shape (len(queries),)."""
+        """Return the answers to many queries, shape (len(queries),)."""
         return np.array([self.estimate(query) for query in queries], dtype=np.float64)
 
     @abstractmethod
     def arrays(self) -> Arrays:
-        """The state, without the vertex labels; equal hypotheses have equal arrays."""
+        """Return the state without vertex labels; equal hypotheses have equal arrays."""
 
     @classmethod
     @abstractmethod
     def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
-        """The hypothesis that has these arrays, which may be damaged: any error says so."""
+        """Return the hypothesis of stored arrays.
+
+        Raises:
+            Exception: the arrays do not come from `arrays`; `from_bytes` catches every kind.
+        """
 
     def to_bytes(self) -> bytes:
-        """The state; equal hypotheses give equal bytes."""
+        """Return the state as bytes; equal hypotheses give equal bytes."""
         return pack(self.kind, self.universe, self.arrays())
 
     @classmethod
     def from_bytes(cls, data: bytes, universe: Universe) -> Self:
-        """The hypothesis that `to_bytes` wrote.
+        """Return the hypothesis that `to_bytes` wrote.
 
         Raises:
             FileFormatError: bytes that are damaged, of another kind, or for another universe.
@@ -82,73 +96,81 @@ class Hypothesis(ABC):
             return cls.of_arrays(universe, unpack(data, cls.kind, universe))
         except FileFormatError:
             raise
-        except Exception as problem:  # many kinds of damage, one thing to tell
+        except Exception as problem:  # damaged bytes can raise anything
             raise FileFormatError("the stored hypothesis is damaged") from problem
 
 
 def pack(kind: str, universe: Universe, arrays: Arrays) -> bytes:
-    """Bytes that `unpack` reads back: numbers are little-endian on every machine."""
-    plain = {key: np.asarray(a, dtype=a.dtype.newbyteorder("<")) for key, a in arrays.items()}
+    """Return bytes that `unpack` reads back, the same on every machine: little-endian numbers."""
+    little_endian = {
+        name: np.asarray(array, dtype=array.dtype.newbyteorder("<"))
+        for name, array in arrays.items()
+    }
     header = {
         "kind": kind,
-        **_pairs_of(universe),
-        "arrays": [[key, array.dtype.str, array.shape] for key, array in plain.items()],
+        **_universe_fields(universe),
+        "arrays": [[name, array.dtype.str, array.shape] for name, array in little_endian.items()],
     }
-    body = json.dumps(header).encode() + b"\n" + b"".join(a.tobytes() for a in plain.values())
+    numbers = b"".join(array.tobytes() for array in little_endian.values())
+    body = json.dumps(header).encode() + b"\n" + numbers
     return _MAGIC + hashlib.sha256(body).digest() + body
 
 
-def _pairs_of(universe: Universe) -> dict[str, Any]:
-    """What is stored of the vertex pairs: no labels."""
-    pairs = {"shape": [*universe.shape], "bipartite": universe.bipartite}
-    return pairs | {"directed": True} if universe.directed else pairs
-
-
 def unpack(data: bytes, kind: str, universe: Universe) -> Arrays:
-    """The arrays that `pack` wrote.
+    """Return the arrays that `pack` wrote.
 
     Raises:
         FileFormatError: damaged bytes, or those of another kind or universe.
-        Exception: of any kind, for bytes that have the right digest all the same.
+        Exception: any, if the digest is right but the body is not what `pack` writes.
     """
-    body = memoryview(data)[_BODY:]
-    if data[:_BODY] != _MAGIC + hashlib.sha256(body).digest():
+    body = memoryview(data)[_PREFIX_LENGTH:]
+    if data[:_PREFIX_LENGTH] != _MAGIC + hashlib.sha256(body).digest():
         raise FileFormatError("these bytes are not a stored hypothesis, or damaged")
-    end = data.index(b"\n", _BODY)
-    header = json.loads(data[_BODY:end])
-    stored = header.pop("arrays")
+    header_stop = data.index(b"\n", _PREFIX_LENGTH)
+    header = json.loads(data[_PREFIX_LENGTH:header_stop])
+    descriptions = header.pop("arrays")
     if header.pop("kind") != kind:
         raise FileFormatError(f"these bytes do not hold a {kind} of this version")
-    if header != _pairs_of(universe):
+    if header != _universe_fields(universe):
         raise FileFormatError("the stored hypothesis is for another universe")
-    found: Arrays = {}
-    at = end + 1
-    for name, code, shape in stored:
-        array = np.frombuffer(data, dtype=code, count=math.prod(shape), offset=at)
+    arrays: Arrays = {}
+    offset = header_stop + 1
+    for name, dtype, shape in descriptions:
+        array = np.frombuffer(data, dtype=dtype, count=math.prod(shape), offset=offset)
         if array.dtype.kind not in "biuf":
             raise FileFormatError("the stored hypothesis is damaged: it is not of real numbers")
-        found[name] = array.reshape(shape).astype(array.dtype.newbyteorder("="))
-        at += array.nbytes
-    if at != len(data):
+        arrays[name] = array.reshape(shape).astype(array.dtype.newbyteorder("="))
+        offset += array.nbytes
+    if offset != len(data):
         raise FileFormatError("the stored hypothesis is damaged: it is longer than it says")
-    return found
+    return arrays
+
+
+def _universe_fields(universe: Universe) -> dict[str, Any]:
+    """Return what a header says of the vertex pairs: no labels.
+
+    `directed` is stored only if true: headers from before directed graphs do not have it.
+    """
+    fields = {"shape": [*universe.shape], "bipartite": universe.bipartite}
+    return fields | {"directed": True} if universe.directed else fields
 
 
 @final
 class DenseHypothesis(Hypothesis):
-    """A matrix over the universe, n1 x n2 numbers. Entries may be negative or above 1.
+    """A matrix over the universe. Entries may be negative or above 1.
 
     Args:
         universe: the public vertex pairs.
-        matrix: of the universe's shape, finite; symmetric if plain (the diagonal is set to 0, too
-            if directed). It is copied. A released synthetic graph as such is a warm start.
+        matrix: finite, of shape `universe.shape`; symmetric if the universe is undirected. It is
+            copied. Except on a bipartite universe, the diagonal of the copy is set to 0. The matrix
+            of a released synthetic graph can be used as a start.
 
     Attributes:
         universe: as given.
         matrix: shape (n1, n2), read-only.
 
     Raises:
-        HypothesisError: a matrix that is none over the universe.
+        HypothesisError: another shape, entries that are not finite, or no symmetry.
     """
 
     kind = "dense hypothesis"
@@ -166,49 +188,56 @@ class DenseHypothesis(Hypothesis):
 
     @classmethod
     def constant(cls, universe: Universe, weight: float) -> Self:
-        """The same weight on every pair."""
+        """Return the hypothesis with the same weight on every pair."""
         return cls(universe, np.full(universe.shape, weight))
 
     def estimate(self, query: LinearQuery) -> float:
-        """The answer to one query."""
+        """Return the answer to one query."""
         return float(self.estimate_all([query])[0])
 
     def estimate_all(self, queries: Sequence[LinearQuery]) -> FloatVector:
-        """Answers to many queries."""
+        """Return the answers to many queries, shape (len(queries),)."""
         return self.universe.answers(queries, self.matrix)
 
     def dense(self) -> FloatMatrix:
-        """The matrix, read-only."""
+        """Return `matrix`; all hypotheses that can be matrices have this method."""
         return self.matrix
 
     def plus(self, query: LinearQuery, weight: float) -> Self:
-        """A new hypothesis with `weight` times the query's coefficients added."""
+        """Return a hypothesis with `weight` times the query's coefficients added."""
         return type(self)(self.universe, self.matrix + weight * self.universe.coefficients(query))
 
     def tilted(self, query: LinearQuery, exponent: float) -> Self:
-        """A new hypothesis, weights times exp(exponent * coefficient), with the same total."""
+        """Return a hypothesis with weights times exp(exponent * coefficient), of the same total."""
         weights = tilt(self.matrix, self.universe.coefficients(query), exponent)
         self.universe.clear_diagonal(weights)
         return type(self)(self.universe, weights * (self.total() / self.universe.total(weights)))
 
     def total(self) -> float:
-        """Sum of the weights of all pairs."""
+        """Return the sum of the weights of all pairs, each pair once."""
         return self.universe.total(self.matrix)
 
     def arrays(self) -> Arrays:
-        """See `Hypothesis`."""
+        """Return the matrix."""
         return {"matrix": self.matrix}
 
     @classmethod
     def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
-        """See `Hypothesis`."""
+        """Return the hypothesis of stored arrays, see `Hypothesis.of_arrays`."""
         return cls(universe, **arrays)
 
 
 def tilt(
     weights: FloatMatrix, coefficients: npt.NDArray[np.generic], exponent: float
 ) -> FloatMatrix:
-    """Weights times exp(exponent * coefficient); a positive one never reaches 0.
+    """Return max(weights * exp(exponent * coefficients), tiny), with the smallest positive float.
+
+    So no weight ever becomes 0, from which multiplication could not bring it back.
+
+    Args:
+        weights: >= 0, any shape.
+        coefficients: of the same shape.
+        exponent: any number.
 
     Raises:
         HypothesisError: a negative weight.
@@ -219,16 +248,13 @@ def tilt(
     return np.maximum(tilted, np.finfo(np.float64).tiny)
 
 
-H = TypeVar("H", bound=Hypothesis)
-
-
 class Construction(ABC, Generic[H]):
     """An update rule with its start, tuned to one tolerance.
 
     Attributes:
-        start: the hypothesis before the first update.
-        alpha: tolerance: an update is due when an answer is off by at least this, in edges.
-        start_potential: upper bound on the potential at the start.
+        start: the hypothesis before the first update, in the form in which it was given.
+        alpha: tolerance, in edges: an update is due if an answer has at least this error.
+        start_potential: an upper bound on the potential at the start.
     """
 
     start: H
@@ -236,21 +262,23 @@ class Construction(ABC, Generic[H]):
     start_potential: float
 
     def initial(self) -> H:
-        """The hypothesis before the first update; the same each time."""
+        """Return the hypothesis before the first update, in the form that `update` takes.
+
+        This is `start`, unless a rule converts it.
+        """
         return self.start
 
     @abstractmethod
     def update(
         self, hypothesis: H, query: LinearQuery, sign: Sign, value: float | None = None
     ) -> H:
-        """A better hypothesis.
+        """Return a better hypothesis.
 
         Args:
             hypothesis: the present one; it is not changed.
-            query: one whose true answer is at least alpha away from the hypothesis's.
-            sign: +1 when the true answer is above, -1 when it is below.
-            value: an estimate of the true answer, when there is one. Rules that need the sign
-                only ignore it.
+            query: one whose true answer differs from the hypothesis's by at least alpha.
+            sign: +1 if the true answer is above, -1 if it is below.
+            value: an estimate of the true answer; None if there is none. Some rules ignore it.
 
         Raises:
             QueryError: a query outside the class that the bound is for.
@@ -259,15 +287,19 @@ class Construction(ABC, Generic[H]):
 
     @abstractmethod
     def least_drop(self, alpha: float) -> float:
-        """By how much an update lowers the potential at least, if the rule is tuned to alpha."""
+        """Return the least drop of the potential in an update of the rule tuned to `alpha`.
+
+        The argument takes the place of the attribute, so that one object gives B for all
+        tolerances.
+        """
 
     def update_bound(self, alpha: float) -> float:
-        """B(alpha): no update sequence is longer, if the rule is tuned to alpha."""
+        """Return B(alpha): no sequence of updates of the rule tuned to `alpha` is longer."""
         return self.start_potential / self.least_drop(alpha)
 
 
 def checked_tuning(universe: Universe, alpha: float) -> None:
-    """Check what all rules have in common.
+    """Check what all rules require.
 
     Raises:
         ParameterError: a universe without pairs, or alpha not positive.

@@ -1,60 +1,53 @@
-"""A hypothesis that is constant on the blocks of a partition, and a first one from noisy sums.
+"""A hypothesis that is constant on blocks of vertices.
 
-Multiplying by a function of a cut's indicator keeps a matrix constant on blocks once the partition
-is refined by the cut's two sets. n vertices in K blocks cost n + K^2 numbers.
+A hypothesis is a public matrix of weights of vertex pairs, from which queries are answered (see
+`learn.base`). Here the vertices are divided into blocks, and a pair weighs as much as the entry of
+its two blocks in a small matrix W. n vertices in K blocks cost n + K^2 numbers.
 
-A first hypothesis can be made of noisy sums between public groups. The potential of an update rule
-is a distance between the truth D and the hypothesis h. Let h be the same, h_ab > 0, on all pairs of
-a cell of the table of groups, d the density of all pairs, M_ab the weight of D in a cell, and N_ab
-its number of pairs. For weights in [0, 1]:
+Multiplicative weights multiply the weights of the pairs of a cut (S, T) by a factor. The matrix
+stays constant on blocks if each block is first split by S and by T.
 
-1. Squares (Frieze-Kannan): the bound on ||D - d||^2 uses only that sum D_ij^2 <= M. With the same
-   step ||D - h||^2 exceeds it by sum_ab N_ab (h_ab^2 - d^2) + sum_ab M_ab 2 (d - h_ab) at most.
-2. Relative entropy (multiplicative weights), where h has the total of d: KL(D^||h^) is
-   KL(D^||d^) + sum_ab (M_ab/M) ln(d/h_ab), exactly.
+The public vertex pairs, the `Universe`, are of three kinds:
 
-So the start is as near as one more number says, G = sum_ab M_ab c_ab with public c_ab. A pair lies
-in one cell, so it moves G by at most max |c_ab|: a noisy value is cheap, and no union over cells
-is needed.
+- undirected: one vertex set; matrices are symmetric (`universe.symmetric`);
+- directed: one vertex set; entry (i, j) is the arc from i to j;
+- bipartite: left vertices are rows, right vertices are columns.
+
+On one vertex set no vertex is paired with itself (`universe.hollow`): W may have a weight for the
+pairs inside a block, but the diagonal of the large matrix counts as 0.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal, Self, final
+from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
 
-from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
+from graphcuts_dp.arrays import BoolVector, FloatMatrix
+from graphcuts_dp.errors import HypothesisError, QueryError
 from graphcuts_dp.learn.base import Arrays, Hypothesis, tilt
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.schema.cells import CellTree
 
 Labels = npt.NDArray[np.int32]
-Distance = Literal["squares", "relative entropy"]
-
-GAIN_STEPS = 1024  # that coefficients of G are counted in
-MOST_GROUPS = 2048  # of a side
-_LEAST = 1 / 64  # of the density of all pairs: bounds ln(d/h_ab)
 
 
 @final
 class BlockHypothesis(Hypothesis):
-    """Pair {i,j} weighs W[block of i, block of j].
+    """A matrix whose entry (i, j) is W[block of i, block of j].
+
+    The arguments are not checked; `of_arrays` checks those that come from a file.
 
     Args:
         universe: the public vertex pairs.
-        labels: block number of each vertex (left ones), shape (n,), integers from 0 on, each
-            number up to the largest used.
-        right: block numbers of the right vertices (of the vertices as heads of arcs); None if the
-            universe is plain.
-        weights: W, shape (K, K) and symmetric, or (K_left, K_right); finite.
+        labels: block number of each vertex (bipartite: of each left one; directed: of each vertex
+            as a tail), shape (n,). The numbers are 0, 1, ..., without gaps.
+        weights: W, finite, shape (K, K) and symmetric, or (K_left, K_right).
+        right: block numbers of the right vertices (directed: of each vertex as a head of arcs);
+            None if the universe is undirected.
 
     Attributes:
         universe: as given.
-        labels: block numbers of the vertices of either side, the same array twice if plain.
+        labels: block numbers of the rows and of the columns; the same array twice if undirected.
         weights: W, read-only.
     """
 
@@ -81,14 +74,14 @@ class BlockHypothesis(Hypothesis):
 
     @classmethod
     def constant(cls, universe: Universe, weight: float) -> Self:
-        """One block (on each side): the same weight on every pair."""
+        """Return the hypothesis with the same weight on every pair: one block on each side."""
         n_left, n_right = universe.shape
         right = None if universe.symmetric else np.zeros(n_right, dtype=np.int32)
         left = np.zeros(n_left, dtype=np.int32)
         return cls(universe, left, [[weight]], right)
 
     def estimate(self, query: LinearQuery) -> float:
-        """The answer to one query; O(n + K^2) for cuts.
+        """Return the answer to one query, in O(n + K^2) for cuts.
 
         Raises:
             QueryError: a query that does not fit the vertex sets.
@@ -96,68 +89,79 @@ class BlockHypothesis(Hypothesis):
         if not isinstance(query, CutQuery):
             return float(self.universe.answers([query], self.dense())[0])
         S, T = self.universe.masks(query)
-        answer = self._between(S, T)
-        if not self.universe.hollow or not (both := S & T).any():
+        answer = self._sum_between(S, T)
+        if not self.universe.hollow:
             return answer
-        diagonal = float(np.einsum("i,i", self.weights[self.labels], both))
+        both = S & T
+        if not both.any():
+            return answer
+        self_weights = self.weights[self.labels[0], self.labels[1]]  # (n,), of (i, i)
+        diagonal = float(np.einsum("i,i", self_weights, both))
         if not self.universe.symmetric:
             return answer - diagonal
-        # Pairs inside both were counted twice, and vertices of both with themselves once.
-        return answer - (self._between(both, both) + diagonal) / 2
+        # Let P be the weight of the pairs inside both. The sum over both x both is 2 P + diagonal.
+        # The answer has counted these pairs twice, so P + diagonal has to go.
+        return answer - (self._sum_between(both, both) + diagonal) / 2
 
-    def _between(self, S: BoolVector, T: BoolVector) -> float:
-        """The sum of W over S and T, the diagonal included."""
+    def _sum_between(self, S: BoolVector, T: BoolVector) -> float:
+        """Return the sum of the entries with row in S and column in T, the diagonal included."""
         rows, columns = self.weights.shape
-        left = np.bincount(self.labels[0], weights=S, minlength=rows)
-        right = np.bincount(self.labels[1], weights=T, minlength=columns)
-        return float(left @ self.weights @ right)
+        in_S = np.bincount(self.labels[0], weights=S, minlength=rows)  # vertices of S per block
+        in_T = np.bincount(self.labels[1], weights=T, minlength=columns)
+        return float(in_S @ self.weights @ in_T)
 
     def tilted(self, query: LinearQuery, exponent: float) -> Self:
-        """A new hypothesis, weights times exp(exponent * coefficient), with the same total.
+        """Return a hypothesis with weights times exp(exponent * coefficient), of the same total.
 
         Raises:
             QueryError: not a cut query, or one that does not fit the vertex sets.
+            HypothesisError: a negative weight.
         """
         if not isinstance(query, CutQuery):
             raise QueryError("blocks are updated by cut queries; use a DenseHypothesis")
         S, T = self.universe.masks(query)
-        if not self.universe.symmetric:
-            left, rows, (in_S,) = _refined(self.labels[0], S)
-            right, columns, (in_T,) = _refined(self.labels[1], T)
-        else:
-            left, rows, (in_S, in_T) = _refined(self.labels[0], S, T)
-            right, columns = left, rows
-        inside = np.logical_and.outer(in_S, in_T)
         if self.universe.symmetric:
-            inside |= inside.T
-        weights = self.weights[np.ix_(rows, columns)]
-        tilted = self._like(left, right, tilt(weights, inside, exponent))
-        return self._like(left, right, tilted.weights * (self.total() / tilted.total()))
+            left, rows, (in_S, in_T) = _split_blocks(self.labels[0], S, T)
+            right, columns = left, rows
+        else:
+            left, rows, (in_S,) = _split_blocks(self.labels[0], S)
+            right, columns, (in_T,) = _split_blocks(self.labels[1], T)
+        coefficients = np.logical_and.outer(in_S, in_T)
+        if self.universe.symmetric:
+            coefficients |= coefficients.T
+        split_weights = self.weights[np.ix_(rows, columns)]
+        tilted = self._with(left, right, tilt(split_weights, coefficients, exponent))
+        return self._with(left, right, tilted.weights * (self.total() / tilted.total()))
 
-    def _like(self, left: Labels, right: Labels, weights: FloatMatrix) -> Self:
+    def _with(self, left: Labels, right: Labels, weights: FloatMatrix) -> Self:
+        """Return a hypothesis over the same universe, with other blocks and weights."""
         return type(self)(self.universe, left, weights, None if self.universe.symmetric else right)
 
     def total(self) -> float:
-        """Sum of the weights of all pairs."""
-        counts = np.outer(*self._sizes)
-        if self.universe.hollow:
-            np.subtract.at(counts, self.labels, 1)
-        return self.universe.total(self.weights * counts)
+        """Return the sum of the weights of all pairs."""
+        entries = np.outer(*self._sizes)  # (K_left, K_right), matrix entries for each two blocks
+        if self.universe.hollow:  # take out (i, i), one entry of the blocks of each vertex i
+            np.subtract.at(entries, self.labels, 1)
+        return self.universe.total(self.weights * entries)
 
     def dense(self) -> FloatMatrix:
-        """The matrix, shape (n1, n2): for small universes."""
+        """Return the matrix, shape (n1, n2): for small universes."""
         matrix = self.weights[np.ix_(*self.labels)]
         self.universe.clear_diagonal(matrix)
         return matrix
 
     def arrays(self) -> Arrays:
-        """See `Hypothesis`."""
+        """Return the block numbers of both sides and W."""
         left, right = self.labels
         return {"left": left, "right": right, "weights": self.weights}
 
     @classmethod
     def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
-        """See `Hypothesis`."""
+        """Return the hypothesis of stored arrays, see `Hypothesis.of_arrays`.
+
+        Raises:
+            HypothesisError: labels and weights that do not belong together.
+        """
         left, weights = arrays["left"], arrays["weights"]
         right = None if universe.symmetric else arrays["right"]
         sides = (left, left if right is None else right)
@@ -169,136 +173,29 @@ class BlockHypothesis(Hypothesis):
         return cls(universe, left, weights, right)
 
 
-def _refined(
+def _split_blocks(
     labels: Labels, *masks: BoolVector
 ) -> tuple[Labels, npt.NDArray[np.int64], list[BoolVector]]:
-    """New labels; for each new block its old one; and whether it lies in each mask."""
+    """Split each block into the vertices inside and outside of each mask.
+
+    The code of a vertex is its block number in binary, followed by one bit for each mask. Codes
+    that occur are numbered 0, 1, ...: these are the new blocks.
+
+    Args:
+        labels: block number of each vertex, shape (n,).
+        masks: truth vectors of vertex sets, shape (n,) each.
+
+    Returns:
+        The new block number of each vertex, shape (n,); the old block of each new one, shape
+        (new blocks,); and for each mask, whether each new block lies in it, shape (new blocks,).
+    """
     codes = labels.astype(np.int64)
     for mask in masks:
         codes = 2 * codes + mask
-    used = np.flatnonzero(np.bincount(codes))
-    number = np.zeros(used[-1] + 1, dtype=np.int32)
-    number[used] = np.arange(len(used))
-    inside = [(used >> shift & 1).astype(np.bool_) for shift in reversed(range(len(masks)))]
-    return number[codes], used >> len(masks), inside
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class BlockStart:
-    """A density for each two groups, of the same total weight as one density for all.
-
-    Attributes:
-        universe: the public vertex pairs.
-        labels: of the rows, and of the columns: the number of each vertex's group.
-        weights: h_ab, shape (groups, groups); symmetric where the universe is.
-        cells: the codes a and b of each cell, and how many pairs it holds; shape (cells,) each.
-        density: d.
-    """
-
-    universe: Universe
-    labels: tuple[Labels, Labels]
-    weights: FloatMatrix
-    cells: tuple[IntVector, IntVector, IntVector]
-    density: float
-
-    @cached_property
-    def _own(self) -> FloatVector:
-        a, b, _ = self.cells
-        return np.asarray(self.weights[a, b])
-
-    def coefficients(self, distance: Distance) -> IntVector:
-        """c_ab of each cell, rounded up to whole numbers of 1/1024."""
-        if distance == "squares":
-            found = 2 * (self.density - self._own)
-        else:
-            found = np.log(self.density / self._own)
-        return np.ceil(found * GAIN_STEPS).astype(np.int64)
-
-    def potential(
-        self,
-        distance: Distance,
-        *,
-        flat: float,
-        gain: float,
-        total_weight: float,
-        total_error: float,
-    ) -> float:
-        """An upper bound on the distance between the truth and this start.
-
-        Args:
-            distance: which one.
-            flat: an upper bound on that between the truth and one density for all pairs.
-            gain: an upper bound on G.
-            total_weight: M or a noisy value of it.
-            total_error: how far the true M may be from that.
-        """
-        if distance == "squares":
-            pairs = self.cells[2]
-            return max(0.0, flat + float(pairs @ (self._own**2 - self.density**2)) + gain)
-        most = float(self.coefficients(distance).max()) / GAIN_STEPS  # a mean is not larger
-        total = total_weight - total_error if gain > 0 else total_weight + total_error
-        return max(0.0, flat + (min(most, gain / total) if total > 0 else most))
-
-    def blocks(self) -> BlockHypothesis:
-        """The start as a hypothesis that multiplicative weights can tilt."""
-        right = None if self.universe.symmetric else self.labels[1]
-        return BlockHypothesis(self.universe, self.labels[0], self.weights, right)
-
-
-def start_from_sums(
-    universe: Universe,
-    cells: CellTree,
-    codes: tuple[IntVector, IntVector],
-    sums: npt.ArrayLike,
-    *,
-    deviation: float,
-    total_weight: float,
-) -> BlockStart:
-    """The start that noisy sums between groups suggest. Post-processing.
-
-    The density of a cell is drawn towards that of all pairs, the more the less its sum says:
-    h = d + b^2/(b^2 + v) (seen - d), where v is the variance of the noise on the density of the
-    cell and b^2 how much the densities of cells vary beyond that: by the method of moments, from
-    the squares of the sums less what d would give and less the variance of the noise. It is kept
-    above d/64, and scaled to the total weight.
-
-    Args:
-        universe: the public vertex pairs.
-        cells: the public cells; those of the finest level are used.
-        codes: number of the group of each row and of each column.
-        sums: noisy weight of each of these cells, in units of the largest weight.
-        deviation: of their noise.
-        total_weight: of all pairs together, in (0, X].
-
-    Raises:
-        ParameterError: too many groups.
-    """
-    place = cells.depth - 1
-    if max(cells.shape(place)) > MOST_GROUPS:
-        raise ParameterError(
-            f"a session starts from at most {MOST_GROUPS:,} groups; give it a coarser level"
-        )
-    a, b = cells.cells(place)
-    pairs = cells.pairs(place)
-    density = total_weight / universe.size
-    off = np.asarray(sums, dtype=np.float64) - density * pairs
-    beyond = float((off**2).sum()) - len(off) * deviation**2
-    spread = max(0.0, beyond / float((pairs.astype(np.float64) ** 2).sum()))
-    weight = spread / (spread + (deviation / pairs) ** 2)
-    kept = np.maximum(density + weight * off / pairs, density * _LEAST)
-    kept = np.minimum(kept, 1.0)
-    kept *= total_weight / float(pairs @ kept)
-    # Groups without a pair of their own, such as one vertex, have no cell: any number does.
-    weights = cells.matrix(place, kept - density) + density
-    used = [np.unique(each, return_inverse=True) for each in codes]
-    number = [np.full(n, -1, dtype=np.int64) for n in weights.shape]
-    for places, (present, _) in zip(number, used, strict=True):
-        places[present] = np.arange(len(present))
-    return BlockStart(
-        universe=universe,
-        labels=(used[0][1].astype(np.int32), used[1][1].astype(np.int32)),
-        weights=weights[np.ix_(used[0][0], used[1][0])],
-        cells=(number[0][a], number[1][b], pairs),
-        density=density,
-    )
+    block_codes = np.flatnonzero(np.bincount(codes))  # (new blocks,), sorted
+    block_of_code = np.zeros(block_codes[-1] + 1, dtype=np.int32)
+    block_of_code[block_codes] = np.arange(len(block_codes))
+    # The last mask has the lowest bit.
+    shifts = reversed(range(len(masks)))
+    inside = [(block_codes >> shift & 1).astype(np.bool_) for shift in shifts]
+    return block_of_code[codes], block_codes >> len(masks), inside

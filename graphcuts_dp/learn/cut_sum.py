@@ -1,9 +1,18 @@
 """A hypothesis that is a start plus a weighted sum of cuts, stored as bit sets.
 
-H = C + sum_k w_k 1_k, where C is constant between public groups, or everywhere, and 1_k is the
-indicator of the pairs between S_k and T_k. The answer to a cut query needs only how many vertices
-its sets share with each S_k and T_k, so it costs O(updates * n / 64), and the memory is
-updates * n / 4 bytes at most.
+The hypothesis of the Frieze-Kannan rule (`learn.rules`) after k updates is the matrix
+
+    H = C + sum_k w_k 1_k.
+
+C is constant on blocks of vertices (`learn.blocks`), often on one block of all. 1_k is the
+indicator of the pairs of cut k, those with one vertex in S_k and the other in T_k. The answer to a
+cut query (S, T) needs only how many vertices S and T share with each S_k and T_k: it costs
+O(updates * n / 64) word operations. The sets take at most 3 updates * n / 8 bytes (S_k, T_k, and
+their intersection if it is not empty).
+
+On an undirected or directed graph (`universe.hollow`) no vertex is paired with itself, so vertices
+in both S and T need a correction. On an undirected graph (`universe.symmetric`) (i, j) and (j, i)
+are one pair.
 
 Source: GRU12 section 5, after Frieze and Kannan 1999 (cut decompositions).
 """
@@ -22,12 +31,13 @@ from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import in_parallel
 
 Words = npt.NDArray[np.uint64]
-_SHARED_OUT = 1 << 18  # words from which all processors count
-_BLOCK_WORDS = 1 << 16  # 512 KiB at a time: between two passes it stays in the cache
+
+_PARALLEL_WORDS = 1 << 18  # from which on several processors count; below it, one is faster
+_BLOCK_WORDS = 1 << 16  # counted at a time: 512 KiB stay in the cache while S, T are compared
 
 
 def pack_bits(mask: BoolVector) -> Words:
-    """A truth vector as 64-bit words, the last one filled up with zeros."""
+    """Return a truth vector as 64-bit words, the last one filled up with zeros."""
     packed = np.zeros(-(-len(mask) // 64) * 8, dtype=np.uint8)
     bits = np.packbits(mask, bitorder="little")
     packed[: len(bits)] = bits
@@ -40,12 +50,13 @@ class BitSets:
 
     Args:
         n: number of vertices, at least 1.
-        rows: shape (count, ceil(n / 64)), read; None for no sets.
+        rows: words of `pack_bits`, one row a set, shape (count, ceil(n / 64)); None for no sets.
+            They are not copied.
 
     Attributes:
         n: as given.
-        rows: the words of the sets, shape (count, ceil(n / 64)). Do not write to it.
-        sizes: numbers of elements, shape (count,).
+        rows: the words, shape (count, ceil(n / 64)). Do not write to it.
+        sizes: number of elements of each set, shape (count,).
     """
 
     def __init__(self, n: int, rows: Words | None = None) -> None:
@@ -57,34 +68,43 @@ class BitSets:
         return len(self.rows)
 
     def appended(self, words: Words) -> Self:
-        """A sequence with one more set, given as words of `pack_bits`.
+        """Return a sequence with one more set, given as words of `pack_bits`.
 
-        The sets are copied, which takes less than to count what a query shares with them.
+        All sets are copied. That takes less time than one answer.
         """
         return type(self)(self.n, np.vstack([self.rows, words]))
 
-    def shared(self, *others: Words) -> npt.NDArray[np.float64]:
-        """Numbers of elements that each set shares with other sets, shape (others, count).
+    def shared(self, *queried: Words) -> npt.NDArray[np.float64]:
+        """Count the elements that each set shares with each queried set.
 
-        Costs count * n / 64 word operations for each; several at once share the memory traffic.
+        It costs count * n / 64 word operations for each queried set. Several in one call are faster
+        than several calls: the rows are read from memory once.
+
+        Args:
+            queried: sets as words of `pack_bits`.
+
+        Returns:
+            Counts, shape (len(queried), count).
         """
-        step = max(1, _BLOCK_WORDS // self.rows.shape[1])
-        parts = [self.rows[start : start + step] for start in range(0, len(self), step)]
+        block_rows = max(1, _BLOCK_WORDS // self.rows.shape[1])
+        blocks = [
+            self.rows[start : start + block_rows] for start in range(0, len(self), block_rows)
+        ]
 
-        def count(part: Words) -> npt.NDArray[np.float64]:
-            common = [
-                np.bitwise_count(part & words).sum(axis=1, dtype=np.uint32) for words in others
+        def count(block: Words) -> npt.NDArray[np.float64]:
+            counts = [
+                np.bitwise_count(block & words).sum(axis=1, dtype=np.uint32) for words in queried
             ]
-            return np.array(common, dtype=np.float64)
+            return np.array(counts, dtype=np.float64)
 
-        if self.rows.size < _SHARED_OUT:
-            found = [count(part) for part in parts]
-        else:
-            found = list(in_parallel(count, parts))
-        return np.hstack(found) if found else np.zeros((len(others), 0))
+        if not blocks:
+            return np.zeros((len(queried), 0))
+        if self.rows.size < _PARALLEL_WORDS:
+            return np.hstack([count(block) for block in blocks])
+        return np.hstack(list(in_parallel(count, blocks)))
 
     def masks(self) -> npt.NDArray[np.bool_]:
-        """Truth vectors, shape (count, n)."""
+        """Return the sets as truth vectors, shape (count, n)."""
         packed = self.rows.view(np.uint8)
         return np.unpackbits(packed, axis=1, count=self.n, bitorder="little").view(np.bool_)
 
@@ -103,7 +123,7 @@ class CutSum(Hypothesis):
         weights: w, shape (updates,).
 
     Raises:
-        HypothesisError: a start that does not fit the universe.
+        HypothesisError: a start over another universe.
     """
 
     kind = "sum of cuts on blocks"
@@ -115,17 +135,17 @@ class CutSum(Hypothesis):
         self.start = start
         self.weights: FloatVector = np.empty(0)
         self._S, self._T = (BitSets(n) for n in universe.shape)
-        # S_k & T_k where not empty (of one vertex set only), and the k of each.
+        # The sets S_k & T_k that are not empty, and the k of each; none if bipartite.
         self._both = BitSets(universe.shape[0])
         self._overlapping: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
     @classmethod
     def constant(cls, universe: Universe, weight: float) -> Self:
-        """The same weight on every pair."""
+        """Return the hypothesis with the same weight on every pair."""
         return cls(universe, BlockHypothesis.constant(universe, weight))
 
     def plus(self, query: LinearQuery, weight: float) -> Self:
-        """A new hypothesis with `weight` times a cut added.
+        """Return a hypothesis with `weight` times a cut added.
 
         Raises:
             QueryError: not a cut query, or one that does not fit the vertex sets.
@@ -143,45 +163,69 @@ class CutSum(Hypothesis):
         return longer
 
     def estimate(self, query: LinearQuery) -> float:
-        """The answer to one query: fast for cuts, slower for the others.
+        """Return the answer to one query: fast for cuts, slower for others.
 
         Raises:
             QueryError: a query that does not fit the vertex sets.
         """
         if not isinstance(query, CutQuery):
             return float(self.universe.answers([query], self.dense())[0])
-        shared = self._shared(*self.universe.masks(query))
-        return self.start.estimate(query) + float(self.weights @ shared)
+        pairs = self._shared_pairs(*self.universe.masks(query))
+        return self.start.estimate(query) + float(self.weights @ pairs)
 
-    def _shared(self, S_mask: BoolVector, T_mask: BoolVector) -> FloatVector:
-        """How many pairs the cut between S and T shares with each cut."""
-        S, T = pack_bits(S_mask), pack_bits(T_mask)
+    def _shared_pairs(self, S_mask: BoolVector, T_mask: BoolVector) -> FloatVector:
+        """Count the pairs that the cut between S and T shares with each cut, shape (updates,)."""
         if not self.universe.symmetric:
-            count = self._S.shared(S)[0] * self._T.shared(T)[0]
-            if self.universe.hollow and len(self._overlapping):
-                count[self._overlapping] -= self._both.shared(S & T)[0]
-            return np.asarray(count)
+            return self._shared_ordered_pairs(S_mask, T_mask)
         if np.array_equal(T_mask, ~S_mask):
-            in_S, in_T = self._S.shared(S)[0], self._T.shared(S)[0]
-            count = in_S * (self._T.sizes - in_T) + in_T * (self._S.sizes - in_S)
-            if len(self._overlapping):
-                in_both = self._both.shared(S)[0]
-                count[self._overlapping] -= in_both * (self._both.sizes - in_both)
-            return np.asarray(count)
-        # Pairs within both S_k and T_k, or both S and T, are counted twice, and a vertex in all
-        # four sets is paired with itself; that is taken back.
+            return self._shared_with_bisection(S_mask)
+        S, T = pack_bits(S_mask), pack_bits(T_mask)
         both = S & T
-        asked = [S, T, both] if both.any() else [S, T]
-        by_S, by_T, by_both = (sets.shared(*asked) for sets in (self._S, self._T, self._both))
-        count = by_S[0] * by_T[1] + by_S[1] * by_T[0]
-        count[self._overlapping] -= by_both[0] * by_both[1]
-        if len(asked) == 3:
-            count -= by_S[2] * by_T[2]
-            count[self._overlapping] += by_both[2] * (by_both[2] - 1) / 2
-        return np.asarray(count)
+        if both.any():
+            S_k_in_S, S_k_in_T, S_k_in_both = self._S.shared(S, T, both)
+            T_k_in_S, T_k_in_T, T_k_in_both = self._T.shared(S, T, both)
+            both_k_in_S, both_k_in_T, both_k_in_both = self._both.shared(S, T, both)
+        else:
+            S_k_in_S, S_k_in_T = self._S.shared(S, T)
+            T_k_in_S, T_k_in_T = self._T.shared(S, T)
+            both_k_in_S, both_k_in_T = self._both.shared(S, T)
+        # Pairs {i, j} with i in S and j in T, where i is in S_k and j in T_k, or vice versa.
+        pairs = S_k_in_S * T_k_in_T + S_k_in_T * T_k_in_S
+        # Pairs inside both S_k and T_k were counted twice.
+        pairs[self._overlapping] -= both_k_in_S * both_k_in_T
+        if both.any():
+            # So were pairs inside both S and T. Let x vertices lie in all four sets.
+            # Each of their x (x - 1)/2 pairs was counted four times and is taken back four times:
+            # add it once. Each of them with itself was counted twice and is taken back twice.
+            pairs -= S_k_in_both * T_k_in_both
+            pairs[self._overlapping] += both_k_in_both * (both_k_in_both - 1) / 2
+        return np.asarray(pairs)
+
+    def _shared_ordered_pairs(self, S_mask: BoolVector, T_mask: BoolVector) -> FloatVector:
+        """Count shared pairs of rows in S and columns in T, on a directed or bipartite universe."""
+        S, T = pack_bits(S_mask), pack_bits(T_mask)
+        pairs: FloatVector = self._S.shared(S)[0] * self._T.shared(T)[0]
+        if self.universe.hollow and len(self._overlapping):
+            pairs[self._overlapping] -= self._both.shared(S & T)[0]
+        return pairs
+
+    def _shared_with_bisection(self, S_mask: BoolVector) -> FloatVector:
+        """Count shared pairs of the cut between S and all other vertices, on an undirected one.
+
+        This is the usual kind of cut. It needs half of the counts of the general case, since a set
+        shares with the complement of S what it does not share with S.
+        """
+        S = pack_bits(S_mask)
+        S_k_in_S, T_k_in_S = self._S.shared(S)[0], self._T.shared(S)[0]
+        pairs: FloatVector = S_k_in_S * (self._T.sizes - T_k_in_S)
+        pairs = pairs + T_k_in_S * (self._S.sizes - S_k_in_S)
+        if len(self._overlapping):
+            both_k_in_S = self._both.shared(S)[0]
+            pairs[self._overlapping] -= both_k_in_S * (self._both.sizes - both_k_in_S)
+        return pairs
 
     def dense(self) -> FloatMatrix:
-        """The matrix, shape (n1, n2): for small universes."""
+        """Return the matrix, shape (n1, n2): for small universes."""
         matrix = self.start.dense()
         for S, T, weight in zip(self._S.masks(), self._T.masks(), self.weights, strict=True):
             matrix += weight * self.universe.coefficients(CutQuery(S, T))
@@ -189,30 +233,43 @@ class CutSum(Hypothesis):
         return matrix
 
     def arrays(self) -> Arrays:
-        """See `Hypothesis`."""
+        """Return the block numbers and weights of the start, and the weights and sets of cuts."""
         left, right = self.start.labels
-        blocks: Arrays = {"left": left, "right": right, "blocks": self.start.weights}
-        return blocks | {"weights": self.weights, "S": self._S.rows, "T": self._T.rows}
+        return {
+            "left": left,
+            "right": right,
+            "blocks": self.start.weights,
+            "weights": self.weights,
+            "S": self._S.rows,
+            "T": self._T.rows,
+        }
 
     @classmethod
     def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
-        """See `Hypothesis`."""
+        """Return the hypothesis of stored arrays, see `Hypothesis.of_arrays`.
+
+        Raises:
+            HypothesisError: sets and weights that do not belong together.
+        """
+        start_arrays = {
+            "left": arrays["left"],
+            "right": arrays["right"],
+            "weights": arrays["blocks"],
+        }
+        hypothesis = cls(universe, BlockHypothesis.of_arrays(universe, start_arrays))
+        weights = arrays["weights"]
         S: Words = arrays["S"]
         T: Words = arrays["T"]
-        read = cls(
-            universe, BlockHypothesis.of_arrays(universe, arrays | {"weights": arrays["blocks"]})
-        )
-        read.weights = arrays["weights"]
         for rows, n in zip((S, T), universe.shape, strict=True):
-            if rows.dtype != np.uint64 or rows.shape != (*read.weights.shape, -(-n // 64)):
+            if rows.dtype != np.uint64 or rows.shape != (*weights.shape, -(-n // 64)):
                 raise HypothesisError("the sets and weights of cuts do not belong together")
-        if not np.isfinite(read.weights).all():
+        if not np.isfinite(weights).all():
             raise HypothesisError("the weights of cuts must be finite")
-        read._S, read._T = (
-            BitSets(n, rows) for rows, n in zip((S, T), universe.shape, strict=True)
-        )
+        n_left, n_right = universe.shape
+        hypothesis.weights = weights
+        hypothesis._S, hypothesis._T = BitSets(n_left, S), BitSets(n_right, T)
         if universe.hollow:
             both = S & T
-            read._overlapping = np.flatnonzero(both.any(axis=1))
-            read._both = BitSets(universe.shape[0], both[read._overlapping])
-        return read
+            hypothesis._overlapping = np.flatnonzero(both.any(axis=1))
+            hypothesis._both = BitSets(n_left, both[hypothesis._overlapping])
+        return hypothesis

@@ -1,7 +1,15 @@
-"""Update rules that wait for their tolerance and for the total weight, and the table of them.
+"""Learners: update rules that are not yet tuned.
 
-`CONSTRUCTIONS` is what `construction=` and a session's `method=` can name. Sessions, iterative
-releases, the planner and the audits read it: a new construction is its file and a line there.
+A *construction* is an update rule tuned to a tolerance alpha, with a first hypothesis that has the
+total weight of the graph (see `learn.base`). Both numbers are known only after a part of the
+budget is spent. A *learner* holds what is known before: the public vertex pairs (the `Universe`)
+and what was announced of the queries. Its method `construction` makes the construction.
+
+The learners of this package are `FriezeKannanLearner`, `MultiplicativeWeightsLearner`,
+`MirrorDescentLearner`, and for tiny graphs `MedianLearner`. Users can write their own, see
+`Learner`. `learn.constructions` has the table of names.
+
+Symbols: X is the number of vertex pairs, B(alpha) the bound on the number of updates.
 """
 
 import math
@@ -14,30 +22,21 @@ import numpy as np
 
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.learn.base import Construction, DenseHypothesis, Hypothesis, Rule
-from graphcuts_dp.learn.blocks import BlockHypothesis, BlockStart, Distance
-from graphcuts_dp.learn.bounds import (
-    CutSizes,
-    Size,
-    UpdateBound,
-    entropy_start,
-    frieze_kannan_updates,
-    multiplicative_weights_updates,
-    size_of,
-    squared_start,
-)
+from graphcuts_dp.learn.blocks import BlockHypothesis
+from graphcuts_dp.learn.bounds import UpdateBound, entropy_start, squared_start
 from graphcuts_dp.learn.cut_sum import CutSum
-from graphcuts_dp.learn.median import Median, all_graphs
+from graphcuts_dp.learn.group_start import Distance, GroupStart
+from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs
 from graphcuts_dp.learn.norms import (
     AUTO,
+    BIPARTITE_NORMS,
     MOST_VERTICES,
-    OF_TWO_SIDES,
     NormTerms,
-    norm_updates,
     norms_of,
+    nuclear_norm_can_help,
     parse_norm,
+    root_degrees_can_help,
     terms_of,
-    worth_buying,
-    worth_nuclear,
 )
 from graphcuts_dp.learn.potentials import Box, Entropy, GroupNorm, LpNorm, Potential, SchattenNorm
 from graphcuts_dp.learn.rules import (
@@ -45,24 +44,31 @@ from graphcuts_dp.learn.rules import (
     MirrorDescentRule,
     MultiplicativeWeightsRule,
 )
+from graphcuts_dp.learn.sizes import CutSizes, Size, size_of
 from graphcuts_dp.queries.graph_queries import MOST_COEFFICIENTS
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import one_blas_thread
 
-# A side, where a matrix of all pairs is held: 8 n^2 bytes are then 512 MiB.
-MOST_DENSE_VERTICES = 8192
-MOST_PAIRS = 16  # of the median: it lists 2^16 graphs
-OWN = "own: "  # how a stored method of somebody's own begins
-_LONGEST = 60
+MOST_DENSE_VERTICES = 8192  # on a side, if a matrix of all pairs is held: 8 n^2 bytes are 512 MiB
+MOST_MEDIAN_PAIRS = 16  # of the median, which lists all 2^16 graphs
+OWN = "own: "  # first letters of a stored method that a user has written
+ROOT_DEGREES, NUCLEAR_NORM = "root degrees", "nuclear norm"  # names in `PRIVATE_NORMS`
+
+_MOST_LETTERS = 60  # of the name of a user's learner, and of its version
+_KEPT_FAMILIES = 4  # lists of all graphs that are kept in memory
+_ROUNDING = 1e-9  # relative: by how much a computed singular value may exceed its limit
+# Distances of which the potential of a norm is a multiple; other norms have no start from groups.
+_DISTANCES: Mapping[str, Distance] = {"l2": "squares", "entropy": "relative entropy"}
+
 Learned = Construction[Any]
 
 
 class Learner(Protocol):
-    """An update rule with its public sizes. Everything about it is in its repr.
+    """An update rule with its public sizes, before it is tuned.
 
-    A rule of your own, which `release_iteratively(graph, construction=HalfSteps(universe), ...)`
-    takes; `Universe.of(graph)` gives the universe. Privacy does not rest on it; the stated accuracy
+    You can write one and pass it to `release_iteratively(graph, construction=HalfSteps(universe),
+    ...)`; `Universe.of(graph)` gives the universe. Privacy does not rest on it. The stated accuracy
     rests on the `update_bound` of its construction::
 
         @dataclass(frozen=True)
@@ -77,13 +83,14 @@ class Learner(Protocol):
                     start_potential=total_weight,
                 )
 
-    A rule that cannot learn from every cut has a method `check(query)`, too, which raises
-    QueryError for the others. With a `version` it is also a method of sessions, see `OwnLearner`.
+    A learner that cannot learn from every cut also has a method `check(query)`, which raises
+    QueryError for a cut that it refuses. A learner with an attribute `version` can be the method of
+    a session, see `OwnLearner`.
     """
 
     @property
     def name(self) -> str:
-        """As it is typed."""
+        """The name, as users type it."""
 
     @property
     def universe(self) -> Universe:
@@ -97,13 +104,13 @@ class Learner(Protocol):
         total_error: float,
         value_error: float | None = None,
     ) -> Learned:
-        """The construction tuned to alpha, for weights in [0, 1].
+        """Return the construction tuned to alpha, for weights in [0, 1].
 
         Args:
-            alpha: tolerance.
+            alpha: tolerance, in edges.
             total_weight: the total weight, or a noisy value of it, in (0, X].
             total_error: how far the true total may be from `total_weight`, >= 0.
-            value_error: how far values given to updates may be off; None means alpha.
+            value_error: how far values given to updates may be from the truth; None for alpha.
 
         Raises:
             ParameterError: an alpha that is too small for `total_error`.
@@ -112,7 +119,10 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class GroupLearner:
-    """A learner that can begin from a `BlockStart`, and knows its potential there.
+    """A learner that may be able to begin from a `GroupStart`.
+
+    The potential of such a learner is a multiple of one of the distances of `learn.group_start`,
+    which bounds the distance between the truth and a `GroupStart`.
 
     Attributes:
         universe: the public vertex pairs.
@@ -122,30 +132,31 @@ class GroupLearner:
 
     @property
     def distance(self) -> Distance | None:
-        """Its potential is a multiple of this; None where no bound is known for such a start."""
+        """The distance; None if the learner cannot begin from a `GroupStart`."""
         return None
 
     def potential_scale(self, total_weight: float) -> float:  # noqa: ARG002
-        """The potential over the distance."""
+        """Return the factor between the potential and the distance."""
         return 1.0
 
-    def first(self, start: BlockStart) -> Hypothesis:
-        """The first hypothesis."""
+    def first_hypothesis(self, start: GroupStart) -> Hypothesis:
+        """Return the start as a hypothesis that the rule can update."""
         return start.blocks()
 
 
 @final
 @dataclass(frozen=True)
 class FriezeKannanLearner(GroupLearner):
-    """Sums of cuts: for graphs of any size.
+    """Frieze-Kannan: hypotheses are sums of cuts, for graphs of any size.
 
     Attributes:
         universe: the public vertex pairs.
-        disjoint: whether S and T of all queries are disjoint, which halves the number of updates;
-            others are then refused.
-        rule: see `Rule`. As printed it starts from nothing.
-        dense: whether any linear queries with coefficients in [-1, 1] come, not only cuts: then a
-            matrix is held. ||q||^2 is at most X for all of them, which is what B is for.
+        disjoint: whether S and T of all queries are disjoint; other cuts are then refused. On one
+            vertex set this halves the bound on the number of updates.
+        rule: see `Rule`. The start is the density of all pairs, or 0 as printed.
+        dense: whether there will be linear queries with any coefficients in [-1, 1], not only cuts.
+            Hypotheses are then matrices. ||q||^2 is at most X for all such queries, as for cuts, so
+            B is the same.
     """
 
     disjoint: bool = False
@@ -162,7 +173,7 @@ class FriezeKannanLearner(GroupLearner):
         total_error: float = 0.0,
         value_error: float | None = None,
     ) -> Learned:
-        """See `Learner.construction`. The total may be 0."""
+        """Return the construction, see `Learner.construction`. The total may be 0."""
         density, potential = squared_start(
             self.universe.size, total_weight, total_error=total_error, rule=self.rule
         )
@@ -178,21 +189,25 @@ class FriezeKannanLearner(GroupLearner):
 
     @property
     def distance(self) -> Distance | None:
-        """See `GroupLearner`."""
+        """The squares; None as printed."""
         return "squares" if self.rule == "tight" else None
 
-    def first(self, start: BlockStart) -> CutSum:
-        """See `GroupLearner`."""
+    def first_hypothesis(self, start: GroupStart) -> CutSum:
+        """Return the start as a sum of no cuts."""
         return CutSum(self.universe, start.blocks())
 
     def check(self, query: CutQuery) -> None:
-        """Refuse cuts that were announced not to come."""
+        """Refuse cuts with overlapping sets if `disjoint` was announced.
+
+        Raises:
+            QueryError: such a cut, or unknown vertices.
+        """
         if self.disjoint:
             check_disjoint(query, self.universe)
 
 
 def check_disjoint(query: CutQuery, universe: Universe) -> None:
-    """Refuse a cut of which S and T share vertices, where others were announced.
+    """Refuse a cut whose sets S and T share vertices.
 
     Raises:
         QueryError: such a cut, or unknown vertices.
@@ -207,14 +222,17 @@ def check_disjoint(query: CutQuery, universe: Universe) -> None:
 @final
 @dataclass(frozen=True)
 class MultiplicativeWeightsLearner(GroupLearner):
-    """A weight for every pair in the end: for up to 8192 vertices a side.
+    """Multiplicative weights, for up to 8192 vertices a side.
+
+    Cuts split the vertices into blocks, and the hypothesis holds a weight for each two blocks.
+    After many updates each vertex is a block: then it holds a weight for every pair.
 
     Attributes:
         universe: the public vertex pairs.
         rule: see `Rule`.
-        span: of any linear queries, not only cuts: R of their coefficients, 1 for those in [0, 1],
-            2 where some are negative; B grows with its square, and a matrix is held. None for cuts,
-            and blocks, of which no update can make more than there are vertices.
+        span: None if all queries are cuts. With other linear queries the largest difference of two
+            coefficients: 1 for coefficients in [0, 1], 2 if some are negative. Hypotheses are then
+            matrices. B is proportional to the square of the span.
 
     Raises:
         ParameterError: more vertices than that.
@@ -240,24 +258,25 @@ class MultiplicativeWeightsLearner(GroupLearner):
         total_error: float = 0.0,
         value_error: float | None = None,
     ) -> Learned:
-        """See `Learner.construction`."""
-        kind = BlockHypothesis if self.span is None else DenseHypothesis
+        """Return the construction, see `Learner.construction`."""
         pairs = self.universe.size
+        density = total_weight / max(pairs, 1)
+        hypotheses = BlockHypothesis if self.span is None else DenseHypothesis
         return MultiplicativeWeightsRule(
-            start=kind.constant(self.universe, total_weight / max(pairs, 1)),
+            start=hypotheses.constant(self.universe, density),
             alpha=alpha,
             start_potential=entropy_start(
                 pairs, total_weight, total_error=total_error, rule=self.rule
             ),
             total_error=total_error,
-            span=self.span or 1.0,
+            span=1.0 if self.span is None else self.span,
             rule=self.rule,
             value_error=value_error,
         )
 
     @property
     def distance(self) -> Distance | None:
-        """See `GroupLearner`."""
+        """The relative entropy; None as printed."""
         return "relative entropy" if self.rule == "tight" else None
 
 
@@ -266,7 +285,7 @@ class MultiplicativeWeightsLearner(GroupLearner):
 class MedianLearner(GroupLearner):
     """The median of all graphs without weights that the answers still allow; at most 16 pairs.
 
-    Sessions ask it statistics of whole graphs, too: see `GraphQuery`.
+    It also learns from statistics of whole graphs, such as the number of triangles (`GraphQuery`).
 
     Raises:
         ParameterError: more pairs than that, or none.
@@ -275,43 +294,61 @@ class MedianLearner(GroupLearner):
     name = "median"
 
     def __post_init__(self) -> None:
-        if not 1 <= self.universe.size <= MOST_PAIRS:
+        if not 1 <= self.universe.size <= MOST_MEDIAN_PAIRS:
             raise ParameterError(
-                f"the median lists all graphs: up to {MOST_PAIRS} vertex pairs; use"
+                f"the median lists all graphs: up to {MOST_MEDIAN_PAIRS} vertex pairs; use"
                 " multiplicative-weights or frieze-kannan"
             )
 
-    def construction(self, **terms: Any) -> Learned:
-        """See `Learner.construction`: the total weight plays no part."""
-        return Median(start=_every_graph(self.universe), alpha=terms["alpha"], lenient=True)
+    def construction(
+        self,
+        *,
+        alpha: float,
+        total_weight: float = 0.0,  # noqa: ARG002  # the median starts from all graphs
+        total_error: float = 0.0,  # noqa: ARG002
+        value_error: float | None = None,  # noqa: ARG002  # and needs only signs
+    ) -> Learned:
+        """Return the construction, see `Learner.construction`; only alpha is used.
+
+        Noise can be too large for any graph to fit: the update then keeps the nearest graphs.
+        """
+        return Median(start=_every_graph(self.universe), alpha=alpha, lenient=True)
 
 
-_every_graph = lru_cache(maxsize=4)(all_graphs)
-
-# The norms whose potential at a start from groups is known.
-_DISTANCES: Mapping[str, Distance] = {"l2": "squares", "entropy": "relative entropy"}
+@lru_cache(maxsize=_KEPT_FAMILIES)
+def _every_graph(universe: Universe) -> DatabaseFamily:
+    """Return all graphs without weights on these pairs."""
+    return all_graphs(universe)
 
 
 @final
 @dataclass(frozen=True)
 class MirrorDescentLearner(GroupLearner):
-    """Mirror descent with a norm of `learn.norms`: a matrix of weights is held.
+    """Mirror descent with a norm of `learn.norms`; hypotheses are matrices.
 
-    The hypothesis of l2, lp and 2,p stays a matrix of weights in [0, 1]. With l2 it makes
-    Frieze-Kannan steps, each followed by a projection; with entropy multiplicative weights.
+    The hypothesis of l2, lp and 2,p stays a matrix of weights in [0, 1]. With l2, updates are
+    Frieze-Kannan updates, each followed by a projection; with entropy they are multiplicative
+    weights.
+
+    Some norms need an upper bound of a private number before B is known: 2,p the sum of the root
+    degrees, schatten the nuclear norm. `measured_norm` names it, the session measures it with
+    noise, and `with_norm_bound` returns the learner that has the bound.
 
     Attributes:
         universe: the public vertex pairs.
-        disjoint: whether all cuts have disjoint S and T; others are then refused.
+        disjoint: whether all queries are cuts with disjoint S and T; others are then refused.
         rule: see `Rule`.
-        norm: see `parse_norm`; "auto" is, for each tolerance, the one of least B.
-        max_right_size: of a bipartite graph: T has at most so many right vertices; None for any
-            number.
-        may_measure_degrees: whether "auto" may want the sum of root degrees.
-        roots: an upper bound of that sum, public; None where it was not measured.
-        linear: whether any linear queries with coefficients in [-1, 1] come, not only cuts.
-        max_spectral_norm: of these: none has a larger singular value; None for any.
-        nuclear: an upper bound of the nuclear norm, public; None where it was not measured.
+        norm: see `parse_norm`; "auto" is, for each tolerance, the norm of least B.
+        max_right_size: of a bipartite graph: the most right vertices of a query; more are refused.
+            None for no limit.
+        may_measure_degrees: whether "auto" may ask for the sum of root degrees, or the nuclear
+            norm.
+        root_degrees: an upper bound of the sum of root degrees, public; None if not measured.
+        linear: whether there will be linear queries with any coefficients in [-1, 1], not only
+            cuts.
+        max_spectral_norm: with `linear`: the largest singular value of a query; a larger one is
+            refused. None for no limit.
+        nuclear_norm: an upper bound of the nuclear norm, public; None if not measured.
 
     Raises:
         ParameterError: an unknown norm, one that such a graph cannot have, or too many vertices.
@@ -322,10 +359,10 @@ class MirrorDescentLearner(GroupLearner):
     norm: str = "l2"
     max_right_size: int | None = None
     may_measure_degrees: bool = True
-    roots: float | None = None
+    root_degrees: float | None = None
     linear: bool = False
     max_spectral_norm: float | None = None
-    nuclear: float | None = None
+    nuclear_norm: float | None = None
 
     name = "mirror-descent"
 
@@ -338,7 +375,7 @@ class MirrorDescentLearner(GroupLearner):
                 f"mirror descent learns from linear queries with up to {MOST_COEFFICIENTS:,}"
                 " coefficients; use method 'gaussian'"
             )
-        norm = self._parsed[0]
+        norm, _ = self._parsed_norm
         limit = MOST_VERTICES["l2" if norm == AUTO else norm]
         if max(self.universe.shape) > limit:
             raise ParameterError(
@@ -347,14 +384,16 @@ class MirrorDescentLearner(GroupLearner):
             )
         if not self.universe.size:
             raise ParameterError("a universe without vertex pairs has nothing to learn")
-        self._terms(1.0, 0.0)  # refuses a norm that such a graph cannot have
+        self._terms(total_weight=1.0, total_error=0.0)  # raises if a graph cannot have the norm
 
     @cached_property
-    def _parsed(self) -> tuple[str, float | None]:
+    def _parsed_norm(self) -> tuple[str, float | None]:
+        """The norm, or "auto", and its exponent; None for the exponent of least B."""
         return parse_norm(self.norm)
 
     @cached_property
     def _sizes(self) -> CutSizes:
+        """Sizes of the graph and of its queries."""
         return CutSizes.of(
             size_of(self.universe),
             disjoint=self.disjoint,
@@ -365,60 +404,74 @@ class MirrorDescentLearner(GroupLearner):
 
     @property
     def _norms(self) -> tuple[str, ...]:
-        norm = self._parsed[0]
+        """The norms that the learner may take: one, or all that the graph can have for "auto"."""
+        norm, _ = self._parsed_norm
         return norms_of(self._sizes) if norm == AUTO else (norm,)
 
     @property
     def measured_norm(self) -> str | None:
-        """The private norm that it wants a bound on, of `PRIVATE_NORMS`; for "auto" if it may help.
+        """The private norm that should be measured, a key of `PRIVATE_NORMS`; None for none.
 
-        The sum of root degrees for 2,p, the nuclear norm for schatten.
+        With "auto" it is one that can make a norm the one of least B.
         """
-        norm, p = self._parsed
-        if norm != AUTO:
-            spread = norm == "schatten" and p != 2 and self.max_spectral_norm is not None
-            return "nuclear norm" if spread else "root degrees" if norm == "2,p" else None
-        if not self.may_measure_degrees:
+        norm, p = self._parsed_norm
+        if norm == AUTO:
+            if not self.may_measure_degrees:
+                return None
+            if "schatten" in self._norms and nuclear_norm_can_help(self._sizes):
+                return NUCLEAR_NORM
+            if "2,p" in self._norms and root_degrees_can_help(self._sizes):
+                return ROOT_DEGREES
             return None
-        if "schatten" in self._norms and worth_nuclear(self._sizes):
-            return "nuclear norm"
-        return "root degrees" if "2,p" in self._norms and worth_buying(self._sizes) else None
+        if norm == "2,p":
+            return ROOT_DEGREES
+        # Without an announced spectral norm schatten has the zeta of l2 and no smaller B.
+        if norm == "schatten" and p != 2 and self.max_spectral_norm is not None:
+            return NUCLEAR_NORM
+        return None
 
-    def knowing(self, bound: float) -> Self:
-        """The learner that knows a bound on what it buys."""
-        if self.measured_norm == "nuclear norm":
-            return replace(self, nuclear=bound)
-        return replace(self, roots=bound)
+    def with_norm_bound(self, bound: float) -> Self:
+        """Return the learner that has this upper bound of its `measured_norm`."""
+        if self.measured_norm == NUCLEAR_NORM:
+            return replace(self, nuclear_norm=bound)
+        return replace(self, root_degrees=bound)
 
-    def _terms(self, total_weight: float, total_error: float) -> list[NormTerms]:
-        """Of each norm that it may take."""
+    def _terms(self, *, total_weight: float, total_error: float) -> list[NormTerms]:
+        """Return the terms of each norm that the learner may take."""
+        _, p = self._parsed_norm
         return [
             terms_of(
                 norm,
-                self._parsed[1],
+                p,
                 self._sizes,
                 total_weight=total_weight,
                 total_error=total_error,
-                roots=self.roots,
-                nuclear=self.nuclear,
+                root_degrees=self.root_degrees,
+                nuclear_norm=self.nuclear_norm,
                 rule=self.rule,
             )
             for norm in self._norms
         ]
 
-    def chosen(self, *, alpha: float, total_weight: float, total_error: float) -> NormTerms:
-        """The terms of the norm that it takes at this tolerance."""
-        return min(self._terms(total_weight, total_error), key=lambda terms: terms.updates(alpha))
+    def terms_at(self, *, alpha: float, total_weight: float, total_error: float) -> NormTerms:
+        """Return the terms of the norm of least B at this tolerance."""
+        return min(
+            self._terms(total_weight=total_weight, total_error=total_error),
+            key=lambda terms: terms.updates(alpha),
+        )
 
-    def settled(self, *, alpha: float, total_weight: float, total_error: float) -> Self:
-        """The learner with the norm that it takes at this tolerance."""
-        terms = self.chosen(alpha=alpha, total_weight=total_weight, total_error=total_error)
-        return replace(self, norm=terms.norm) if self._parsed[0] == AUTO else self
+    def with_chosen_norm(self, *, alpha: float, total_weight: float, total_error: float) -> Self:
+        """Return the learner with the norm of least B at this tolerance in place of "auto"."""
+        norm, _ = self._parsed_norm
+        if norm != AUTO:
+            return self
+        terms = self.terms_at(alpha=alpha, total_weight=total_weight, total_error=total_error)
+        return replace(self, norm=terms.norm)
 
     def update_bound(self, *, total_weight: float, total_error: float) -> UpdateBound:
-        """B for all tolerances: with "auto" the least of all norms, for each."""
-        found = self._terms(total_weight, total_error)
-        return lambda alpha: min(terms.updates(alpha) for terms in found)
+        """Return B: with "auto" the least B of all norms, for each tolerance."""
+        candidates = self._terms(total_weight=total_weight, total_error=total_error)
+        return lambda alpha: min(terms.updates(alpha) for terms in candidates)
 
     def construction(
         self,
@@ -428,15 +481,15 @@ class MirrorDescentLearner(GroupLearner):
         total_error: float,
         value_error: float | None = None,
     ) -> Learned:
-        """See `Learner.construction`."""
-        terms = self.chosen(alpha=alpha, total_weight=total_weight, total_error=total_error)
+        """Return the construction, see `Learner.construction`."""
+        terms = self.terms_at(alpha=alpha, total_weight=total_weight, total_error=total_error)
         return MirrorDescentRule(
             start=BlockHypothesis.constant(self.universe, terms.weight),
             psi=potential_of(terms, total_weight),
             alpha=alpha,
             zeta=terms.zeta,
             start_potential=terms.start_potential,
-            domain=Box() if terms.boxed else None,
+            domain=Box() if terms.in_unit_box else None,
             rule=self.rule,
             value_error=value_error,
             shift=terms.shift,
@@ -444,94 +497,88 @@ class MirrorDescentLearner(GroupLearner):
 
     @property
     def distance(self) -> Distance | None:
-        """See `GroupLearner`: of norms "l2" and "entropy", named as such."""
-        return _DISTANCES.get(self._parsed[0]) if self.rule == "tight" else None
+        """The distance of norms "l2" and "entropy"; None for others, "auto", and as printed."""
+        norm, _ = self._parsed_norm
+        return _DISTANCES.get(norm) if self.rule == "tight" else None
 
     def potential_scale(self, total_weight: float) -> float:
-        """See `GroupLearner`: half of all squares, or M^2 times the relative entropy."""
+        """Return 1/2 for squares, M^2 for the relative entropy."""
         return 0.5 if self.distance == "squares" else total_weight**2
 
-    def first(self, start: BlockStart) -> DenseHypothesis:
-        """See `GroupLearner`. Of l2 within [0, 1], which is nearer to every truth in there."""
+    def first_hypothesis(self, start: GroupStart) -> DenseHypothesis:
+        """Return the start as a matrix; for l2 clipped to at most 1.
+
+        Clipping brings it nearer to every truth in [0, 1].
+        """
         weights = start.weights
         if self.distance == "squares":
             weights = np.minimum(weights, 1.0)
         return DenseHypothesis(self.universe, weights[np.ix_(*start.labels)])
 
     def check(self, query: LinearQuery) -> None:
-        """Refuse queries that were announced not to come."""
+        """Refuse queries that do not keep to what was announced.
+
+        Raises:
+            QueryError: such a query, or unknown vertices.
+        """
         if isinstance(query, CutQuery):
             S, T = self.universe.masks(query)
             if self.disjoint:
                 check_disjoint(query, self.universe)
-            right, spectral = int(T.sum()), math.sqrt(float(S.sum()) * float(T.sum()))
+            right_size = int(T.sum())
+            spectral_norm = math.sqrt(float(S.sum()) * float(T.sum()))  # a matrix of rank one
         elif not self.linear:
             raise QueryError("only cuts were announced; start again with linear=True")
-        elif (self.max_right_size, self.max_spectral_norm) == (None, None):
+        elif self.max_right_size is None and self.max_spectral_norm is None:
             return
         else:
             coefficients = self.universe.coefficients(query)
-            right = int(coefficients.any(axis=0).sum())
-            with one_blas_thread():
-                known = self.max_spectral_norm is None
-                spectral = 0.0 if known else float(np.linalg.norm(coefficients, 2))
-        if self.max_right_size is not None and right > self.max_right_size:
+            right_size = int(coefficients.any(axis=0).sum())
+            spectral_norm = 0.0
+            if self.max_spectral_norm is not None:
+                with one_blas_thread():
+                    spectral_norm = float(np.linalg.norm(coefficients, 2))
+        if self.max_right_size is not None and right_size > self.max_right_size:
             kind = "queries" if self.linear else "cuts"
             raise QueryError(
                 f"only {kind} with at most {self.max_right_size:,} right vertices were announced;"
                 " start again with a larger max_right_size, or without it"
             )
-        if self.max_spectral_norm is not None and spectral > self.max_spectral_norm * (1 + 1e-9):
+        limit = self.max_spectral_norm
+        if limit is not None and spectral_norm > limit * (1 + _ROUNDING):
             raise QueryError(
-                f"the query's largest singular value is {spectral:,.4g} times its largest"
-                f" coefficient, but at most {self.max_spectral_norm:,.4g} was announced; start"
+                f"the query's largest singular value is {spectral_norm:,.4g} times its largest"
+                f" coefficient, but at most {limit:,.4g} was announced; start"
                 " again with a larger max_spectral_norm, or without it"
             )
 
 
 def potential_of(terms: NormTerms, total_weight: float) -> Potential:
-    """The potential of a norm; of the entropy with this total."""
+    """Return the potential of a norm; of the entropy with this total."""
     if terms.p is None:
         return Entropy(total_weight)
-    # With p = 2 the norms are one, and that of entries is the fastest.
-    if terms.p < 2 and terms.norm in OF_TWO_SIDES:
+    # With p = 2 all norms are the Euclidean one, which is fastest computed from entries.
+    if terms.p < 2 and terms.norm in BIPARTITE_NORMS:
         return GroupNorm(terms.p) if terms.norm == "2,p" else SchattenNorm(terms.p)
     return LpNorm(terms.p)
-
-
-def bound_of(
-    learner: Learner, *, alpha: float, total_weight: float, total_error: float
-) -> UpdateBound:
-    """B of a learner, for all tolerances.
-
-    Args:
-        learner: any.
-        alpha: a tolerance that it can surely be tuned to.
-        total_weight: as for `Learner.construction`.
-        total_error: likewise.
-    """
-    if isinstance(learner, MirrorDescentLearner):
-        return learner.update_bound(total_weight=total_weight, total_error=total_error)
-    made = learner.construction(alpha=alpha, total_weight=total_weight, total_error=total_error)
-    return made.update_bound
 
 
 @final
 @dataclass(frozen=True)
 class OwnLearner:
-    """A learner of one's own, of which name and version alone are kept.
+    """A learner that a user has written, as the method of a session.
 
-    A session makes its corrections again from the record when it is opened. So whoever changes what
-    the learner does must change its version; a store with another one then refuses to go on.
-    Privacy does not rest on that, nor on the learner at all: it sees noisy numbers, queries and
-    what tests found, and the number of corrections is capped whatever it does. It must not look at
-    the graph.
+    A store keeps only its name and version. When a session is opened again, the learner repeats its
+    updates from the record. So whoever changes what the learner does must change its version; the
+    store then refuses to go on. Privacy does not rest on that, nor on the learner at all: it sees
+    noisy numbers, queries and results of tests, and the number of updates is limited in any case.
+    It must not look at the graph.
 
     Attributes:
         universe: the public vertex pairs.
-        name: of the learner.
-        version: as text.
-        learner: itself; not part of what is compared or shown.
+        name: name of the learner.
+        version: its version, as text.
+        learner: the learner; it is not compared or shown.
     """
 
     universe: Universe
@@ -540,14 +587,14 @@ class OwnLearner:
     learner: Learner = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, learner: Any) -> "OwnLearner":
-        """A learner with a name and a version.
+    def of(cls, learner: Any) -> Self:
+        """Wrap a learner that has a name and a version.
 
         Args:
             learner: as `Learner` describes it, with `version`, a text or a whole number.
 
         Raises:
-            ParameterError: it has none, or is no learner.
+            ParameterError: it is no learner, or has no proper name and version.
         """
         if not all(hasattr(learner, name) for name in ("construction", "universe", "name")):
             raise ParameterError("method is a name, or an object as `Learner` describes it")
@@ -558,126 +605,45 @@ class OwnLearner:
                 " store keeps its name and its version, and takes no other when it is opened again"
             )
         for text in (learner.name, str(version)):
-            if not isinstance(text, str) or not 0 < len(text) <= _LONGEST or not text.isprintable():
+            if (
+                not isinstance(text, str)
+                or not 0 < len(text) <= _MOST_LETTERS
+                or not text.isprintable()
+            ):
                 raise ParameterError(
-                    f"name and version of a learner are printable texts of up to {_LONGEST} letters"
+                    "name and version of a learner are printable texts of up to"
+                    f" {_MOST_LETTERS} letters"
                 )
         return cls(learner.universe, learner.name, str(version), learner)
 
     @property
     def method(self) -> str:
-        """What a store keeps of it."""
+        """The text that a store keeps of it."""
         return f"{OWN}{self.name}, version {self.version}"
 
     def construction(self, **terms: Any) -> Learned:
-        """See `Learner.construction`."""
+        """Return the construction, see `Learner.construction`."""
         return self.learner.construction(**terms)
 
     @property
     def check(self) -> Callable[[Any], None] | None:
-        """What refuses queries, if it has that."""
+        """The method `check` of the learner, which is optional; None if it has none."""
         return getattr(self.learner, "check", None)
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class KnownConstruction:
-    """A line of the table.
+    """An entry of the table of constructions.
 
     Attributes:
-        initials: for tables.
-        learner: makes it from the universe, whether only cuts with disjoint S and T will come,
-            and which form of its rule.
-        updates: B on simple graphs, from the size, the number of edges, the form of the rule and
-            whether S and T are disjoint.
+        initials: abbreviation for printed tables.
+        learner: makes the learner from the universe, whether all queries are cuts with disjoint S
+            and T, and the form of the rule.
+        updates: returns B on simple graphs from the size, the number of edges, the form of the rule
+            and whether S and T are disjoint.
     """
 
     initials: str
     learner: Callable[[Universe, bool, Rule], Learner]
     updates: Callable[[Size, float, Rule, bool], UpdateBound]
-
-
-CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
-    "multiplicative-weights": KnownConstruction(
-        initials="MW",
-        learner=lambda universe, _, rule: MultiplicativeWeightsLearner(universe, rule),
-        updates=lambda n, edges, rule, _: multiplicative_weights_updates(n, edges, rule=rule),
-    ),
-    "frieze-kannan": KnownConstruction(
-        initials="FK",
-        learner=FriezeKannanLearner,
-        updates=frieze_kannan_updates,
-    ),
-    "mirror-descent": KnownConstruction(
-        initials="MD", learner=MirrorDescentLearner, updates=norm_updates
-    ),
-}
-
-
-def learner_of(
-    construction: str | Learner,
-    universe: Universe,
-    *,
-    disjoint: bool = False,
-    rule: Rule = "tight",
-    norm: str | None = None,
-    signed: bool | None = None,
-    **announced: Any,
-) -> Learner:
-    """The learner of a name, or a given one.
-
-    Args:
-        construction: a name of the table, or an object that satisfies `Learner`.
-        universe: the public vertex pairs.
-        disjoint: whether only cuts with disjoint S and T will come.
-        rule: of the named ones: the proven best, or as its paper prints it.
-        norm: of mirror descent, see `parse_norm`; None for "auto", and for "l2" with `signed`.
-        signed: of lists of any linear queries with coefficients in [-1, 1]: whether some are
-            negative; None for cuts.
-        announced: `max_right_size`, `may_measure_degrees`, `linear`, `max_spectral_norm` of mirror
-            descent, see `MirrorDescentLearner`; others do not look at them.
-
-    Raises:
-        ParameterError: an unknown name, too many vertices, a learner over other vertices, a norm
-            for another construction, or a construction that has no bound for such queries.
-    """
-    if norm is not None and construction != "mirror-descent":
-        raise ParameterError("norm is for mirror-descent; the others have none to choose")
-    if not isinstance(construction, str):
-        if not hasattr(construction, "construction") or not hasattr(construction, "universe"):
-            raise ParameterError("construction is a name, or an object as `Learner` describes it")
-        if construction.universe != universe:
-            raise ParameterError("the construction is over other vertices than the graph's")
-        return construction
-    if construction not in CONSTRUCTIONS:
-        raise ParameterError(
-            f"unknown construction {construction!r}; choose one of {', '.join(CONSTRUCTIONS)}"
-        )
-    if signed is not None:
-        return _of_lists(construction, universe, signed=signed, rule=rule, norm=norm or "l2")
-    if construction == "mirror-descent":
-        return MirrorDescentLearner(universe, disjoint, rule, norm=norm or AUTO, **announced)
-    return CONSTRUCTIONS[construction].learner(universe, disjoint, rule)
-
-
-def _of_lists(
-    construction: str, universe: Universe, *, signed: bool, rule: Rule, norm: str
-) -> Learner:
-    if construction == "multiplicative-weights":
-        if signed and rule == "as printed":
-            raise ParameterError(
-                "multiplicative weights as printed take coefficients in [0, 1] alone; use"
-                " 'frieze-kannan', or the calibrations 'practical' or 'tight'"
-            )
-        return MultiplicativeWeightsLearner(universe, rule, span=2.0 if signed else 1.0)
-    if construction == "frieze-kannan":
-        return FriezeKannanLearner(universe, rule=rule, dense=True)
-    if construction != "mirror-descent":
-        raise ParameterError(
-            f"the construction {construction!r:.40} learns from no other queries than cuts"
-        )
-    if signed and norm in ("entropy", "auto"):
-        raise ParameterError(
-            f"mirror descent with norm {norm!r} is for coefficients that are not negative; use 'l2'"
-        )
-    return MirrorDescentLearner(universe, False, rule, norm=norm)

@@ -1,9 +1,10 @@
-"""The median construction: keep a family of databases, drop the half that is proven wrong.
+"""The median construction: keep a family of databases, drop those that are proven wrong.
 
-A query is answered by the median of the family's answers. When the truth is at least alpha above,
-every database at or below the median goes, hence at least half of the family. A database whose
-answers are all strictly within alpha of the truth is never dropped, so a family that has one can
-be halved log2(size) times. Families are listed one by one: for tiny universes only.
+The hypothesis is a family (list) of databases over one universe of vertex pairs; a query is
+answered by the median of their answers. If the truth is at least alpha above the median, every
+database at or below the median is dropped: at least half of the family. If some database answers
+each query strictly within alpha of the truth, it is never dropped. So a family with such a database
+can be halved at most log2(size) times. Families are listed one by one: for tiny universes only.
 
 Source: GRU12 appendix A.1, Alg. 4; DR14 Definitions 5.2 and 5.6, Alg. 9, Theorem 5.8. Both print
 log where halving needs log2.
@@ -31,21 +32,23 @@ from graphcuts_dp.queries.graph_queries import GraphQuery
 from graphcuts_dp.queries.linear import LinearQuery
 from graphcuts_dp.queries.universe import Universe
 
-_MOST_NUMBERS = 1 << 24  # 128 MiB
+_MOST_NUMBERS = 1 << 24  # floats in a family: 128 MiB
+_MOST_PRINTED_BITS = 40  # of a count; a larger one is printed as a power of 2
+_ROUNDING = 1e-9  # of logarithms to base 2
 
 
 @final
 class DatabaseFamily(Hypothesis):
-    """A median data structure: databases over one universe, answered by the median.
+    """A list of databases over one universe; a query is answered by the median.
 
     Args:
         universe: the public vertex pairs.
-        databases: shape (N, X), N >= 1: the pairs' weights of each, finite, the pairs in the order
-            of `Universe.pairs`.
+        databases: weights of the pairs of each database, finite, shape (N, X) with N >= 1; the
+            pairs are in the order of `Universe.pairs`.
 
     Attributes:
         universe: as given.
-        databases: read-only.
+        databases: as given, read-only.
 
     Raises:
         HypothesisError: no database, or an array of another form.
@@ -67,10 +70,14 @@ class DatabaseFamily(Hypothesis):
         return len(self.databases)
 
     def answers(self, query: LinearQuery | GraphQuery) -> FloatVector:
-        """Every database's answer, shape (N,); of a `GraphQuery` in its `steps`.
+        """Return every database's answer, shape (N,).
+
+        Answers to a `GraphQuery`, a statistic of the whole graph such as the number of triangles,
+        are whole numbers in the units of that query.
 
         Raises:
-            QueryError: a query that does not fit the vertex sets, or a `GraphQuery` to weights.
+            QueryError: a query that does not fit the vertex sets, or a `GraphQuery` if databases
+                have weights.
         """
         if isinstance(query, GraphQuery):
             if not self.graphs:
@@ -82,27 +89,25 @@ class DatabaseFamily(Hypothesis):
 
     @property
     def graphs(self) -> bool:
-        """Whether all databases are graphs without weights."""
+        """True if all databases are graphs without weights."""
         return bool(((self.databases == 0) | (self.databases == 1)).all())
 
     def estimate(self, query: LinearQuery | GraphQuery) -> float:
-        """The median answer; the mean of the middle two if their number is even."""
+        """Return the median answer; the mean of the middle two if their number is even."""
         return float(np.median(self.answers(query)))
 
     def median_weights(self) -> FloatMatrix:
-        """The median weight of each pair, as a matrix over the universe.
+        """Return the median weight of each pair, as a matrix over the universe.
 
-        Its cuts are not the medians of the cuts, so it does not stand for the family.
+        It is for display only: its cuts are not the medians of the cuts.
         """
-        matrix = np.zeros(self.universe.shape)
-        matrix[self.universe.pairs()] = np.median(self.databases, axis=0)
-        return matrix + matrix.T if self.universe.symmetric else matrix
+        return self.universe.matrix_of(np.median(self.databases, axis=0))
 
     def arrays(self) -> Arrays:
-        """See `Hypothesis`: a bit for each pair.
+        """Return the databases, one bit for each pair.
 
         Raises:
-            HypothesisError: databases with weights, which nothing keeps.
+            HypothesisError: databases with weights, which cannot be stored.
         """
         if not self.graphs:
             raise HypothesisError("only families of graphs without weights are kept")
@@ -110,7 +115,7 @@ class DatabaseFamily(Hypothesis):
 
     @classmethod
     def of_arrays(cls, universe: Universe, arrays: Arrays) -> Self:
-        """See `Hypothesis`."""
+        """Return the hypothesis of stored arrays, see `Hypothesis.of_arrays`."""
         return cls(universe, np.unpackbits(arrays["graphs"], axis=1, count=universe.size))
 
 
@@ -119,14 +124,16 @@ class DatabaseFamily(Hypothesis):
 class Median(Construction[DatabaseFamily]):
     """The halving rule on a family.
 
-    Args:
-        start: a family that holds, for every possible truth, a database whose answers to the query
-            class are all strictly within alpha: `all_graphs`, `alpha_net`.
-        alpha: tolerance in edges, > 0.
-        lenient: what becomes of answers that no database fits, as too much noise can make them:
-            False refuses, True keeps the databases that come nearest.
+    Guarantee: at most log2(N) updates, if some database of the family answers every query of the
+        class strictly within alpha of the truth.
 
-    Guarantee: at most log2(N) updates, if all of them are valid ones.
+    Attributes:
+        start: a family that has such a database for every possible truth: `all_graphs`,
+            `alpha_net`.
+        alpha: tolerance in edges, > 0.
+        lenient: whether an update that fits no database, since noise was too large, keeps the
+            nearest databases; else it is refused. After such an update the guarantee does not
+            hold.
 
     Raises:
         ParameterError: alpha out of range, or a universe without pairs.
@@ -149,36 +156,36 @@ class Median(Construction[DatabaseFamily]):
         hypothesis: DatabaseFamily,
         query: LinearQuery | GraphQuery,
         sign: Sign,
-        value: float | None = None,  # noqa: ARG002  # the median needs the sign only
+        value: float | None = None,  # noqa: ARG002  # the median needs only the sign
     ) -> DatabaseFamily:
-        """The databases on the true side of the median; see `Construction.update`.
+        """Return the databases on the true side of the median, see `Construction.update`.
 
         Raises:
-            HypothesisError: none is left: the answers fit no database of the family; not if
-                `lenient`.
+            HypothesisError: there is none, and not `lenient`.
         """
         answers = hypothesis.answers(query)
-        kept = sign * (answers - np.median(answers)) > 0
-        if self.lenient and not kept.any():
-            kept = sign * answers == (sign * answers).max()
-        if not kept.any():
+        on_true_side = sign * (answers - np.median(answers)) > 0
+        if self.lenient and not on_true_side.any():
+            # No answer is beyond the median: keep the databases whose answers are extreme.
+            on_true_side = sign * answers == (sign * answers).max()
+        if not on_true_side.any():
             raise HypothesisError("no database of the family fits the answers; use a finer net")
-        return DatabaseFamily(hypothesis.universe, hypothesis.databases[kept])
+        return DatabaseFamily(hypothesis.universe, hypothesis.databases[on_true_side])
 
     def least_drop(self, alpha: float) -> float:  # noqa: ARG002  # halves, whatever alpha
-        """1: every update halves the family at least."""
+        """Return 1: every update that fits a database at least halves the family."""
         return 1.0
 
 
 def all_graphs(universe: Universe, edges: int | None = None) -> DatabaseFamily:
-    """Every graph without weights, or every one with a given number of edges.
+    """Return every graph without weights, or every one with a given number of edges.
 
     Args:
         universe: the public vertex pairs.
         edges: number of edges, public, in [0, X]; None for any.
 
     Raises:
-        HypothesisError: too many graphs; the message tells their number.
+        HypothesisError: too many graphs; the message gives their number.
         ParameterError: edges out of range.
 
     Source: DR14 Theorem 5.9 (a trivial net).
@@ -186,7 +193,7 @@ def all_graphs(universe: Universe, edges: int | None = None) -> DatabaseFamily:
     X = universe.size
     if edges is None:
         check_size(float(X), X)
-        bits = np.arange(2**X)[:, None] >> np.arange(X)
+        bits = np.arange(2**X)[:, None] >> np.arange(X)  # (2^X, X)
         return DatabaseFamily(universe, bits & 1)
     if not 0 <= edges <= X:
         raise ParameterError(f"edges must lie in [0, {X}], not {edges}")
@@ -197,9 +204,10 @@ def all_graphs(universe: Universe, edges: int | None = None) -> DatabaseFamily:
 def alpha_net(
     family: DatabaseFamily, queries: Sequence[LinearQuery], alpha: float
 ) -> DatabaseFamily:
-    """A subfamily with a member strictly within alpha of each database on all queries.
+    """Return a subfamily with a member strictly within alpha of each database on all queries.
 
-    Greedy: a database joins when no earlier member is near it, so members are alpha apart.
+    Greedy: the first database that no member is near becomes a member. So for any two members some
+    query has answers at least alpha apart.
 
     Args:
         family: the databases that the truth may be.
@@ -210,22 +218,33 @@ def alpha_net(
         HypothesisError: too many databases times queries.
     """
     check_size(math.log2(len(family)), len(queries))
-    answers = np.stack([family.answers(query) for query in queries], axis=1)
+    answers = np.stack([family.answers(query) for query in queries], axis=1)  # (N, queries)
     uncovered = np.ones(len(family), dtype=np.bool_)
     members = []
     while uncovered.any():
         member = int(uncovered.argmax())
         members.append(member)
-        rest = np.flatnonzero(uncovered)
-        near = (np.abs(answers[rest] - answers[member]) < alpha).all(axis=1)
-        uncovered[rest[near]] = False
+        candidates = np.flatnonzero(uncovered)
+        near = (np.abs(answers[candidates] - answers[member]) < alpha).all(axis=1)
+        uncovered[candidates[near]] = False
     return DatabaseFamily(family.universe, family.databases[members])
 
 
 def check_size(log2_count: float, numbers: int) -> None:
-    """Refuse before anything is built."""
-    if log2_count + math.log2(max(numbers, 1)) > math.log2(_MOST_NUMBERS) + 1e-9:
-        count = f"{2**log2_count:.0f}" if log2_count < 40 else f"2^{log2_count:.1f}"
+    """Refuse a family that is too large for memory, before it is built.
+
+    Args:
+        log2_count: logarithm to base 2 of the number of databases.
+        numbers: floats for each database.
+
+    Raises:
+        HypothesisError: more than 2^24 floats in all.
+    """
+    if log2_count + math.log2(max(numbers, 1)) > math.log2(_MOST_NUMBERS) + _ROUNDING:
+        if log2_count < _MOST_PRINTED_BITS:
+            count = f"{2**log2_count:.0f}"
+        else:
+            count = f"2^{log2_count:.1f}"
         raise HypothesisError(
             f"this would take {count} databases with {numbers} numbers each, more than"
             f" {_MOST_NUMBERS}; use multiplicative weights or Frieze-Kannan"
@@ -233,15 +252,22 @@ def check_size(log2_count: float, numbers: int) -> None:
 
 
 def log2_binomial(n: int, k: int) -> float:
-    """The logarithm of the number of subsets of size k, in bits."""
+    """Return the logarithm to base 2 of the number of subsets of size k."""
     return (math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)) / math.log(2)
 
 
 def family_of(
-    universe: Universe, chosen: Iterator[tuple[int, ...]], weight: float
+    universe: Universe, pair_lists: Iterator[tuple[int, ...]], weight: float
 ) -> DatabaseFamily:
-    """The databases with this weight at the chosen pairs, once for each time they are chosen."""
-    columns = np.array(list(chosen), dtype=np.int64)
+    """Return the databases that have this weight at the listed pairs, and 0 elsewhere.
+
+    Args:
+        universe: the public vertex pairs.
+        pair_lists: numbers of pairs, in the order of `Universe.pairs`, one list of equal length for
+            each database. A pair that is listed twice has twice the weight.
+        weight: of one listing.
+    """
+    columns = np.array(list(pair_lists), dtype=np.int64)  # (databases, pairs)
     databases = np.zeros((len(columns), universe.size))
     for column in columns.T:
         databases[np.arange(len(columns)), column] += weight

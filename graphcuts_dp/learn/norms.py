@@ -1,41 +1,49 @@
-"""Norms of mirror descent for cuts: the potential, its exponent, its start, and the B of them.
+"""Norms of mirror descent on cuts: names, exponents, starts, and the bound B on updates of each.
 
-A graph's matrix x has entries in [0, 1]. With M its total weight, V_1 rows, X pairs, N the most
-pairs of a query and t the most columns of one, B = 2 (zeta/alpha)^2 Psi for
+Mirror descent (`learn.rules`) corrects a matrix x of weights in [0, 1], measured in a norm that the
+user chooses, or "auto". The potential is a divergence Delta(truth; x) that belongs to the norm (see
+`learn.potentials`). Symbols, with the names of fields of `CutSizes` and `NormTerms`:
 
-    norm        start    zeta               Psi: a bound on Delta(x; start)
+    M       total weight of the graph             X   vertex pairs (`pairs`)
+    N       most pairs of a query (`largest_query`)
+    V_1     rows of the matrix, V_2 its columns   t   most columns of a query (`query_columns`)
+    zeta    largest dual norm of a query          Psi bound on Delta(truth; start)
+    R       sum of the root degrees of the rows   R_* nuclear norm of the matrix
+
+R and R_* are private: they are measured with noise before B is known, or replaced by the largest
+values that they can have. Then B = 2 (zeta/alpha)^2 Psi with
+
+    norm        start    zeta               Psi
     l2          M/X      N^(1/2)            M (1 - M/X)/2
     lp          0        N^(1-1/p)          M^(2/p)/(2(p-1))           since x^p <= x
-    2,p         0        V_1^(1-1/p) t^1/2  R_p^2/(2(p-1)),  R_p <= R^(2/p-1) M^(1-1/p)
+    2,p         0        V_1^(1-1/p) t^1/2  R_p^2/(2(p-1)),  R_p = R^(2/p-1) M^(1-1/p)
     entropy     M/X      1/2                M^2 ln(X/M)
-    schatten    0        N^(1/2)            R_p^2/(2(p-1)):            cuts have rank one
+    schatten    0        N^(1/2)            R_p^2/(2(p-1)),  R_p = R_*^(2/p-1) M^(1-1/p)
 
-For schatten R_p <= R_*^(2/p-1) M^(1-1/p), where R_* is the nuclear norm, a private number that has
-to be bought, and never above (rank M)^(1/2). Of other linear queries, with coefficients in [-1, 1],
-zeta of the entropy is 1, and where no query has a singular value above `spectral`, zeta of schatten
-is N^(1-1/p) spectral^(2/p-1): Hoelder's inequality between its largest and its Euclidean norm.
+R_p bounds the norm of the truth. For 2,p: the Euclidean norm of a row is at most the root of its
+degree, so ||x||_{2,1} <= R and ||x||_{2,2}^2 <= M, and Hoelder's inequality lies between these. The
+same holds for singular values with R_*. By Cauchy and Schwarz R <= (V_1 M)^(1/2), and R_* <=
+(rank M)^(1/2). For schatten, zeta is that of cuts, which have rank one.
 
-For 2,p, R is the sum of the roots of the left degrees, a private number that has to be bought: a
-row's Euclidean norm is at most the root of its degree, so ||x||_{2,1} <= R and ||x||_{2,2}^2 <= M,
-and Hoelder's inequality lies between. By Cauchy and Schwarz R is never above (V_1 M)^(1/2).
+Other linear queries have coefficients in [-1, 1]. Then zeta of entropy is 1. If no query has a
+singular value above `spectral`, zeta of schatten is N^(1-1/p) spectral^(2/p-1), by Hoelder's
+inequality between the largest singular value and the Euclidean norm.
 
-The exponents of least B: for lp, 2,p and schatten it is C e^(-2r/p)/(p-1), with r = ln(N/M),
-r = ln(V_1 M/R^2) and r = ln(N M/(spectral R_*)^2), least at p = r - (r^2 - 2r)^(1/2) if r > 2,
-else at p = 2. With p = 2 every norm is l2, and starts where l2 does;
-so p = 2 is taken, too, where that start makes B less.
+The exponent of least B. For lp, 2,p and schatten B is proportional to e^(-2r/p)/(p-1), where r is
+ln(N/M), ln(V_1 M/R^2) or ln(N M/(spectral R_*)^2). `best_exponent` minimises it. With p = 2 each of
+these norms is l2 and has its start M/X, which is better than 0. So p = 2 is compared, too.
 
 Source: JT12, sections 3.2, 4.1 and 4.2; the choice of p is not in it.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.bounds import (
-    CutSizes,
-    Size,
     UpdateBound,
     entropy_start,
     frieze_kannan_updates,
@@ -43,57 +51,42 @@ from graphcuts_dp.learn.bounds import (
     squared_start,
 )
 from graphcuts_dp.learn.potentials import near_one
-
-
-def step_size(alpha: float, zeta: float, order: float) -> float:
-    """The step eta = alpha^(s-1)/zeta^s, which has the largest proven drop.
-
-    Args:
-        alpha: least discrepancy of an update, > 0 (T/2 in JT12).
-        zeta: dual norm of the query, or the largest one of the class, > 0.
-        order: s >= 2.
-    """
-    return float(alpha ** (order - 1) / zeta**order)
-
-
-def printed_step_size(alpha: float, zeta: float, order: float) -> float:
-    """The eta that JT12, Alg. 2 prints: (s-1)^(s-1)/s^s of `step_size`, with its arguments."""
-    return float((order - 1) ** (order - 1) / order**order) * step_size(alpha, zeta, order)
-
-
-def proven_drop(eta: float, alpha: float, zeta: float, order: float) -> float:
-    """Least fall of Delta(x*; x) in a step of eta: eta alpha - ((s-1)/s) (eta zeta)^(s/(s-1))."""
-    return float(eta * alpha - (order - 1) / order * (eta * zeta) ** (order / (order - 1)))
-
-
-def mirror_drop(alpha: float, zeta: float, order: float = 2.0, rule: Rule = "tight") -> float:
-    """The drop of the rule's own step: alpha^s/(s zeta^s); as printed 7/16 of it for s = 2."""
-    step = printed_step_size if rule == "as printed" else step_size
-    return proven_drop(step(alpha, zeta, order), alpha, zeta, order)
-
+from graphcuts_dp.learn.sizes import CutSizes, Size
 
 NORMS = ("l2", "lp", "2,p", "entropy", "schatten")
-AUTO = "auto"
-OF_TWO_SIDES = ("2,p", "schatten")
-# Vertices a side: a matrix of all pairs, its rows sorted, its singular values.
-MOST_VERTICES = {"l2": 8192, "entropy": 8192, "lp": 4096, "2,p": 4096, "schatten": 2048}
-_WRITTEN = {"l": "lp", "2,": "2,p", "schatten-": "schatten"}
+AUTO = "auto"  # the norm of least B
+BIPARTITE_NORMS = ("2,p", "schatten")  # norms of rows and of singular values: for two sides
+# Most vertices on a side. All norms hold a matrix of all pairs (8 n^2 bytes); "lp" and "2,p" also
+# sort its rows, "schatten" computes its singular values.
+MOST_VERTICES: Mapping[str, int] = {
+    "l2": 8192,
+    "entropy": 8192,
+    "lp": 4096,
+    "2,p": 4096,
+    "schatten": 2048,
+}
+_PREFIXES: Mapping[str, str] = {"l": "lp", "2,": "2,p", "schatten-": "schatten"}  # before a number
 NORM_HELP = f"{AUTO}, {', '.join(NORMS)}; a number for p, as in 2,1.25, fixes it"
+_LEAST_NORM_BOUND = 1e-9  # a noisy norm can be 0 or negative, and its logarithm is taken
+
+
+# Names of norms
 
 
 def parse_norm(text: str) -> tuple[str, float | None]:
-    """A norm of `NORMS` or "auto", and its exponent where one was given.
+    """Return the norm that a text names, and its exponent; None for the exponent of least B.
 
     Args:
-        text: a name; or "l1.5", "2,1.5", "schatten-1.5" for a given exponent in (1, 2].
+        text: a name of `NORMS`, "auto", or a name with an exponent in (1, 2]: "l1.5", "2,1.5",
+            "schatten-1.5".
 
     Raises:
         ParameterError: anything else.
     """
     if text in (AUTO, *NORMS):
         return text, 2.0 if text == "l2" else None
-    for start, norm in _WRITTEN.items():
-        number = text.removeprefix(start) if isinstance(text, str) else ""
+    for prefix, norm in _PREFIXES.items():
+        number = text.removeprefix(prefix) if isinstance(text, str) else ""
         if number and number != text and number.replace(".", "", 1).isdecimal():
             p = float(number)
             if 1 < p <= 2:
@@ -102,49 +95,63 @@ def parse_norm(text: str) -> tuple[str, float | None]:
     raise ParameterError(f"unknown norm {text!r:.60}; choose one of {NORM_HELP}")
 
 
-def worth_nuclear(sizes: CutSizes) -> bool:
-    """Whether the nuclear norm can make Schatten's the norm of least B, for some graph.
-
-    The exponent of least B is below 2 if N M > e^2 (spectral R)^2, where R, the nuclear norm,
-    is at least M^(1/2) for a matrix of 0 and 1.
-    """
-    return sizes.spectral is not None and math.e * sizes.spectral < math.sqrt(sizes.most)
-
-
 def norms_of(sizes: CutSizes) -> tuple[str, ...]:
-    """Those of `NORMS` that such a graph can have."""
+    """Return the norms of `NORMS` that a graph of this size can have."""
     return tuple(
         norm
         for norm in NORMS
-        if (sizes.bipartite or norm not in OF_TWO_SIDES) and max(sizes.shape) <= MOST_VERTICES[norm]
+        if (sizes.bipartite or norm not in BIPARTITE_NORMS)
+        and max(sizes.shape) <= MOST_VERTICES[norm]
     )
 
 
-def worth_buying(sizes: CutSizes) -> bool:
-    """Whether the sum of root degrees can make 2,p the norm of least B, for some graph.
+# Drops: by how much an update lowers the divergence
 
-    With T of more than e^-2 of all right vertices entropy is never worse. R is at least
-    M V_2^(-1/2), in full rows: then, with L = ln(X/M), the group norm has
-    B alpha^2 = (t/V_2) X^2 e^(-2L/p)/(p-1), entropy X^2 e^(-2L) L/2. If L <= 2 that has its
-    minimum at p = 2, where l2 has no more; at L = 2 they meet for t/V_2 = e^-2, and the larger
-    L, the smaller is the t/V_2 where they do.
+
+def step_size(alpha: float, zeta: float, order: float) -> float:
+    """Return the step eta = alpha^(s-1)/zeta^s, which has the largest proven drop.
+
+    Args:
+        alpha: least discrepancy of an update, > 0 (T/2 in JT12).
+        zeta: dual norm of the query, or the largest one of the class, > 0.
+        order: s >= 2, the order of uniform convexity of the potential.
     """
-    return sizes.bipartite and sizes.right < math.exp(-2) * sizes.shape[1]
+    return float(alpha ** (order - 1) / zeta**order)
+
+
+def printed_step_size(alpha: float, zeta: float, order: float) -> float:
+    """Return the eta that JT12, Alg. 2 prints: (s-1)^(s-1)/s^s times `step_size`."""
+    return float((order - 1) ** (order - 1) / order**order) * step_size(alpha, zeta, order)
+
+
+def proven_drop(eta: float, alpha: float, zeta: float, order: float) -> float:
+    """Return the least drop of Delta for a step eta: eta alpha - ((s-1)/s) (eta zeta)^(s/(s-1))."""
+    return float(eta * alpha - (order - 1) / order * (eta * zeta) ** (order / (order - 1)))
+
+
+def mirror_drop(alpha: float, zeta: float, order: float = 2.0, rule: Rule = "tight") -> float:
+    """Return the least drop of a rule: alpha^s/(s zeta^s); as printed 7/16 of it for s = 2."""
+    step = printed_step_size if rule == "as printed" else step_size
+    return proven_drop(step(alpha, zeta, order), alpha, zeta, order)
+
+
+# B of each norm
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class NormTerms:
-    """Mirror descent with one norm, but for its tolerance.
+    """Mirror descent with one norm, before it is tuned to a tolerance.
 
     Attributes:
-        norm: of `NORMS`.
+        norm: a name of `NORMS`.
         p: its exponent; None for entropy.
         zeta: largest dual norm of a query.
-        start_potential: bound on Delta(truth; start).
-        weight: of every pair, in the start.
-        shift: how far answers of the truth that the bound is about, a multiple of the true one with
-            the total that is known, may be from the true ones.
+        start_potential: Psi, a bound on Delta(truth; start).
+        weight: weight of every pair in the start.
+        shift: bound on the difference between answers of the true graph and of the graph that Psi
+            is about. For entropy that graph is the true one, scaled to the known total weight; for
+            other norms it is the true one, and the shift is 0.
         rule: see `Rule`.
     """
 
@@ -158,23 +165,23 @@ class NormTerms:
 
     @property
     def shown(self) -> str:
-        """As users can type it."""
+        """The norm with its exponent, as users type it."""
         if self.norm == "l2" or self.p is None:
             return self.norm
-        start = next(start for start, norm in _WRITTEN.items() if norm == self.norm)
-        return f"{start}{self.p:.6g}"
+        prefix = next(prefix for prefix, norm in _PREFIXES.items() if norm == self.norm)
+        return f"{prefix}{self.p:.6g}"
 
     @property
-    def boxed(self) -> bool:
-        """Whether the truth is sought in [0, 1] alone: where the potential has a projection."""
+    def in_unit_box(self) -> bool:
+        """True if hypotheses stay in [0, 1]: if the potential has a projection on a box."""
         return self.p == 2 or self.norm not in ("entropy", "schatten")
 
     def updates(self, alpha: float) -> float:
-        """B(alpha); infinite for a tolerance that the shift does not allow."""
-        left = alpha - self.shift
-        if not left > 0:
+        """Return B(alpha); infinite if alpha is not above the shift."""
+        shifted_alpha = alpha - self.shift
+        if not shifted_alpha > 0:
             return math.inf
-        return self.start_potential / mirror_drop(left, self.zeta, rule=self.rule)
+        return self.start_potential / mirror_drop(shifted_alpha, self.zeta, rule=self.rule)
 
 
 def terms_of(
@@ -184,90 +191,150 @@ def terms_of(
     *,
     total_weight: float,
     total_error: float = 0.0,
-    roots: float | None = None,
-    nuclear: float | None = None,
+    root_degrees: float | None = None,
+    nuclear_norm: float | None = None,
     rule: Rule = "tight",
 ) -> NormTerms:
-    """The terms of a norm, with the best exponent that is known unless one is given.
+    """Return the terms of a norm; the table of the module has the formulas.
+
+    The start is that of the table under both rules; as printed, only the exponent and the drop are
+    JT12's.
 
     Args:
-        norm: of `NORMS`.
-        p: the exponent; None for the one of least B, or as printed `near_one` of the number of
-            rows (2,p) or pairs.
-        sizes: of the graph and its cuts.
+        norm: a name of `NORMS`.
+        p: the exponent in (1, 2], 2 for l2; None for the one of least B or, as printed, for
+            `near_one` of the number of rows (2,p) or pairs (lp, schatten).
+        sizes: sizes of the graph and its queries.
         total_weight: M or a noisy value of it, in (0, X].
-        total_error: how far the true one may be, >= 0.
-        roots: an upper bound of R for 2,p; None for (V_1 M)^(1/2).
-        nuclear: an upper bound of the nuclear norm for schatten; None for (rank M)^(1/2).
+        total_error: how far the true M may be from `total_weight`, >= 0.
+        root_degrees: an upper bound of R, for 2,p; None for (V_1 M)^(1/2).
+        nuclear_norm: an upper bound of R_*, for schatten; None for (rank M)^(1/2).
         rule: see `Rule`.
 
     Raises:
-        ParameterError: a norm of matrices for one vertex set.
+        ParameterError: a norm of bipartite graphs for another graph.
     """
-    if norm in OF_TWO_SIDES and not sizes.bipartite:
+    if norm in BIPARTITE_NORMS and not sizes.bipartite:
         raise ParameterError(f"norm {norm!r} is for bipartite graphs; use 'l2', 'lp' or 'entropy'")
-    most = min(total_weight + total_error, float(sizes.pairs))
-    least = max(total_weight - total_error, 0.0)
-    density, off = squared_start(sizes.pairs, total_weight, total_error=total_error)
-    euclidean = NormTerms(
+    density, squared_distance = squared_start(sizes.pairs, total_weight, total_error=total_error)
+    l2_terms = NormTerms(
         norm=norm,
         p=2.0,
-        zeta=math.sqrt(sizes.most),
-        start_potential=off / 2,
+        zeta=math.sqrt(sizes.largest_query),
+        start_potential=squared_distance / 2,
         weight=density,
         shift=0.0,
         rule=rule,
     )
     if norm == "entropy":
-        entropy = entropy_start(sizes.pairs, total_weight, total_error=total_error)
-        start = total_weight**2 * entropy
+        relative_entropy = entropy_start(sizes.pairs, total_weight, total_error=total_error)
         return replace(
-            euclidean, p=None, zeta=sizes.span / 2, start_potential=start, shift=total_error
+            l2_terms,
+            p=None,
+            zeta=sizes.span / 2,
+            start_potential=total_weight**2 * relative_entropy,
+            shift=total_error,
         )
-    rows = sizes.shape[0]
-    highest = math.sqrt(rows * most)
-    lowest = max(math.sqrt(least), least / math.sqrt(sizes.shape[1]))
-    bound = highest if roots is None else min(max(roots, lowest, 1e-9), highest)
-    if norm == "schatten":
-        highest = math.sqrt(min(sizes.shape) * most)
-        bound = highest if nuclear is None else min(max(nuclear, 1e-9), highest)
-    chosen = p is None and rule == "tight"
-    if p is None:
-        p = _exponent(norm, sizes, most, bound, rule)
-    if p == 2:
-        return euclidean
-    length = bound ** (2 / p - 1) * most ** (1 - 1 / p)
+    largest_total = min(total_weight + total_error, float(sizes.pairs))
+    least_total = max(total_weight - total_error, 0.0)
+    norm_bound = 0.0  # of R or R_*; lp and l2 have no use for it
+    if norm == "2,p":
+        norm_bound = _root_degrees_bound(sizes, root_degrees, least_total, largest_total)
+    elif norm == "schatten":
+        norm_bound = _nuclear_norm_bound(sizes, nuclear_norm, largest_total)
+    exponent = _exponent(norm, sizes, largest_total, norm_bound, rule) if p is None else p
+    if exponent == 2:
+        return l2_terms
+    zeta, truth_norm = _zeta_and_truth_norm(norm, exponent, sizes, largest_total, norm_bound)
+    terms = replace(
+        l2_terms,
+        p=exponent,
+        zeta=zeta,
+        start_potential=truth_norm**2 / (2 * (exponent - 1)),
+        weight=0.0,
+    )
+    if p is None and rule == "tight":
+        # Both B are multiples of alpha^-2, so any tolerance compares them.
+        return min((terms, l2_terms), key=lambda candidate: candidate.updates(1.0))
+    return terms
+
+
+def _zeta_and_truth_norm(
+    norm: str, p: float, sizes: CutSizes, largest_total: float, norm_bound: float
+) -> tuple[float, float]:
+    """Return zeta, and a bound on the norm of the truth, as in the table of the module.
+
+    Args:
+        norm: "lp", "2,p" or "schatten".
+        p: the exponent, in (1, 2).
+        sizes: sizes of the graph and its queries.
+        largest_total: the largest M.
+        norm_bound: a bound of R for 2,p, of R_* for schatten; not read for lp.
+    """
     if norm == "lp":
-        zeta, length = sizes.most ** (1 - 1 / p), most ** (1 / p)
-    elif norm == "2,p":
-        zeta = rows ** (1 - 1 / p) * math.sqrt(sizes.right)
-    else:  # a query's largest singular value is at most its Euclidean norm
-        spectral = math.sqrt(sizes.most) if sizes.spectral is None else sizes.spectral
-        zeta = sizes.most ** (1 - 1 / p) * spectral ** (2 / p - 1)
-    potential = length**2 / (2 * (p - 1))
-    found = replace(euclidean, p=p, zeta=zeta, start_potential=potential, weight=0.0)
-    # With p = 2 the start is better than at 0.
-    return min((found, euclidean), key=lambda terms: terms.updates(1.0)) if chosen else found
+        return sizes.largest_query ** (1 - 1 / p), largest_total ** (1 / p)
+    truth_norm = norm_bound ** (2 / p - 1) * largest_total ** (1 - 1 / p)  # R_p
+    if norm == "2,p":
+        return sizes.shape[0] ** (1 - 1 / p) * math.sqrt(sizes.query_columns), truth_norm
+    # No singular value of a query is larger than its Euclidean norm.
+    spectral = math.sqrt(sizes.largest_query) if sizes.spectral is None else sizes.spectral
+    return sizes.largest_query ** (1 - 1 / p) * spectral ** (2 / p - 1), truth_norm
 
 
-def _exponent(norm: str, sizes: CutSizes, most: float, roots: float, rule: Rule) -> float:
-    """Of least B; as printed JT12's."""
+def _root_degrees_bound(
+    sizes: CutSizes, measured: float | None, least_total: float, largest_total: float
+) -> float:
+    """Clip a measured bound of R to the range of R; without one return the largest R.
+
+    M^(1/2) <= R and M V_2^(-1/2) <= R, since no degree is above V_2; R <= (V_1 M)^(1/2).
+    """
+    rows, columns = sizes.shape
+    high = math.sqrt(rows * largest_total)
+    if measured is None:
+        return high
+    low = max(math.sqrt(least_total), least_total / math.sqrt(columns))
+    return min(max(measured, low, _LEAST_NORM_BOUND), high)
+
+
+def _nuclear_norm_bound(sizes: CutSizes, measured: float | None, largest_total: float) -> float:
+    """Clip a measured bound of R_* to at most (rank M)^(1/2); without one return that."""
+    high = math.sqrt(min(sizes.shape) * largest_total)
+    return high if measured is None else min(max(measured, _LEAST_NORM_BOUND), high)
+
+
+def _exponent(
+    norm: str, sizes: CutSizes, largest_total: float, norm_bound: float, rule: Rule
+) -> float:
+    """Return the exponent of least B or, as printed, JT12's.
+
+    Args:
+        norm: any but entropy.
+        sizes: sizes of the graph and its queries.
+        largest_total: the largest M.
+        norm_bound: a bound of R for 2,p, of R_* for schatten.
+        rule: see `Rule`.
+    """
     rows = sizes.shape[0]
     if rule == "as printed" and norm != "l2":
         return near_one(rows if norm == "2,p" else sizes.pairs)
     if norm == "lp":
-        return best_exponent(math.log(sizes.most / most))
+        return best_exponent(math.log(sizes.largest_query / largest_total))
     if norm == "2,p":
-        return best_exponent(math.log(rows * most) - 2 * math.log(roots))
+        return best_exponent(math.log(rows * largest_total) - 2 * math.log(norm_bound))
     if norm == "schatten" and sizes.spectral is not None:
-        return best_exponent(math.log(sizes.most * most) - 2 * math.log(sizes.spectral * roots))
-    return 2.0  # of cuts, whose dual norm is the same for all p
+        return best_exponent(
+            math.log(sizes.largest_query * largest_total)
+            - 2 * math.log(sizes.spectral * norm_bound)
+        )
+    return 2.0  # schatten on cuts has the same zeta for all p, and the least Psi at 2
 
 
 def best_exponent(r: float) -> float:
-    """The p in (1, 2] for which e^(-2r/p)/(p-1) is least.
+    """Return the p in (1, 2] for which e^(-2r/p)/(p-1) is least.
 
-    The derivative of its logarithm is (2r(p-1) - p^2)/(p^2 (p-1)): negative for all p if r < 2.
+    The derivative of its logarithm is (2r(p-1) - p^2)/(p^2 (p-1)). If r < 2 it is negative for all
+    p, so p = 2. Else its smaller zero is r - (r^2 - 2r)^(1/2), computed here without cancellation
+    as 2r/(r + (r^2 - 2r)^(1/2)).
     """
     return 2.0 if r <= 2 else 2 * r / (r + math.sqrt(r * (r - 2)))
 
@@ -280,18 +347,21 @@ def norm_updates(
     *,
     norm: str = AUTO,
     sizes: CutSizes | None = None,
-    nuclear: float | None = None,
+    nuclear_norm: float | None = None,
 ) -> UpdateBound:
-    """B of mirror descent on simple graphs of m edges, whatever their degrees.
+    """Return B of mirror descent on simple graphs of m edges, whatever their degrees.
+
+    If B of a norm equals B of another construction, that construction's function is called. Equal
+    bounds are then equal floats, and "auto" breaks ties by the order of a table.
 
     Args:
-        n: the size.
+        n: size of the graph.
         edges: m, in (0, X].
         rule: see `Rule`.
-        disjoint: whether all queries have disjoint S and T.
-        norm: see `parse_norm`; "auto" is the least of all, for each alpha.
-        sizes: of the queries; None for those of all cuts.
-        nuclear: a guess of the nuclear norm, for schatten.
+        disjoint: whether all queries have disjoint S and T; not read if `sizes` is given.
+        norm: see `parse_norm`; "auto" is the least of all B, for each alpha.
+        sizes: sizes of the graph and its queries; None for those of all cuts.
+        nuclear_norm: a guess of the nuclear norm, for schatten; None for the largest one.
 
     Raises:
         ParameterError: a norm that such a graph cannot have.
@@ -301,15 +371,42 @@ def norm_updates(
     names = norms_of(sizes) if name == AUTO else (name,)
     if not names:
         raise ParameterError(f"mirror descent is for up to {max(MOST_VERTICES.values())} vertices")
-
-    def updates(norm: str) -> UpdateBound:
-        """Where it is another construction's formula, to the last digit: ties must be ties."""
-        terms = terms_of(norm, p, sizes, total_weight=edges, nuclear=nuclear, rule=rule)
+    bounds: list[UpdateBound] = []
+    for name in names:
+        terms = terms_of(name, p, sizes, total_weight=edges, nuclear_norm=nuclear_norm, rule=rule)
         if rule == "tight" and terms.norm == "entropy" and sizes.span == 1:
-            return multiplicative_weights_updates(n, edges)
-        if rule == "tight" and terms.p == 2 and sizes.right == sizes.shape[1]:
-            return frieze_kannan_updates(n, edges, disjoint=sizes.most < sizes.pairs)
-        return terms.updates
-
-    bounds = [updates(each) for each in names]
+            bounds.append(multiplicative_weights_updates(n, edges))
+        elif rule == "tight" and terms.p == 2 and sizes.query_columns == sizes.shape[1]:
+            only_disjoint = sizes.largest_query < sizes.pairs
+            bounds.append(frieze_kannan_updates(n, edges, disjoint=only_disjoint))
+        else:
+            bounds.append(terms.updates)
     return lambda alpha: min(bound(alpha) for bound in bounds)
+
+
+# When a private norm is worth its share of the budget
+
+
+def root_degrees_can_help(sizes: CutSizes) -> bool:
+    """Return whether some graph has its least B with 2,p, if R is measured.
+
+    It has none unless queries have fewer than e^-2 V_2 of the V_2 columns. Proof: B falls with
+    R, so take the least R = M V_2^(-1/2), that of full rows. Let L = ln(X/M). Then
+
+        2,p:      B alpha^2 = (t/V_2) X^2 e^(-2L/p)/(p-1),
+        entropy:  B alpha^2 = X^2 e^(-2L) L/2,
+        l2:       B alpha^2 = (t/V_2) X^2 e^(-L) (1 - M/X).
+
+    If L <= 2, the first is least at p = 2, where l2 is less. At L = 2 the first two are equal for
+    t/V_2 = e^-2, and for larger L they are equal for a smaller t/V_2.
+    """
+    return sizes.bipartite and sizes.query_columns < math.exp(-2) * sizes.shape[1]
+
+
+def nuclear_norm_can_help(sizes: CutSizes) -> bool:
+    """Return whether some graph has its least B with schatten, if the nuclear norm is measured.
+
+    The exponent of least B is below 2 if N M > e^2 (spectral R_*)^2. For a matrix of 0 and 1, R_*
+    is at least M^(1/2). So N > e^2 spectral^2 is needed.
+    """
+    return sizes.spectral is not None and math.e * sizes.spectral < math.sqrt(sizes.largest_query)

@@ -16,7 +16,8 @@ from graphcuts_dp.estimate.measurement import cell_changes
 from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.estimate.strategy import choose_strategy
 from graphcuts_dp.former_names import refuses_former_options
-from graphcuts_dp.learn.bounds import SessionWorkload, Setting, noise_error
+from graphcuts_dp.learn.forecasts import noise_error
+from graphcuts_dp.learn.workload import SessionWorkload, Setting
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit

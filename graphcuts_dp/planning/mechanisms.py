@@ -25,27 +25,22 @@ from graphcuts_dp.iterative.lists import FOR_TEST, MOST_LISTED, MOST_SENSED_PAIR
 from graphcuts_dp.iterative.query_lists import EDGES, MOST_NUMBERS, CutList, rounding_of
 from graphcuts_dp.iterative.rank_one import Released
 from graphcuts_dp.iterative.tuning import PracticalIterative, TightIterative
-from graphcuts_dp.learn.bounds import (
-    ArcsOn,
-    Setting,
-    Size,
-    UpdateBound,
-    least_cut_excess,
-    multiplicative_weights_updates,
-    noise_error,
-    noise_of,
-    response_error,
-    shape_of,
-)
-from graphcuts_dp.learn.calibrations import (
-    CALIBRATIONS,
-    Tight,
+from graphcuts_dp.learn.bounds import UpdateBound, multiplicative_weights_updates
+from graphcuts_dp.learn.calibrations import CALIBRATIONS, Tight
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn.forecasts import (
     learning_error,
     median_error,
     mirror_descent_error,
+    noise_error,
+    noise_of,
+    response_error,
 )
-from graphcuts_dp.learn.learners import CONSTRUCTIONS, MOST_DENSE_VERTICES, MOST_PAIRS
+from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, MOST_MEDIAN_PAIRS
+from graphcuts_dp.learn.least_cut_error import least_cut_excess
 from graphcuts_dp.learn.norms import AUTO, NORMS, norms_of, parse_norm, terms_of
+from graphcuts_dp.learn.sizes import ArcsOn, Size, shape_of
+from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.privacy.choices import shortfall
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.count_noise import ValueNoise, discrete_laplace_radius
@@ -194,7 +189,7 @@ def count_deviation(setting: Setting) -> float:
 
 def _zero(setting: Setting) -> float:
     """All edges may lie in one cut."""
-    return min(setting.edges, setting.sizes.most)
+    return min(setting.edges, setting.sizes.largest_query)
 
 
 def _midpoint(setting: Setting) -> float:
@@ -212,7 +207,7 @@ def _midpoint_typical(setting: Setting) -> float:
 
 def _density(setting: Setting) -> float:
     """The worst p: all edges in p = m pairs, or none in as many pairs as can be without."""
-    m, pairs, most = setting.edges, setting.pairs, setting.sizes.most
+    m, pairs, most = setting.edges, setting.pairs, setting.sizes.largest_query
     worst = max(min(m, most) * (1 - m / pairs), m / pairs * min(most, pairs - m))
     return worst + most / pairs * _count_radius(setting)
 
@@ -292,7 +287,7 @@ class PlannedList:
     @classmethod
     def of(cls, setting: Setting) -> CutList:
         """For a setting; taken for a list, of which a tuning reads no more than is here."""
-        made: Any = cls(_universe(setting.n), setting.workload.queries, setting.sizes.most)
+        made: Any = cls(_universe(setting.n), setting.workload.queries, setting.sizes.largest_query)
         return cast(CutList, made)
 
 
@@ -407,7 +402,7 @@ def linear_fits(setting: Setting) -> bool:
 
 def median_fits(setting: Setting) -> bool:
     """Whether all graphs can be listed."""
-    return setting.pairs <= MOST_PAIRS
+    return setting.pairs <= MOST_MEDIAN_PAIRS
 
 
 def game_error(player: str, setting: Setting) -> float:

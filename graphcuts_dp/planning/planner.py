@@ -17,14 +17,8 @@ from graphcuts_dp.estimate.measurement import cell_changes, counts_in_parts
 from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.frames import made_frame
-from graphcuts_dp.learn.bounds import (
-    ArcsOn,
-    SessionWorkload,
-    Setting,
-    Size,
-    shape_of,
-    usual_edges,
-)
+from graphcuts_dp.learn.sizes import ArcsOn, Size, shape_of, usual_edges
+from graphcuts_dp.learn.workload import SessionWorkload, Setting
 from graphcuts_dp.options import is_number, no_choice
 from graphcuts_dp.planning.mechanisms import (
     ANSWERS,

@@ -25,12 +25,8 @@ from fractions import Fraction
 from typing import Literal, final
 
 from graphcuts_dp.estimate.sparse_model import FALSE_SHARE
-from graphcuts_dp.learn.bounds import (
-    SHOWN,
-    Setting,
-    epsilon_needed,
-    root_and_side,
-)
+from graphcuts_dp.learn.detectability import SHOWN, epsilon_needed, sqrt_and_degree_per_edge
+from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.synth.budget_plans import DEGREES, KEPT_EDGES, typical_runs
 
@@ -131,7 +127,7 @@ def synthetic_forecast(setting: Setting) -> SyntheticForecast:
     Args:
         setting: the public numbers; `queries`, `delta` and `beta` do not matter.
     """
-    root, side = root_and_side(setting.n)
+    root, side = sqrt_and_degree_per_edge(setting.n)
     epsilon, together = setting.for_one().epsilon, setting.privacy_unit.group_size
     m, missing = setting.edges, setting.pairs - setting.edges
     degree = m * side

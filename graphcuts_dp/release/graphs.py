@@ -29,7 +29,12 @@ from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_parts_on, from_rows_on
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
 from graphcuts_dp.io.edge_store import EdgeParts
-from graphcuts_dp.learn.bounds import degrees_needed, epsilon_needed, root_and_side, size_of
+from graphcuts_dp.learn.detectability import (
+    degrees_needed,
+    epsilon_needed,
+    sqrt_and_degree_per_edge,
+)
+from graphcuts_dp.learn.sizes import size_of
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.measure.cells import sides_of_groups
 from graphcuts_dp.measure.entries import distribution_for
@@ -591,7 +596,7 @@ def communities_note(
     """
     size, flips = size_of(Universe.of(graph)), noise == "binary"
     if guess is not None:
-        _, side = root_and_side(size)
+        _, side = sqrt_and_degree_per_edge(size)
         needed = epsilon_needed(size, guess * side, flips=flips)
         if epsilon >= needed:
             return None

@@ -27,7 +27,7 @@ from graphcuts_dp.errors import (
     QueryError,
     ServerError,
 )
-from graphcuts_dp.learn.bounds import SessionWorkload
+from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery, Subset, is_query
 from graphcuts_dp.queries.query_lines import query_of, query_to_dict

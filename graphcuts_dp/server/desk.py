@@ -31,7 +31,8 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bounds import SessionWorkload, Setting, size_of
+from graphcuts_dp.learn.sizes import size_of
+from graphcuts_dp.learn.workload import SessionWorkload, Setting
 from graphcuts_dp.ledger.opening import Budget, Store, ledger_budget, open_ledger
 from graphcuts_dp.ledger.uses import Use, check_budget
 from graphcuts_dp.measure.cells import sides_of_groups

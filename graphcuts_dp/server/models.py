@@ -33,7 +33,7 @@ from graphcuts_dp.errors import (
     LedgerError,
     QueryError,
 )
-from graphcuts_dp.learn.bounds import SessionWorkload
+from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.options import Option, described
 from graphcuts_dp.queries.graph_queries import GraphQuery
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery

@@ -17,9 +17,10 @@ from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis, Sign
-from graphcuts_dp.learn.blocks import GAIN_STEPS, BlockStart, start_from_sums
 from graphcuts_dp.learn.bounds import UpdateBound
 from graphcuts_dp.learn.calibrations import Calibration, Tuning, start_plan
+from graphcuts_dp.learn.constructions import bound_of
+from graphcuts_dp.learn.group_start import CORRECTION_UNITS, GroupStart, start_from_sums
 from graphcuts_dp.learn.learners import (
     MOST_DENSE_VERTICES,
     GroupLearner,
@@ -27,7 +28,6 @@ from graphcuts_dp.learn.learners import (
     Learner,
     MedianLearner,
     MirrorDescentLearner,
-    bound_of,
 )
 from graphcuts_dp.learn.median import DatabaseFamily
 from graphcuts_dp.ledger.ledger import APART, SECRET
@@ -136,12 +136,12 @@ class BoughtStart:
     Attributes:
         sums: noisy weight of each cell, in units.
         start: the first hypothesis, made of them.
-        gain: upper bound on G of `learn.blocks`, in units, for the learner's distance; it is
+        gain: upper bound on G of `learn.group_start`, in units, for the learner's distance; it is
             wrong with the probability that the calibration sets aside for one bought number.
     """
 
     sums: FloatVector
-    start: BlockStart
+    start: GroupStart
     gain: float
 
 
@@ -332,7 +332,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
     def _knowing(self, bound: float | None) -> Learner:
         """The learner that knows the bound that was bought for it; None if there is none."""
         learner: Any = self.learner
-        known: Learner = learner if bound is None else learner.knowing(bound)
+        known: Learner = learner if bound is None else learner.with_norm_bound(bound)
         return known
 
     def norm_of(self, state: OnlineState) -> str | None:
@@ -343,7 +343,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         learner = self._knowing(state.norm_bound)
         if not isinstance(learner, MirrorDescentLearner):
             return None
-        return learner.chosen(
+        return learner.terms_at(
             alpha=state.tuning.alpha * self._spread,
             total_weight=state.total_weight,
             total_error=state.total_error,
@@ -438,7 +438,7 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         noisy = buy_weighted_sum(graph, sides, cells, grid, coefficients, noise, source)
         # A step for what was rounded down; weights were rounded down as well.
         lost = grid.rounding(self.universe.size) / self._unit
-        gain = (noisy + radius + 1 + max(0, int(coefficients.max())) * lost) / GAIN_STEPS
+        gain = (noisy + radius + 1 + max(0, int(coefficients.max())) * lost) / CORRECTION_UNITS
         return BoughtStart(sums, start, gain)
 
     def _nearer(
@@ -455,16 +455,18 @@ class OnlineMechanism(CutMechanism[OnlineState]):
             total_error=total_error,
         )
         scale = learner.potential_scale(total_weight)
-        found = scale * bought.start.potential(
+        found = scale * bought.start.distance_bound(
             learner.distance,
-            flat=made.start_potential / scale,
-            gain=bought.gain,
+            uniform=made.start_potential / scale,
+            correction=bought.gain,
             total_weight=total_weight,
             total_error=total_error,
         )
         if found >= made.start_potential:
             return None, None
-        return learner.first(bought.start), replace(made, start_potential=found).update_bound
+        return learner.first_hypothesis(bought.start), replace(
+            made, start_potential=found
+        ).update_bound
 
     def _total(self, total: float | None) -> tuple[float, float]:
         """The total weight that constructions get, and how far it can be off, in units."""

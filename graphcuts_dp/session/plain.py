@@ -18,15 +18,15 @@ from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.former_names import current
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bounds import (
+from graphcuts_dp.learn.bounds import checked_guarantee
+from graphcuts_dp.learn.forecasts import (
     all_cuts_radius,
-    checked_guarantee,
     fixed_cuts_radius,
     noise_on_each,
     radius_of_each,
-    size_of,
 )
 from graphcuts_dp.learn.learners import check_disjoint
+from graphcuts_dp.learn.sizes import size_of
 from graphcuts_dp.ledger.ledger import APART
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.privacy.composition import (

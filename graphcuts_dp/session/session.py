@@ -19,8 +19,8 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph, read_graph
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, without_rows
-from graphcuts_dp.learn.bounds import SessionWorkload
 from graphcuts_dp.learn.learners import Learner, OwnLearner
+from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.ledger.opening import Store, reading_of, size_of
 from graphcuts_dp.ledger.uses import SESSION, Use
 from graphcuts_dp.measure.cells import sides_of_groups

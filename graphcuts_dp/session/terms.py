@@ -2,7 +2,7 @@
 
 Each is an object of options: Python, the command line and HTTP are made from them. Sessions, the
 planner and the audits read the table `METHODS`: a new method is an object here, or the line of its
-update rule in `learn.learners`, and a mechanism in a file of its own. The file is long, since
+update rule in `learn.constructions`, and a mechanism in a file of its own. The file is long, since
 every option of a session is described here and nowhere else.
 """
 
@@ -16,17 +16,12 @@ from typing import Any, ClassVar, Self, cast, final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bounds import CutSizes, SessionWorkload, Setting, size_of
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
-from graphcuts_dp.learn.learners import (
-    CONSTRUCTIONS,
-    OWN,
-    Learner,
-    MedianLearner,
-    OwnLearner,
-    learner_of,
-)
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS, learner_of
+from graphcuts_dp.learn.learners import OWN, Learner, MedianLearner, OwnLearner
 from graphcuts_dp.learn.norms import NORM_HELP
+from graphcuts_dp.learn.sizes import CutSizes, size_of
+from graphcuts_dp.learn.workload import SessionWorkload, Setting
 from graphcuts_dp.options import PRIVACY, Checked, option
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.default_unit import EDGE
@@ -270,7 +265,7 @@ class ByRule(LearningMethod):
     """A method that learns by another rule.
 
     Attributes:
-        rule: a name of `learn.learners`, or a rule of one's own: an object as
+        rule: a name of `learn.constructions`, or a rule of one's own: an object as
             `learn.learners.Learner` describes it, with a `version`.
     """
 

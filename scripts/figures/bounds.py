@@ -13,14 +13,13 @@ import scipy
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.bounds import (
     ErrorBound,
-    Size,
     UpdateBound,
+    allowed_updates,
     checked_guarantee,
-    pairs_of,
     solve_circle,
-    whole,
 )
 from graphcuts_dp.learn.norms import printed_step_size, proven_drop, step_size
+from graphcuts_dp.learn.sizes import Size, pairs_of
 from graphcuts_dp.privacy.noisy_comparison import comparison_moment
 from scripts.figures.small_databases import small_database_size
 
@@ -100,7 +99,7 @@ def _solved(
 ) -> ErrorBound:
     """What an offline mechanism guarantees, with an error of a factor times alpha."""
     alpha = solve_circle(accuracy)
-    updates = whole(update_bound(alpha / 2))
+    updates = allowed_updates(update_bound(alpha / 2))
     return ErrorBound(
         alpha=alpha,
         updates=updates,

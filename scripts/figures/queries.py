@@ -18,7 +18,7 @@ from matplotlib.lines import Line2D
 
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bounds import SessionWorkload, Setting
+from graphcuts_dp.learn.workload import SessionWorkload, Setting
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.plotting.style import COLOURS, PAGE, house_style
 from graphcuts_dp.privacy.entropy import SeededEntropy

@@ -21,8 +21,8 @@ from graphcuts_dp.learn.bounds import (
     UpdateBound,
     frieze_kannan_updates,
     multiplicative_weights_updates,
-    pairs_of,
 )
+from graphcuts_dp.learn.sizes import pairs_of
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.resources import Progress

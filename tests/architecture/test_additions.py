@@ -88,7 +88,7 @@ ADDITIONS = {
     ),
     "update rule": (
         ("learn/half_steps.py", shown_below("### An update rule")[0]),
-        "learn/learners.py",
+        "learn/constructions.py",
         "CONSTRUCTIONS: Mapping[str, KnownConstruction] = {\n",
         """    "half-steps": KnownConstruction(
         initials="HS",
@@ -251,7 +251,7 @@ def test_an_option_is_one_field_and_a_default_one_line(tmp_path):
     added = shown_below("### An option: the share of the total")[3]
     changed = shown_below("### A default: the confidence")[0]
     shutil.copytree(ROOT / "graphcuts_dp", tmp_path / "graphcuts_dp")
-    place = tmp_path / "graphcuts_dp" / "learn" / "bounds.py"
+    place = tmp_path / "graphcuts_dp" / "learn" / "workload.py"
     before, kind, rest = place.read_text().partition("class SessionWorkload(Checked):\n")
     first = "    beta: float = option(\n"
     assert rest.count(first) == 1

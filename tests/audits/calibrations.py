@@ -27,7 +27,7 @@ from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, Tuning
-from graphcuts_dp.learn.learners import CONSTRUCTIONS
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.default_unit import EDGE
 from graphcuts_dp.privacy.entropy import SeededEntropy

@@ -38,8 +38,8 @@ from graphcuts_dp.iterative.tuning import (
     PureIterative,
 )
 from graphcuts_dp.learn.bounds import UpdateBound
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.learn.learners import (
-    CONSTRUCTIONS,
     FriezeKannanLearner,
     Learner,
     MirrorDescentLearner,

@@ -17,7 +17,7 @@ from graphcuts_dp.iterative.construction import PLAYERS
 from graphcuts_dp.iterative.methods import DISTINGUISHERS, MEDIAN
 from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
-from graphcuts_dp.learn.learners import CONSTRUCTIONS
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.k_norm import NORMS

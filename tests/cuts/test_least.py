@@ -18,7 +18,7 @@ from graphcuts_dp.cuts.least import (
 )
 from graphcuts_dp.cuts.network import MOST_TOTAL
 from graphcuts_dp.errors import BudgetError, GraphError, ParameterError, QueryError
-from graphcuts_dp.learn.bounds import least_cut_excess
+from graphcuts_dp.learn.least_cut_error import least_cut_excess
 from tests.audits.cuts import FREE, cut_law, pairs_of_four, several_law
 from tests.audits.rows_in_memory import rows_in_memory
 

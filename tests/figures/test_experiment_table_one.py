@@ -9,9 +9,9 @@ from graphcuts_dp.learn.bounds import (
     frieze_kannan_updates,
     gru12_online,
     multiplicative_weights_updates,
-    pairs_of,
     tight_online,
 )
+from graphcuts_dp.learn.sizes import pairs_of
 from scripts.figures.table_one import CONSTRUCTIONS, SIZES, gru12_error, tight_error
 
 GUARANTEE = {"epsilon": 1.0, "delta": 1e-6, "beta": 0.05}

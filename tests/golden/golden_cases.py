@@ -32,7 +32,7 @@ from graphcuts_dp.estimate.noisy_matrix import NOISES
 from graphcuts_dp.iterative.construction import PLAYERS
 from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
-from graphcuts_dp.learn.learners import CONSTRUCTIONS
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.k_norm import NORMS
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold

@@ -11,7 +11,7 @@ from graphcuts_dp.iterative.construction import PLAYERS
 from graphcuts_dp.iterative.methods import DISTINGUISHER_NAMES, MEDIAN
 from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS
-from graphcuts_dp.learn.learners import CONSTRUCTIONS
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.learn.norms import NORMS as LEARNING_NORMS
 from graphcuts_dp.privacy.k_norm import NORMS as ANSWER_NOISES
 from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS

@@ -16,7 +16,8 @@ from graphcuts_dp.iterative.distinguisher import Exponential
 from graphcuts_dp.iterative.methods import DISTINGUISHERS, LISTED
 from graphcuts_dp.iterative.query_lists import QuestionList
 from graphcuts_dp.iterative.tuning import PaperIterative
-from graphcuts_dp.learn.learners import CONSTRUCTIONS, MedianLearner
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
+from graphcuts_dp.learn.learners import MedianLearner
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.graph_queries import STATISTICS
 from graphcuts_dp.queries.universe import Universe

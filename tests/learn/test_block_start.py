@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.learn.blocks import GAIN_STEPS, start_from_sums
+from graphcuts_dp.learn.group_start import CORRECTION_UNITS, start_from_sums
 from graphcuts_dp.learn.learners import (
     FriezeKannanLearner,
     MirrorDescentLearner,
@@ -74,18 +74,18 @@ class Started:
         learner = LEARNERS[name](self.universe)
         flat = learner.construction(alpha=alpha, total_weight=self.total, total_error=self.off)
         scale = learner.potential_scale(self.total)
-        gain = float(self.start.coefficients(learner.distance) @ self.sums) / GAIN_STEPS
-        bound = scale * self.start.potential(
+        gain = float(self.start.coefficients(learner.distance) @ self.sums) / CORRECTION_UNITS
+        bound = scale * self.start.distance_bound(
             learner.distance,
-            flat=flat.start_potential / scale,
-            gain=gain,
+            uniform=flat.start_potential / scale,
+            correction=gain,
             total_weight=self.total,
             total_error=self.off,
         )
         # Coefficients are rounded up by at most 1/1024 each.
-        rounding = scale * self.total / GAIN_STEPS
+        rounding = scale * self.total / CORRECTION_UNITS
         rounding /= self.total if learner.distance == "relative entropy" else 1
-        return learner.first(self.start), flat, bound, rounding
+        return learner.first_hypothesis(self.start), flat, bound, rounding
 
 
 @pytest.mark.parametrize("name", LEARNERS)

@@ -9,9 +9,9 @@ from helpers import frieze_kannan, multiplicative_weights
 
 from graphcuts_dp.errors import HypothesisError, MatrixError
 from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.learn.bounds import largest_disjoint_cut, pairs_of, size_of
-from graphcuts_dp.learn.learners import CONSTRUCTIONS, bound_of
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS, bound_of
 from graphcuts_dp.learn.rules import MultiplicativeWeightsRule
+from graphcuts_dp.learn.sizes import largest_disjoint_cut, pairs_of, size_of
 from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
 from graphcuts_dp.queries.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence, checked

@@ -10,8 +10,9 @@ from helpers import frieze_kannan, multiplicative_weights
 import graphcuts_dp as gc
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
 from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.learn.blocks import MOST_GROUPS, BlockHypothesis, start_from_sums
+from graphcuts_dp.learn.blocks import BlockHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum
+from graphcuts_dp.learn.group_start import MOST_GROUPS, start_from_sums
 from graphcuts_dp.learn.learners import FriezeKannanLearner, MirrorDescentLearner
 from graphcuts_dp.learn.median import DatabaseFamily, Median, all_graphs, alpha_net
 from graphcuts_dp.learn.norms import MOST_VERTICES, parse_norm

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.learn.bounds import ArcsOn, CutSizes
 from graphcuts_dp.learn.learners import MirrorDescentLearner, potential_of
 from graphcuts_dp.learn.norms import (
     NORMS,
@@ -16,10 +15,11 @@ from graphcuts_dp.learn.norms import (
     norm_updates,
     norms_of,
     parse_norm,
+    root_degrees_can_help,
     terms_of,
-    worth_buying,
 )
 from graphcuts_dp.learn.potentials import GroupNorm, LpNorm, SchattenNorm, bregman, near_one
+from graphcuts_dp.learn.sizes import ArcsOn, CutSizes
 from graphcuts_dp.queries.linear import CutQuery, MatrixQuery
 from graphcuts_dp.queries.universe import Universe
 from scripts.figures.update_sequence import UpdateSequence
@@ -81,12 +81,12 @@ def test_bounds_hold_for_what_they_are_about(kind, norm, rule, truth):
         learner = replace(
             alone,
             rule=rule,
-            roots=float(np.sqrt(matrix.sum(axis=1)).sum()),
-            nuclear=float(np.linalg.norm(matrix, "nuc")),
+            root_degrees=float(np.sqrt(matrix.sum(axis=1)).sum()),
+            nuclear_norm=float(np.linalg.norm(matrix, "nuc")),
         )
         for off, error in ((0.0, 0.0), (1.5, 1.5), (-1.5, 2.0)):
             near = max(total + off, 1.0)
-            terms = learner.chosen(alpha=alpha, total_weight=near, total_error=error)
+            terms = learner.terms_at(alpha=alpha, total_weight=near, total_error=error)
             psi, start = potential_of(terms, near), np.full(SIZES, terms.weight)
             shifted = matrix * (near / total) if norm == "entropy" else matrix
             assert bregman(psi, shifted, start) <= terms.start_potential * (1 + 1e-9)
@@ -108,7 +108,7 @@ def test_bounds_hold_for_what_they_are_about(kind, norm, rule, truth):
 def test_zeta_is_met_by_the_largest_cut(norm, right):
     name, p = parse_norm(norm)
     sizes = CutSizes.of(SIZES, max_right_size=right)
-    terms = terms_of(name, p, sizes, total_weight=20.0, roots=15.0)
+    terms = terms_of(name, p, sizes, total_weight=20.0, root_degrees=15.0)
     # Not all pairs for the entropy: their range is 0.
     T = np.arange(SIZES[1]) < (right or SIZES[1] - (norm == "entropy"))
     largest = potential_of(terms, 20.0).dual_norm(np.outer(np.ones(SIZES[0]), T))
@@ -120,7 +120,9 @@ def test_jt12_bound_on_updates_is_the_paper_s_with_its_norms():
     truth = truth_of("two kinds", False, 3)
     queries, announced = asked("signed", truth, np.random.default_rng(0))
     nuclear, alpha, p = float(np.linalg.norm(truth, "nuc")), 30.0, 1.3
-    learner = MirrorDescentLearner(UNIVERSE, norm=f"schatten-{p}", nuclear=nuclear, **announced)
+    learner = MirrorDescentLearner(
+        UNIVERSE, norm=f"schatten-{p}", nuclear_norm=nuclear, **announced
+    )
     found = learner.update_bound(total_weight=truth.sum(), total_error=0.0)(alpha)
     q = p / (p - 1)
     zeta = announced["max_spectral_norm"] ** (1 - 2 / q) * math.sqrt(truth.size) ** (2 / q)
@@ -129,7 +131,9 @@ def test_jt12_bound_on_updates_is_the_paper_s_with_its_norms():
     for query in queries:
         singular = np.linalg.svd(UNIVERSE.coefficients(query), compute_uv=False)
         assert np.linalg.norm(singular, q) <= zeta
-    unbought = replace(learner, nuclear=None).update_bound(total_weight=truth.sum(), total_error=0)
+    unbought = replace(learner, nuclear_norm=None).update_bound(
+        total_weight=truth.sum(), total_error=0
+    )
     assert unbought(alpha) >= found
 
 
@@ -175,7 +179,7 @@ def test_auto_is_the_least_of_all_norms_and_entropy_where_all_cuts_may_come():
 
 
 def test_root_degrees_help_only_where_few_right_vertices_were_announced():
-    """The claim of `worth_buying`, over densities, shares of right vertices and sums of roots."""
+    """The claim of `root_degrees_can_help`, over densities, right vertices and sums of roots."""
     helped, n = set(), (512, 512)
     for share, right, spread in itertools.product(
         (1e-4, 1e-3, 0.01, 0.05, 0.13, 0.2, 0.5), (1, 8, 32, 60, 69, 80, 200, 512), (0, 0.3, 0.7, 1)
@@ -185,12 +189,12 @@ def test_root_degrees_help_only_where_few_right_vertices_were_announced():
         low, high = edges / math.sqrt(512), math.sqrt(512 * edges)
         roots = low ** (1 - spread) * high**spread
         bounds = {
-            norm: terms_of(norm, None, sizes, total_weight=edges, roots=roots).updates(5.0)
+            norm: terms_of(norm, None, sizes, total_weight=edges, root_degrees=roots).updates(5.0)
             for norm in ("l2", "lp", "entropy", "2,p")
         }
         if bounds["2,p"] < 0.999 * min(bounds[norm] for norm in ("l2", "lp", "entropy")):
             helped.add(right)
-            assert worth_buying(sizes)
+            assert root_degrees_can_help(sizes)
     assert helped == {1, 8, 32}
 
 
@@ -199,7 +203,11 @@ def test_low_rank_and_spread_queries_make_schatten_the_best_norm():
     n, alpha, bounds = 400, 500.0, {}
     for norm in ("l2", "entropy", "schatten", "auto"):
         learner = MirrorDescentLearner(
-            Universe(n, n), norm=norm, linear=True, max_spectral_norm=2.1 * math.sqrt(n), nuclear=n
+            Universe(n, n),
+            norm=norm,
+            linear=True,
+            max_spectral_norm=2.1 * math.sqrt(n),
+            nuclear_norm=n,
         )
         bounds[norm] = learner.update_bound(total_weight=n**2 / 2, total_error=0.0)(alpha)
     assert bounds["auto"] == bounds["schatten"] < min(0.8 * bounds["l2"], bounds["entropy"])

@@ -21,7 +21,8 @@ from graphcuts_dp.iterative.query_lists import CutList, QuestionList
 from graphcuts_dp.iterative.rank_one import Released
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.iterative.tuning import PracticalIterative, TightIterative
-from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner, learner_of
+from graphcuts_dp.learn.constructions import learner_of
+from graphcuts_dp.learn.learners import MedianLearner, MultiplicativeWeightsLearner
 from graphcuts_dp.planning.planner import plan_of
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.k_norm import KNormNoise

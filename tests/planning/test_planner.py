@@ -24,13 +24,13 @@ from graphcuts_dp.estimate.strategy import (
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn import bounds
 from graphcuts_dp.learn.bounds import (
-    Setting,
     at_least_one,
     frieze_kannan_updates,
     multiplicative_weights_updates,
-    pairs_of,
 )
 from graphcuts_dp.learn.median import all_graphs
+from graphcuts_dp.learn.sizes import pairs_of
+from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.planning.mechanisms import mechanisms_for
 from graphcuts_dp.planning.planner import VACUOUS, plan, plan_of
 from graphcuts_dp.queries.universe import Universe

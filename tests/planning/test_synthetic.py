@@ -8,7 +8,9 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.estimate.sparse_model import threshold_for
-from graphcuts_dp.learn.bounds import ArcsOn, Setting, degrees_needed
+from graphcuts_dp.learn.detectability import degrees_needed
+from graphcuts_dp.learn.sizes import ArcsOn
+from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.planning.synthetic import synthetic_forecast
 
 ONE = gc.SessionWorkload(queries=1)

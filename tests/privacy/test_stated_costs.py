@@ -33,7 +33,7 @@ from graphcuts_dp.iterative.tuning import (
 )
 from graphcuts_dp.learn import bounds, calibrations
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, START_SHARE, Tight
-from graphcuts_dp.learn.learners import CONSTRUCTIONS
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.measure.statistics import PRIVATE_NORMS, ROOT_STEPS, buy_root_degrees
 from graphcuts_dp.privacy.composition import (

@@ -22,16 +22,17 @@ from online_cases import (
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn import bounds
-from graphcuts_dp.learn.bounds import (
-    SessionWorkload,
-    Setting,
+from graphcuts_dp.learn import bounds, forecasts
+from graphcuts_dp.learn.calibrations import CALIBRATIONS
+from graphcuts_dp.learn.constructions import CONSTRUCTIONS as RULES
+from graphcuts_dp.learn.forecasts import (
+    learning_error,
+    mirror_descent_error,
     noise_error,
     noise_of,
     response_error,
 )
-from graphcuts_dp.learn.calibrations import CALIBRATIONS, learning_error, mirror_descent_error
-from graphcuts_dp.learn.learners import CONSTRUCTIONS as RULES
+from graphcuts_dp.learn.workload import SessionWorkload, Setting
 from graphcuts_dp.privacy import noise_scales
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -169,8 +170,8 @@ def test_guarantees_hold_as_often_as_guaranteed_and_are_not_far_off(method):
         noise = geometric[0] - geometric[1]
     else:
         distribution = SETTING.distribution
-        flips = rng.binomial(SETTING.sizes.most, distribution.offset, size=(400, 50))
-        noise = (flips - SETTING.sizes.most * distribution.offset) * distribution.unit
+        flips = rng.binomial(SETTING.sizes.largest_query, distribution.offset, size=(400, 50))
+        noise = (flips - SETTING.sizes.largest_query * distribution.offset) * distribution.unit
     error = guaranteed_error(method, SETTING, adaptive=False)
     worst = np.abs(noise).max(axis=1)
     assert (worst > error).sum() <= 0.2 * 400 + 40  # five deviations
@@ -215,15 +216,13 @@ def stated(plan, folder, method, calibration):
 
 def change(monkeypatch, method, calibration):
     """One constant, or what the noise on one answer can be off by: a good deal more."""
-    if calibration in bounds.PAPERS:
-        known = bounds.PAPERS[calibration]
-        changed = bounds.PAPERS | {calibration: replace(known, error=2 * known.error)}
-        monkeypatch.setattr(bounds, "PAPERS", changed)
+    if calibration in bounds.PAPER_ERRORS:
+        monkeypatch.setitem(bounds.PAPER_ERRORS, calibration, 2 * bounds.PAPER_ERRORS[calibration])
     elif calibration:
         monkeypatch.setattr(noise_scales, "_TEST_SHARES", 4e40)
     elif method == "binary":
-        monkeypatch.setattr(bounds, "_PLACES", {True: 81, False: 256})
-        bounds.all_cuts_radius.cache_clear()
+        monkeypatch.setattr(forecasts, "_CHOICES", {True: 81, False: 256})
+        forecasts.all_cuts_radius.cache_clear()
     else:
         radius = ValueNoise.radius
         monkeypatch.setattr(ValueNoise, "radius", lambda *noise: 2 * radius(*noise))
@@ -246,7 +245,7 @@ def test_a_constant_changes_all_who_state_the_bound(
     with monkeypatch.context() as changed:
         change(changed, method, calibration)
         after = stated(planned(), tmp_path / "b.db", method, calibration)
-    bounds.all_cuts_radius.cache_clear()
+    forecasts.all_cuts_radius.cache_clear()
     ratios = [late / early for early, late in zip(before, after, strict=True)]
     # A tight session has a little less than a plan: it buys the number of edges.
     near = 0.15 if calibration == "tight" else 0.03

@@ -10,9 +10,10 @@ from online_cases import from_store
 import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError, QueryError
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bounds import Setting
-from graphcuts_dp.learn.calibrations import CALIBRATIONS, median_error
+from graphcuts_dp.learn.calibrations import CALIBRATIONS
+from graphcuts_dp.learn.forecasts import median_error
 from graphcuts_dp.learn.median import DatabaseFamily, all_graphs
+from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery
 from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery

@@ -11,9 +11,9 @@ from online_cases import KINDS, graph_of, linear_queries
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
 from graphcuts_dp.graph.grid import Grid
-from graphcuts_dp.learn.bounds import Setting
-from graphcuts_dp.learn.calibrations import mirror_descent_error
+from graphcuts_dp.learn.forecasts import mirror_descent_error
 from graphcuts_dp.learn.norms import best_exponent, parse_norm
+from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe

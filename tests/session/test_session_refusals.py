@@ -5,7 +5,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError, QueryError
-from graphcuts_dp.learn.blocks import MOST_GROUPS
+from graphcuts_dp.learn.group_start import MOST_GROUPS
 from graphcuts_dp.session.session import session_of
 
 PLAIN = gc.Graph([0, 1], [1, 2], vertices=9)

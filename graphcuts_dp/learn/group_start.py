@@ -1,0 +1,196 @@
+"""A first hypothesis from noisy weights between public groups, and how near the truth it is.
+
+An update rule needs fewer updates the nearer its first hypothesis h is to the true weights D. The
+usual start is uniform: the same density d for all pairs. If public groups of vertices are known,
+the total weight between each two groups can be measured with noise, and h can have a density of its
+own for each two groups. A *cell* is a pair (a, b) of groups, with N_ab vertex pairs, true weight
+M_ab and density h_ab > 0 in the start. X is the number of all pairs and M the total weight.
+
+The potential of an update rule is a distance between D and h. For weights in [0, 1], the distance
+of this start follows from that of the uniform start d:
+
+1. Squares (Frieze-Kannan). The bound on ||D - d||^2 uses only sum D_ij^2 <= M. The same inequality
+   gives, for ||D - h||^2, that bound plus
+
+       sum_ab N_ab (h_ab^2 - d^2) + sum_ab M_ab 2 (d - h_ab).
+
+2. Relative entropy (multiplicative weights), if h and d have the same total. Weights divided by
+   their total are written D^, h^, d^. Exactly,
+
+       KL(D^||h^) = KL(D^||d^) + sum_ab (M_ab/M) ln(d/h_ab).
+
+Only one number in these is private: G = sum_ab M_ab c_ab, with public coefficients c_ab = 2 (d -
+h_ab) or ln(d/h_ab). It is called the correction; it is negative if the groups help. A vertex pair
+lies in one cell, so one edge changes G by at most max |c_ab|. So a noisy value of G is cheap, and
+no union bound over cells is needed.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.learn.blocks import BlockHypothesis, Labels
+from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.schema.cells import CellTree
+
+Distance = Literal["squares", "relative entropy"]
+
+CORRECTION_UNITS = 1024  # coefficients c_ab are rounded up to whole multiples of 1/1024
+MOST_GROUPS = 2048  # on one side: densities of cells are a matrix
+_LEAST_DENSITY = 1 / 64  # of a cell, in units of the density of all pairs: keeps ln(d/h_ab) small
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GroupStart:
+    """A density for each two groups, with the same total weight as one density for all pairs.
+
+    Only groups that have vertices are numbered.
+
+    Attributes:
+        universe: the public vertex pairs.
+        labels: number of the group of each row, and of each column.
+        weights: h_ab, shape (groups of rows, groups of columns); symmetric if the universe is.
+        cells: a, b and N_ab of each cell, shape (cells,) each; N_ab > 0.
+        density: d.
+    """
+
+    universe: Universe
+    labels: tuple[Labels, Labels]
+    weights: FloatMatrix
+    cells: tuple[IntVector, IntVector, IntVector]
+    density: float
+
+    @cached_property
+    def _cell_densities(self) -> FloatVector:
+        """h_ab of each cell, shape (cells,)."""
+        a, b, _ = self.cells
+        return np.asarray(self.weights[a, b])
+
+    def coefficients(self, distance: Distance) -> IntVector:
+        """Return c_ab of each cell in units of 1/1024, rounded up, shape (cells,)."""
+        if distance == "squares":
+            coefficients = 2 * (self.density - self._cell_densities)
+        else:
+            coefficients = np.log(self.density / self._cell_densities)
+        return np.ceil(coefficients * CORRECTION_UNITS).astype(np.int64)
+
+    def distance_bound(
+        self,
+        distance: Distance,
+        *,
+        uniform: float,
+        correction: float,
+        total_weight: float,
+        total_error: float,
+    ) -> float:
+        """Return an upper bound on the distance between the truth and this start.
+
+        Args:
+            distance: the kind of distance.
+            uniform: an upper bound on the distance between the truth and the uniform start.
+            correction: an upper bound on G.
+            total_weight: M or a noisy value of it.
+            total_error: how far the true M may be from `total_weight`.
+        """
+        if distance == "squares":
+            pairs = self.cells[2]
+            excess = float(pairs @ (self._cell_densities**2 - self.density**2))
+            return max(0.0, uniform + excess + correction)
+        # G/M is a mean of coefficients, weighted by M_ab: at most the largest of them.
+        largest = float(self.coefficients(distance).max()) / CORRECTION_UNITS
+        # The M within its error that makes the quotient largest.
+        total = total_weight - total_error if correction > 0 else total_weight + total_error
+        mean = min(largest, correction / total) if total > 0 else largest
+        return max(0.0, uniform + mean)
+
+    def blocks(self) -> BlockHypothesis:
+        """Return the start as a hypothesis, with the groups as blocks."""
+        right = None if self.universe.symmetric else self.labels[1]
+        return BlockHypothesis(self.universe, self.labels[0], self.weights, right)
+
+
+def start_from_sums(
+    universe: Universe,
+    cells: CellTree,
+    codes: tuple[IntVector, IntVector],
+    sums: npt.ArrayLike,
+    *,
+    deviation: float,
+    total_weight: float,
+) -> GroupStart:
+    """Compute the start from noisy weights between groups.
+
+    The density of a cell is shrunk towards that of all pairs, the more so the noisier it is:
+
+        h = d + b^2/(b^2 + v) (noisy density - d),
+
+    where v is the variance of the noise on the density of the cell, and b^2 the variance of true
+    densities between cells. By the method of moments, b^2 is the sum of (noisy sum - d N_ab)^2,
+    minus the expected part of the noise, over the sum of N_ab^2. Then h is clipped to [d/64, 1],
+    and all h are scaled to the total weight, which may bring some slightly out of that range again.
+
+    Args:
+        universe: the public vertex pairs.
+        cells: the public cells; those of the finest level are used.
+        codes: number of the group of each row, and of each column.
+        sums: noisy weight of each of these cells, in units of the largest weight, shape (cells,).
+        deviation: standard deviation of their noise.
+        total_weight: of all pairs together, noisy, in (0, X].
+
+    Privacy:
+        Post-processing of noisy sums and a noisy total weight.
+
+    Raises:
+        ParameterError: too many groups.
+    """
+    level = cells.depth - 1
+    if max(cells.shape(level)) > MOST_GROUPS:
+        raise ParameterError(
+            f"a session starts from at most {MOST_GROUPS:,} groups; give it a coarser level"
+        )
+    a, b = cells.cells(level)
+    pairs = cells.pairs(level)  # (cells,), N_ab
+    density = total_weight / universe.size
+    residuals = np.asarray(sums, dtype=np.float64) - density * pairs
+    excess = float((residuals**2).sum()) - len(residuals) * deviation**2
+    between_variance = max(0.0, excess / float((pairs.astype(np.float64) ** 2).sum()))  # b^2
+    noise_variance = (deviation / pairs) ** 2  # v
+    shrinkage = between_variance / (between_variance + noise_variance)
+    densities = np.maximum(density + shrinkage * residuals / pairs, density * _LEAST_DENSITY)
+    densities = np.minimum(densities, 1.0)
+    densities *= total_weight / float(pairs @ densities)
+    # Two groups without a vertex pair, such as a single vertex with itself, have no cell. They get
+    # the density d, which no answer reads.
+    weights = cells.matrix(level, densities - density) + density
+    present_rows, row_labels, row_numbers = _numbered(codes[0], weights.shape[0])
+    present_columns, column_labels, column_numbers = _numbered(codes[1], weights.shape[1])
+    return GroupStart(
+        universe=universe,
+        labels=(row_labels, column_labels),
+        weights=weights[np.ix_(present_rows, present_columns)],
+        cells=(row_numbers[a], column_numbers[b], pairs),
+        density=density,
+    )
+
+
+def _numbered(codes: IntVector, groups: int) -> tuple[IntVector, Labels, IntVector]:
+    """Number the groups that have vertices 0, 1, ...
+
+    Args:
+        codes: group of each vertex, shape (n,), in [0, groups).
+        groups: number of groups.
+
+    Returns:
+        The groups that have vertices, shape (present,); the new number of each vertex's group,
+        shape (n,); and the new number of each group, shape (groups,), -1 if it has no vertex.
+    """
+    present, labels = np.unique(codes, return_inverse=True)
+    numbers = np.full(groups, -1, dtype=np.int64)
+    numbers[present] = np.arange(len(present))
+    return present, labels.astype(np.int32), numbers

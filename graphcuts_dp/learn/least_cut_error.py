@@ -1,0 +1,37 @@
+"""Error bound of a private least cut, from public numbers alone.
+
+`graphcuts_dp.cuts.least` adds discrete Laplace noise D to a cost of each vertex and releases the
+least cut for these costs. Its proof shows that the released cut weighs more than the least one by
+at most the sum of max(0, D) over the n vertices.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+_TILTS = np.linspace(0.001, 0.999, 999)  # exponents t of Markov's inequality, as parts of the rate
+
+
+def least_cut_excess(n: int, rate: float | Fraction, *, unit: float = 1.0, beta: float) -> float:
+    """Return a bound on the excess weight of the private least cut of n vertices.
+
+    The excess is at most the sum of n independent X = max(0, D), where D is discrete Laplace noise:
+    P(X = k) = (1-r)/(1+r) r^k for k >= 1, with r = e^-rate. By Markov's inequality for e^(t sum X),
+
+        P(sum X >= x) <= E[e^(tX)]^n e^(-tx)    for every 0 < t < rate,
+
+    so the excess is at most (n ln E[e^(tX)] - ln beta)/t, for the best t of a grid.
+
+    Args:
+        n: number of vertices.
+        rate: rate of the noise, per grid unit.
+        unit: weight of one grid unit.
+        beta: probability that the excess is larger, in (0, 1).
+    """
+    rate = float(rate)
+    tilts = rate * _TILTS  # (999,)
+    r = math.exp(-rate)
+    # E[e^(tX)] - 1 = r (e^t - 1)/((1 + r)(1 - r e^t))
+    moments = r / (1 + r) * np.expm1(tilts) / -np.expm1(tilts - rate)
+    return unit * float(np.min((n * np.log1p(moments) - math.log(beta)) / tilts))

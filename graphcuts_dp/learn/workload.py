@@ -1,0 +1,212 @@
+"""Public terms of a session: what will be asked (`SessionWorkload`), and all numbers (`Setting`).
+
+A session answers queries about a private graph, one by one. Its error depends on public numbers
+alone: the size of the graph, the announced workload, the budget and the privacy unit. `Setting`
+holds and checks them; `learn.forecasts` computes errors from it. No private data are read here.
+"""
+
+from dataclasses import dataclass, replace
+from typing import final
+
+from graphcuts_dp.confidence import DEFAULT_FAILURE
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.learn.sizes import CutSizes, Size, pairs_of, shape_of, usual_edges
+from graphcuts_dp.options import OUTPUT, Checked, check, is_number, option
+from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.distributions import BinaryResponse
+from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
+
+# Limits of a forecast: within them no formula over- or underflows in floats.
+_MOST_VERTICES = 10**9  # of one side
+_MOST_QUERIES = 10**18
+_SMALLEST_BETA = 1e-12
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SessionWorkload(Checked):
+    """Announcement of what a session will be asked. The less is announced, the less noise.
+
+    A plan takes a workload, too. A plan assumes that all cuts have disjoint S and T, whatever
+    `disjoint` says; with `linear` it assumes queries with a largest coefficient of 1.
+
+    Attributes:
+        queries: k >= 1: how many answers are guaranteed.
+        beta: probability that any of the k intervals is wrong, in [1e-100, 1).
+        disjoint: only cuts with disjoint S and T will be asked. The methods "frieze-kannan",
+            "mirror-descent" and "binary" then have smaller errors and refuse other cuts.
+        linear: rank-one, matrix and other linear queries will be asked, too. Method "auto" then
+            chooses among the methods that answer them all; the other methods are refused. A change
+            of the graph can raise some of these answers and lower others, so "mirror-descent" has
+            twice the noise that it has for cuts.
+        max_right_size: of a bipartite graph: only cuts with at most so many right vertices will be
+            asked. Method "mirror-descent" then has smaller errors and refuses other cuts. None for
+            no limit; then its norm "entropy" is never worse than its others.
+        max_spectral_norm: of "mirror-descent" with `linear`, on a bipartite graph: for each query
+            that will be asked, the largest singular value of its matrix of coefficients is at most
+            so many times the largest coefficient. With norm "schatten" or "auto" the nuclear norm
+            of the graph is then measured; the smaller it is, the smaller is the error. None for no
+            limit.
+        expected_edges: a public guess of the number of edges, for method "auto", warnings and
+            plans. It is not stored. None for a usual number.
+
+    Raises:
+        ParameterError: a number out of range.
+
+    Examples:
+        >>> gc.SessionWorkload(queries=0)
+        Traceback (most recent call last):
+        graphcuts_dp.errors.ParameterError: queries must be a whole number from 1 on, not 0
+    """
+
+    queries: int = option(
+        usual=True, help="Largest number of queries that the session answers.", least=1
+    )
+    beta: float = option(
+        DEFAULT_FAILURE,
+        help="Probability that any of the intervals of the session is wrong.",
+        least=1e-100,
+        below=1,
+        group=OUTPUT,
+    )
+    disjoint: bool = option(
+        False,
+        help="Announce that S and T of each query share no vertex, which makes errors smaller.",
+    )
+    linear: bool = option(
+        False, help="Answer all linear queries, not only cuts; for method auto or mirror-descent."
+    )
+    max_right_size: int | None = option(
+        None,
+        help="Of a bipartite graph: announce that no set T has more vertices than this.",
+        least=1,
+    )
+    max_spectral_norm: float | None = option(
+        None,
+        help="With linear, of a bipartite graph: announce that no query's largest singular value is"
+        " above so many times its largest coefficient.",
+        least=1,
+    )
+    expected_edges: float | None = option(
+        None,
+        help="A public guess of the number of edges, for method auto, warnings and plans.",
+        above=0,
+    )
+
+    def expected(self, n: Size) -> float:
+        """Return the expected number of edges, or total in units of the largest weight."""
+        guess = usual_edges(n) if self.expected_edges is None else float(self.expected_edges)
+        return min(max(1.0, guess), float(pairs_of(n)))
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Public numbers on which the error of a session depends.
+
+    Attributes:
+        n: size of the graph, see `learn.sizes`: at least two pairs, at most 10^9 vertices a side.
+        edges: m, a public guess of the number of edges, in [1, X]. The true one is private.
+        workload: the announced workload; at most 10^18 queries, and beta at least 1e-12.
+        epsilon: privacy parameter, in [1e-6, 50].
+        delta: privacy parameter, in [0, 1).
+        privacy_unit: what neighbouring data differ by.
+        rank: with linear queries on a bipartite graph: a public guess of the rank of its matrix;
+            None if there is no guess.
+
+    Raises:
+        ParameterError: a number out of range, or an announcement that does not fit the graph.
+    """
+
+    n: Size
+    edges: float
+    workload: SessionWorkload
+    epsilon: float
+    delta: float = option(0.0, help="Second privacy parameter.", least=0, below=1)
+    privacy_unit: PrivacyUnit = EDGE
+    rank: int | None = None
+
+    def __post_init__(self) -> None:
+        check(self)
+        sides = shape_of(self.n)
+        if not (len(sides) == 2 and all(_is_count(side, _MOST_VERTICES) for side in sides)):
+            raise ParameterError(
+                "n must be a number of vertices up to 10^9, or two of them: (left, right)"
+            )
+        if self.pairs < 2:
+            raise ParameterError("there must be at least two vertex pairs: add vertices")
+        if not (is_number(self.edges) and 1 <= self.edges <= self.pairs):
+            raise ParameterError(
+                f"edges must lie between 1 and the number of pairs, {self.pairs:,}"
+            )
+        work = self.workload
+        if work.queries > _MOST_QUERIES:
+            raise ParameterError("queries must be at most 10^18")
+        if work.beta < _SMALLEST_BETA:
+            raise ParameterError(f"beta must be at least {_SMALLEST_BETA:g} here")
+        self.privacy_unit.per_change(self.epsilon)  # raises if too little is left for one change
+        if not work.linear and (work.max_spectral_norm is not None or self.rank is not None):
+            raise ParameterError("max_spectral_norm and rank are for linear=True")
+        if work.linear and self.privacy_unit.kind == "vertex":
+            raise ParameterError("privacy_unit='vertex' is for cuts, not for linear=True")
+        if self.rank is not None and not _is_count(self.rank, min(sides)):
+            raise ParameterError("rank is a whole number of at most the smaller side")
+        _ = self.sizes  # raises if an announcement does not fit the graph
+
+    @property
+    def pairs(self) -> int:
+        """X: the number of vertex pairs."""
+        return pairs_of(self.n)
+
+    @property
+    def sizes(self) -> CutSizes:
+        """Sizes of the queries. Cuts are assumed to be between disjoint sets."""
+        work = self.workload
+        return CutSizes.of(
+            self.n,
+            disjoint=not work.linear,
+            max_right_size=work.max_right_size,
+            linear=work.linear,
+            spectral=work.max_spectral_norm,
+        )
+
+    @property
+    def change(self) -> int:
+        """Largest change of one answer between neighbours, in edges.
+
+        The degree bound if the privacy unit is a vertex, else the group size.
+        """
+        return self.privacy_unit.max_degree or self.privacy_unit.group_size
+
+    def for_one(self, *, zcdp: bool = False) -> "Setting":
+        """Return the setting with privacy unit "edge" and the share of the budget of one edge.
+
+        Neighbours of this setting differ by several edges, which divide the budget by group
+        privacy. With linear queries each edge is a change in both directions, which counts twice.
+        Not for privacy unit "vertex", all of whose edges change together.
+
+        Args:
+            zcdp: whether costs add up in zCDP; else in epsilon and delta.
+
+        Raises:
+            ParameterError: too little is left for one of many edges.
+        """
+        privacy_unit = self.privacy_unit.either_way if self.workload.linear else self.privacy_unit
+        epsilon, delta = privacy_unit.budget_per_change(
+            epsilon=self.epsilon, delta=self.delta, zcdp=zcdp
+        )
+        work = replace(self.workload, linear=False, max_spectral_norm=None)
+        return replace(
+            self, epsilon=epsilon, delta=delta, privacy_unit=EDGE, workload=work, rank=None
+        )
+
+    @property
+    def distribution(self) -> BinaryResponse:
+        """Binary randomised response of each pair's bit, with the epsilon of one change."""
+        largest_weight = 1.0
+        return BinaryResponse(self.privacy_unit.per_change(self.epsilon), largest_weight)
+
+
+def _is_count(number: object, largest: int) -> bool:
+    """Return whether this is an int from 1 to `largest`; bool is none."""
+    return isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= largest
