@@ -27,7 +27,7 @@ from graphcuts_dp.options import Checked, input_option, output_option
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, sides_of
-from graphcuts_dp.queries.query_lines import read_linear
+from graphcuts_dp.queries.query_lines import read_linear_query
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.flows import FlowAnswer, Flows
 from graphcuts_dp.results.release import KIND, Release
@@ -188,7 +188,7 @@ def _asked(
     if queries is not None:
         return read_query_file(queries, space, names)
     if line is not None:
-        return [AskedQuery(read_linear(line, None, space), line, None)]
+        return [AskedQuery(read_linear_query(line, None, space), line, None)]
     if first is not None:
         return [AskedQuery(read_sets(first, second, sides_of(space), names), first, second)]
     return [] if names is None else pairs_of_groups(names, space)

@@ -16,7 +16,7 @@ from graphcuts_dp.graph.adjacency import BipartiteGraph
 from graphcuts_dp.options import input_option, option, output_option
 from graphcuts_dp.plotting.style import write_figure
 from graphcuts_dp.queries.linear import sides_of
-from graphcuts_dp.queries.query_lines import read_lines, read_query
+from graphcuts_dp.queries.query_lines import read_cut, read_lines
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.columns import Columns
 from graphcuts_dp.schema.vertices import VertexSet
@@ -52,7 +52,7 @@ def graphs(
     Measures the cut errors of any synthetic graph against the true one, on the same vertices. You
     may leave out the word `graphs`. NOT PRIVATE.
     """
-    queries = [read_query(line, number) for number, line in read_lines(cuts)] if cuts else []
+    queries = [read_cut(line, number) for number, line in read_lines(cuts)] if cuts else []
     graph = reading.read(source)
     public = (graph.left, graph.right) if isinstance(graph, BipartiteGraph) else graph.vertices
     same = Reading(kind=reading.kind, columns=Columns(one_based=reading.columns.one_based))

@@ -11,7 +11,7 @@ from graphcuts_dp.io.files import read_vertices
 from graphcuts_dp.options import input_option
 from graphcuts_dp.queries.group_names import GroupNames, is_group
 from graphcuts_dp.queries.linear import MARK, CutQuery, LinearQuery, sides_of
-from graphcuts_dp.queries.query_lines import folder_of, read_linear, read_lines
+from graphcuts_dp.queries.query_lines import folder_of, read_linear_query, read_lines
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.vertices import ALL, Label, Space, VertexSet
 
@@ -159,7 +159,7 @@ def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[A
     Args:
         path: of a .csv table with columns S and, if wanted, T, whose cells hold labels with commas
             between, and names of groups after "@"; any other file has lines of JSON such as
-            {"S": ["ann"], "T": ["kim"]}, see `read_linear`. Without T: all other vertices.
+            {"S": ["ann"], "T": ["kim"]}, see `read_linear_query`. Without T: all other vertices.
         space: the vertices that may be named.
         names: groups that may be named.
 
@@ -180,7 +180,7 @@ def read_query_file(path: str, space: Space, names: GroupNames | None) -> list[A
 def _of_line(
     line: str, number: int, space: Space, path: str, names: GroupNames | None
 ) -> AskedQuery:
-    query = read_linear(line, number, space, folder=folder_of(path))
+    query = read_linear_query(line, number, space, folder=folder_of(path))
     if not isinstance(query, CutQuery):
         return AskedQuery(query, line.strip(), None)
     S, T = _text(query.S), None if query.T is None else _text(query.T)

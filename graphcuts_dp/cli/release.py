@@ -37,7 +37,7 @@ from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import CutQuery, space_of
-from graphcuts_dp.queries.query_lines import folder_of, read_asked, read_lines
+from graphcuts_dp.queries.query_lines import folder_of, read_lines, read_question
 from graphcuts_dp.release.graphs import communities_note, graph_job, may_be_sparse
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.sizes import check_size
@@ -309,7 +309,7 @@ def _read(path: str, space: Space, names: GroupNames | None) -> list[Any]:
     if path.lower().endswith(".csv"):
         return [each.query for each in read_query_file(path, space, names)]
     folder = folder_of(path)
-    asked = [read_asked(line, number, space, folder=folder) for number, line in read_lines(path)]
+    asked = [read_question(line, number, space, folder=folder) for number, line in read_lines(path)]
     if names is None:
         return asked
     return [names.named(each) if isinstance(each, CutQuery) else each for each in asked]

@@ -42,8 +42,8 @@ from graphcuts_dp.queries.query_lines import (
     folder_of,
     labels_of_cut,
     query_title,
-    read_asked,
     read_lines,
+    read_question,
 )
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress
@@ -252,7 +252,7 @@ def ask(
         if of_graph is not None:
             asked = of_graph
         elif typed.query is not None:
-            asked = read_asked(typed.query, None, opened.universe.space)
+            asked = read_question(typed.query, None, opened.universe.space)
         else:
             asked = read_sets(typed.first or "", typed.second, opened.vertices, opened.groups)
         found = opened.ask(asked, unguaranteed=kept.unguaranteed)
@@ -285,7 +285,7 @@ def run(
     lines, folder = read_lines(queries), folder_of(queries)
     with kept.resume(store, grouping) as opened:
         space = opened.universe.space
-        asked = [read_asked(line, number, space, folder=folder) for number, line in lines]
+        asked = [read_question(line, number, space, folder=folder) for number, line in lines]
         try:
             preview = opened.cost(asked)
         except QueryError as problem:
@@ -566,7 +566,7 @@ class Prompt:
 
     def _query(self, line: str) -> Question:
         if line.startswith("{"):
-            return read_asked(line, None, self._session.universe.space)
+            return read_question(line, None, self._session.universe.space)
         first, bar, second = line.partition("|")
         if "|" in second:
             raise QueryError("a query has one | at most, between its two sets")

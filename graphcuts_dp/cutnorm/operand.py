@@ -1,12 +1,18 @@
-"""A matrix as the cut-norm methods see it: products, absolute sums, and sums with error bounds.
+"""The matrix of a cut norm: products, absolute sums, and sums with bounds on their rounding errors.
 
-Every method works on an `Operand`. It hides whether the matrix is dense, sparse or a
-`LinearOperator`, holds it scaled by a power of two when its entries are extreme, and is the one
-place where rounding error is bounded: u = 2^-53, and a sum of m terms in any order is off by at
-most gamma_m = m u / (1 - m u) times the sum of absolute values (Higham 2002, section 3.1).
+Every method of this subpackage works on an `Operand`. It hides whether the matrix is dense, sparse
+or a `LinearOperator` (which has products, but no entries to look at). If the entries are extreme it
+holds them divided by a power of two: results are then in the *scaled unit*, and `unscale_down` and
+`unscale_up` bring them back to the user's unit.
+
+It is the one place where rounding errors are bounded. With the unit roundoff u = 2^-53, a float64
+sum of m terms in any order is off by at most gamma_m = m u / (1 - m u) times the sum of absolute
+values (Higham 2002, section 3.1). Factors such as 1.001 cover the roundings of the bounds' own
+arithmetic.
 """
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self, final
 
@@ -17,29 +23,34 @@ from scipy.sparse.linalg import LinearOperator
 from graphcuts_dp.arrays import FloatArray, RealMatrix
 from graphcuts_dp.errors import MatrixError
 
-Kind = Literal["dense", "sparse", "operator"]
-
-UNIT_ROUNDOFF = 2.0**-53
+UNIT_ROUNDOFF = 2.0**-53  # largest relative error of one float64 operation
+# Relative error of an operator's products, in units of its norm. This is a premise: nobody can see
+# how an operator computes.
 OPERATOR_ERROR = 2.0**-40
-_BLOCK_ENTRIES = 1 << 22
-_FSUM_ENTRIES = 1 << 13
+_BLOCK_ENTRIES = 1 << 22  # entries that are widened to float64 at once: 32 MiB
+_FSUM_ENTRIES = 1 << 13  # entries up to which a matrix is summed exactly, in about a millisecond
+# Powers of two between which (2^-e to 2^e) the largest entry needs no scaling, by data type. Sums
+# and products of two entries then stay far from overflow and from subnormal numbers.
 _SAFE_EXPONENT = {np.dtype(np.float32): 24, np.dtype(np.float64): 200}
+
+Kind = Literal["dense", "sparse", "operator"]
 
 
 def gamma(terms: int) -> float:
-    """Higham's gamma_m: the relative error of a float64 sum of `terms` products, any order."""
+    """Return Higham's gamma_m: the relative error of a float64 sum of m products, any order."""
     return terms * UNIT_ROUNDOFF / (1.0 - terms * UNIT_ROUNDOFF) * (1.0 + 2.0**-50)
 
 
 class AbsoluteSums(NamedTuple):
-    """Upper bounds on sums of absolute entries.
+    """Upper bounds on sums of absolute entries, with the rounding of the sums included.
 
     Attributes:
-        rows: on sum_j |a_ij|, shape (n1,).
-        columns: on sum_i |a_ij|, shape (n2,).
-        total: on sum_ij |a_ij|.
-        one_sign: on max(sum of positive entries, sum of |negative entries|). It bounds the cut
-            norm: A(S, T) takes at best all positive entries, or all negative ones.
+        rows: bounds on sum_j |a_ij|, shape (n1,); empty for an operator.
+        columns: bounds on sum_i |a_ij|, shape (n2,); empty for an operator.
+        total: bound on sum_ij |a_ij|; infinite for an operator.
+        one_sign: bound on max(sum of positive entries, sum of |negative entries|). It bounds the
+            cut norm: A(S, T) takes at best all positive entries, or all negative ones. Infinite for
+            an operator.
     """
 
     rows: FloatArray
@@ -50,26 +61,31 @@ class AbsoluteSums(NamedTuple):
 
 @final
 class Operand:
-    """A validated matrix with entries a_ij = 2^-exponent times the user's.
+    """A matrix whose entries a_ij are the user's times 2^-exponent.
+
+    The constructor trusts its arguments; `from_matrix` validates and scales.
 
     Args:
         data: a C- or F-ordered float32/float64 array, a CSR array of the same, or an operator.
         exponent: the power of two that was taken out.
+
+    Attributes:
+        shape: (n1, n2).
+        kind: "dense", "sparse" or "operator".
+        dtype: float32 or float64.
     """
 
     def __init__(self, data: Any, exponent: int = 0) -> None:
         self.data = data
         self.exponent = exponent
         self.shape: tuple[int, int] = (int(data.shape[0]), int(data.shape[1]))
-        self.kind: Kind = (
-            "dense"
-            if isinstance(data, np.ndarray)
-            else "sparse"
-            if sp.issparse(data)
-            else "operator"
-        )
-        dtype = np.dtype(data.dtype) if data.dtype is not None else np.dtype(np.float64)
-        self.dtype = np.dtype(np.float32) if dtype == np.float32 else np.dtype(np.float64)
+        self.kind: Kind = "operator"
+        if isinstance(data, np.ndarray):
+            self.kind = "dense"
+        elif sp.issparse(data):
+            self.kind = "sparse"
+        is_narrow = data.dtype is not None and np.dtype(data.dtype) == np.float32
+        self.dtype = np.dtype(np.float32) if is_narrow else np.dtype(np.float64)
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> Self:
@@ -77,7 +93,8 @@ class Operand:
 
         Args:
             matrix: array-like of shape (n1, n2), real (bool and integers too), any scipy sparse
-                matrix, or a real `LinearOperator` with `matmat` and `rmatmat`; n1, n2 >= 1.
+                matrix, or a real `LinearOperator` with `matmat` and `rmatmat`; n1, n2 >= 1. An
+                `Operand` is returned as it is.
 
         Raises:
             MatrixError: wrong dimension, empty, complex, not a number, infinite, or integers that
@@ -96,7 +113,8 @@ class Operand:
             if not sparse.has_canonical_format:
                 sparse = sparse.copy()
                 sparse.sum_duplicates()
-            _require_same_values(matrix.data, matrix.dtype)
+            has_flat_data = matrix.format not in ("lil", "dok")
+            _require_same_values(matrix.data if has_flat_data else sp.csr_array(matrix).data)
             exponent = _scaling_exponent(sparse.data)
             if exponent:
                 sparse = sparse.copy()
@@ -108,14 +126,14 @@ class Operand:
             raise MatrixError("rows of different lengths; give a rectangular matrix") from error
         _require_two_dimensions(raw.shape)
         dense = raw.astype(_float_dtype(raw.dtype), copy=False)
-        _require_same_values(raw, raw.dtype)
+        _require_same_values(raw)
         if not (dense.flags.c_contiguous or dense.flags.f_contiguous):
             dense = np.ascontiguousarray(dense)
         exponent = _scaling_exponent(dense)
         return cls(np.ldexp(dense, -exponent) if exponent else dense, exponent)
 
     def require_entries(self, method: str) -> None:
-        """Raise `MatrixError` for an operator, which hides them."""
+        """Raise `MatrixError` for an operator, which hides its entries."""
         if self.kind == "operator":
             raise MatrixError(
                 f"the {method} method needs the entries, which an operator hides; "
@@ -123,33 +141,31 @@ class Operand:
             )
 
     def dense(self) -> FloatArray:
-        """The matrix written out, in float64. Not for operators."""
-        inner = self.data.toarray() if self.kind == "sparse" else self.data
-        return np.asarray(inner, dtype=np.float64)
-
-    @property
-    def T(self) -> "Operand":
-        """The transpose, sharing memory."""
-        data = self.data.T
-        return Operand(data.tocsr() if self.kind == "sparse" else data, self.exponent)
+        """Return the matrix written out, in float64. Not for operators."""
+        array = self.data.toarray() if self.kind == "sparse" else self.data
+        return np.asarray(array, dtype=np.float64)
 
     @cached_property
-    def _transposed(self) -> Any:
+    def transposed_data(self) -> Any:
+        """The transpose: a view of a dense matrix, a CSR array of a sparse one."""
         return self.data.T.tocsr() if self.kind == "sparse" else self.data.T
 
     def apply(self, columns: RealMatrix, *, transpose: bool = False) -> RealMatrix:
-        """A @ columns, or A^T @ columns, in the precision of the matrix."""
+        """Return A @ columns, or A^T @ columns, in the precision of the matrix."""
         product: RealMatrix
         if not transpose:
             product = self.data @ columns
         elif self.kind == "operator":
             product = self.data.rmatmat(columns)
         else:
-            product = self._transposed @ columns
+            product = self.transposed_data @ columns
         return product
 
     def apply64(self, columns: FloatArray, *, transpose: bool = False) -> FloatArray:
-        """The same in float64; a float32 matrix is widened block by block."""
+        """Return A @ columns, or A^T @ columns, in float64.
+
+        A dense float32 matrix is widened block by block.
+        """
         if self.kind != "dense" or self.dtype == np.float64:
             return np.asarray(self.apply(columns, transpose=transpose), dtype=np.float64)
         if transpose:
@@ -159,8 +175,11 @@ class Operand:
             return total
         return np.concatenate([block @ columns for _, block in self.blocks()])
 
-    def blocks(self) -> Any:
-        """Pairs (slice of rows, float64 copy or view of them) of a dense or sparse matrix."""
+    def blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Yield slices of rows with the float64 matrix of these rows. Not for operators.
+
+        A sparse matrix is one block, as float64 data takes little more memory than its indices.
+        """
         height = self.shape[0]
         if self.kind == "dense":
             height = max(1, _BLOCK_ENTRIES // self.shape[1])
@@ -171,26 +190,29 @@ class Operand:
 
     @cached_property
     def absolute(self) -> AbsoluteSums:
-        """Sums of |a_ij|; of an operator, whose entries are unseen, infinite totals alone."""
+        """Bounds on sums of |a_ij|; infinite totals for an operator, whose entries are unseen.
+
+        The sum of the entries of one sign is (sum |a_ij| + |sum a_ij|) / 2 for the larger one.
+        """
         if self.kind == "operator":
             return AbsoluteSums(np.zeros(0), np.zeros(0), math.inf, math.inf)
-        rows, columns = np.zeros(self.shape[0]), np.zeros(self.shape[1])
-        total = 0.0
-        for where, block in self.blocks():
+        row_sums, column_sums = np.zeros(self.shape[0]), np.zeros(self.shape[1])
+        signed_total = 0.0
+        for rows, block in self.blocks():
             absolute = abs(block)
-            rows[where] = np.asarray(absolute.sum(axis=1)).ravel()
-            columns += np.asarray(absolute.sum(axis=0)).ravel()
-            total += float(block.sum())
+            row_sums[rows] = np.asarray(absolute.sum(axis=1)).ravel()
+            column_sums += np.asarray(absolute.sum(axis=0)).ravel()
+            signed_total += float(block.sum())
         slack = 1.0 + 2.0 * gamma(self.shape[0] + self.shape[1] + 4)
-        rows, columns = rows * slack, columns * slack
-        absolute_total = math.fsum(rows) * slack
-        error = gamma(self.shape[0] * self.shape[1] + 4) * absolute_total
-        part = 0.5 * (absolute_total + abs(total) + error) * slack
-        return AbsoluteSums(rows, columns, absolute_total, part)
+        row_sums, column_sums = row_sums * slack, column_sums * slack
+        total = math.fsum(row_sums) * slack
+        error = gamma(self.shape[0] * self.shape[1] + 4) * total  # of signed_total
+        one_sign = 0.5 * (total + abs(signed_total) + error) * slack
+        return AbsoluteSums(row_sums, column_sums, total, one_sign)
 
     @cached_property
     def is_integer(self) -> bool:
-        """Whether all entries are integers and all sums of them are exact in float64."""
+        """True if all entries are integers in the user's unit, and float64 sums of them exact."""
         if self.kind == "operator" or self.exponent or not self.absolute.total < 2.0**50:
             return False
         for _, block in self.blocks():
@@ -201,7 +223,11 @@ class Operand:
 
     @cached_property
     def operator_norm_guess(self) -> float:
-        """Twice a power-method estimate of sigma_1 (only to model an operator's error)."""
+        """Twice a power-method estimate of sigma_1.
+
+        No bound on a norm rests on it alone: it is the scale of an operator's error, which is a
+        premise (`OPERATOR_ERROR`).
+        """
         rng = np.random.default_rng(20120306)
         vectors = rng.standard_normal((self.shape[1], 4))
         estimate = 0.0
@@ -216,7 +242,7 @@ class Operand:
         return 2.0 * estimate
 
     def bilinear_form(self, x: FloatArray, y: FloatArray) -> tuple[float, float]:
-        """x^T A y for x, y with entries in {-1, 0, 1}, and a bound on its rounding error.
+        """Return x^T A y for x, y with entries in {-1, 0, 1}, and a bound on its rounding error.
 
         Products with -1, 0, 1 are exact, so only sums round. Small matrices are summed by
         `math.fsum` (error at most one unit in the last place); integers are exact; otherwise each
@@ -228,38 +254,44 @@ class Operand:
             y: shape (n2,).
 
         Returns:
-            (value, error) with |value - x^T A y| <= error.
+            (value, error) with |value - x^T A y| <= error, in the scaled unit.
+
+        Raises:
+            MatrixError: an operator returned a value that is not finite.
         """
         if self.kind == "dense" and self.data.size <= _FSUM_ENTRIES:
-            value = math.fsum((self.data.astype(np.float64) * np.outer(x, y)).ravel().tolist())
+            products = self.data.astype(np.float64) * np.outer(x, y)
+            value = math.fsum(products.ravel().tolist())
             return value, 0.0 if self.is_integer else UNIT_ROUNDOFF * 1.001 * abs(value)
-        rows = self.apply64(y.reshape(-1, 1)).ravel()
-        value = math.fsum((rows * x).tolist())
-        if not math.isfinite(value):
+        row_values = self.apply64(y.reshape(-1, 1)).ravel()
+        value = math.fsum((row_values * x).tolist())
+        if not math.isfinite(value):  # entries of other matrices are too small for that
             raise MatrixError("the operator returned a value that is not finite")
         if self.is_integer:
             return value, 0.0
         if self.kind == "operator":
-            length = math.sqrt(float(np.abs(x).sum()) * float(np.abs(y).sum()))
-            return value, OPERATOR_ERROR * self.operator_norm_guess * length
+            lengths = math.sqrt(float(np.abs(x).sum()) * float(np.abs(y).sum()))  # ||x|| ||y||
+            return value, OPERATOR_ERROR * self.operator_norm_guess * lengths
         error = gamma(self.shape[1] + 4) * self.absolute.total
         return value, error + 2.0 * UNIT_ROUNDOFF * abs(value)
 
     def unscale_down(self, value: float) -> float:
-        """`value` in the user's unit, rounded towards zero."""
+        """Return a value of at least 0 in the user's unit, rounded towards zero."""
         if self.exponent == 0 or value == 0.0:
             return value
         try:
-            result = math.ldexp(value, self.exponent)
+            unscaled = math.ldexp(value, self.exponent)
         except OverflowError:
             return float(np.finfo(np.float64).max)
-        return result if abs(result) > 1e-290 else max(0.0, math.nextafter(result, 0.0))
+        # `ldexp` is exact but for results near the subnormal numbers, where it may round up.
+        return unscaled if abs(unscaled) > 1e-290 else max(0.0, math.nextafter(unscaled, 0.0))
 
     def unscale_up(self, value: float) -> float:
-        """`value` in the user's unit, rounded away from zero.
+        """Return a bound of at least 0 in the user's unit, rounded upwards.
 
-        Scaling down the tiny entries of a matrix with huge ones may lose 2^-1074 an entry; the
-        largest entry is then above 1/2, so one unit in the last place of `value` covers the loss.
+        A matrix is scaled down if its largest entry is huge; tiny entries may then lose up to
+        2^-1074 each. The largest entry is at least 1/2 after scaling, so a unit in the last place
+        of `value` is much larger than the sum of these losses.
         """
         if self.exponent == 0 or value == 0.0 or not math.isfinite(value):
             return value
@@ -279,6 +311,7 @@ def _require_two_dimensions(shape: tuple[int, ...]) -> None:
 
 
 def _float_dtype(dtype: Any) -> np.dtype[Any]:
+    """Return float32 for float16 and float32, and float64 for other real types."""
     dtype = np.dtype(dtype)
     if dtype.kind == "c":
         raise MatrixError("the cut norm is for real matrices; split real and imaginary parts")
@@ -288,8 +321,9 @@ def _float_dtype(dtype: Any) -> np.dtype[Any]:
     return np.dtype(np.float32) if narrow else np.dtype(np.float64)
 
 
-def _require_same_values(values: Any, dtype: Any) -> None:
-    dtype = np.dtype(dtype)
+def _require_same_values(values: Any) -> None:
+    """Refuse integers and extended floats that float64 cannot hold."""
+    dtype = np.dtype(values.dtype)
     if dtype.kind in "iu" and dtype.itemsize == 8 and values.size:
         if max(abs(int(values.max())), abs(int(values.min()))) > 2**53:
             raise MatrixError("integers above 2^53 do not fit float64; scale the matrix first")
@@ -298,7 +332,11 @@ def _require_same_values(values: Any, dtype: Any) -> None:
 
 
 def _scaling_exponent(values: RealMatrix) -> int:
-    """0 for ordinary entries, else e with max |a| in [2^(e-1), 2^e)."""
+    """Return the exponent e with max |a| in [2^(e-1), 2^e), or 0 if entries are ordinary.
+
+    Raises:
+        MatrixError: entries that are nan or infinite.
+    """
     if values.size == 0:
         return 0
     largest = max(float(values.max()), -float(values.min()))

@@ -54,7 +54,7 @@ from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_cut_bound
 from graphcuts_dp.estimate.shrinkage import Cut
 from graphcuts_dp.privacy.laws import NoiseLaw, TwoSidedGeometric
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm, chernoff_radius
-from graphcuts_dp.queries.graph_queries import Extent, pair_coefficients
+from graphcuts_dp.queries.coefficients import Extent, pair_coefficients
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.value_bounds import most_weight

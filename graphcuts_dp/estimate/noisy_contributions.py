@@ -180,7 +180,7 @@ class Contributions(Displayed):
             self.names,
             self.counts.astype(np.float64),
             title=f"How many users have how many {self.what} ({told})",
-            what=f"{self.what} of a user",
+            x_label=f"{self.what} of a user",
         )
 
     def to_frame(self, kind: Any = None) -> Any:

@@ -11,8 +11,10 @@ from graphcuts_dp.iterative.accuracy import Accuracy, CountNoise, Law
 from graphcuts_dp.iterative.query_digests import Digests
 from graphcuts_dp.iterative.query_lists import CutList, QuestionList
 from graphcuts_dp.learn.base import DenseHypothesis
-from graphcuts_dp.queries.graph_queries import Extent, GraphQuery, Question, as_cut
-from graphcuts_dp.queries.linear import CutQuery, LinearQuery, MixedCut, RankOneQuery, understood
+from graphcuts_dp.queries.coefficients import Extent, as_cut
+from graphcuts_dp.queries.graph_queries import GraphQuery, Question
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery
+from graphcuts_dp.queries.mixed_cuts import MixedCut, with_sides
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Space
 
@@ -96,7 +98,7 @@ class HypothesisEstimator:
 
     def _linear(self, query: LinearQuery, confidence: float) -> QueryEstimate:
         """Estimate a linear query."""
-        query = understood(query, self.space)
+        query = with_sides(query, self.space)
         if isinstance(query, RankOneQuery):
             query = as_cut(query, self.space) or query
         index = None if self.listed is None else self.listed.find(query)
@@ -133,7 +135,7 @@ class HypothesisEstimator:
             S, T = self.universe.masks(query)
             return error if self.universe.bipartite or not (S & T).any() else None
         if isinstance(query, MixedCut):
-            return error * query.parts
+            return error * query.cut_count
         if not isinstance(query, RankOneQuery):
             return None
         u, v = query.vectors(self.universe.shape)
@@ -149,7 +151,7 @@ class HypothesisEstimator:
             )
         size = query.sensitivity(self.space)
         edges = self.hypothesis.matrix[self.universe.pairs()]
-        value = float(size * int(query.steps(self.universe, edges[None, :])[0]))
+        value = float(size * int(query.scaled_values(self.universe, edges[None, :])[0]))
         most, error = float(query.largest(self.space)), self.accuracy.error
         if error is None or not isinstance(self.listed, QuestionList) or query not in self.listed:
             return QueryEstimate(value, (0.0, most), most, certain=True)

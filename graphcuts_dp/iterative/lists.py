@@ -39,8 +39,9 @@ from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.k_norm import MOST_COUNTS, NORMS, KNormNoise
-from graphcuts_dp.queries.graph_queries import Extent, pair_coefficients
-from graphcuts_dp.queries.linear import CutQuery, LinearQuery, MatrixQuery, understood
+from graphcuts_dp.queries.coefficients import Extent, pair_coefficients
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery, MatrixQuery
+from graphcuts_dp.queries.mixed_cuts import with_sides
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.job import Job
 from graphcuts_dp.resources import Progress, silent
@@ -593,7 +594,7 @@ class Sensing(Checked):
             / task.privacy_unit.group_size**2
         )
         space = ratings.space
-        queries = [understood(query, space) for query in task.public_queries("sensing")]
+        queries = [with_sides(query, space) for query in task.public_queries("sensing")]
         steps = Steps(task.universe, queries, task.grid.cap or 1.0)
         plan = SensingPlan.of(steps, rho, self.rounds, task.beta)
         _Learner(steps, self.p)  # refuses here, before anything is spent
@@ -705,7 +706,10 @@ class SensingPlan:
         """Return a sentence if no better error is guaranteed than without data, or None."""
         extents = [Extent.of(query, self.steps.universe.space) for query in self.steps.queries]
         cap = self.steps.cap
-        error, how = max(cap * each.modulus / 2 for each in extents), "the middle of what it can be"
+        error, how = (
+            max(cap * each.absolute_sum / 2 for each in extents),
+            "the middle of what it can be",
+        )
         if expected_ratings is not None:
             largest = max(each.largest for each in extents)
             nothing = min(

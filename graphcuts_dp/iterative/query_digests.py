@@ -7,7 +7,7 @@ from typing import Any, Self, cast, final
 
 import numpy as np
 
-from graphcuts_dp.queries.graph_queries import as_cut
+from graphcuts_dp.queries.coefficients import as_cut
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Space, VertexSet

@@ -27,8 +27,10 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Hypothesis
 from graphcuts_dp.learn.cut_sum import BitSets, Words, pack_bits
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES
-from graphcuts_dp.queries.graph_queries import GraphQuery, Question, exact_sums, pair_coefficients
-from graphcuts_dp.queries.linear import CutQuery, LinearQuery, MatrixQuery, understood
+from graphcuts_dp.queries.coefficients import exact_sums, pair_coefficients
+from graphcuts_dp.queries.graph_queries import GraphQuery, Question
+from graphcuts_dp.queries.linear import CutQuery, LinearQuery, MatrixQuery
+from graphcuts_dp.queries.mixed_cuts import with_sides
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Space
 
@@ -361,7 +363,7 @@ class QuestionList(PublicList):
 
     The list's own queries, which `len` counts and `[i]` gives, are divided by `scale`, so that one
     pair's weight moves the answer of each by no more than it changes itself. A statistic is counted
-    in its steps (`GraphQuery.steps`), which do not move more either.
+    in its steps (`GraphQuery.scaled_values`), which do not move more either.
 
     Args:
         universe: the public vertex pairs.
@@ -517,9 +519,9 @@ def rounding_of(pairs: int, grid: Grid) -> float:
 
 
 def asked_of(questions: Iterable[Question], universe: Universe) -> tuple[Question, ...]:
-    """Questions as they are understood on the vertices of a universe."""
+    """Questions as they are read on the vertices of a universe."""
     return tuple(
-        each if isinstance(each, GraphQuery) else understood(each, universe.space)
+        each if isinstance(each, GraphQuery) else with_sides(each, universe.space)
         for each in questions
     )
 

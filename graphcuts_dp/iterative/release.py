@@ -229,10 +229,10 @@ class IterativeRelease(Displayed):
             values=shown,
             low=low,
             high=high,
-            other=None if np.isnan(other).any() else other,
-            other_label="noisy, as measured" if queries else "expected by what was learned before",
+            second_values=None if np.isnan(other).any() else other,
+            second_label="noisy, as measured" if queries else "expected by what was learned before",
             title=f"{title or 'Measured queries'} ({guarantee_text(self.guarantee)})",
-            across="query, in the order of measuring",
+            x_label="query, in the order of measuring",
             unit=f"{self.guarantee.counted} between S and T",
         )
 

@@ -45,7 +45,7 @@ from graphcuts_dp.learn.rules import (
     MultiplicativeWeightsRule,
 )
 from graphcuts_dp.learn.sizes import CutSizes, Size, size_of
-from graphcuts_dp.queries.graph_queries import MOST_COEFFICIENTS
+from graphcuts_dp.queries.coefficients import MOST_COEFFICIENTS
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import one_blas_thread

@@ -73,7 +73,7 @@ class DatabaseFamily(Hypothesis):
         """Return every database's answer, shape (N,).
 
         Answers to a `GraphQuery`, a statistic of the whole graph such as the number of triangles,
-        are whole numbers in the units of that query.
+        are its `scaled_values`.
 
         Raises:
             QueryError: a query that does not fit the vertex sets, or a `GraphQuery` if databases
@@ -82,7 +82,7 @@ class DatabaseFamily(Hypothesis):
         if isinstance(query, GraphQuery):
             if not self.graphs:
                 raise QueryError(f"{query.statistic!r} is for families of graphs without weights")
-            return query.steps(self.universe, self.databases).astype(np.float64)
+            return query.scaled_values(self.universe, self.databases).astype(np.float64)
         coefficients = self.universe.coefficients(query)[self.universe.pairs()]
         answers: FloatVector = self.databases @ coefficients
         return answers

@@ -1,1 +1,1 @@
-"""One file per figure: a table in, a matplotlib Figure out."""
+"""Figures: arrays and texts in, a matplotlib Figure out. One module for each kind of picture."""

@@ -1,4 +1,13 @@
-"""Answers with their intervals, guarantees of a plan, and what a guarantee does to beliefs."""
+"""Pictures of lists of numbers: answers with intervals, errors of a plan, beliefs, user counts.
+
+- `answer_list_figure`: answers to queries, as points with intervals;
+- `session_answers_figure`: the same for the answers of a session, in order;
+- `plan_figure`: guaranteed errors of several mechanisms;
+- `odds_figure`: what a privacy guarantee lets an attacker believe;
+- `classes_figure`: noisy numbers of users by how much they contribute.
+
+Titles are made by the callers, with the privacy guarantee in them.
+"""
 
 from collections.abc import Sequence
 
@@ -7,11 +16,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.plotting.style import COLOURS, COLUMN, PAGE, drawing
+from graphcuts_dp.plotting.style import COLOURS, COLUMN, PAGE, drawing, plain_text
 
-_NAMED = 40  # answers up to which each has its name below it
-_LONGEST = 24  # characters of such a name
-_MOST_BARS = 400  # more intervals than that are drawn as a band
+_MAX_NAMED = 40  # answers up to which each has its name below it
+_MAX_NAME_LENGTH = 24  # characters of such a name; longer ones are cut
+_MAX_BARS = 400  # intervals up to which each is a bar; more are drawn as a band
 
 
 def answer_list_figure(
@@ -20,86 +29,87 @@ def answer_list_figure(
     high: FloatVector,
     *,
     title: str,
-    across: str,
+    x_label: str,
     names: Sequence[str] = (),
-    other: FloatVector | None = None,
-    other_label: str = "",
+    second_values: FloatVector | None = None,
+    second_label: str = "",
     unit: str,
 ) -> Figure:
-    """Values with intervals, side by side, and second values as diamonds.
+    """Draw values with intervals side by side, and second values as diamonds.
 
     Args:
         values: estimates, at least one, shape (k,).
-        low: ends of their intervals, shape (k,); not drawn where infinite.
-        high: likewise.
-        title: what is shown, with the guarantee.
-        across: what the answers are of, below the picture.
-        names: of the answers, or none.
-        other: second values for the same questions, shape (k,), or None.
-        other_label: what they are.
-        unit: of the values.
+        low: lower ends of their intervals, shape (k,); not drawn if infinite.
+        high: upper ends of their intervals, shape (k,); not drawn if infinite.
+        title: title of the figure, with the guarantee.
+        x_label: text below the picture, which says what the answers are of.
+        names: names of the answers, or empty. Long lists are numbered instead.
+        second_values: second values for the same questions, shape (k,); None if there are none.
+        second_label: name of the second values in the legend.
+        unit: unit of the values.
     """
-    places = np.arange(1, len(values) + 1)
+    numbers = np.arange(1, len(values) + 1)
     low, high = low.copy(), high.copy()
-    low[~np.isfinite(low)] = high[~np.isfinite(high)] = np.nan
+    low[~np.isfinite(low)] = np.nan
+    high[~np.isfinite(high)] = np.nan
     with drawing(PAGE, 3.4) as (figure, axes):
-        if len(places) > _MOST_BARS:
-            axes.fill_between(places, low, high, color=COLOURS["noisy"], alpha=0.2, linewidth=0)
+        if len(numbers) > _MAX_BARS:
+            axes.fill_between(numbers, low, high, color=COLOURS["noisy"], alpha=0.2, linewidth=0)
         else:
-            axes.vlines(places, low, high, color=COLOURS["noisy"], linewidth=0.9, alpha=0.6)
-        axes.scatter(places, values, s=12, color=COLOURS["noisy"], label="answer", zorder=3)
-        if other is not None:
+            axes.vlines(numbers, low, high, color=COLOURS["noisy"], linewidth=0.9, alpha=0.6)
+        axes.scatter(numbers, values, s=12, color=COLOURS["noisy"], label="answer", zorder=3)
+        if second_values is not None:
             axes.scatter(
-                places,
-                other,
+                numbers,
+                second_values,
                 s=18,
                 marker="D",
                 facecolors="none",
                 edgecolors=COLOURS["synthetic"],
-                label=other_label,
+                label=second_label,
                 zorder=4,
             )
             figure.legend(loc="outside lower left", ncols=2)
-        if names and len(places) <= _NAMED:
-            axes.set_xticks(places, [_short(name) for name in names], rotation=90)
+        if names and len(numbers) <= _MAX_NAMED:
+            axes.set_xticks(numbers, [_shortened(name) for name in names], rotation=90)
         else:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.margins(x=0.03)
-        axes.set_xlabel(across)
+        axes.set_xlabel(x_label)
         axes.set_ylabel(unit)
         axes.set_title(title)
     return figure
 
 
-def _short(name: str) -> str:
-    text = name if len(name) <= _LONGEST else name[: _LONGEST - 3] + "..."
-    return text.replace("$", r"\$")  # which would begin a formula
+def _shortened(name: str) -> str:
+    """Return a name of at most 24 characters for an axis."""
+    is_short = len(name) <= _MAX_NAME_LENGTH
+    return plain_text(name if is_short else name[: _MAX_NAME_LENGTH - 3] + "...")
 
 
 def session_answers_figure(
     points: Sequence[tuple[float, float, float, bool]], *, title: str, unit: str
 ) -> Figure:
-    """Draw the answers of a session.
+    """Draw the answers of a session against their numbers.
 
     Args:
         points: in the order of the answers, at least one: the value of the cut, both ends of its
             interval, which may be infinite, and whether the query corrected the hypothesis.
         title: names the session and its guarantee.
-        unit: of the values.
+        unit: unit of the values.
 
     Returns:
-        A figure: values with intervals against the number of the answer; corrections marked.
-        Infinite intervals are left out.
+        A figure: values with intervals; corrections marked. Infinite intervals are left out.
     """
-    values, low, high, marks = np.array(points, dtype=np.float64).T
+    values, low, high, corrected = np.array(points, dtype=np.float64).T
     return answer_list_figure(
         values,
         low,
         high,
         title=title,
-        across="answer number",
-        other=np.where(marks > 0, values, np.nan) if marks.any() else None,
-        other_label="corrected the hypothesis",
+        x_label="answer number",
+        second_values=np.where(corrected > 0, values, np.nan) if corrected.any() else None,
+        second_label="corrected the hypothesis",
         unit=unit,
     )
 
@@ -107,20 +117,20 @@ def session_answers_figure(
 def plan_figure(
     names: Sequence[str], guaranteed: FloatVector, trivial: Sequence[bool], *, title: str
 ) -> Figure:
-    """Guaranteed errors, the least at the top; of trivial answers in grey.
+    """Draw guaranteed errors from top to bottom; those of trivial answers in grey.
 
     Args:
-        names: of the mechanisms with the cuts that are meant.
-        guaranteed: errors, finite and positive, shape (k,).
-        trivial: which learn hardly anything from the graph.
+        names: names of the mechanisms, with the cuts for which the error holds.
+        guaranteed: errors, finite and positive, shape (k,), the least first.
+        trivial: whether each mechanism learns hardly anything from the graph.
         title: the setting.
     """
-    places = np.arange(len(names))
-    colours = [COLOURS["all zero"] if each else COLOURS["noisy"] for each in trivial]
+    heights = np.arange(len(names))
+    colours = [COLOURS["all zero"] if is_trivial else COLOURS["noisy"] for is_trivial in trivial]
     with drawing(PAGE, 1.2 + 0.2 * len(names)) as (figure, axes):
-        axes.hlines(places, 0, guaranteed, color="#dddddd", linewidth=0.8, zorder=1)
-        axes.scatter(guaranteed, places, c=colours, s=26, zorder=2)
-        axes.set_yticks(places, names)
+        axes.hlines(heights, 0, guaranteed, color="#dddddd", linewidth=0.8, zorder=1)
+        axes.scatter(guaranteed, heights, c=colours, s=26, zorder=2)
+        axes.set_yticks(heights, names)
         axes.invert_yaxis()
         axes.set_xscale("log")
         axes.set_xlim(left=0.7 * guaranteed.min())
@@ -132,12 +142,12 @@ def plan_figure(
 def odds_figure(
     priors: FloatVector, lowest: FloatVector, highest: FloatVector, *, title: str
 ) -> Figure:
-    """What a belief can become, for every belief beforehand.
+    """Draw the range of beliefs after a release against the belief before it.
 
     Args:
-        priors: probabilities, ascending, shape (k,).
-        lowest: the least that they can become.
-        highest: the most.
+        priors: probabilities before, ascending, shape (k,).
+        lowest: the least that they can become, shape (k,).
+        highest: the most that they can become, shape (k,).
         title: the guarantee.
     """
     with drawing(COLUMN, COLUMN) as (figure, axes):
@@ -151,22 +161,24 @@ def odds_figure(
     return figure
 
 
-def classes_figure(names: Sequence[str], counts: FloatVector, *, title: str, what: str) -> Figure:
-    """Noisy numbers of users in classes, as bars; those below 0 hang down.
+def classes_figure(
+    names: Sequence[str], counts: FloatVector, *, title: str, x_label: str
+) -> Figure:
+    """Draw noisy numbers of users in classes as bars; numbers below 0 hang down.
 
     Args:
-        names: of the classes.
-        counts: shape (k,).
-        title: with the guarantee.
-        what: was counted.
+        names: names of the classes.
+        counts: noisy numbers of users, shape (k,).
+        title: title of the figure, with the guarantee.
+        x_label: text below the picture, which says what the classes are of.
     """
-    places = np.arange(len(names))
+    positions = np.arange(len(names))
     with drawing(PAGE, 3.0) as (figure, axes):
-        axes.bar(places, counts, color=COLOURS["noisy"])
+        axes.bar(positions, counts, color=COLOURS["noisy"])
         axes.axhline(0, color=COLOURS["truth"], linewidth=0.6)
-        axes.set_xticks(places, names, rotation=45, ha="right")
+        axes.set_xticks(positions, names, rotation=45, ha="right")
         axes.set_yscale("symlog")
-        axes.set_xlabel(what)
+        axes.set_xlabel(x_label)
         axes.set_ylabel("users, noisy")
         axes.set_title(title)
     return figure

@@ -1,4 +1,9 @@
-"""A map whose vertices are coloured by their answers: where all people are near."""
+"""A map whose vertices are coloured by their average distance to all people.
+
+Answers to distance queries say how far all people are from each vertex of a public map, such as
+stops of a network. The map may have coordinates; else igraph computes a layout from its edges and
+lengths. Everything that is drawn is public: the map, and answers that are released.
+"""
 
 from typing import Any
 
@@ -12,18 +17,10 @@ from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix
 from graphcuts_dp.plotting.style import PAGE, drawing
 from graphcuts_dp.resources import repeatable_igraph
 
-_MANY = 1000  # edges beyond which they are drawn thinner, vertices beyond which smaller
-
-
-def _layout(edges: IntMatrix, lengths: FloatVector, size: int) -> FloatMatrix:
-    """Points for a map without coordinates, the same ones every time, shape (V, 2)."""
-    with repeatable_igraph() as igraph:
-        graph = igraph.Graph(n=size, edges=edges.tolist())
-        if size <= _MANY:
-            found = graph.layout_kamada_kawai(weights=lengths.tolist(), maxiter=50 * size)
-        else:
-            found = graph.layout_drl()
-    return np.array(found.coords, dtype=np.float64)
+# Edges above which they are drawn thinner, vertices above which they are drawn smaller and laid out
+# by a faster method.
+_MANY = 1000
+_MIN_RATIO, _MAX_RATIO = 0.25, 1.1  # height over width of the map in the figure
 
 
 def distance_map_figure(
@@ -38,41 +35,47 @@ def distance_map_figure(
     error: str = "",
     unit: str = "",
 ) -> Figure:
-    """Draw a map.
+    """Draw a map with its answers.
 
     Args:
-        points: of the vertices, shape (V, 2), equal units on both axes; None for a layout.
+        points: coordinates of the vertices, shape (V, 2), equal units on both axes; None if the map
+            has none.
         edges: pairs of row numbers, shape (E, 2).
-        lengths: of the edges, shape (E,).
+        lengths: lengths of the edges, shape (E,).
         values: answers, shape (V,).
-        possible: which vertices may be the best one, shape (V,).
-        label: of the vertex with the least answer.
-        title: what is shown, with the guarantee.
-        error: how wide the intervals of the answers are, in words, or empty.
-        unit: of the lengths, or empty.
+        possible: whether each vertex may be the best one, shape (V,).
+        label: text beside the vertex with the least answer.
+        title: title of the figure, with the guarantee.
+        error: how wide the intervals of the answers are, in words; empty if it is not said.
+        unit: unit of the lengths; empty if it is not said.
 
     Returns:
         A figure: dark vertices are near to all people, light ones far; those that may be the best
         are squares with a black rim, and the best one is a star with its name.
     """
-    points = _layout(edges, lengths, len(values)) if points is None else points
-    spans = np.ptp(points, axis=0)
-    ratio = float(np.clip(spans[1] / spans[0], 0.25, 1.1)) if spans[0] > 0 else 1.1
+    if points is None:
+        points = _layout(edges, lengths, len(values))
+    spans = np.ptp(points, axis=0)  # width and height of the map
+    ratio = _MAX_RATIO
+    if spans[0] > 0:
+        ratio = float(np.clip(spans[1] / spans[0], _MIN_RATIO, _MAX_RATIO))
     with drawing(PAGE, PAGE * 0.86 * ratio + 0.9) as (figure, axes):
-        few = len(edges) <= _MANY
+        few_edges = len(edges) <= _MANY
         lines = LineCollection(
             list(points[edges]),
             colors="#c4c4c4",
-            linewidths=0.6 if few else 0.25,
-            alpha=1.0 if few else 0.5,
+            linewidths=0.6 if few_edges else 0.25,
+            alpha=1.0 if few_edges else 0.5,
             zorder=1,
         )
         axes.add_collection(lines)
-        shades = _draw_vertices(axes, points, values, possible, label)
+        shades = _draw_vertices(axes, points, values, possible)
+        _mark_best(axes, points[int(np.argmin(values))], label)
         bar = figure.colorbar(shades, ax=axes, fraction=0.035, pad=0.02)
         bar.set_label("average distance to all people" + (f" ({unit})" if unit else ""))
         bar.outline.set_visible(False)
-        axes.set_aspect("equal" if ratio < 1.1 and spans[1] > 0.2 * spans[0] else "auto")
+        # A map that is nearly a line would vanish with equal units.
+        axes.set_aspect("equal" if ratio < _MAX_RATIO and spans[1] > 0.2 * spans[0] else "auto")
         axes.margins(0.03, 0.06)
         axes.set_axis_off()
         axes.set_title(title)
@@ -83,30 +86,53 @@ def distance_map_figure(
     return figure
 
 
+def _layout(edges: IntMatrix, lengths: FloatVector, size: int) -> FloatMatrix:
+    """Return points for a map without coordinates, the same ones every time, shape (V, 2)."""
+    with repeatable_igraph() as igraph:
+        graph = igraph.Graph(n=size, edges=edges.tolist())
+        if size <= _MANY:
+            layout = graph.layout_kamada_kawai(weights=lengths.tolist(), maxiter=50 * size)
+        else:
+            layout = graph.layout_drl()
+    return np.array(layout.coords, dtype=np.float64)
+
+
 def _draw_vertices(
-    axes: Axes, points: FloatMatrix, values: FloatVector, possible: BoolVector, label: str
+    axes: Axes, points: FloatMatrix, values: FloatVector, possible: BoolVector
 ) -> PathCollection:
+    """Draw all vertices, and return the squares, whose colours have the scale of all."""
     size = 26 if len(values) <= _MANY else 6
-    limits, best = (float(values.min()), float(values.max())), int(np.argmin(values))
     x, y = points.T
 
-    def draw(chosen: BoolVector, **look: Any) -> PathCollection:
+    def draw(mask: BoolVector, **appearance: Any) -> PathCollection:
         return axes.scatter(
-            x[chosen],
-            y[chosen],
-            c=values[chosen],
+            x[mask],
+            y[mask],
+            c=values[mask],
             cmap="viridis",
-            vmin=limits[0],
-            vmax=limits[1],
-            **look,
+            vmin=float(values.min()),
+            vmax=float(values.max()),
+            **appearance,
         )
 
     draw(~possible, s=size, edgecolors="#404040", linewidths=0.35, zorder=2)
-    look = {"s": 1.5 * size, "marker": "s", "edgecolors": "black", "linewidths": 0.9}
-    shades = draw(possible, zorder=3, label="may be the best", **look)
+    return draw(
+        possible,
+        s=1.5 * size,
+        marker="s",
+        edgecolors="black",
+        linewidths=0.9,
+        zorder=3,
+        label="may be the best",
+    )
+
+
+def _mark_best(axes: Axes, point: FloatVector, label: str) -> None:
+    """Draw a star at the best vertex, and its label beside it."""
+    x, y = point.tolist()
     axes.scatter(
-        x[best],
-        y[best],
+        x,
+        y,
         s=170,
         marker="*",
         color="white",
@@ -117,7 +143,7 @@ def _draw_vertices(
     )
     axes.annotate(
         label,
-        (x[best], y[best]),
+        (x, y),
         xytext=(9, 9),
         textcoords="offset points",
         fontsize=9,
@@ -125,4 +151,3 @@ def _draw_vertices(
         zorder=5,
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
     )
-    return shades

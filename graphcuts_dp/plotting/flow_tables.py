@@ -1,4 +1,15 @@
-"""Noisy tables of flows between groups: a heat map, a map where groups have places, and periods."""
+"""Pictures of noisy tables of flows between groups: a heat map, a map, and flows over periods.
+
+A *flow table* has a cell for each pair of groups (a, b): the estimated weight from a to b, its
+standard error, and an interval. Intervals here hold for all cells at once. A `FlowPicture` is what
+the first two pictures draw of one table:
+
+- `heat_map_figure`: the table as a heat map;
+- `flow_map_figure`: arcs between groups that have positions on a map;
+- `periods_figure`: the largest cells of several tables, one for each period.
+
+Everything that is drawn is released already.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,97 +29,113 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from graphcuts_dp.arrays import BoolMatrix, FloatMatrix, FloatVector
+from graphcuts_dp.arrays import BoolMatrix, BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.plotting.style import COLOURS, PAGE, drawing, house_style
 
-_NAMED, _NUMBERED = 60, 12  # most groups whose names, whose numbers, are written
-_LINES = 400  # most flows on a map
-_NAME_SIZE = 7  # of a place, in points
-_WIDEST, _LARGEST = 7.0, 500.0  # width of a line, area of a disc, in points
-_BEND, _STEPS = 0.18, 24  # of an arc: how far it bends, of its length, and in how many pieces
-MOST_SMALL, _ACROSS = 9, 3  # most cells that are drawn over periods, and how many side by side
-_TICKS = 6  # most periods whose names are written
-_IMPOSSIBLE = (0.9, 0.9, 0.9)
-_BLUES = LinearSegmentedColormap.from_list(  # from plain white
+# Heat maps.
+_MAX_NAMED = 60  # groups on a side up to which each has its name; else enclosing groups have
+_MAX_NUMBERED = 12  # groups on a side up to which each cell has its number
+_IMPOSSIBLE = (0.9, 0.9, 0.9)  # colour of a cell that can hold no pair: light grey
+_BLUES = LinearSegmentedColormap.from_list(  # begins with plain white, unlike matplotlib's "Blues"
     "flows", ["#ffffff", "#cfe1f2", "#6aaed6", "#2070b4", "#08306b"]
 )
+_FRAME = "#808080"  # colour of frames and of lines between enclosing groups
+_LUMA = (0.299, 0.587, 0.114)  # brightness of red, green and blue
+_NONZERO = 1e-300  # replaces a zero denominator
+
+# Maps.
+_MAX_ARCS = 400
+_NAME_SIZE = 7  # font size of a group's name, in points
+_CHARACTER_WIDTH = 0.62  # of a character, in units of the font size
+_MAX_LINE_WIDTH = 7.0  # of the largest flow, in points
+_MIN_LINE_WIDTH = 0.4
+_MAX_DISC_AREA = 500.0  # of the largest flow inside a group, in square points
+_MIN_SHARE = 0.25  # share of its colour that a flow keeps, however large its error is
+_BEND = 0.18  # distance of an arc's control point from its chord, in units of the chord
+_ARC_PIECES = 24
+
+# Periods.
+MAX_PANELS = 9  # cells that are drawn, each in a small picture
+_PANELS_ACROSS = 3
+_MAX_TICKS = 6  # periods whose names are written
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FlowPicture:
-    """What is drawn.
+    """One flow table, as it is drawn.
 
     Attributes:
-        values: what is shown of each cell, in its interval and not below 0, shape (rows, columns).
-        errors: standard deviations of the estimates, likewise; None where they are not drawn.
-        low: lower ends of intervals, all at once, likewise.
-        possible: whether a cell can hold a pair, likewise.
-        rows: names of the groups of the rows; none where only those are named that enclose them.
-        columns: of the columns, likewise.
-        breaks: of the rows and of the columns, for each enclosing group its name and how many
+        values: value of each cell, within its interval and at least 0, shape (rows, columns).
+        errors: standard errors of the estimates, shape (rows, columns); None if they are not drawn.
+        low: lower ends of the intervals, which hold at once, shape (rows, columns).
+        possible: whether each cell can hold a pair of vertices, shape (rows, columns).
+        row_names: names of the groups of the rows; empty if only enclosing groups have names.
+        column_names: names of the groups of the columns, or empty.
+        enclosing: for the rows and for the columns, the name of each enclosing group and how many
             groups it has, in order; empty if the level is the coarsest.
         symmetric: whether (a, b) and (b, a) are one cell.
-        title: what is shown, with the guarantee.
-        unit: what the numbers are of: "edges", "weight", "rows", "users", "pairs" or "amount".
-        whole: whether what is counted is a whole number.
+        title: title of the figure, with the guarantee.
+        unit: unit of the values: "edges", "weight", "rows", "users", "pairs" or "amount".
+        integral: whether the true values are integers.
     """
 
     values: FloatMatrix
     errors: FloatMatrix | None
     low: FloatMatrix
     possible: BoolMatrix
-    rows: Sequence[str] = ()
-    columns: Sequence[str] = ()
-    breaks: tuple[Sequence[tuple[str, int]], Sequence[tuple[str, int]]] = ((), ())
+    row_names: Sequence[str] = ()
+    column_names: Sequence[str] = ()
+    enclosing: tuple[Sequence[tuple[str, int]], Sequence[tuple[str, int]]] = ((), ())
     symmetric: bool = True
     title: str
     unit: str = "edges"
-    whole: bool = True
+    integral: bool = True
 
     @property
-    def numbered(self) -> bool:
-        """Whether there are so few cells that each has its number and error."""
-        return self.errors is not None and max(self.values.shape) <= _NUMBERED
+    def is_numbered(self) -> bool:
+        """True if there are so few cells that each has its number and error written in it."""
+        return self.errors is not None and max(self.values.shape) <= _MAX_NUMBERED
 
 
-def heat_map_figure(drawn: FlowPicture) -> Figure:
+def heat_map_figure(picture: FlowPicture) -> Figure:
     """Draw a table as a heat map.
 
     Returns:
         A figure: darker cells hold more, white ones nothing; the colours follow the square root, so
         that small flows show. With up to 12 groups each cell has its number and standard error. In
-        larger tables cells are paler the larger their error is beside what they show, down to white
-        below twice the error: noise hardly shows. Cells that can hold no pair are grey.
+        larger tables a cell keeps the share 1 - 2 error / value of its colour: it is paler the
+        larger its error is, and white if its value is below two standard errors, so that noise
+        hardly shows. Cells that can hold no pair are grey.
     """
-    rows, columns = drawn.values.shape
-    width = PAGE if columns > 6 else 4.6
-    cell = (width - 2.0) / columns
+    rows, columns = picture.values.shape
+    width = PAGE if columns > 6 else 4.6  # inches
+    cell = (width - 2.0) / columns  # inches, beside names and colour bar
     with drawing(width, float(np.clip(cell * rows + 1.5, 2.4, 9.5))) as (figure, axes):
-        norm = PowerNorm(0.5, vmin=0, vmax=max(float(drawn.values.max(initial=0.0)), 1.0))
-        shades = _shades(drawn, norm)
-        axes.imshow(shades, interpolation="nearest")
-        if drawn.numbered:
-            _write_values(axes, drawn, shades, float(np.clip(cell * 18, 6.5, 10)))
-        _name_groups(axes, drawn)
+        norm = PowerNorm(0.5, vmin=0, vmax=max(float(picture.values.max(initial=0.0)), 1.0))
+        colours = _cell_colours(picture, norm)
+        axes.imshow(colours, interpolation="nearest")
+        if picture.is_numbered:
+            _write_numbers(axes, picture, colours, float(np.clip(cell * 18, 6.5, 10)))
+        _name_axes(axes, picture)
         bar = figure.colorbar(ScalarMappable(norm, _BLUES), ax=axes, fraction=0.045, pad=0.02)
-        sums = drawn.unit in ("weight", "amount")
-        bar.set_label(f"noisy {drawn.unit}" if sums else f"noisy number of {drawn.unit}")
-        bar.outline.set_edgecolor("#808080")
+        is_sum = picture.unit in ("weight", "amount")
+        bar.set_label(f"noisy {picture.unit}" if is_sum else f"noisy number of {picture.unit}")
+        bar.outline.set_edgecolor(_FRAME)
         bar.outline.set_linewidth(0.5)
         axes.spines[:].set_visible(True)
-        axes.spines[:].set_color("#808080")
+        axes.spines[:].set_color(_FRAME)
         axes.spines[:].set_linewidth(0.5)
         axes.tick_params(length=0)
-        axes.set_title(fill(drawn.title, round(13 * width)))
-        told = "\N{PLUS-MINUS SIGN} standard error"
-        if not drawn.numbered:
-            told = "paler where the error is large, white below two standard errors"
+        axes.set_title(fill(picture.title, round(13 * width)))
         handles: list[Artist] = []
-        if drawn.errors is not None:
-            handles.append(Line2D([], [], linestyle="", label=told))
-        if not drawn.possible.all():
+        if picture.errors is not None:
+            text = "paler where the error is large, white below two standard errors"
+            if picture.is_numbered:
+                text = "\N{PLUS-MINUS SIGN} standard error"
+            handles.append(Line2D([], [], linestyle="", label=text))
+        if not picture.possible.all():
             handles.append(Patch(facecolor=_IMPOSSIBLE, label="no pair of vertices"))
         figure.legend(
             handles=handles,
@@ -120,134 +147,153 @@ def heat_map_figure(drawn: FlowPicture) -> Figure:
     return figure
 
 
-def _shades(drawn: FlowPicture, norm: PowerNorm) -> npt.NDArray[np.float64]:
-    """The colour of each cell, shape (rows, columns, 3)."""
-    full = _BLUES(norm(drawn.values))[..., :3]
-    if drawn.errors is not None and not drawn.numbered:
-        full = _pale(full, 1 - 2 * drawn.errors / np.maximum(drawn.values, 1e-300))
-    return np.asarray(np.where(drawn.possible[..., None], full, _IMPOSSIBLE))
+def _cell_colours(picture: FlowPicture, norm: PowerNorm) -> npt.NDArray[np.float64]:
+    """Return the colour of each cell, shape (rows, columns, 3)."""
+    colours = _BLUES(norm(picture.values))[..., :3]
+    if picture.errors is not None and not picture.is_numbered:
+        relative_errors = picture.errors / np.maximum(picture.values, _NONZERO)
+        colours = _paler(colours, 1 - 2 * relative_errors)
+    return np.asarray(np.where(picture.possible[..., None], colours, _IMPOSSIBLE))
 
 
-def _pale(colour: npt.ArrayLike, share: FloatMatrix | FloatVector) -> npt.NDArray[np.float64]:
-    """So large a share of a colour, and the rest white."""
+def _paler(colour: npt.ArrayLike, share: FloatMatrix | FloatVector) -> npt.NDArray[np.float64]:
+    """Return a mixture of a share, in [0, 1], of a colour with white; shape (*share.shape, 3)."""
     return np.asarray(1 - np.clip(share, 0, 1)[..., None] * (1 - np.asarray(colour)))
 
 
-def _write_values(
-    axes: Axes, drawn: FlowPicture, shades: npt.NDArray[np.float64], size: float
+def _write_numbers(
+    axes: Axes, picture: FlowPicture, colours: npt.NDArray[np.float64], font_size: float
 ) -> None:
-    """Each cell as its number above its standard error."""
-    for (row, column), value in np.ndenumerate(drawn.values):
-        if drawn.errors is None or not drawn.possible[row, column]:
+    """Write into each cell its number above its standard error."""
+    for (row, column), value in np.ndenumerate(picture.values):
+        if picture.errors is None or not picture.possible[row, column]:
             continue
-        error = float(drawn.errors[row, column])
-        number = f"{value:,.0f}" if drawn.whole or error >= 10 else f"{value:,.3g}"
+        error = float(picture.errors[row, column])
+        number = f"{value:,.0f}" if picture.integral or error >= 10 else f"{value:,.3g}"
         spread = f"{error:,.0f}" if error >= 10 else f"{error:.2g}"
-        dark = float(shades[row, column] @ (0.299, 0.587, 0.114)) < 0.5
-        for text, share, up in ((number, 1.0, 0.4), (f"\N{PLUS-MINUS SIGN}{spread}", 0.8, -0.7)):
+        is_dark = float(colours[row, column] @ _LUMA) < 0.5
+        for text, relative_size, height in (
+            (number, 1.0, 0.4),
+            (f"\N{PLUS-MINUS SIGN}{spread}", 0.8, -0.7),
+        ):
             axes.annotate(
                 text,
                 (column, row),
-                xytext=(0, up * size),
+                xytext=(0, height * font_size),
                 textcoords="offset points",
                 ha="center",
                 va="center",
-                fontsize=share * size,
-                color="white" if dark else "black",
+                fontsize=relative_size * font_size,
+                color="white" if is_dark else "black",
             )
 
 
-def _name_groups(axes: Axes, drawn: FlowPicture) -> None:
-    """Names of groups, or of those that enclose them, with lines between the latter."""
-    sides = (axes.yaxis, drawn.rows, drawn.breaks[0]), (axes.xaxis, drawn.columns, drawn.breaks[1])
-    for axis, names, breaks in sides:
-        ends = np.cumsum([0, *(count for _, count in breaks)]) - 0.5
-        for end in ends[1:-1]:
-            line = axes.axhline if axis is axes.yaxis else axes.axvline
-            line(end, color="#808080", linewidth=0.5)
-        named, small = list(enumerate(names)), 5
-        if not 0 < len(names) <= _NAMED:
-            least = (ends[-1] - ends[0]) / _NAMED  # narrower ones would run into each other
-            places = zip(pairwise(ends), breaks, strict=True)
-            named = [((a + b) / 2, name) for (a, b), (name, count) in places if count >= least]
-            small = 6
-        axis.set_ticks([middle for middle, _ in named], [name for _, name in named])
-        axis.set_tick_params(labelsize=8 if len(named) <= 20 else small)
-    if sum(len(name) + 2 for _, name in named) > 60:
+def _name_axes(axes: Axes, picture: FlowPicture) -> None:
+    """Name groups on both axes, or enclosing groups if there are many, with lines between these."""
+    sides = (
+        (axes.yaxis, axes.axhline, picture.row_names, picture.enclosing[0]),
+        (axes.xaxis, axes.axvline, picture.column_names, picture.enclosing[1]),
+    )
+    for axis, draw_line, names, enclosing in sides:
+        boundaries = np.cumsum([0, *(count for _, count in enclosing)]) - 0.5
+        for boundary in boundaries[1:-1]:
+            draw_line(boundary, color=_FRAME, linewidth=0.5)
+        ticks: list[tuple[float, str]] = [(float(index), name) for index, name in enumerate(names)]
+        small_size = 5
+        if not 0 < len(names) <= _MAX_NAMED:
+            # Names of narrower groups would run into each other.
+            min_count = (boundaries[-1] - boundaries[0]) / _MAX_NAMED
+            ticks = [
+                ((start + stop) / 2, name)
+                for (start, stop), (name, count) in zip(
+                    pairwise(boundaries), enclosing, strict=True
+                )
+                if count >= min_count
+            ]
+            small_size = 6
+        axis.set_ticks([position for position, _ in ticks], [name for _, name in ticks])
+        axis.set_tick_params(labelsize=8 if len(ticks) <= 20 else small_size)
+    if sum(len(name) + 2 for _, name in ticks) > 60:  # of the columns
         axes.tick_params(axis="x", rotation=90)
 
 
-def flow_map_figure(drawn: FlowPicture, places: tuple[FloatMatrix, FloatMatrix]) -> Figure:
+def flow_map_figure(picture: FlowPicture, positions: tuple[FloatMatrix, FloatMatrix]) -> Figure:
     """Draw the flows on a map.
 
     Args:
-        drawn: the table.
-        places: of the groups of the rows and of the columns, shape (groups, 2) each, in the same
+        picture: the table.
+        positions: of the groups of the rows and of the columns, shape (groups, 2) each, in the same
             units on both axes.
 
     Returns:
-        A figure: arcs between groups, and discs for what is inside, as wide as the flow is large,
-        and paler where its interval begins far below it. Flows with a direction bend to the left
-        on their way. Only those that are above 0 for sure, by intervals that hold all at once, are
-        drawn, at most the 400 largest; the legend says how many are not.
+        A figure: arcs between groups, and discs for flows inside one. Their size follows the flow,
+        and they are paler the farther their interval begins below it. Flows with a direction bend
+        to the left on their way. Only flows that are certainly above 0, by intervals that hold at
+        once, are drawn, at most the 400 largest; the legend says how many are not.
     """
-    seen = drawn.possible if not drawn.symmetric else np.triu(drawn.possible)
-    first, second = np.nonzero(seen & (drawn.low > 0))
-    starts, ends = places[0][first], places[1][second]
-    flow = drawn.values[first, second]
-    sure = drawn.low[first, second] / flow
-    inside = (starts == ends).all(axis=1)
-    order = np.argsort(np.where(inside, -1.0, flow * sure), kind="stable")
-    lines = order[int(inside.sum()) :][-_LINES:]  # large sure ones last, on top
-    discs = np.flatnonzero(inside)
-    largest = float(flow.max(initial=1e-300))
-    everywhere = np.concatenate(places)
-    spans = np.ptp(everywhere, axis=0)
+    cells = picture.possible if not picture.symmetric else np.triu(picture.possible)
+    first, second = np.nonzero(cells & (picture.low > 0))  # groups of each flow that is certain
+    starts, stops = positions[0][first], positions[1][second]  # (flows, 2)
+    flows = picture.values[first, second]
+    certain_shares = picture.low[first, second] / flows
+    is_inside = (starts == stops).all(axis=1)
+    # Flows inside groups first, then the others by their lower ends: the largest are on top.
+    order = np.argsort(np.where(is_inside, -1.0, flows * certain_shares), kind="stable")
+    arcs = order[int(is_inside.sum()) :][-_MAX_ARCS:]
+    discs = np.flatnonzero(is_inside)
+    largest = float(flows.max(initial=_NONZERO))
+    points = np.concatenate(positions)
+    spans = np.ptp(points, axis=0)
     ratio = float(np.clip(spans[1] / spans[0], 0.3, 1.1)) if spans[0] > 0 else 1.1
-    line, disc = to_rgb(COLOURS["noisy"]), to_rgb(COLOURS["synthetic"])
+    arc_colour, disc_colour = to_rgb(COLOURS["noisy"]), to_rgb(COLOURS["synthetic"])
+    colour_shares = _MIN_SHARE + (1 - _MIN_SHARE) * certain_shares
     with drawing(PAGE, PAGE * 0.9 * ratio + 0.9) as (figure, axes):
         axes.scatter(
             starts[discs, 0],
             starts[discs, 1],
-            s=_LARGEST * flow[discs] / largest,
-            color=_pale(disc, 0.25 + 0.75 * sure[discs]),
+            s=_MAX_DISC_AREA * flows[discs] / largest,
+            color=_paler(disc_colour, colour_shares[discs]),
             alpha=0.7,
             linewidths=0,
         )
         axes.add_collection(
             LineCollection(
-                list(_arcs(starts[lines], ends[lines], left=not drawn.symmetric)),
-                linewidths=np.maximum(_WIDEST * flow[lines] / largest, 0.4),
-                colors=_pale(line, 0.25 + 0.75 * sure[lines]),
+                list(_arc_points(starts[arcs], stops[arcs], bends_left=not picture.symmetric)),
+                linewidths=np.maximum(_MAX_LINE_WIDTH * flows[arcs] / largest, _MIN_LINE_WIDTH),
+                colors=_paler(arc_colour, colour_shares[arcs]),
                 alpha=0.8,
                 capstyle="butt",
                 zorder=2,
             )
         )
-        axes.scatter(everywhere[:, 0], everywhere[:, 1], s=5, color="black", zorder=3)
-        _name_places(axes, drawn, places, 72 * 0.85 * PAGE / max(float(spans[0]), 1e-300))
+        axes.scatter(points[:, 0], points[:, 1], s=5, color="black", zorder=3)
+        # The map takes about 85 % of the width of the page; an inch has 72 points.
+        _name_positions(axes, picture, positions, 72 * 0.85 * PAGE / max(float(spans[0]), _NONZERO))
         axes.set_aspect("equal")
         axes.margins(0.06)
         axes.set_axis_off()
-        figure.suptitle(drawn.title, x=0.01, ha="left", fontsize=10)
-        between, within = (float(flow[each].max(initial=0.0)) for each in (lines, discs))
-        smaller = len(order) - len(lines) - len(discs)
-        left_out = f"not drawn: {int(seen.sum()) - len(order):,} flows that may be 0"
-        left_out += f", {smaller:,} smaller ones" if smaller else ""
+        figure.suptitle(picture.title, x=0.01, ha="left", fontsize=10)
+
+        largest_arc = float(flows[arcs].max(initial=0.0))
+        largest_disc = float(flows[discs].max(initial=0.0))
+        smaller = len(order) - len(arcs) - len(discs)
+        not_drawn = f"not drawn: {int(cells.sum()) - len(order):,} flows that may be 0"
+        not_drawn += f", {smaller:,} smaller ones" if smaller else ""
         handles = [
             Line2D(
-                [], [], color=line, linewidth=max(_WIDEST * between / largest, 0.4),
-                label=f"between groups: {between:,.0f} {drawn.unit} in the widest",
+                [], [], color=arc_colour,
+                linewidth=max(_MAX_LINE_WIDTH * largest_arc / largest, _MIN_LINE_WIDTH),
+                label=f"between groups: {largest_arc:,.0f} {picture.unit} in the widest",
             ),
             Line2D(
-                [], [], color=disc, marker="o", linestyle="", alpha=0.7,
-                label=f"inside a group: {within:,.0f} {drawn.unit} in the largest",
+                [], [], color=disc_colour, marker="o", linestyle="", alpha=0.7,
+                label=f"inside a group: {largest_disc:,.0f} {picture.unit} in the largest",
             ),
             Line2D(
-                [], [], color=_pale(line, np.array([0.3]))[0], linewidth=3,
+                [], [], color=_paler(arc_colour, np.array([0.3]))[0], linewidth=3,
                 label="paler: larger error",
             ),
-            Line2D([], [], linestyle="", label=left_out),
+            Line2D([], [], linestyle="", label=not_drawn),
         ]  # fmt: skip
         if not len(discs):
             del handles[1]
@@ -255,55 +301,81 @@ def flow_map_figure(drawn: FlowPicture, places: tuple[FloatMatrix, FloatMatrix])
     return figure
 
 
-def _arcs(starts: FloatMatrix, ends: FloatMatrix, *, left: bool) -> npt.NDArray[np.float64]:
-    """Arcs as lines of many pieces; to the left on their way, else upwards."""
-    ways = ends - starts
-    sides = np.stack([-ways[:, 1], ways[:, 0]], axis=1)
-    if not left:
-        sides = np.where(sides[:, 1:] < 0, -sides, sides)
-    middles = (starts + ends) / 2 + _BEND * sides
-    at = np.linspace(0, 1, _STEPS + 1)[None, :, None]
-    first, middle, last = (points[:, None] for points in (starts, middles, ends))
-    found: npt.NDArray[np.float64] = (1 - at) ** 2 * first + 2 * at * (1 - at) * middle
-    return found + at**2 * last
+def _arc_points(
+    starts: FloatMatrix, stops: FloatMatrix, *, bends_left: bool
+) -> npt.NDArray[np.float64]:
+    """Return quadratic Bezier curves from starts to stops as lines of many pieces.
 
+    Args:
+        starts: shape (flows, 2).
+        stops: shape (flows, 2).
+        bends_left: whether curves bend to the left on their way; else upwards.
 
-def _name_places(
-    axes: Axes, drawn: FlowPicture, places: tuple[FloatMatrix, FloatMatrix], scale: float
-) -> None:
-    """The names of the groups, the largest first, where they cover no other name and no place.
-
-    Each name stands on one of four sides of its place; `scale` is how many points a unit has.
+    Returns:
+        Shape (flows, pieces + 1, 2).
     """
-    named: dict[tuple[float, float], tuple[float, str]] = {}
-    for axis, names in enumerate((drawn.rows, drawn.columns)):
-        sums = np.where(drawn.low > 0, drawn.values, 0).sum(axis=1 - axis)
-        for (x, y), total, name in zip(places[axis].tolist(), sums.tolist(), names, strict=True):
-            named[x, y] = max(named.get((x, y), (0.0, "")), (total, name))
-    taken = [(x * scale - 1.5, y * scale - 1.5, x * scale + 1.5, y * scale + 1.5) for x, y in named]
-    for (x, y), (_, name) in sorted(named.items(), key=lambda each: -each[1][0]):
-        width = 0.62 * _NAME_SIZE * len(name)
-        for right, up in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
-            left = x * scale + (3 if right > 0 else -3 - width)
-            low = y * scale + (2 if up > 0 else -2 - _NAME_SIZE)
-            box = left, low, left + width, low + _NAME_SIZE
-            if not any(
-                box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
-                for other in taken
-            ):
-                taken.append(box)
-                axes.annotate(
-                    name,
-                    (x, y),
-                    xytext=(3 * right, 2 * up),
-                    textcoords="offset points",
-                    ha="left" if right > 0 else "right",
-                    va="bottom" if up > 0 else "top",
-                    fontsize=_NAME_SIZE,
-                    zorder=4,
-                    path_effects=[patheffects.withStroke(linewidth=1.5, foreground="white")],
-                )
-                break
+    chords = stops - starts
+    left_normals = np.stack([-chords[:, 1], chords[:, 0]], axis=1)
+    normals = left_normals
+    if not bends_left:
+        normals = np.where(left_normals[:, 1:] < 0, -left_normals, left_normals)
+    controls = (starts + stops) / 2 + _BEND * normals
+    t = np.linspace(0, 1, _ARC_PIECES + 1)[None, :, None]
+    first, control, last = (points[:, None] for points in (starts, controls, stops))
+    curve: npt.NDArray[np.float64] = (1 - t) ** 2 * first + 2 * t * (1 - t) * control
+    return curve + t**2 * last
+
+
+def _name_positions(
+    axes: Axes,
+    picture: FlowPicture,
+    positions: tuple[FloatMatrix, FloatMatrix],
+    points_per_unit: float,
+) -> None:
+    """Write names of groups, those with the largest flows first, where there is room.
+
+    A name stands above or below its position, to the right or to the left, and covers no other name
+    and no position. A name without room is left out. Boxes are (left, bottom, right, top), in
+    points of the printed page.
+    """
+    largest_names: dict[tuple[float, float], tuple[float, str]] = {}  # by position
+    for axis, names in enumerate((picture.row_names, picture.column_names)):
+        sums = np.where(picture.low > 0, picture.values, 0).sum(axis=1 - axis)
+        for (x, y), total, name in zip(positions[axis].tolist(), sums.tolist(), names, strict=True):
+            largest_names[x, y] = max(largest_names.get((x, y), (0.0, "")), (total, name))
+    boxes: list[tuple[float, float, float, float]] = []
+    for x, y in largest_names:
+        across, up = x * points_per_unit, y * points_per_unit
+        boxes.append((across - 1.5, up - 1.5, across + 1.5, up + 1.5))
+    for (x, y), (_, name) in sorted(largest_names.items(), key=lambda entry: -entry[1][0]):
+        width = _CHARACTER_WIDTH * _NAME_SIZE * len(name)
+        for to_right, upwards in ((True, True), (False, True), (True, False), (False, False)):
+            left = x * points_per_unit + (3 if to_right else -3 - width)
+            bottom = y * points_per_unit + (2 if upwards else -2 - _NAME_SIZE)
+            box = left, bottom, left + width, bottom + _NAME_SIZE
+            if any(_overlap(box, other) for other in boxes):
+                continue
+            boxes.append(box)
+            axes.annotate(
+                name,
+                (x, y),
+                xytext=(3 if to_right else -3, 2 if upwards else -2),
+                textcoords="offset points",
+                ha="left" if to_right else "right",
+                va="bottom" if upwards else "top",
+                fontsize=_NAME_SIZE,
+                zorder=4,
+                path_effects=[patheffects.withStroke(linewidth=1.5, foreground="white")],
+            )
+            break
+
+
+def _overlap(
+    first: tuple[float, float, float, float], second: tuple[float, float, float, float]
+) -> bool:
+    """Return whether two boxes (left, bottom, right, top) have points in common."""
+    across = first[0] < second[2] and second[0] < first[2]
+    return across and first[1] < second[3] and second[1] < first[3]
 
 
 def periods_figure(
@@ -315,48 +387,52 @@ def periods_figure(
     high: FloatMatrix,
     title: str,
     unit: str = "edges",
-    others: int = 0,
+    omitted: int = 0,
 ) -> Figure:
     """Draw the largest cells over periods: a small picture for each, with one scale for all.
 
     Args:
         periods: names of the periods, in order.
         cells: names of the cells, the largest first.
-        values: what is shown of each cell in each period, shape (cells, periods).
-        low: lower ends of intervals, all at once, likewise.
-        high: upper ends.
-        title: what is shown, with the guarantee.
-        unit: what the numbers are of: "edges", "weight", "rows", "users", "pairs" or "amount".
-        others: how many cells there are beside these.
+        values: value of each cell in each period, shape (cells, periods).
+        low: lower ends of the intervals, which hold at once, shape (cells, periods).
+        high: upper ends of the intervals, shape (cells, periods).
+        title: title of the figure, with the guarantee.
+        unit: unit of the values: "edges", "weight", "rows", "users", "pairs" or "amount".
+        omitted: number of cells besides these, which are not drawn.
 
     Returns:
         A figure: a line through the values, and a band for the intervals.
     """
-    count, places = len(cells), np.arange(len(periods))
-    across = min(count, _ACROSS)
+    count, numbers = len(cells), np.arange(len(periods))
+    across = min(count, _PANELS_ACROSS)
     down = -(-count // across)
-    shown = places[:: -(-len(periods) // _TICKS)]
+    ticks = numbers[:: -(-len(periods) // _MAX_TICKS)]
     with house_style():
-        figure = Figure(figsize=(PAGE * max(across, 2) / _ACROSS, 1.5 * down + 1.1))
-        grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-        for axes, name, value, *ends in zip(grid.flat, cells, values, low, high, strict=False):
-            axes.fill_between(places, *ends, color=COLOURS["noisy"], alpha=0.25, linewidth=0)
-            axes.plot(places, value, color=COLOURS["noisy"], marker=".", markersize=4)
+        figure = Figure(figsize=(PAGE * max(across, 2) / _PANELS_ACROSS, 1.5 * down + 1.1))
+        panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+        for index, name in enumerate(cells):
+            axes = panels.flat[index]
+            axes.fill_between(
+                numbers, low[index], high[index], color=COLOURS["noisy"], alpha=0.25, linewidth=0
+            )
+            axes.plot(numbers, values[index], color=COLOURS["noisy"], marker=".", markersize=4)
             axes.set_title(name, fontsize=8)
-        for axes in grid.flat[count:]:
+        for axes in panels.flat[count:]:
             axes.set_visible(False)
-        first = grid[0, 0]
-        first.set_ylim(0, max(float(high[np.isfinite(high)].max(initial=0)), 1) * 1.05)
+        first = panels[0, 0]
+        is_finite: BoolVector = np.isfinite(high)
+        first.set_ylim(0, max(float(high[is_finite].max(initial=0)), 1) * 1.05)
         first.set_xlim(-0.3, len(periods) - 0.7)
-        first.set_xticks(shown, [periods[each] for each in shown])
+        first.set_xticks(ticks, [periods[tick] for tick in ticks])
         for column in range(across):
-            lowest = grid[(count - 1 - column) // across, column]
+            lowest = panels[(count - 1 - column) // across, column]  # that is drawn, of its column
             lowest.tick_params(axis="x", rotation=45, labelsize=7, labelbottom=True)
         figure.supylabel(f"{unit}, noisy", fontsize=9)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10)
-        told = f"{DEFAULT_PERCENT} intervals, all cells at once"
-        handles = [Patch(facecolor=COLOURS["noisy"], alpha=0.25, label=told)]
-        if others:
-            handles.append(Patch(alpha=0, label=f"not drawn: {others:,} smaller cells"))
+        label = f"{DEFAULT_PERCENT} intervals, all cells at once"
+        handles = [Patch(facecolor=COLOURS["noisy"], alpha=0.25, label=label)]
+        if omitted:
+            handles.append(Patch(alpha=0, label=f"not drawn: {omitted:,} smaller cells"))
         figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=8)
     return figure

@@ -1,4 +1,9 @@
-"""Partitions: the matrix with vertices ordered by part, or the vertices on a map."""
+"""Pictures of partitions: the matrix with vertices ordered by part, or the vertices on a map.
+
+A partition divides the vertices into numbered parts. `blocks_figure` draws the weight between
+groups of vertices (*bins*) that are ordered by part, as a heat map. `map_figure` draws vertices at
+public positions, with a colour and a shape for each part.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,36 +14,40 @@ from matplotlib.figure import Figure
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.plotting.flow_tables import FlowPicture, heat_map_figure
-from graphcuts_dp.plotting.style import PAGE, drawing
+from graphcuts_dp.plotting.style import PAGE, drawing, plain_text
 
-# Okabe and Ito's palette with a shape for each, so that parts differ in grey, too.
+# Okabe and Ito's palette with a shape for each, so that parts differ in grey, too. All parts from
+# the seventh on share the last ones.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_MARKS = "os^DvPX"
-_MOST_NAMED = 12  # vertices that have their names on a map
+_MARKERS = "os^DvPX"
+_MAX_NAMED = 12  # vertices on a map up to which each has its name
 
 
 def blocks_figure(
-    weights: FloatMatrix, bins: IntVector, *, title: str, unit: str, whole: bool = True
+    weights: FloatMatrix, bins: IntVector, *, title: str, unit: str, last_is_part: bool = True
 ) -> Figure:
-    """Weights between bins of vertices as a heat map, with lines between the parts.
+    """Draw weights between bins of vertices as a heat map, with lines between the parts.
 
     Args:
-        weights: shape (bins, bins), symmetric.
-        bins: how many of them each part has.
-        title: what is shown, with the guarantee.
-        unit: of the weights: "edges" or "weight".
-        whole: whether the last one is a part; else it is all that are smaller.
+        weights: weight between each two bins, shape (bins, bins), symmetric.
+        bins: number of bins of each part, shape (parts,).
+        title: title of the figure, with the guarantee.
+        unit: unit of the weights: "edges" or "weight".
+        last_is_part: whether the last entry of `bins` is of one part. Else it is of all smaller
+            parts together, and named "others".
     """
-    parts = [(str(part), count) for part, count in enumerate(bins.tolist(), 1)]
-    parts[-1] = parts[-1] if whole else ("others", parts[-1][1])
-    shown = np.maximum(weights, 0)
+    names = [str(part) for part in range(1, len(bins) + 1)]
+    if not last_is_part:
+        names[-1] = "others"
+    enclosing = list(zip(names, bins.tolist(), strict=True))
+    positive_weights = np.maximum(weights, 0)
     return heat_map_figure(
         FlowPicture(
-            values=shown,
+            values=positive_weights,
             errors=None,
-            low=shown,
+            low=positive_weights,
             possible=np.ones(weights.shape, dtype=np.bool_),
-            breaks=(parts, parts),
+            enclosing=(enclosing, enclosing),
             title=title,
             unit=unit,
         )
@@ -52,32 +61,35 @@ def map_figure(
     *,
     title: str,
 ) -> Figure:
-    """Vertices at their places, each part in a colour and shape of its own.
+    """Draw vertices at their positions, each part in a colour and shape of its own.
 
     Args:
-        positions: longitude and latitude, or any plane; vertices without one are left out.
-        labels: of all vertices.
-        parts: of each vertex, from 0 on, shape (n,).
-        title: what is shown, with the guarantee.
+        positions: longitude and latitude, or a point of any plane, by label; vertices without one
+            are left out.
+        labels: labels of all vertices.
+        parts: part of each vertex, from 0 on, shape (n,).
+        title: title of the figure, with the guarantee.
 
     Raises:
         GraphError: no vertex has a position.
     """
-    known = [place for place, label in enumerate(labels) if label in positions]
-    if not known:
+    rows = [row for row, label in enumerate(labels) if label in positions]
+    if not rows:
         raise GraphError("no vertex has a position; give {vertex: (x, y), ...}")
-    places = np.array([positions[labels[place]] for place in known], dtype=np.float64)
-    last = len(_MARKS) - 1
-    shown = np.minimum(parts[known], last)
+    points = np.array([positions[labels[row]] for row in rows], dtype=np.float64)
+    last_style = len(_MARKERS) - 1
+    styles = np.minimum(parts[rows], last_style)
     with drawing(PAGE, 0.6 * PAGE) as (figure, axes):
-        for part in np.unique(shown).tolist():
-            label = f"part {part + 1}" + (" and others" * bool(part == last < parts.max()))
-            x, y = places[shown == part].T
-            axes.scatter(x, y, s=22, c=_COLOURS[part], marker=_MARKS[part], label=label)
-        for row, place in zip(known, places, strict=True):
-            if len(known) <= _MOST_NAMED:
-                text = str(labels[row]).replace("$", r"\$")
-                axes.annotate(text, place, xytext=(3, 3), textcoords="offset points", fontsize=7)
+        for style in np.unique(styles).tolist():
+            label = f"part {style + 1}"
+            if style == last_style < parts.max():
+                label += " and others"
+            x, y = points[styles == style].T
+            axes.scatter(x, y, s=22, c=_COLOURS[style], marker=_MARKERS[style], label=label)
+        if len(rows) <= _MAX_NAMED:
+            for row, point in zip(rows, points, strict=True):
+                name = plain_text(str(labels[row]))
+                axes.annotate(name, point, xytext=(3, 3), textcoords="offset points", fontsize=7)
         axes.set_aspect("equal")
         axes.axis("off")
         figure.legend(loc="outside lower left", ncols=4)

@@ -1,4 +1,9 @@
-"""One look for all figures: at column width, in grey, for the colour-blind; and their files."""
+"""The common style of all figures, and writing them to files.
+
+Figures are as wide as one column or both columns of a page, readable in grey and by the
+colour-blind. `drawing` opens a figure with one picture, `house_style` sets the style for figures
+with several. `write_figure` writes a PNG or a PDF.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +15,11 @@ from matplotlib.figure import Figure
 
 from graphcuts_dp.files import PathLike, atomic_write
 
-COLUMN, PAGE = 3.4, 7.0  # widths in inches of a figure in one column of a page, and in both
+# Widths of figures in inches: in one column of a page, and across both.
+COLUMN = 3.4
+PAGE = 7.0
 
-# Okabe and Ito's palette.
+# Colours by what they stand for, from Okabe and Ito's palette.
 COLOURS = {
     "noisy": "#0072B2",
     "synthetic": "#D55E00",
@@ -25,7 +32,7 @@ COLOURS = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw within this context."""
+    """Set the style for all figures that are made within this context."""
     with mpl.rc_context(
         {
             "font.size": 9,
@@ -43,24 +50,34 @@ def house_style() -> Iterator[None]:
 
 @contextmanager
 def drawing(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
-    """A figure of so many inches with one picture, drawn within this context."""
+    """Yield a figure with one picture, to be drawn within this context.
+
+    Args:
+        width: in inches.
+        height: in inches.
+    """
     with house_style():
         figure = Figure(figsize=(width, height))
         yield figure, figure.subplots()
+
+
+def plain_text(text: str) -> str:
+    """Return a text in which matplotlib sees no formula: "$" would begin one."""
+    return text.replace("$", r"\$")
 
 
 def write_figure(figure: Figure, path: PathLike, *, force: bool = False) -> None:
     """Write a figure to one file, whole or not at all; the same figure gives the same bytes.
 
     Args:
-        figure: what to draw.
-        path: where; a PDF if it ends in .pdf, else a PNG.
-        force: replace a file that is there.
+        figure: the figure.
+        path: the file; a PDF if its name ends in .pdf, else a PNG.
+        force: replace a file that exists.
 
     Raises:
-        FileFormatError: the file cannot be written, or is there.
+        FileFormatError: the file cannot be written, or exists.
     """
-    pdf = Path(path).suffix.lower() == ".pdf"
-    about = {"CreationDate": None} if pdf else {"Software": None}
+    is_pdf = Path(path).suffix.lower() == ".pdf"
+    metadata = {"CreationDate": None} if is_pdf else {"Software": None}  # leave these out
     with atomic_write(path, force=force) as handle:
-        figure.savefig(handle, format="pdf" if pdf else "png", metadata=about)
+        figure.savefig(handle, format="pdf" if is_pdf else "png", metadata=metadata)

@@ -1,236 +1,55 @@
-"""Queries besides cuts: linear ones in whole steps of any size, and those about a whole graph.
+"""Statistics of whole graphs, the multiway cut, and the class from which users make queries.
 
-Public of a linear query is how large its coefficients are (`Extent`); noise is bought for their
-whole steps (`LinearSteps`). A `GraphQuery` is no sum over pairs: triangles, largest, least cut.
+A `GraphQuery` asks for a statistic that is no sum over pairs: the number of triangles, the largest
+cut, the least cut. Sessions of some methods answer it; releases do not. A `Question` is what
+sessions are asked: a linear query or a statistic.
+
+`Query` is the public entrance to all queries but cuts (`gc.Query.rank_one` and others), and the
+base of linear queries of users' own. `MultiwayCut` is one of these.
+
+Read `linear` first: it has `LinearQuery` and says what a space of pairs is.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, NoReturn, Protocol, final
+from typing import Any, NoReturn, Protocol, final
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntMatrix, IntVector
+from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.queries.linear import (
     AnyGraph,
-    CutQuery,
     LinearQuery,
     MatrixQuery,
     RankOneQuery,
     Subset,
-    pairs_of_cut,
     sides_of,
     space_of,
 )
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.schema.value_bounds import most_weight
 from graphcuts_dp.schema.vertices import Space, VertexSet, one_set
 
-MOST_COEFFICIENTS = 1 << 24  # of a query that is given by all of them: 128 MiB
-_BITS = 30  # the largest coefficient has 2^30 steps
-_FLOATS = 1e-9  # what sums of floats may be off, relatively: far more than they are
-
-
-@final
-@dataclass(frozen=True)
-class Extent:
-    """How large the coefficients of a query are, over all public pairs. Reads no graph.
-
-    Attributes:
-        largest: largest modulus of a coefficient: the sensitivity.
-        negative: sum of the moduli of those below 0, rounded up.
-        positive: sum of those above 0, rounded up.
-        whole: whether each is a whole number of `LinearSteps.unit`.
-    """
-
-    largest: float
-    negative: float
-    positive: float
-    whole: bool
-
-    @classmethod
-    def of(cls, query: LinearQuery, space: Space) -> "Extent":
-        """The extent of a query.
-
-        Raises:
-            QueryError: a query that does not fit the vertex sets, has coefficients that are not
-                finite, or is given by more than 2^24 coefficients.
-        """
-        if isinstance(query, RankOneQuery):
-            return _of_rank_one(query, space)
-        if isinstance(query, CutQuery):
-            pairs = pairs_of_cut(*query.masks(space), space)
-            return cls(float(pairs > 0), 0.0, float(pairs), whole=True)
-        coefficients = pair_coefficients(query, space)
-        # Either triangle of a symmetric matrix; nothing else lies on the other one.
-        largest = float(np.abs(coefficients).max(initial=0.0))
-        unit = largest * 2.0**-_BITS
-        steps = np.rint(coefficients / unit) if unit > 0 else coefficients
-        return cls(
-            largest=largest,
-            negative=-float(np.minimum(coefficients, 0).sum()) * (1 + _FLOATS),
-            positive=float(np.maximum(coefficients, 0).sum()) * (1 + _FLOATS),
-            whole=bool((steps * unit == coefficients).all()),
-        )
-
-    @property
-    def modulus(self) -> float:
-        """Sum of the moduli of all coefficients."""
-        return self.negative + self.positive
-
-    def possible(self, cap: float | None) -> tuple[float, float]:
-        """(low, high) between which the answer lies on every graph with weights from 0 to a cap.
-
-        Args:
-            cap: None where there is none: then a side is endless, or 0.
-        """
-        sides = self.negative, self.positive
-        low, high = (most_weight(side, cap) if side else 0.0 for side in sides)
-        return 0.0 - low, high
-
-
-def _of_rank_one(query: RankOneQuery, space: Space) -> Extent:
-    left, right = sides_of(space)
-    u, v = query.vectors((len(left), len(right)))
-    # Entries are not below 0, and nor are coefficients. Pairs of a vertex with itself are none.
-    positive = float(u.sum()) * float(v.sum())
-    if one_set(space):
-        positive = max(0.0, positive - float(u @ v))
-    largest = query.sensitivity(space)
-    # Dyadic entries of few digits have coefficients that are whole steps of 2^-30 times 1 or 2.
-    few = all(bool((np.ldexp(x, 14) == np.rint(np.ldexp(x, 14))).all()) for x in (u, v))
-    whole = few and np.frexp(largest)[0] == 0.5 and largest <= 2
-    slack = _FLOATS * float(u.sum()) * float(v.sum())
-    return Extent(largest, 0.0, (positive + slack) if largest else 0.0, bool(whole))
-
-
-def pair_coefficients(query: LinearQuery, space: Space) -> FloatMatrix:
-    """The coefficient of each pair, once: of one vertex set above the diagonal, zeros elsewhere.
-
-    Raises:
-        QueryError: coefficients that are not finite or of another shape, not symmetric where they
-            must be, or more than 2^24.
-    """
-    left, right = sides_of(space)
-    if len(left) * len(right) > MOST_COEFFICIENTS:
-        raise QueryError(
-            f"a query with a coefficient for each pair is for up to {MOST_COEFFICIENTS:,} of them;"
-            " cuts and rank-one queries have no such limit"
-        )
-    try:
-        found = np.array(query.coefficients(space), dtype=np.float64)
-    except QueryError:
-        raise
-    except (AttributeError, TypeError, ValueError):
-        raise QueryError(f"{type(query).__name__} gives no matrix of coefficients") from None
-    if found.shape != (len(left), len(right)) or not np.isfinite(found).all():
-        raise QueryError(
-            f"the coefficients of a query are finite numbers, {len(left)} x {len(right)} of them"
-        )
-    if isinstance(space, VertexSet):
-        if not np.array_equal(found, found.T):
-            raise QueryError("the coefficients of a query on one vertex set are symmetric")
-        found = np.triu(found, 1)
-    elif one_set(space):
-        np.fill_diagonal(found, 0)
-    return found + 0.0  # -0.0 and 0.0 are one number
-
-
-def exact_sums(coefficients: IntMatrix, weights: IntVector) -> list[int]:
-    """Sums of products of whole numbers, exactly, one for each row.
-
-    Args:
-        coefficients: shape (k, N), of at most 2^31 in size, N at most 2^24.
-        weights: shape (N,), from 0 to below 2^64.
-    """
-    # Digits of 16 bits: products of two are below 2^32, and so many of them fit into 64 bits.
-    total = [0] * len(coefficients)
-    low, high = coefficients & 0xFFFF, coefficients >> 16
-    for shift in range(0, 53, 16):
-        digit = weights >> shift & 0xFFFF
-        for part, place in ((low, shift), (high, shift + 16)):
-            total = [
-                sum_so_far + (int(found) << place)
-                for sum_so_far, found in zip(total, part @ digit, strict=True)
-            ]
-    return total
-
-
-def as_cut(query: RankOneQuery, space: Space) -> CutQuery | None:
-    """The cut that a rank-one query is, if both vectors are indicators of sets that do not meet.
-
-    Where pairs are ordered, the sets may meet: each arc counts once.
-    """
-    left, right = sides_of(space)
-    u, v = query.vectors((len(left), len(right)))
-    if not all(bool(((x == 0) | (x == 1)).all()) for x in (u, v)):
-        return None
-    S, T = u > 0, v > 0
-    return None if isinstance(space, VertexSet) and (S & T).any() else CutQuery(S, T)
-
-
-@final
-@dataclass(frozen=True)
-class LinearSteps:
-    """Coefficients in whole steps of 2^-30 of the largest one, rounded to the nearest.
-
-    An answer is then a whole number of steps of coefficients times steps of weights. If one
-    weight changes by at most d of its steps, the count changes by at most 2^30 d: no coefficient
-    has more than 2^30 steps, which `steps` makes sure of whatever floats do.
-
-    Attributes:
-        extent: of the query; `largest` > 0.
-    """
-
-    extent: Extent
-    most: ClassVar[int] = 1 << _BITS  # steps of the largest coefficient
-
-    @cached_property
-    def unit(self) -> float:
-        """Of one step, exact: the largest coefficient over 2^30."""
-        return self.extent.largest * 2.0**-_BITS
-
-    def steps(self, coefficients: FloatVector) -> IntVector:
-        """Some coefficients in steps."""
-        found = np.rint(coefficients / self.unit)
-        return np.clip(found, -self.most, self.most).astype(np.int64)
-
-    def rounding(self, pairs: int, cap: float | None) -> float:
-        """By how much rounding coefficients can move an answer, in weight.
-
-        Args:
-            pairs: of the universe.
-            cap: public largest weight; None where there is none.
-
-        Raises:
-            QueryError: nobody can tell, as weights have no bound.
-        """
-        if self.extent.whole:
-            return 0.0
-        if cap is None:
-            raise QueryError(
-                "without a max_weight the coefficients of a query must be whole multiples of a "
-                "2^-30th part of the largest one; give the graph a max_weight"
-            )
-        return pairs * cap * self.unit * (0.5 + _FLOATS)
-
-
-_MOST_VERTICES = 20  # of whose cuts all are looked at
+STATISTICS: Mapping[str, str] = {  # by name, with its meaning
+    "triangles": "how many triangles there are",
+    "max-cut": "the largest cut",
+    "min-cut": "the least cut",
+}
+_MAX_CUT_VERTICES = 20  # largest and least cuts are found by trying all 2^19 cuts of so many
 
 
 @final
 @dataclass(frozen=True)
 class GraphQuery:
-    """A query for a statistic, a whole number, of an undirected graph without weights.
+    """A query for a statistic, an integer, of an undirected graph without weights.
 
-    An edge more can only raise it, by `sensitivity` at most: it closes 0 to n - 2 triangles, and
-    adds 0 or 1 to each cut, hence to the largest and to the least of them. So it is monotone, as
-    cuts are, and `steps`, the number over the sensitivity, rounded down, changes by 0 or 1.
+    One more edge never lowers it, and raises it by `sensitivity` at most: the edge closes 0 to
+    n - 2 triangles, and adds 0 or 1 to each cut, hence to the largest and to the least of them. So
+    the statistic over its sensitivity, rounded down, changes by 0 or 1, as a cut does. Sessions
+    count statistics in these units.
 
     Args:
         statistic: "triangles"; "max-cut", the largest cut between a set and its complement;
@@ -251,27 +70,27 @@ class GraphQuery:
             )
 
     def sensitivity(self, space: Space) -> int:
-        """By how much it changes with one edge, at most; at least 1.
+        """Return the largest change of the statistic by one edge; at least 1.
 
         Raises:
             QueryError: another space than one vertex set.
         """
-        n = _vertices(space)
+        n = _vertex_count(space)
         return max(1, n - 2) if self.statistic == "triangles" else 1
 
     def largest(self, space: Space) -> int:
-        """What it is for no graph above.
+        """Return the largest value that the statistic has on any graph over the space.
 
         Raises:
-            QueryError: as for `sensitivity`.
+            QueryError: another space than one vertex set.
         """
-        n = _vertices(space)
+        n = _vertex_count(space)
         if self.statistic == "triangles":
             return math.comb(n, 3)
         return n * n // 4 if self.statistic == "max-cut" else max(0, n - 1)
 
     def value(self, graph: AnyGraph) -> int:
-        """The number, exactly. Private if the graph is.
+        """Return the statistic of a graph, exactly. Private if the graph is.
 
         Raises:
             QueryError: a graph of another kind, with weights, or (but for triangles) with more than
@@ -280,92 +99,105 @@ class GraphQuery:
         if graph.weighted:
             raise QueryError(f"{self.statistic!r} is for undirected graphs without weights")
         self.check(space_of(graph))
-        n = _vertices(space_of(graph))
+        n = _vertex_count(space_of(graph))
         if self.statistic == "triangles":
             return _triangles(graph, n)
-        crossed = np.zeros(1 << max(0, n - 1), dtype=np.int64)
-        sets = np.arange(len(crossed))
-        for i, j in zip(graph.rows, graph.columns, strict=True):
-            crossed += (sets >> int(i) ^ sets >> int(j)) & 1
         if n < 2:
             return 0
-        return int(crossed.max() if self.statistic == "max-cut" else crossed[1:].min())
+        # Bit i of a code says whether vertex i is in the set. Codes below 2^(n-1) leave the last
+        # vertex out, so they are one side of every cut, once. Code 0 is the empty set.
+        codes = np.arange(1 << (n - 1))
+        cuts = np.zeros(len(codes), dtype=np.int64)  # number of edges that leave each set
+        for row, column in zip(graph.rows.tolist(), graph.columns.tolist(), strict=True):
+            cuts += ((codes >> row) ^ (codes >> column)) & 1
+        return int(cuts.max() if self.statistic == "max-cut" else cuts[1:].min())
 
     def check(self, space: Space) -> None:
-        """Refuse vertex sets of which it cannot be counted.
+        """Refuse a space over which the statistic cannot be counted.
 
         Raises:
-            QueryError: as for `value`.
+            QueryError: another space than one vertex set, or (but for triangles) more than 20
+                vertices.
         """
-        n = _vertices(space)
-        if self.statistic != "triangles" and n > _MOST_VERTICES:
-            raise QueryError(f"{self.statistic!r} is for up to {_MOST_VERTICES} vertices")
+        n = _vertex_count(space)
+        if self.statistic != "triangles" and n > _MAX_CUT_VERTICES:
+            raise QueryError(f"{self.statistic!r} is for up to {_MAX_CUT_VERTICES} vertices")
 
-    def steps(self, universe: Universe, databases: npt.NDArray[np.float64]) -> IntVector:
-        """Of many graphs: the number over the sensitivity, rounded down; shape (N,).
+    def scaled_values(self, universe: Universe, databases: npt.NDArray[np.float64]) -> IntVector:
+        """Return the statistic of many graphs over its sensitivity, rounded down.
 
         Args:
-            universe: of up to 20 vertices.
-            databases: shape (N, X): 0 or 1 for each pair in the order of `Universe.pairs`.
+            universe: its pairs, X of them, of up to 20 vertices.
+            databases: shape (N, X), one graph a row: 1 for each pair that is an edge, else 0, in
+                the order of `Universe.pairs`.
+
+        Returns:
+            Shape (N,).
 
         Raises:
-            QueryError: as for `value`.
+            QueryError: as for `check`.
         """
         self.check(universe.space)
         n = universe.shape[0]
         rows, columns = universe.pairs()
-        present = np.asarray(databases, dtype=np.float32)  # whole numbers below 2^24: exact
-        found = np.zeros(len(present), dtype=np.int64)
+        edges = np.asarray(databases, dtype=np.float32)  # sums below 2^24: exact
+        values = np.zeros(len(edges), dtype=np.int64)
         if self.statistic == "triangles":
-            place = {pair: k for k, pair in enumerate(zip(rows, columns, strict=True))}
+            pairs = zip(rows.tolist(), columns.tolist(), strict=True)
+            pair_index = {pair: index for index, pair in enumerate(pairs)}
             for i in range(n):
                 for j in range(i + 1, n):
                     for k in range(j + 1, n):
-                        sides = [place[i, j], place[j, k], place[i, k]]
-                        found += present[:, sides].all(axis=1)
+                        triangle = [pair_index[i, j], pair_index[j, k], pair_index[i, k]]
+                        values += edges[:, triangle].all(axis=1)
         elif n > 1:
-            sets = np.arange(1, 1 << (n - 1))[:, None]
-            crossing = ((sets >> rows ^ sets >> columns) & 1).astype(np.float32)
-            cuts = present @ crossing.T
+            codes = np.arange(1, 1 << (n - 1))[:, None]  # sets that are not empty, as in `value`
+            crossing = (((codes >> rows) ^ (codes >> columns)) & 1).astype(np.float32)  # (sets, X)
+            cuts = edges @ crossing.T  # (N, sets)
             best = cuts.max(axis=1) if self.statistic == "max-cut" else cuts.min(axis=1)
-            found += best.astype(np.int64)
-        return found // self.sensitivity(universe.space)
+            values += best.astype(np.int64)
+        return values // self.sensitivity(universe.space)
 
     def masks(self, *_: Any) -> NoReturn:
-        """Refused: it has no sets, and none of what linear queries have.
+        """Refuse, since a statistic has no sets.
 
         Raises:
             QueryError: always.
         """
-        raise QueryError(
+        raise self.no_cut()
+
+    def coefficients(self, *_: Any) -> NoReturn:
+        """Refuse, since a statistic has no coefficients.
+
+        Raises:
+            QueryError: always.
+        """
+        raise self.no_cut()
+
+    # Mechanisms for linear queries use any of these, and refuse a statistic in the same words.
+    coefficients_at = coefficient_range = factors = coefficients
+    norm_squared = value_on_matrix = coefficients
+
+    def no_cut(self) -> QueryError:
+        """Return the error with which whoever needs a linear query refuses this one."""
+        return QueryError(
             f"{self.statistic!r} is no cut: only sessions of the methods median, gaussian and"
             " laplace answer it"
         )
 
-    coefficients = coefficients_at = coefficient_range = factors = masks
-    norm_squared = value_on_matrix = masks
-
 
 Question = LinearQuery | GraphQuery  # what sessions are asked
 
-STATISTICS: Mapping[str, str] = {
-    "triangles": "how many triangles there are",
-    "max-cut": "the largest cut",
-    "min-cut": "the least cut",
-}
 
+def require_linear(query: Question) -> LinearQuery:
+    """Return a linear query as it is.
 
-def _vertices(space: Space) -> int:
-    if not isinstance(space, VertexSet):
-        raise QueryError("statistics of whole graphs are for undirected graphs on one vertex set")
-    return len(space)
-
-
-def _triangles(graph: AnyGraph, n: int) -> int:
-    ends = np.concatenate([graph.rows, graph.columns]), np.concatenate([graph.columns, graph.rows])
-    ones = np.ones(len(ends[0]), dtype=np.int64)
-    matrix = sp.csr_array((ones, ends), shape=(n, n))
-    return int((matrix @ matrix).multiply(matrix).sum()) // 6
+    Raises:
+        QueryError: a statistic of a whole graph.
+    """
+    if isinstance(query, GraphQuery):
+        raise query.no_cut()
+    return query
 
 
 class Query(LinearQuery, Protocol):
@@ -388,7 +220,7 @@ class Query(LinearQuery, Protocol):
 
     @staticmethod
     def rank_one(u: npt.ArrayLike, v: npt.ArrayLike) -> RankOneQuery:
-        """The query u' A v for u, v in [0, 1]^n, see `RankOneQuery`.
+        """Return the query u' A v for u, v in [0, 1]^n, see `RankOneQuery`.
 
         Raises:
             QueryError: not vectors, or entries outside [0, 1] or not finite.
@@ -401,7 +233,7 @@ class Query(LinearQuery, Protocol):
 
     @staticmethod
     def matrix(C: npt.ArrayLike) -> MatrixQuery:
-        """The sum over entries C_ij A_ij, of any real coefficients, see `MatrixQuery`.
+        """Return the sum over entries C_ij A_ij, of any real coefficients, see `MatrixQuery`.
 
         Raises:
             QueryError: not a matrix, or entries that are not finite.
@@ -410,7 +242,7 @@ class Query(LinearQuery, Protocol):
 
     @staticmethod
     def multiway(groups: Sequence[Subset]) -> "MultiwayCut":
-        """The weight of edges between any two of several sets, see `MultiwayCut`.
+        """Return the weight of edges between any two of several sets, see `MultiwayCut`.
 
         Examples:
             >>> gc.Query.multiway([[0], [1], [2]]).value(gc.Graph.of([(0, 1), (1, 2)]))
@@ -420,7 +252,9 @@ class Query(LinearQuery, Protocol):
 
     @staticmethod
     def statistic(name: str) -> GraphQuery:
-        """A statistic of a whole graph: "triangles", "max-cut" or "min-cut", see `GraphQuery`.
+        """Return a statistic of a whole graph: "triangles", "max-cut" or "min-cut".
+
+        See `GraphQuery`.
 
         Raises:
             QueryError: another name.
@@ -430,9 +264,10 @@ class Query(LinearQuery, Protocol):
 
 @final
 class MultiwayCut(LinearQuery):
-    """Edges with one end in one of several sets and the other in another one.
+    """Edges with one endpoint in one of several sets and the other in another one.
 
-    An edge counts once for each two sets that it joins in one direction: once, if sets do not meet.
+    The coefficient of {i, j} is the number of ordered pairs of different sets (a, b) with i in set
+    a and j in set b. That is 0 or 1 if the sets do not meet.
 
     Args:
         groups: sets as for `CutQuery`, of one vertex set.
@@ -442,7 +277,7 @@ class MultiwayCut(LinearQuery):
         self.groups = groups
 
     def coefficients(self, space: Space) -> FloatMatrix:
-        """See `LinearQuery.coefficients`.
+        """Return the coefficients: products of the numbers of sets, less pairs inside one set.
 
         Raises:
             QueryError: two sides, or an unknown vertex.
@@ -451,6 +286,27 @@ class MultiwayCut(LinearQuery):
         if not one_set(space):
             raise QueryError("a multiway cut is for one vertex set; ask for cuts between two sides")
         masks = np.array([left.mask(group) for group in self.groups], dtype=np.float64)
-        joined: FloatMatrix = masks.sum(axis=0)[:, None] * masks.sum(axis=0) - masks.T @ masks
+        set_counts = masks.sum(axis=0)  # in how many sets each vertex is, (n,)
+        joined: FloatMatrix = set_counts[:, None] * set_counts - masks.T @ masks
         np.fill_diagonal(joined, 0)
         return joined
+
+
+def _vertex_count(space: Space) -> int:
+    """Return n.
+
+    Raises:
+        QueryError: another space than one vertex set.
+    """
+    if not isinstance(space, VertexSet):
+        raise QueryError("statistics of whole graphs are for undirected graphs on one vertex set")
+    return len(space)
+
+
+def _triangles(graph: AnyGraph, n: int) -> int:
+    """Return the number of triangles: a sixth of the closed walks of three edges, trace(A^3)."""
+    rows = np.concatenate([graph.rows, graph.columns])
+    columns = np.concatenate([graph.columns, graph.rows])
+    ones = np.ones(len(rows), dtype=np.int64)
+    matrix = sp.csr_array((ones, (rows, columns)), shape=(n, n))
+    return int((matrix @ matrix).multiply(matrix).sum()) // 6

@@ -1,4 +1,13 @@
-"""Sets of queries that are written with names of groups: "@Sales", "@county:Kent"."""
+"""Sets of vertices that are written with names of groups: "@Sales", "@county:Kent".
+
+Public groups of vertices have labels, on one or several levels (see `schema.groups`). Where a query
+is asked, "@" and the label of a group stand for all vertices of the group. A level before a colon
+says which level is meant, and a list may mix names of groups with vertex labels.
+
+`members` turns such a set into one that `CutQuery` takes. `GroupNames` does so for both sets of a
+query. A set that consists of groups alone becomes a `GroupUnion`: it holds the names of its groups
+in place of a truth vector, and gives its truth vector when asked.
+"""
 
 from collections.abc import Iterable
 from typing import Any, final
@@ -11,19 +20,20 @@ from graphcuts_dp.schema.group_tree import listed
 from graphcuts_dp.schema.groups import Groups, GroupUnion
 from graphcuts_dp.schema.vertices import ALL, Label, NamedSet
 
-_MOST_KNOWN = 100_000  # names that were read
+_MAX_CACHED_NAMES = 100_000  # of one `Groups`; the cache is then emptied
 
 
 @final
 class GroupNames:
-    """Reads "@Sales" as all vertices of the group Sales.
+    """Read "@Sales" as all vertices of the group Sales.
 
     A group is looked for on all levels; "@county:Kent" says which level is meant. A set is one
     name, or a list of names and vertex labels, which means the vertices of all of them together.
 
     Args:
         left: groups of the vertices that S is made of.
-        right: of those that T is made of; the same object unless the graph is bipartite.
+        right: groups of the vertices that T is made of; the same object unless the graph is
+            bipartite.
     """
 
     def __init__(self, left: Groups, right: Groups) -> None:
@@ -31,7 +41,7 @@ class GroupNames:
         self.right = right
 
     def query(self, S: Subset | str, T: Subset | str | None = None) -> CutQuery:
-        """The cut query between two sets; T as for `CutQuery`.
+        """Return the cut query between two sets; T is None as for `CutQuery`.
 
         Raises:
             QueryError: an unknown group, or a name that may mean two things.
@@ -39,91 +49,112 @@ class GroupNames:
         return CutQuery(members(S, self.left), None if T is None else members(T, self.right))
 
     def named(self, query: CutQuery) -> CutQuery:
-        """The same query with its names read."""
+        """Return the same query with its names of groups replaced by their vertices."""
         return self.query(query.S, query.T)
 
 
-def members(given: Subset | str, groups: Groups) -> Subset:
-    """The vertices that a set written with names of groups stands for.
+def members(subset: Subset | str, groups: Groups) -> Subset:
+    """Return the vertices that a set written with names of groups stands for.
 
     Args:
-        given: a name of a group after "@", a list of such names and vertex labels, or a truth
-            vector or a `NamedSet`, which stays as it is.
-        groups: of the vertices.
+        subset: a name of a group after "@"; or vertex labels and such names; or a single label. A
+            truth vector, a `NamedSet` and "*" are returned as they are.
+        groups: public groups of the vertices.
 
     Returns:
-        A `GroupUnion` where all are names of groups.
+        A `GroupUnion` if all labels are names of groups; a truth vector if some are; else the list
+        of vertex labels, which is not checked.
 
     Raises:
         QueryError: an unknown group or vertex, or a name that may mean two things.
     """
-    if isinstance(given, np.ndarray | NamedSet) or (isinstance(given, str) and given == ALL):
-        return given
-    if isinstance(given, str):
-        if not given.startswith(MARK):
+    if isinstance(subset, np.ndarray | NamedSet) or (isinstance(subset, str) and subset == ALL):
+        return subset
+    if isinstance(subset, str):
+        if not subset.startswith(MARK):
             raise QueryError(
-                f"a set is a list of labels, or the name of a group, such as '@{given:.60}'"
+                f"a set is a list of labels, or the name of a group, such as '@{subset:.60}'"
             )
-        given = [given]
-    labels: list[Any] = list(given) if isinstance(given, Iterable) else [given]
-    names = [each for each in labels if isinstance(each, str) and each.startswith(MARK)]
-    names = [each for each in names if not _is_vertex(each, groups)]
+        subset = [subset]
+    labels: list[Any] = list(subset) if isinstance(subset, Iterable) else [subset]
+    marked = [label for label in labels if isinstance(label, str) and label.startswith(MARK)]
+    names = [label for label in marked if not _is_vertex(label, groups)]
     if not names:
         return labels
-    union = GroupUnion.of([_group(name[len(MARK) :], groups) for name in names])
+    union = GroupUnion.of([_group_union(name[len(MARK) :], groups) for name in names])
     if len(names) == len(labels):
         return union
-    marked = set(names)
-    others = groups.vertices.mask([each for each in labels if each not in marked])
-    return np.logical_or(others, union.truth_vector())
+    name_set = set(names)
+    vertices = groups.vertices.mask([label for label in labels if label not in name_set])
+    return np.logical_or(vertices, union.truth_vector())
 
 
 def is_group(name: str, groups: Groups) -> bool:
-    """Whether a group of any level has this name, or "level:name"."""
-    return bool(_found(name, groups))
+    """Return whether a group of any level has this name, or "level:name"."""
+    return bool(_labels_by_level(name, groups))
 
 
-def _is_vertex(name: str, groups: Groups) -> bool:
-    if groups.vertices.find(name) is None:
+def _is_vertex(marked_name: str, groups: Groups) -> bool:
+    """Return whether a text that begins with "@" is a vertex label.
+
+    Raises:
+        QueryError: it is the name of a group as well.
+    """
+    if groups.vertices.find(marked_name) is None:
         return False
-    if is_group(name[len(MARK) :], groups):
+    if is_group(marked_name[len(MARK) :], groups):
         raise QueryError(
-            f"{name!r:.60} is a vertex and the name of a group: pass groups.members(...) for the "
-            "group, a truth vector for the vertex"
+            f"{marked_name!r:.60} is a vertex and the name of a group: pass groups.members(...) for"
+            " the group, a truth vector for the vertex"
         )
     return True
 
 
-def _group(name: str, groups: Groups) -> GroupUnion:
-    """The group of a name, which is looked for once."""
-    known = groups.sets_by_text
-    found = known.get(name)
-    if not isinstance(found, GroupUnion):
-        if len(known) >= _MOST_KNOWN:
-            known.clear()
-        found = known[name] = GroupUnion(groups, [_label_and_level(name, groups)])
-    return found
+def _group_union(name: str, groups: Groups) -> GroupUnion:
+    """Return the vertices of one group, from the cache `Groups.sets_by_text` if they are there.
+
+    This module alone writes to that cache.
+    """
+    cached = groups.sets_by_text.get(name)
+    if isinstance(cached, GroupUnion):
+        return cached
+    if len(groups.sets_by_text) >= _MAX_CACHED_NAMES:
+        groups.sets_by_text.clear()
+    union = GroupUnion(groups, [_label_and_level(name, groups)])
+    groups.sets_by_text[name] = union
+    return union
 
 
 def _label_and_level(name: str, groups: Groups) -> tuple[Label, str]:
-    found = _found(name, groups)
-    if not found:
+    """Return the label and the level of the group that a name means.
+
+    A name on several levels is allowed if it has the same vertices on each.
+
+    Raises:
+        QueryError: an unknown group, or one name for different groups.
+    """
+    labels = _labels_by_level(name, groups)
+    if not labels:
         known = listed([f"{MARK}{label}" for label in groups.labels()])
         raise QueryError(f"unknown group '@{name:.60}'; there are {known}")
-    sets = [groups.within(label, level) for level, label in found.items()]
-    if any(not np.array_equal(sets[0], other) for other in sets[1:]):
+    sets = [groups.within(label, level) for level, label in labels.items()]
+    if any(not np.array_equal(sets[0], another) for another in sets[1:]):
         raise QueryError(
             f"'@{name:.60}' is a group of several levels: write one of "
-            + ", ".join(f"'@{level}:{name:.60}'" for level in found)
+            + ", ".join(f"'@{level}:{name:.60}'" for level in labels)
         )
-    level, label = next(iter(found.items()))
+    level, label = next(iter(labels.items()))
     return label, level
 
 
-def _found(name: str, groups: Groups) -> dict[str, Label]:
-    """The labels of this name, by level; labels of a level differ as texts."""
-    found = {level: groups.label_of_text(name, level) for level in groups.levels}
-    level, colon, rest = name.partition(":")
-    if colon and level in groups.levels and not any(each is not None for each in found.values()):
-        found = {level: groups.label_of_text(rest, level)}
-    return {level: each for level, each in found.items() if each is not None}
+def _labels_by_level(name: str, groups: Groups) -> dict[str, Label]:
+    """Return the label of the group of this name on each level that has one.
+
+    A level has at most one: its labels differ as texts. "level:name" is read as a level and a name
+    only if no group has the whole text as its label.
+    """
+    labels = {level: groups.label_of_text(name, level) for level in groups.levels}
+    level, colon, name_on_level = name.partition(":")
+    if colon and level in groups.levels and all(label is None for label in labels.values()):
+        labels = {level: groups.label_of_text(name_on_level, level)}
+    return {level: label for level, label in labels.items() if label is not None}

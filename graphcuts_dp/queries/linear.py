@@ -1,23 +1,34 @@
-"""Linear queries on the weights of vertex pairs: values, exact sensitivities, batches.
+"""Linear queries: cuts, rank-one queries, matrices of coefficients, and their answers.
 
-A cut query counts every edge once, also when S and T overlap; the matrix form 1_S' A 1_T would
-count edges inside both twice. Source: GRU12 section 2, which mixes the two. `MixedCut` is a cut of
-a two-sided graph whose sets hold vertices of both sides.
+A linear query has one real coefficient for each pair of vertices that an edge can join. Its answer
+is the sum over pairs of coefficient times weight. `LinearQuery` is the interface; `CutQuery`,
+`RankOneQuery` and `MatrixQuery` are the three kinds, each with faster formulas of its own. They are
+one topic and one file: each method is the same sum for three forms of coefficients.
 
-This module knows graphs by their public interface only, so that post-processing may use queries
-without being able to reach `graph.adjacency`.
+A `Space` says which pairs there are; it is public. Three kinds of it occur everywhere below:
+
+- a `VertexSet`: an undirected graph; {i, j} is one pair, and matrices are symmetric;
+- `Arcs` of one vertex set: a directed graph; (i, j) and (j, i) are two pairs;
+- two vertex sets, the left and the right side of a bipartite graph: (i, j) joins one of each.
+
+`one_set(space)` is true for the first two. There no vertex is paired with itself, so matrices have
+a zero diagonal. `isinstance(space, VertexSet)` is true for the first alone.
+
+A cut query counts every edge once, also where S and T overlap; 1_S' A 1_T would count the edges
+inside both twice. (GRU12 section 2 uses both forms.) This module imports no class of graphs: it
+knows graphs by the protocols below, so code that works on public numbers may import it.
 """
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeGuard, final
+from typing import Any, NamedTuple, Protocol, TypeGuard, cast, final
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.schema.vertices import (
     ALL,
@@ -30,20 +41,46 @@ from graphcuts_dp.schema.vertices import (
     sides_in,
 )
 
+MARK = "@"  # begins the name of a group where sets are typed
+_BATCH_ENTRIES = 1 << 24  # floats in one block of a batch of answers: 128 MiB
 
-class _Edges(Protocol):
-    @property
-    def rows(self) -> npt.NDArray[np.int32]: ...
-    @property
-    def columns(self) -> npt.NDArray[np.int32]: ...
-    @property
-    def weights(self) -> FloatVector: ...
-    @property
-    def weighted(self) -> bool: ...
+# The code of a vertex has bit 0 set if it is in S, and bit 1 if it is in T. Entry 4 a + b says
+# whether an edge between vertices of codes a and b has one endpoint in S and the other in T.
+_JOINS_S_AND_T = np.array(
+    [
+        # b: neither, S, T, both
+        [False, False, False, False],  # a: in neither
+        [False, False, True, True],  # a: in S
+        [False, True, False, True],  # a: in T
+        [False, True, True, True],  # a: in both
+    ]
+).ravel()
+
+Subset = Iterable[Label] | BoolVector  # vertex labels, or a truth vector over the vertices
 
 
-class AnyGraph(_Edges, Protocol):
-    """What queries read of a graph of any kind, besides its sparse matrix."""
+class AnyGraph(Protocol):
+    """A graph of any kind, as queries read it besides its sparse matrix."""
+
+    @property
+    def rows(self) -> npt.NDArray[np.int32]:
+        """Row number of the first endpoint of each edge, shape (edges,)."""
+        ...
+
+    @property
+    def columns(self) -> npt.NDArray[np.int32]:
+        """Column number of the second endpoint of each edge, shape (edges,)."""
+        ...
+
+    @property
+    def weights(self) -> FloatVector:
+        """Weight of each edge, shape (edges,)."""
+        ...
+
+    @property
+    def weighted(self) -> bool:
+        """Return whether some weight may differ from 1."""
+        ...
 
     @property
     def space(self) -> Space:
@@ -51,11 +88,21 @@ class AnyGraph(_Edges, Protocol):
         ...
 
 
-Data = AnyGraph | npt.NDArray[Any]
+class _GraphOnOneSet(AnyGraph, Protocol):
+    @property
+    def adjacency(self) -> Any: ...
+
+
+class _GraphOnTwoSides(AnyGraph, Protocol):
+    @property
+    def biadjacency(self) -> Any: ...
+
+
+Data = AnyGraph | npt.NDArray[Any]  # what a query can be asked of: a graph, or a dense matrix
 
 
 def space_of(graph: AnyGraph | Space) -> Space:
-    """The vertex set of a graph, its two, or `Arcs`."""
+    """Return the space of a graph; a space is returned as it is."""
     return graph if isinstance(graph, VertexSet | tuple) else graph.space
 
 
@@ -64,11 +111,20 @@ def sides_of(graph: AnyGraph | Space) -> tuple[VertexSet, VertexSet]:
     return sides_in(space_of(graph))
 
 
-def matrix_of(data: Data, bipartite: bool, directed: bool = False) -> tuple[Any, Space]:
-    """The sparse matrix of a graph, or a checked dense one with a zero diagonal; its vertex sets.
+def matrix_and_space(data: Data, bipartite: bool, directed: bool = False) -> tuple[Any, Space]:
+    """Return the matrix of a graph with its space, or a checked copy of a dense matrix.
+
+    Args:
+        data: a graph, or a matrix whose rows are vertices 0..n-1.
+        bipartite: whether a matrix is a biadjacency matrix.
+        directed: whether a matrix is that of a directed graph.
+
+    Returns:
+        The sparse matrix of the graph, or the dense copy, whose diagonal is zero unless
+        `bipartite`; and the space that it is over.
 
     Raises:
-        QueryError: no matrix, or one that is not symmetric where it must be.
+        QueryError: not a matrix, or one that is not symmetric where it must be.
     """
     if isinstance(data, np.ndarray):
         matrix = np.array(data, dtype=np.float64)
@@ -83,19 +139,22 @@ def matrix_of(data: Data, bipartite: bool, directed: bool = False) -> tuple[Any,
             )
         np.fill_diagonal(matrix, 0)
         return matrix, Arcs(VertexSet(rows)) if directed else VertexSet(rows)
-    return getattr(data, "adjacency" if one_set(data.space) else "biadjacency"), data.space
+    if one_set(data.space):
+        return cast(_GraphOnOneSet, data).adjacency, data.space
+    return cast(_GraphOnTwoSides, data).biadjacency, data.space
 
 
 class QueryFactors(NamedTuple):
-    """A query as u' A v, less the pairs within `overlap`, which u' A v counts twice.
+    """A query as u' A v - o' A o / 2, where A is the matrix of the graph.
 
-    Over `Arcs`, the entries on the diagonal, which u' A v has and no pair has, are zero in A.
+    The second term takes off the pairs inside `overlap`, which u' A v counts twice. A has a zero
+    diagonal where no vertex is paired with itself, so diagonal entries of u v' do not matter there.
 
     Attributes:
-        left: u.
-        right: v.
-        overlap: 0/1 vector of the vertices on both sides of a cut; None where a pair shall count
-            u_i v_j + u_j v_i, and over two vertex sets.
+        left: u, shape (rows,).
+        right: v, shape (columns,).
+        overlap: o, the 0/1 vector of the vertices in both sets of a cut. None if there is no second
+            term: for rank-one queries, and for cuts where pairs are ordered.
     """
 
     left: FloatVector
@@ -106,7 +165,7 @@ class QueryFactors(NamedTuple):
 class LinearQuery(Protocol):
     """A linear query: it has a real coefficient for each vertex pair.
 
-    A class needs its coefficients alone; what it inherits works from them, and can be overridden by
+    A class needs its coefficients alone. What it inherits works from them, and can be overridden by
     something faster.
 
     It can be asked of graphs, matrices, hypotheses and the mechanisms that take linear queries.
@@ -114,10 +173,10 @@ class LinearQuery(Protocol):
 
     @abstractmethod
     def coefficients(self, space: Space) -> FloatMatrix:
-        """The coefficient of each pair, as a new matrix over the vertex sets.
+        """Return the coefficient of each pair, as a new matrix over the space.
 
-        Shape (n, n), symmetric with a zero diagonal, for one vertex set; (n_left, n_right) for two,
-        with a zero diagonal if they are `Arcs`.
+        Shape (n, n), symmetric with a zero diagonal, for one vertex set; (n, n) with a zero
+        diagonal for `Arcs`; (n_left, n_right) for two sides.
 
         Raises:
             QueryError: a query that does not fit the vertex sets.
@@ -125,70 +184,74 @@ class LinearQuery(Protocol):
         ...
 
     def factors(self, space: Space) -> QueryFactors | None:
-        """The query in factors, if it has them: answers then need no matrix of coefficients."""
+        """Return the query in factors; None if it has none.
+
+        A query with factors is answered without a matrix of coefficients.
+        """
         del space
         return None
 
     def value(self, data: Data, *, bipartite: bool = False, directed: bool = False) -> float:
-        """The answer on a graph, or on a matrix whose rows are vertices 0..n-1.
+        """Return the answer.
+
+        Args:
+            data: a graph, or a matrix whose rows are vertices 0..n-1: symmetric, unless one of the
+                following is true.
+            bipartite: whether a matrix is a biadjacency matrix.
+            directed: whether a matrix is that of a directed graph.
 
         Raises:
             QueryError: a query that does not fit, or a matrix that is not symmetric.
         """
-        return self.value_on_matrix(*matrix_of(data, bipartite, directed))
+        return self.value_on_matrix(*matrix_and_space(data, bipartite, directed))
 
     def value_on_matrix(self, matrix: Any, space: Space) -> float:
-        """The answer on a matrix over the vertex sets, dense or sparse, which is not checked."""
+        """Return the answer on a dense or sparse matrix over the space, which is not checked."""
         return weighted_sum(self.coefficients(space), matrix, space)
 
     def sensitivity(self, graph: AnyGraph | Space) -> float:
-        """Largest change of the value when one pair's weight changes by 1.
+        """Return the largest change of the value when one pair's weight changes by 1.
 
-        Only the vertex sets are read.
+        This is the largest absolute coefficient. Only the vertex sets are read.
         """
         return float(np.abs(self.coefficients(space_of(graph))).max(initial=0.0))
 
     def norm_squared(self, space: Space) -> float:
-        """||q||_2^2 over pairs."""
+        """Return ||q||_2^2, the sum over pairs of the squared coefficients."""
         coefficients = self.coefficients(space)
         return weighted_sum(coefficients, coefficients, space)
 
     def coefficient_range(self, space: Space) -> tuple[float, float]:
-        """Bounds (low, high) with low <= 0 <= high on the coefficients."""
+        """Return bounds (low, high) on the coefficients, with low <= 0 <= high."""
         coefficients = self.coefficients(space)
         return min(0.0, float(coefficients.min())), max(0.0, float(coefficients.max()))
 
     def coefficients_at(
         self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], space: Space
     ) -> FloatVector:
-        """The coefficients of some pairs."""
-        found: FloatVector = self.coefficients(space)[rows, columns]
-        return found
+        """Return the coefficients of the pairs (rows[k], columns[k]), shape (k,)."""
+        coefficients: FloatVector = self.coefficients(space)[rows, columns]
+        return coefficients
 
 
-def is_query(given: object) -> TypeGuard[LinearQuery]:
-    """Whether this is a whole query, and not a set of vertices."""
-    return hasattr(given, "coefficients")
+def is_query(query_or_set: object) -> TypeGuard[LinearQuery]:
+    """Return whether an argument is a query, and not a set of vertices."""
+    return hasattr(query_or_set, "coefficients")
 
 
 def weighted_sum(coefficients: FloatMatrix, matrix: Any, space: Space) -> float:
-    """Sum over pairs of coefficient times weight.
+    """Return the sum over pairs of coefficient times weight.
 
     Args:
-        coefficients: a matrix over the vertex sets.
-        matrix: likewise, dense or sparse.
-        space: the vertex set, or the left and the right one.
+        coefficients: a dense matrix over the space.
+        matrix: the weights, a dense or sparse matrix over the space.
+        space: says whether each pair has two entries, which always agree, or one.
     """
     if sp.issparse(matrix):
         total = matrix.multiply(coefficients).sum()
     else:
         total = np.vdot(coefficients, matrix)
     return float(total) / (2 if isinstance(space, VertexSet) else 1)
-
-
-Subset = Iterable[Label] | BoolVector
-MARK = "@"  # begins the name of a group where sets are typed
-_BATCH_ENTRIES = 1 << 24  # floats in one block of a batch: 128 MiB
 
 
 @final
@@ -200,9 +263,9 @@ class CutQuery(LinearQuery):
 
     Args:
         S: vertex labels, or a truth vector over the vertices (left ones of a bipartite graph), or
-            "*": all of them.
-        T: likewise (right ones of a bipartite graph). None: all vertices outside S (all right
-            vertices).
+            "*" for all of them.
+        T: the same (right vertices of a bipartite graph). None for all vertices outside S (all
+            right vertices of a bipartite graph).
 
     Examples:
         >>> path = gc.Graph.of([("ann", "bob"), ("bob", "eve")])
@@ -216,12 +279,11 @@ class CutQuery(LinearQuery):
     T: Subset | None = None
 
     def __post_init__(self) -> None:
-        # Iterators would be used up by the first answer.
-        object.__setattr__(self, "S", _keep(self.S))
-        object.__setattr__(self, "T", None if self.T is None else _keep(self.T))
+        object.__setattr__(self, "S", _unchanging(self.S))
+        object.__setattr__(self, "T", None if self.T is None else _unchanging(self.T))
 
     def value(self, data: Data, *, bipartite: bool = False, directed: bool = False) -> float:
-        """The answer.
+        """Return the answer, of a graph by one look at each edge.
 
         Args:
             data: a graph, or a matrix: symmetric with rows 0..n-1, or a biadjacency matrix.
@@ -234,11 +296,9 @@ class CutQuery(LinearQuery):
         if isinstance(data, np.ndarray):
             return float(answer_all([self], data, bipartite=bipartite, directed=directed)[0])
         S, T = self.masks(data)
-        codes = S * np.uint8(1)
         if isinstance(data.space, VertexSet):
-            # Bit 0: in S, bit 1: in T. An edge counts when its ends' codes are joined by a table.
-            codes |= T * np.uint8(2)
-            counted = _CROSSES[codes[data.rows] * np.uint8(4) + codes[data.columns]]
+            codes = S * np.uint8(1) | T * np.uint8(2)  # (n,)
+            counted = _JOINS_S_AND_T[codes[data.rows] * np.uint8(4) + codes[data.columns]]
         else:
             counted = S[data.rows] & T[data.columns]
         if not data.weighted:
@@ -246,11 +306,15 @@ class CutQuery(LinearQuery):
         return float(data.weights[counted].sum())
 
     def sensitivity(self, graph: AnyGraph | Space) -> float:
-        """1, or 0 when no pair of distinct vertices joins S and T. Only the vertex set is read."""
+        """Return 1, or 0 if no pair joins S and T. Only the vertex sets are read."""
         return float(pairs_of_cut(*self.masks(graph), space_of(graph)) > 0)
 
     def coefficients(self, space: Space) -> FloatMatrix:
-        """See `LinearQuery.coefficients`: 1 for pairs between S and T."""
+        """Return 1 for each pair between S and T, and 0 for others.
+
+        Raises:
+            QueryError: an unknown vertex, or a truth vector of the wrong length.
+        """
         S, T = self.masks(space)
         joined = np.logical_and.outer(S, T)
         if isinstance(space, VertexSet):
@@ -260,34 +324,34 @@ class CutQuery(LinearQuery):
         return joined.astype(np.float64)
 
     def factors(self, space: Space) -> QueryFactors:
-        """See `LinearQuery.factors`."""
+        """Return the indicators of S and T, and of their overlap where pairs are unordered."""
         S, T = self.masks(space)
-        both = (S & T).astype(np.float64) if isinstance(space, VertexSet) else None
-        return QueryFactors(S.astype(np.float64), T.astype(np.float64), both)
+        overlap = (S & T).astype(np.float64) if isinstance(space, VertexSet) else None
+        return QueryFactors(S.astype(np.float64), T.astype(np.float64), overlap)
 
     def norm_squared(self, space: Space) -> float:
-        """The number of pairs between S and T."""
+        """Return the number of pairs between S and T."""
         return float(pairs_of_cut(*self.masks(space), space))
 
     def coefficient_range(self, space: Space) -> tuple[float, float]:
-        """(0, 1), whatever S and T are."""
+        """Return (0, 1) for all S and T."""
         del space
         return 0.0, 1.0
 
     def coefficients_at(
         self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], space: Space
     ) -> FloatVector:
-        """See `LinearQuery.coefficients_at`."""
+        """Return 1 for each of these pairs that joins S and T, and 0 for others."""
         S, T = self.masks(space)
-        found: BoolVector = S[rows] & T[columns]
+        joined: BoolVector = S[rows] & T[columns]
         if isinstance(space, VertexSet):
-            found = found | (S[columns] & T[rows])
+            joined = joined | (S[columns] & T[rows])
         if one_set(space):
-            found = found & (rows != columns)
-        return found.astype(np.float64)
+            joined = joined & (rows != columns)
+        return joined.astype(np.float64)
 
     def masks(self, space: AnyGraph | Space) -> tuple[BoolVector, BoolVector]:
-        """Truth vectors of S and T over the public vertex set(s); do not write to them.
+        """Return the truth vectors of S and T over the public vertices; do not write to them.
 
         Raises:
             QueryError: an unknown vertex, or a truth vector of the wrong length.
@@ -325,8 +389,8 @@ class RankOneQuery(LinearQuery):
 
     def __post_init__(self) -> None:
         vectors = []
-        for given in (self.u, self.v):
-            vector = _numbers(given)
+        for entries in (self.u, self.v):
+            vector = _copied_numbers(entries)
             if vector.ndim != 1 or not ((vector >= 0) & (vector <= 1)).all():
                 raise QueryError("u and v of a rank-one query are vectors with entries in [0, 1]")
             vector.flags.writeable = False
@@ -334,7 +398,7 @@ class RankOneQuery(LinearQuery):
         object.__setattr__(self, "_vectors", tuple(vectors))
 
     def vectors(self, shape: tuple[int, int]) -> tuple[FloatVector, FloatVector]:
-        """(u, v), read-only, checked against the numbers of vertices.
+        """Return (u, v), read-only, checked against the numbers of vertices.
 
         Raises:
             QueryError: vectors of the wrong length.
@@ -345,72 +409,83 @@ class RankOneQuery(LinearQuery):
         return u, v
 
     def value(self, data: Data, *, bipartite: bool = False, directed: bool = False) -> float:
-        """The answer on a graph or a matrix.
+        """Return u' A v, see `LinearQuery.value`.
 
         Raises:
-            QueryError: vectors of the wrong length.
+            QueryError: vectors of the wrong length, or a matrix that is not symmetric.
         """
-        matrix, _ = matrix_of(data, bipartite, directed)
+        matrix, _ = matrix_and_space(data, bipartite, directed)
         u, v = self.vectors(matrix.shape)
         return float(u @ (matrix @ v))
 
     def coefficients(self, space: Space) -> FloatMatrix:
-        """See `LinearQuery.coefficients`: u_i v_j + u_j v_i."""
-        return _folded(np.outer(*self.vectors(_shape(space))), space)
+        """Return u_i v_j + u_j v_i for one vertex set, and u_i v_j where pairs are ordered."""
+        return _coefficients_of_entries(np.outer(*self.vectors(_shape(space))), space)
 
     def factors(self, space: Space) -> QueryFactors:
-        """See `LinearQuery.factors`."""
+        """Return u and v, without an overlap."""
         return QueryFactors(*self.vectors(_shape(space)))
 
     def norm_squared(self, space: Space) -> float:
-        """See `LinearQuery.norm_squared`."""
+        """Return ||q||_2^2 over pairs, from sums of products of u and v.
+
+        For one vertex set the sum over pairs of (u_i v_j + u_j v_i)^2 is
+
+            sum_i u_i^2 sum_{j != i} v_j^2 + sum_i u_i v_i sum_{j != i} u_j v_j.
+
+        The inner sums leave j = i out from the start: to subtract the terms j = i from full sums
+        would leave nothing but rounding errors where one vertex has nearly all of u and v.
+        """
         u, v = self.vectors(_shape(space))
         if isinstance(space, Arcs):
             return float((u * u) @ _sums_of_others(v * v))
         if not isinstance(space, VertexSet):
             return float(u @ u) * float(v @ v)
-        # (u_i v_j + u_j v_i)^2 over i < j. Taking the diagonal off the products of sums would
-        # leave rounding errors only when one vertex has nearly all of u and v.
         return float((u * u) @ _sums_of_others(v * v) + (u * v) @ _sums_of_others(u * v))
 
     def coefficient_range(self, space: Space) -> tuple[float, float]:
-        """(0, sensitivity)."""
+        """Return (0, sensitivity)."""
         return 0.0, self.sensitivity(space)
 
     def coefficients_at(
         self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], space: Space
     ) -> FloatVector:
-        """See `LinearQuery.coefficients_at`."""
+        """Return the coefficients of these pairs, see `coefficients`."""
         u, v = self.vectors(_shape(space))
-        found: FloatVector = u[rows] * v[columns]
+        coefficients: FloatVector = u[rows] * v[columns]
         if isinstance(space, VertexSet):
-            found = found + u[columns] * v[rows]
+            coefficients = coefficients + u[columns] * v[rows]
         if one_set(space):
-            found = found * (rows != columns)
-        return found
+            coefficients = coefficients * (rows != columns)
+        return coefficients
 
     def sensitivity(self, graph: AnyGraph | Space) -> float:
-        """Largest coefficient |u_i v_j + u_j v_i| (else u_i v_j), exactly; at most 2 (else 1).
+        """Return the largest coefficient, exactly: at most 2 for one vertex set, else at most 1.
 
-        For a fixed j the coefficient is linear in the point (u_i, v_i), so a best i is a corner
-        of the convex hull of the other points; it therefore lies on the first two hulls, and only
-        pairs of those are tried.
+        For one vertex set, take vertex i as the point (u_i, v_i). For a fixed j the coefficient
+        u_i v_j + u_j v_i is linear in that point, so some best i != j is a corner of the upper
+        hull of all points but j. Such a corner lies on the upper hull of all points; or, if j
+        itself is a corner of that hull, perhaps on the upper hull of the points that are no
+        corners of it. The same holds for j. So only vertices of these two hulls are paired.
         """
         left, right = sides_of(graph)
         u, v = self.vectors((len(left), len(right)))
         if isinstance(space_of(graph), Arcs):
             return _largest_product(u, v)
-        if left is not right:
+        if left is not right:  # two sides
             return float(u.max() * v.max())
         if len(u) < 2:
             return 0.0
-        outer = _upper_hull(u, v, np.arange(len(u)))
-        rest = np.setdiff1d(np.arange(len(u)), outer)
-        corners = np.concatenate([outer, _upper_hull(u, v, rest)]) if len(rest) else outer
-        joined = np.outer(u[corners], v[corners])
-        joined += joined.T
-        np.fill_diagonal(joined, 0)
-        return float(joined.max())
+        vertices = np.arange(len(u))
+        first_hull = _upper_hull(u, v, vertices)
+        inner = np.setdiff1d(vertices, first_hull)
+        corners = first_hull
+        if len(inner):
+            corners = np.concatenate([first_hull, _upper_hull(u, v, inner)])
+        coefficients = np.outer(u[corners], v[corners])  # (corners, corners)
+        coefficients += coefficients.T
+        np.fill_diagonal(coefficients, 0)
+        return float(coefficients.max())
 
 
 @final
@@ -439,14 +514,14 @@ class MatrixQuery(LinearQuery):
     _entries: FloatMatrix = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        entries = _numbers(self.C)
+        entries = _copied_numbers(self.C)
         if entries.ndim != 2 or not entries.size or not np.isfinite(entries).all():
             raise QueryError("the coefficients of a matrix query are a matrix of finite numbers")
         entries.flags.writeable = False
         object.__setattr__(self, "_entries", entries)
 
     def entries(self, shape: tuple[int, int]) -> FloatMatrix:
-        """C, read-only, checked against the numbers of vertices.
+        """Return C, read-only, checked against the numbers of vertices.
 
         Raises:
             QueryError: a matrix of the wrong shape.
@@ -456,11 +531,11 @@ class MatrixQuery(LinearQuery):
         return self._entries
 
     def coefficients(self, space: Space) -> FloatMatrix:
-        """See `LinearQuery.coefficients`: C_ij + C_ji, or C_ij where pairs are ordered."""
-        return _folded(self.entries(_shape(space)).copy(), space)
+        """Return C_ij + C_ji for one vertex set, and C_ij where pairs are ordered."""
+        return _coefficients_of_entries(self.entries(_shape(space)).copy(), space)
 
     def value_on_matrix(self, matrix: Any, space: Space) -> float:
-        """See `LinearQuery.value_on_matrix`: the sum over all entries, with no matrix made."""
+        """Return the sum over all entries C_ij A_ij, without a matrix of coefficients."""
         del space
         C = self.entries(matrix.shape)
         return float(matrix.multiply(C).sum() if sp.issparse(matrix) else np.vdot(C, matrix))
@@ -476,7 +551,7 @@ def answer_all(
     """Compute the answers of many queries by a few matrix products.
 
     Args:
-        queries: cut, rank-one and matrix queries, mixed at will.
+        queries: linear queries of any kinds, mixed at will.
         data: a graph, or a matrix whose rows are vertices 0..n-1.
         bipartite: whether a matrix is a biadjacency matrix.
         directed: whether a matrix is that of a directed graph.
@@ -492,18 +567,21 @@ def answer_all(
         >>> gc.answer_all([gc.CutQuery([1]), gc.CutQuery([0])], path)
         array([2., 1.])
     """
-    matrix, space = matrix_of(data, bipartite, directed)
+    matrix, space = matrix_and_space(data, bipartite, directed)
     return answer_on_matrix(queries, matrix, space)
 
 
 def answer_on_matrix(queries: Sequence[LinearQuery], matrix: Any, space: Space) -> FloatVector:
-    """`answer_all` on a matrix that is known to be right: nothing is checked or copied.
+    """Compute the answers on a matrix that is known to be right: it is not checked or copied.
 
     Args:
-        queries: cut, rank-one and matrix queries, mixed at will.
-        matrix: dense or sparse; symmetric with a zero diagonal when `space` is one vertex set,
-            else a biadjacency matrix.
-        space: the vertex set, or the left and the right one.
+        queries: linear queries of any kinds, mixed at will.
+        matrix: dense or sparse, over the space: symmetric for one vertex set, and with a zero
+            diagonal unless there are two sides.
+        space: the vertex set, both, or `Arcs`.
+
+    Returns:
+        Shape (len(queries),), in the order of the queries.
 
     Raises:
         QueryError: a query that does not fit the vertex sets.
@@ -511,59 +589,75 @@ def answer_on_matrix(queries: Sequence[LinearQuery], matrix: Any, space: Space) 
     answers = np.empty(len(queries))
     block = max(1, _BATCH_ENTRIES // (matrix.shape[0] + matrix.shape[1]))
     for start in range(0, len(queries), block):
-        factored: dict[int, QueryFactors] = {}
-        for i, query in enumerate(queries[start : start + block], start):
+        factors_by_index: dict[int, QueryFactors] = {}
+        for index, query in enumerate(queries[start : start + block], start):
             factors = query.factors(space)
             if factors is None:
-                answers[i] = query.value_on_matrix(matrix, space)
+                answers[index] = query.value_on_matrix(matrix, space)
             else:
-                factored[i] = factors
-        if factored:
-            answers[list(factored)] = _answer_block(list(factored.values()), matrix)
+                factors_by_index[index] = factors
+        if factors_by_index:
+            indices = list(factors_by_index)
+            answers[indices] = _answers_of_factors(list(factors_by_index.values()), matrix)
     return answers
 
 
-def _answer_block(factored: list[QueryFactors], matrix: Any) -> FloatVector:
-    left = np.array([factors.left for factors in factored])
-    right = np.array([factors.right for factors in factored])
-    both = np.zeros_like(left)
-    for i, factors in enumerate(factored):
+def _answers_of_factors(queries: list[QueryFactors], matrix: Any) -> FloatVector:
+    """Return u' A v - o' A o / 2 for each query, shape (len(queries),)."""
+    left = np.array([factors.left for factors in queries])  # (queries, rows)
+    right = np.array([factors.right for factors in queries])  # (queries, columns)
+    overlaps = np.zeros_like(left)
+    for index, factors in enumerate(queries):
         if factors.overlap is not None:
-            both[i] = factors.overlap
+            overlaps[index] = factors.overlap
     answers = np.einsum("ij,ij->i", left @ matrix, right)
-    overlapping = np.flatnonzero(both.any(axis=1))
+    overlapping = np.flatnonzero(overlaps.any(axis=1))
     if len(overlapping):
-        inside = both[overlapping]
+        inside = overlaps[overlapping]
         answers[overlapping] -= np.einsum("ij,ij->i", inside @ matrix, inside) / 2
     return np.asarray(answers, dtype=np.float64)
 
 
-def pairs_of_sizes(S: int, T: int, both: int, *, symmetric: bool) -> int:
-    """`pairs_of_cut` between sets of known sizes.
+def pairs_of_cut(S: BoolVector, T: BoolVector, space: Space) -> int:
+    """Return the number of pairs of a space that join S and T, each pair once.
 
     Args:
-        S: how many rows.
-        T: how many columns.
-        both: how many vertices are in both; 0 between two sides.
-        symmetric: whether {i, j} is one pair.
+        S: truth vector over the rows.
+        T: truth vector over the columns.
+        space: the vertex set, both, or `Arcs`.
     """
-    twice = both * (both - 1) // 2 if symmetric else 0
-    return S * T - both - twice
-
-
-def pairs_of_cut(S: BoolVector, T: BoolVector, space: Space) -> int:
-    """Number of pairs of a space with the first end in S and the second in T, each pair once."""
     both = int(np.count_nonzero(S & T)) if one_set(space) else 0
     sizes = int(np.count_nonzero(S)), int(np.count_nonzero(T))
     return pairs_of_sizes(*sizes, both, symmetric=isinstance(space, VertexSet))
 
 
-def _keep(subset: Subset | str) -> Subset:
+def pairs_of_sizes(rows: int, columns: int, both: int, *, symmetric: bool) -> int:
+    """Return the number of pairs between two sets of known sizes, each pair once.
+
+    That is |S| |T|, less the |S & T| pairs of a vertex with itself, and less the pairs inside
+    S & T, which |S| |T| counts twice if pairs are unordered.
+
+    Args:
+        rows: |S|, the size of the set of rows.
+        columns: |T|, the size of the set of columns.
+        both: |S & T|, the number of vertices in both; 0 between two sides.
+        symmetric: whether {i, j} is one pair.
+    """
+    counted_twice = both * (both - 1) // 2 if symmetric else 0
+    return rows * columns - both - counted_twice
+
+
+def _unchanging(subset: Subset | str) -> Subset:
+    """Return a set that nobody can change, nor use up, as the first answer does an iterator.
+
+    Raises:
+        QueryError: something that is no set of vertices.
+    """
     if isinstance(subset, NamedSet):
-        return subset  # it does not change
+        return subset
     if isinstance(subset, np.ndarray):
         if subset.flags.owndata and not subset.flags.writeable:
-            return subset  # nobody writes to it: many queries can share it
+            return subset  # many queries can share it
         copy = subset.copy()
         copy.flags.writeable = False
         return copy
@@ -580,30 +674,16 @@ def _keep(subset: Subset | str) -> Subset:
         raise QueryError(f"a set of vertices is a list of labels, not {subset!r}") from None
 
 
-def _crossing_table() -> npt.NDArray[np.bool_]:
-    codes = np.arange(16)
-    first, second = codes // 4, codes % 4
-    return ((first & 1) & (second >> 1) | (second & 1) & (first >> 1)).astype(np.bool_)
+def _copied_numbers(entries: npt.ArrayLike) -> FloatMatrix:
+    """Return a copy as an array of floats.
 
-
-_CROSSES = _crossing_table()
-
-
-def _upper_hull(
-    u: FloatVector, v: FloatVector, subset: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    """Points of `subset` that maximise a u + b v for some a, b >= 0 (ties kept out)."""
-    order = subset[np.lexsort((-v[subset], -u[subset]))]
-    hull: list[int] = []
-    for i in order:
-        if hull and v[i] <= v[hull[-1]]:
-            continue  # dominated: not larger in either coordinate
-        while len(hull) > 1 and (u[hull[-1]] - u[hull[-2]]) * (v[i] - v[hull[-2]]) <= (
-            v[hull[-1]] - v[hull[-2]]
-        ) * (u[i] - u[hull[-2]]):
-            hull.pop()
-        hull.append(int(i))
-    return np.array(hull, dtype=np.int64)
+    Raises:
+        QueryError: something that is no number.
+    """
+    try:
+        return np.array(entries, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise QueryError("the coefficients of a query are numbers") from None
 
 
 def _shape(space: Space) -> tuple[int, int]:
@@ -611,8 +691,8 @@ def _shape(space: Space) -> tuple[int, int]:
     return len(left), len(right)
 
 
-def _folded(entries: FloatMatrix, space: Space) -> FloatMatrix:
-    """The coefficient of each pair: of one vertex set, both entries of the pair together."""
+def _coefficients_of_entries(entries: FloatMatrix, space: Space) -> FloatMatrix:
+    """Turn entries C_ij into coefficients, in place: C_ij + C_ji where {i, j} is one pair."""
     if isinstance(space, VertexSet):
         entries += entries.T.copy()
     if one_set(space):
@@ -620,129 +700,41 @@ def _folded(entries: FloatMatrix, space: Space) -> FloatMatrix:
     return entries
 
 
-def _largest_product(u: FloatVector, v: FloatVector) -> float:
-    """Max u_i v_j over i != j: one of the two largest u_i with one of the two largest v_j."""
-    first, second = np.argsort(-u)[:2], np.argsort(-v)[:2]
-    return max((float(u[i] * v[j]) for i in first for j in second if i != j), default=0.0)
-
-
 def _sums_of_others(x: FloatVector) -> FloatVector:
-    """sum_{j != i} x_j for each i, without subtracting."""
-    others = np.zeros(len(x))
-    others[1:] = np.cumsum(x[:-1])
-    others[:-1] += np.cumsum(x[:0:-1])[::-1]
-    return others
+    """Return sum_{j != i} x_j for each i, without subtracting, shape (n,)."""
+    sums = np.zeros(len(x))
+    sums[1:] = np.cumsum(x[:-1])  # of all before i
+    sums[:-1] += np.cumsum(x[:0:-1])[::-1]  # of all after i
+    return sums
 
 
-@final
-class MixedCut(LinearQuery):
-    """Edges of a bipartite graph with one end in S and the other in T, each once.
+def _largest_product(u: FloatVector, v: FloatVector) -> float:
+    """Return max u_i v_j over i != j; 0 if there is one vertex.
 
-    S and T may each hold vertices of both sides, as in a graph that forgets its sides: an edge
-    counts if its left end is in S and its right end in T, or its left end in T and its right end in
-    S. Coefficients are 0 or 1.
-
-    Args:
-        S: masks of its left and of its right vertices.
-        T: likewise.
+    One of the two largest u_i with one of the two largest v_j attains it.
     """
-
-    def __init__(self, S: tuple[BoolVector, BoolVector], T: tuple[BoolVector, BoolVector]) -> None:
-        self.S = S
-        self.T = T
-
-    def __repr__(self) -> str:
-        return "MixedCut()"
-
-    @property
-    def parts(self) -> int:
-        """Of how many cuts between a left and a right set it is the sum or difference.
-
-        Two; and where both ends can be in both sets, what these two count twice is a third.
-        """
-        twice = (self.S[0] & self.T[0]).any() and (self.S[1] & self.T[1]).any()
-        return 3 if twice else 2
-
-    def coefficients(self, space: Space) -> FloatMatrix:
-        """See `LinearQuery.coefficients`.
-
-        Raises:
-            QueryError: masks of other vertex sets.
-        """
-        shape = tuple(len(side) for side in space) if isinstance(space, tuple) else ()
-        if shape != (len(self.S[0]), len(self.S[1])):
-            raise QueryError("this query was made for other vertex sets")
-        joined = np.logical_and.outer(self.S[0], self.T[1])
-        joined |= np.logical_and.outer(self.T[0], self.S[1])
-        return joined.astype(np.float64)
-
-    def coefficients_at(
-        self, rows: npt.NDArray[np.integer], columns: npt.NDArray[np.integer], space: Space
-    ) -> FloatVector:
-        """See `LinearQuery.coefficients_at`."""
-        del space
-        found = (self.S[0][rows] & self.T[1][columns]) | (self.T[0][rows] & self.S[1][columns])
-        return np.asarray(found, dtype=np.float64)
+    largest_u, largest_v = np.argsort(-u)[:2], np.argsort(-v)[:2]
+    products = [float(u[i] * v[j]) for i in largest_u for j in largest_v if i != j]
+    return max(products, default=0.0)
 
 
-def _numbers(given: npt.ArrayLike) -> FloatMatrix:
-    """A copy as floats.
+def _upper_hull(u: FloatVector, v: FloatVector, vertices: IntVector) -> IntVector:
+    """Return the corners of the upper right convex hull of the points (u_i, v_i).
 
-    Raises:
-        QueryError: something that is no number.
+    These are vertices that maximise a u_i + b v_i for some a, b >= 0; of several with the same
+    maximum, enough of them. The points come in order of falling u, so v rises along the hull. The
+    last corner goes when it lies on or below the line from the corner before it to the new point.
     """
-    try:
-        return np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise QueryError("the coefficients of a query are numbers") from None
-
-
-def understood(query: LinearQuery, space: Space) -> LinearQuery:
-    """A cut whose sets mix both sides as a `MixedCut`; every other query as it is.
-
-    A set without T means all vertices outside S, on both sides, as soon as S holds a right vertex.
-    Where S has left vertices and T right ones alone, nothing changes.
-
-    Raises:
-        QueryError: a label of the other side that both sides have, so that nobody can tell which
-            vertex is meant; an unknown vertex.
-    """
-    if not isinstance(query, CutQuery) or isinstance(space, VertexSet | Arcs):
-        return query
-    left, right = space
-    if _on_its_side(query.S, left) and (query.T is None or _on_its_side(query.T, right)):
-        return query
-    S = _split(query.S, left, right)
-    T = (~S[0], ~S[1]) if query.T is None else _split(query.T, left, right)
-    return MixedCut(S, T)
-
-
-def _on_its_side(subset: Subset, side: VertexSet) -> bool:
-    """Whether a set is on its side; what is unknown on both sides is left to `mask` to refuse."""
-    if isinstance(subset, np.ndarray | str | NamedSet):
-        return True
-    return all(side.find(label) is not None for label in subset)
-
-
-def _split(subset: Subset, left: VertexSet, right: VertexSet) -> tuple[BoolVector, BoolVector]:
-    """The left and the right vertices of a set."""
-    if isinstance(subset, str):  # no other text is a set
-        return np.ones(len(left), dtype=np.bool_), np.ones(len(right), dtype=np.bool_)
-    if isinstance(subset, np.ndarray):
-        raise QueryError(
-            "one set holds vertices of both sides, the other one is a truth vector: write labels"
-        )
-    labels: Iterable[Label] = subset if isinstance(subset, Collection) else tuple(subset)
-    here: list[Label] = []
-    there: list[Label] = []
-    for label in labels:
-        sides = left.find(label), right.find(label)
-        if None not in sides:
-            raise QueryError(
-                f"{label!r:.60} is a vertex of both sides: in a set that mixes them nobody can tell"
-                " which one is meant; ask for S on the left and T on the right"
-            )
-        if sides == (None, None):
-            raise QueryError(f"unknown vertex {label!r:.60}; it is on neither side")
-        (here if sides[0] is not None else there).append(label)
-    return left.mask(here), right.mask(there)
+    order = vertices[np.lexsort((-v[vertices], -u[vertices]))]
+    hull: list[int] = []
+    for i in order:
+        if hull and v[i] <= v[hull[-1]]:
+            continue  # another point is at least as large in both coordinates
+        while len(hull) > 1:
+            last, before = hull[-1], hull[-2]
+            turn = (u[last] - u[before]) * (v[i] - v[before])
+            if turn > (v[last] - v[before]) * (u[i] - u[before]):
+                break
+            hull.pop()
+        hull.append(int(i))
+    return np.array(hull, dtype=np.int64)

@@ -1,7 +1,14 @@
-"""The pairs that queries are about: of one vertex set, across two, or arcs.
+"""Universes: all pairs of vertices that queries can be about.
 
 GRU12 sees a graph as a database over the universe X of pairs, and a linear query as a vector q with
-one coefficient for each pair. Matrices over the universe are as `schema.layout` describes them.
+one coefficient for each pair. A `Universe` is made from a public space: one vertex set (unordered
+pairs), two sides (pairs across), or `Arcs` (ordered pairs of one set).
+
+Arrays over the universe come in two shapes. A *matrix over the universe* has a row and a column for
+each vertex: symmetric with a zero diagonal for unordered pairs, where each pair has two entries
+that agree; with a zero diagonal for arcs; a biadjacency matrix between two sides. A *vector of
+values* has one entry for each pair, in the order of `Universe.pairs`; `schema.layout` has the
+formulas of that order.
 """
 
 from collections.abc import Sequence
@@ -23,7 +30,7 @@ from graphcuts_dp.queries.linear import (
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Arcs, Label, Space, VertexSet, public_vertices
 
-Vertices = VertexSet | int | Sequence[Label]
+Vertices = VertexSet | int | Sequence[Label]  # a vertex set, a count n, or labels
 
 
 @final
@@ -32,18 +39,18 @@ class Universe:
 
     Args:
         vertices: a count n, labels, or a `VertexSet` (left ones of a bipartite graph).
-        right: right vertices of a bipartite graph; None for another one.
+        right: right vertices of a bipartite graph; None if there is one vertex set.
         directed: whether pairs are arcs.
 
     Attributes:
-        space: the vertex set, or the two, or `Arcs`: what `CutQuery.masks` and `sensitivity` take.
+        space: the vertex set, both, or `Arcs`: what methods of queries take.
         bipartite: whether there are two sides.
         directed: whether pairs are arcs on one vertex set.
-        symmetric: whether there is one set of unordered pairs: neither of the two.
-        hollow: whether no vertex is paired with itself, so that matrices have a zero diagonal: not
-            bipartite.
+        symmetric: whether pairs are unordered: neither `bipartite` nor `directed`.
+        hollow: whether matrices have a zero diagonal, since no vertex is paired with itself: not
+            `bipartite`.
         shape: (n, n), or (n_left, n_right): the shape of matrices over the universe.
-        size: number of pairs X = n (n - 1) / 2, n_left * n_right, or n (n - 1).
+        size: number of pairs X: n (n - 1) / 2, n_left * n_right, or n (n - 1).
 
     Raises:
         GraphError: labels that are no vertex set, or two sides of a directed graph.
@@ -57,7 +64,8 @@ class Universe:
             raise GraphError("the arcs of a directed graph are on one vertex set, not on two")
         self.space: Space = Arcs(left) if directed else left
         if right is not None:
-            # Always a new object: queries take one object on both sides for one set.
+            # A new object, even if `right is left`: one object as both sides means one vertex set.
+            # A copy of a set that was inferred from private edges stays inferred.
             inferred = isinstance(right, VertexSet) and right.inferred
             self.space = left, VertexSet(right, inferred=inferred)
         self._layout = layout = Layout.of(self.space)
@@ -68,12 +76,12 @@ class Universe:
 
     @classmethod
     def of(cls, graph: AnyGraph) -> Self:
-        """All pairs of a graph's public vertex sets."""
+        """Return all pairs of a graph's public vertex sets."""
         return cls.over(space_of(graph))
 
     @classmethod
     def over(cls, space: Space) -> Self:
-        """All pairs of a space: of one vertex set, across two, or `Arcs`."""
+        """Return all pairs of a space: of one vertex set, across two, or `Arcs`."""
         if isinstance(space, VertexSet):
             return cls(space)
         return cls(space.vertices, directed=True) if isinstance(space, Arcs) else cls(*space)
@@ -90,43 +98,53 @@ class Universe:
 
     @property
     def public(self) -> str:
-        """What a guarantee says about the vertex sets."""
+        """Name of the vertex sets in a guarantee, with a warning if they are not public."""
         return public_vertices(self.space)
 
     @property
     def disjoint_norm_squared(self) -> int:
-        """Largest number of pairs between disjoint S and T: floor(n^2/4), or X if bipartite."""
+        """Largest ||q||_2^2 of a cut query q with disjoint S and T.
+
+        That is the largest number of pairs between disjoint sets: floor(n^2/4), or X if bipartite.
+        """
         return self.size if self.bipartite else self.shape[0] ** 2 // 4
+
+    def pairs(self) -> tuple[IntVector, IntVector]:
+        """Return the row and the column of each pair, once, row by row; shape (X,) each."""
+        return self._layout.ends(np.arange(self.size))
+
+    def matrix_of(self, values: FloatVector) -> FloatMatrix:
+        """Return the matrix over the universe with one value a pair, zero on its diagonal.
+
+        Args:
+            values: shape (X,), in the order of `pairs`.
+        """
+        matrix = np.zeros(self.shape)
+        matrix[self.pairs()] = values
+        return matrix + matrix.T if self.symmetric else matrix
 
     def clear_diagonal(self, matrix: FloatMatrix) -> None:
         """Set to 0, in place, the entries of a matrix over the universe that are no pairs."""
         if self.hollow:
             np.fill_diagonal(matrix, 0)
 
+    def total(self, matrix: npt.NDArray[Any]) -> float:
+        """Return the sum over pairs of the entries of a matrix over the universe."""
+        return float(matrix.sum(dtype=np.float64)) / (2 if self.symmetric else 1)
+
     def pairs_between(self, query: CutQuery) -> int:
-        """How many pairs a cut query counts.
+        """Return the number of pairs that a cut query counts.
 
         Raises:
-            QueryError: as for `masks`.
+            QueryError: an unknown vertex, or a truth vector of the wrong length.
         """
         return pairs_of_cut(*self.masks(query), self.space)
 
-    def pairs(self) -> tuple[IntVector, IntVector]:
-        """Row and column of each pair once, in the order of rows; shape (X,) each."""
-        return self._layout.ends(np.arange(self.size))
-
-    def matrix_of(self, values: FloatVector) -> FloatMatrix:
-        """The matrix with one value a pair, in the order of `pairs`; zero where there is none."""
-        matrix = np.zeros(self.shape)
-        matrix[self.pairs()] = values
-        return matrix + matrix.T if self.symmetric else matrix
-
-    def total(self, matrix: npt.NDArray[Any]) -> float:
-        """Sum over pairs of the entries of a matrix over the universe."""
-        return float(matrix.sum(dtype=np.float64)) / (2 if self.symmetric else 1)
-
     def answers(self, queries: Sequence[LinearQuery], matrix: Any) -> FloatVector:
-        """Answers on a matrix over the universe, which is not checked again.
+        """Return answers on a matrix over the universe, which is not checked again.
+
+        Returns:
+            Shape (len(queries),).
 
         Raises:
             QueryError: a query that does not fit the vertex sets.
@@ -134,7 +152,7 @@ class Universe:
         return answer_on_matrix(queries, matrix, self.space)
 
     def masks(self, query: CutQuery) -> tuple[BoolVector, BoolVector]:
-        """Truth vectors of S and T.
+        """Return the truth vectors of S and T; do not write to them.
 
         Raises:
             QueryError: an unknown vertex, or a truth vector of the wrong length.
@@ -142,7 +160,7 @@ class Universe:
         return query.masks(self.space)
 
     def coefficients(self, query: LinearQuery) -> FloatMatrix:
-        """The query as a matrix over the universe: the coefficient of each pair.
+        """Return the query as a matrix over the universe: the coefficient of each pair.
 
         The answer on a matrix H is `total(coefficients * H)`.
 
@@ -152,7 +170,7 @@ class Universe:
         return query.coefficients(self.space)
 
     def norm_squared(self, query: LinearQuery) -> float:
-        """||q||_2^2 over pairs; for a cut query the number of pairs between S and T.
+        """Return ||q||_2^2 over pairs; for a cut query the number of pairs between S and T.
 
         Raises:
             QueryError: a query that does not fit the vertex sets.
@@ -160,7 +178,7 @@ class Universe:
         return query.norm_squared(self.space)
 
     def coefficient_range(self, query: LinearQuery) -> tuple[float, float]:
-        """Bounds (low, high) with low <= 0 <= high on the coefficients of a query.
+        """Return bounds (low, high) on the coefficients of a query, with low <= 0 <= high.
 
         (0, 1) for every cut query; (0, sensitivity) for a rank-one query.
 

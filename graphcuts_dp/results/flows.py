@@ -507,13 +507,13 @@ def _picture(
         errors=flows.deviations(level, period),
         low=low,
         possible=possible,
-        rows=[str(label) for label in rows],
-        columns=[str(label) for label in columns],
-        breaks=(_breaks(flows.groups, names[0]), _breaks(flows.right_groups, names[1])),
+        row_names=[str(label) for label in rows],
+        column_names=[str(label) for label in columns],
+        enclosing=(_breaks(flows.groups, names[0]), _breaks(flows.right_groups, names[1])),
         symmetric=flows.cells.symmetric,
         title=f"{title} ({guarantee_text(flows.guarantee)})",
         unit=flows.noisy.map.counted,
-        whole=flows.noisy.map.whole,
+        integral=flows.noisy.map.whole,
     )
 
 
@@ -523,7 +523,7 @@ def _over_periods(flows: Flows, level: str | None, by: str, title: str | None) -
     Raises:
         QueryError: no such level, or none with these periods.
     """
-    from graphcuts_dp.plotting.flow_tables import MOST_SMALL, periods_figure
+    from graphcuts_dp.plotting.flow_tables import MAX_PANELS, periods_figure
 
     cells = flows.cells
     places = [place for place in range(1, cells.depth) if cells.period_level(place) == by]
@@ -538,7 +538,7 @@ def _over_periods(flows: Flows, level: str | None, by: str, title: str | None) -
     table = flows.rows_of(place, DEFAULT_CONFIDENCE, True)
     count = len(cells.lengths(place))
     values, low, high = (table[name].reshape(count, -1).T for name in ("value", "low", "high"))
-    order = np.argsort(-values.sum(axis=1), kind="stable")[:MOST_SMALL]
+    order = np.argsort(-values.sum(axis=1), kind="stable")[:MAX_PANELS]
     arrow = "-" if cells.symmetric else "\N{RIGHTWARDS ARROW}"
     names = [
         f"within {a}" if cells.one_set and a == b else f"{a} {arrow} {b}"
@@ -554,7 +554,7 @@ def _over_periods(flows: Flows, level: str | None, by: str, title: str | None) -
         high=high[order],
         title=f"{title} ({guarantee_text(flows.guarantee)})",
         unit=flows.noisy.map.counted,
-        others=len(values) - len(order),
+        omitted=len(values) - len(order),
     )
 
 

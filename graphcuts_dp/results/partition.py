@@ -183,9 +183,11 @@ class Partition(Displayed):
 
         title = f"{self._words} ({guarantee_text(self.guarantee)})" if title is None else title
         if positions is None and self.picture is not None and self.bins is not None:
-            whole = len(self.bins) == len(self.names)
+            last_is_part = len(self.bins) == len(self.names)
             unit = self.guarantee.counted
-            return drawn.blocks_figure(self.picture, self.bins, title=title, unit=unit, whole=whole)
+            return drawn.blocks_figure(
+                self.picture, self.bins, title=title, unit=unit, last_is_part=last_is_part
+            )
         return drawn.map_figure(positions or {}, self.vertices.labels, self.codes, title=title)
 
     def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, guarantee_text
-from graphcuts_dp.queries.graph_queries import as_cut
+from graphcuts_dp.queries.coefficients import as_cut
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import (
     CutQuery,
@@ -52,8 +52,8 @@ from graphcuts_dp.queries.linear import (
     Subset,
     answer_all,
     is_query,
-    understood,
 )
+from graphcuts_dp.queries.mixed_cuts import with_sides
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.bundle import Saved, space_fields, space_from
 from graphcuts_dp.schema.layout import Layout
@@ -443,10 +443,10 @@ class Release(Displayed):
             low=ends[order, 0],
             high=ends[order, 1],
             names=[names[place] for place in order] if names else [],
-            other=None if other is None else other[order],
-            other_label="the synthetic graph",
+            second_values=None if other is None else other[order],
+            second_label="the synthetic graph",
             title=f"{title or 'Cuts'} ({guarantee_text(self.guarantee)})",
-            across=across,
+            x_label=across,
             unit=f"{self.guarantee.counted} between S and T",
         )
 
@@ -559,7 +559,7 @@ def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> Li
     if not is_query(query):
         raise QueryError(f"{query!r:.60} is no query: give a CutQuery or another linear query")
     if isinstance(query, CutQuery):
-        return understood(query if names is None else names.named(query), space)
+        return with_sides(query if names is None else names.named(query), space)
     if isinstance(query, RankOneQuery):
         return as_cut(query, space) or query
     return query

@@ -30,7 +30,7 @@ from graphcuts_dp.errors import (
 from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery, Subset, is_query
-from graphcuts_dp.queries.query_lines import query_of, query_to_dict
+from graphcuts_dp.queries.query_lines import query_from_dict, query_to_dict
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress, seen, silent
 from graphcuts_dp.schema.vertices import VertexSet
@@ -337,7 +337,7 @@ class RemoteSession:
         if item["S"]:  # no other query has sets, and a cut without pairs is on no record
             return CutQuery(item["S"]["labels"], item["T"] and item["T"]["labels"])
         plain = item.get("query")
-        found = None if plain is None else query_of(plain, self.universe.space)
+        found = None if plain is None else query_from_dict(plain, self.universe.space)
         if found is None:
             raise QueryError("a query on the record is too long to be shown here; export() has it")
         return found

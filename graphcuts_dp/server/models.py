@@ -37,7 +37,7 @@ from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.options import Option, described
 from graphcuts_dp.queries.graph_queries import GraphQuery
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery
-from graphcuts_dp.queries.query_lines import query_of
+from graphcuts_dp.queries.query_lines import query_from_dict
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.server.book import LogLine
 from graphcuts_dp.server.people import MOST_QUERIES, Caps
@@ -199,7 +199,7 @@ class _Plain(Strict):
         Raises:
             QueryError: unknown vertices, or another number of weights.
         """
-        found = query_of(self.model_dump(exclude_none=True), universe.space)
+        found = query_from_dict(self.model_dump(exclude_none=True), universe.space)
         if found is None or isinstance(found, GraphQuery):  # never: the models allow neither
             raise QueryError("this is no linear query")
         return found

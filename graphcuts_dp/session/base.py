@@ -24,8 +24,8 @@ from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, change_of_one_pair
-from graphcuts_dp.queries.graph_queries import GraphQuery, Question
-from graphcuts_dp.queries.linear import CutQuery, LinearQuery
+from graphcuts_dp.queries.graph_queries import Question, require_linear
+from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.queries import Counted, EdgeCounter, EncodedQuery, decode_query
 
@@ -328,22 +328,13 @@ def check_graph(graph: AnyGraph, universe: Universe, grid: Grid) -> None:
         raise ParameterError("the mechanism was made for a graph with other vertices or weights")
 
 
-def only_linear(query: Question) -> LinearQuery:
-    """A linear query; a statistic of the whole graph is refused.
-
-    Raises:
-        QueryError: such a statistic.
-    """
-    return query.masks(None) if isinstance(query, GraphQuery) else query
-
-
 def only_cuts(query: Question, method: str) -> CutQuery:
     """A cut query; others are refused by methods that learn from cuts.
 
     Raises:
         QueryError: another query.
     """
-    query = only_linear(query)
+    query = require_linear(query)
     if isinstance(query, CutQuery):
         return query
     raise QueryError(

@@ -42,13 +42,8 @@ from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.sparse_vector import Secret
-from graphcuts_dp.queries.graph_queries import (
-    Extent,
-    GraphQuery,
-    LinearSteps,
-    Question,
-    pair_coefficients,
-)
+from graphcuts_dp.queries.coefficients import CoefficientGrid, Extent, pair_coefficients
+from graphcuts_dp.queries.graph_queries import GraphQuery, Question, require_linear
 from graphcuts_dp.queries.linear import MatrixQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.groups import Sides
@@ -60,7 +55,6 @@ from graphcuts_dp.session.base import (
     Update,
     check_graph,
     only_cuts,
-    only_linear,
 )
 from graphcuts_dp.session.queries import BOUNDED, Counted
 
@@ -102,7 +96,7 @@ class Counting:
         """
         if not linear:
             return cls(step=grid.unit, sensitivity=grid.sensitivity, unit=Fraction(grid.largest))
-        times = LinearSteps.most
+        times = CoefficientGrid.max_units
         exact = times * grid.sensitivity
         over = 1 << max(0, exact.bit_length() - 1 - _BITS)
         return cls(
@@ -531,8 +525,8 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         error = max(tuning.error, tuning.value_error) * self._counting.step
         error += self.grid.rounding(self.universe.size)
         if self._linear:  # the count's rounding, and that of coefficients
-            pairs, steps = self.universe.size, LinearSteps(Extent(1.0, 0.0, 0.0, whole=False))
-            error += self._counting.step + steps.rounding(pairs, self.grid.cap)
+            pairs, steps = self.universe.size, CoefficientGrid(Extent(1.0, 0.0, 0.0, on_grid=False))
+            error += self._counting.step + steps.rounding_error(pairs, self.grid.cap)
         return error
 
     def check(self, state: OnlineState, query: Question) -> None:
@@ -563,12 +557,12 @@ class OnlineMechanism(CutMechanism[OnlineState]):
         learn from are refused.
         """
         if not (isinstance(query, GraphQuery) and isinstance(self.learner, MedianLearner)):
-            query = only_linear(query) if self._linear else only_cuts(query, self.name)
+            query = require_linear(query) if self._linear else only_cuts(query, self.name)
         counted = Counted.of(query, self.universe, self.grid)
         if counted is None or counted.steps is None:
             return None if counted is None else (counted, query)
         coefficients = pair_coefficients(cast(Any, query), self.universe.space)
-        return counted, MatrixQuery(counted.steps.steps(coefficients) * 2.0**-30)
+        return counted, MatrixQuery(counted.steps.grid_units(coefficients) * 2.0**-30)
 
     def step(
         self, state: OnlineState, query: Question, truth: int | None, source: EntropySource

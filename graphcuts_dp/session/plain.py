@@ -37,7 +37,8 @@ from graphcuts_dp.privacy.count_noise import ValueNoise, count_noise
 from graphcuts_dp.privacy.distributions import BinaryResponse
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
-from graphcuts_dp.queries.graph_queries import Extent, LinearSteps, Question
+from graphcuts_dp.queries.coefficients import CoefficientGrid, Extent
+from graphcuts_dp.queries.graph_queries import Question, require_linear
 from graphcuts_dp.queries.linear import CutQuery, RankOneQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.base import (
@@ -47,7 +48,6 @@ from graphcuts_dp.session.base import (
     CutMechanism,
     Update,
     check_graph,
-    only_linear,
 )
 from graphcuts_dp.session.queries import Counted
 
@@ -149,8 +149,8 @@ class PerQueryNoise(CutMechanism[CountState]):
 
     @cached_property
     def linear_noise(self) -> ValueNoise:
-        """On each answer to another query than a cut, in steps of `LinearSteps` and the grid."""
-        most = LinearSteps.most
+        """On each answer to another query than a cut, in `CoefficientGrid` and grid units."""
+        most = CoefficientGrid.max_units
         kind, change = count_noise(self.distribution), (self._sensitivity, self._sensitivity**2)
         loss = kind.loss(self.noise.parameter, change)
         wider = self._sensitivity * most
@@ -315,7 +315,7 @@ class BinaryAnswers(CutMechanism[ResponseState]):
                 "the session has given all the answers that it guaranteed; ask for answers "
                 "without guarantee"
             )
-        query = only_linear(query)
+        query = require_linear(query)
         if isinstance(query, RankOneQuery):
             self._check_rank_one(query)
             return

@@ -12,15 +12,14 @@ from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import LedgerError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import DIGIT_BITS, Grid
-from graphcuts_dp.queries.graph_queries import (
+from graphcuts_dp.queries.coefficients import (
+    CoefficientGrid,
     Extent,
-    GraphQuery,
-    LinearSteps,
-    Question,
     as_cut,
     exact_sums,
     pair_coefficients,
 )
+from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.linear import (
     CutQuery,
     LinearQuery,
@@ -296,11 +295,11 @@ class EdgeCounter:
 
 
 def linear_count(query: LinearQuery, graph: AnyGraph, grid: Grid) -> int:
-    """The true answer in steps of `LinearSteps` times steps of the grid, exactly. Private.
+    """The true answer in units of `CoefficientGrid` times steps of the grid, exactly. Private.
 
     If one pair's weight changes by at most d steps of the grid, the count changes by at most
-    `LinearSteps.most` times d, up or down: the steps of a pair's coefficient do not depend on the
-    graph, and those of its weight change by at most d.
+    `CoefficientGrid.max_units` times d, up or down: the units of a pair's coefficient do not depend
+    on the graph, and those of its weight change by at most d.
 
     Raises:
         QueryError: a query that does not fit the graph, or bounded cuts.
@@ -311,7 +310,7 @@ def linear_count(query: LinearQuery, graph: AnyGraph, grid: Grid) -> int:
     if not extent.largest:
         return 0
     found = query.coefficients_at(graph.rows, graph.columns, graph.space)
-    coefficients = LinearSteps(extent).steps(found)
+    coefficients = CoefficientGrid(extent).grid_units(found)
     if not graph.weighted:  # fewer than 2^32 edges of 2^30 steps
         return int(coefficients.sum())
     digits = grid.digits_of(graph.weights)
@@ -335,7 +334,7 @@ class Counted:
         sensitivity: of a `GraphQuery`: what its number is divided by before it is counted; else 1.
     """
 
-    steps: LinearSteps | None = None
+    steps: CoefficientGrid | None = None
     largest: float = 1.0
     step: float
     lowered: float = 0.0
@@ -372,8 +371,8 @@ class Counted:
         extent = Extent.of(query, universe.space)
         if not extent.largest:
             return None
-        steps = LinearSteps(extent)
-        rounded = steps.rounding(universe.size, grid.cap)
+        steps = CoefficientGrid(extent)
+        rounded = steps.rounding_error(universe.size, grid.cap)
         # Weights are rounded down by less than a step, so negative coefficients raise the count.
         down = grid.unit if grid.weighted else 0.0
         return cls(

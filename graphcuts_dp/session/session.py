@@ -30,7 +30,8 @@ from graphcuts_dp.privacy.guarantee import guarantee_text, warn_of_delta
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.group_names import GroupNames
-from graphcuts_dp.queries.linear import CutQuery, Subset, is_query, sides_of, understood
+from graphcuts_dp.queries.linear import CutQuery, Subset, is_query, sides_of
+from graphcuts_dp.queries.mixed_cuts import with_sides
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.resources import Progress, seen, silent
 from graphcuts_dp.schema.groups import Groups, Sides
@@ -263,7 +264,7 @@ class Session(StoreSession[CutMechanism[Any]], Displayed):
                 continue
             if self._names is not None and isinstance(query, CutQuery):
                 query = self._names.named(query)
-            yield encode_query(understood(query, self.universe.space), self.universe)
+            yield encode_query(with_sides(query, self.universe.space), self.universe)
 
     def cost(self, queries: Iterable[Question]) -> Preview:
         """What `ask_all` would use. Nothing is asked.

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from graphcuts_dp.cutnorm.cut_norm import cut_norm, solve_relaxation
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.cutnorm.relaxation import solve_relaxation
 from scripts.bench.harness import Table, run, timed
 
 Matrix = Any

@@ -5,7 +5,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.errors import FileFormatError, QueryError
-from graphcuts_dp.queries.query_lines import read_lines, read_query
+from graphcuts_dp.queries.query_lines import read_cut, read_lines
 from graphcuts_dp.schema.vertices import VertexSet
 
 
@@ -46,7 +46,7 @@ def test_quotes_that_do_not_match_are_refused_with_the_rule(text):
 
 def queries(path, data):
     path.write_bytes(data)
-    return [read_query(line, number) for number, line in read_lines(str(path))]
+    return [read_cut(line, number) for number, line in read_lines(str(path))]
 
 
 def test_lines_of_queries_that_other_programs_write(tmp_path):

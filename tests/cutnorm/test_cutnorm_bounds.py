@@ -15,21 +15,18 @@ import scipy.sparse as sp
 from cutnorm_matrices import small_matrices
 from scipy.sparse.linalg import ArpackError, aslinearoperator
 
-from graphcuts_dp.cutnorm import certificate
-from graphcuts_dp.cutnorm.certificate import (
-    CutNormCertificate,
+from graphcuts_dp.cutnorm import singular_values
+from graphcuts_dp.cutnorm.certificate import CutNormCertificate, scaling_bound
+from graphcuts_dp.cutnorm.cut_norm import cut_norm
+from graphcuts_dp.cutnorm.exact import enumerate_cuts, solve_program
+from graphcuts_dp.cutnorm.low_rank import LowRankSolver
+from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.cutnorm.singular_values import (
     ScaledMatrix,
     chebyshev_norm_bound,
     cholesky_norm_bound,
-    scaling_bound,
 )
-from graphcuts_dp.cutnorm.cut_norm import (
-    cut_norm,
-    enumerate_cuts,
-    solve_program,
-)
-from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.errors import MatrixError
 from scripts.figures.nikiforov import harmonic_factor
 
 ROUNDING = 1e-12
@@ -182,7 +179,7 @@ def test_sigma_is_bounded_where_no_eigenvalue_is_found(monkeypatch: pytest.Monke
     def gives_up(*_: Any, **__: Any) -> Any:
         raise ArpackError(-9)
 
-    monkeypatch.setattr(certificate, "eigsh", gives_up)
+    monkeypatch.setattr(singular_values, "eigsh", gives_up)
     bound, sigma = cholesky_norm_bound(scaled), np.linalg.norm(matrix, 2)
     assert sigma <= bound <= 10 * sigma
 
@@ -224,6 +221,16 @@ def test_dense_sparse_and_operator_agree() -> None:
     assert cut_norm(matrix.astype(np.float32), method="low-rank").upper == pytest.approx(
         dense.upper, rel=0.01
     )
+
+
+def test_integers_in_every_sparse_format() -> None:
+    matrix = np.arange(-6, 6).reshape(3, 4)
+    for form in (sp.lil_array, sp.dok_array, sp.dia_array, sp.coo_array, sp.csc_array):
+        assert cut_norm(form(matrix)).lower == cut_norm(matrix).lower == 20
+    too_large = sp.lil_array((2, 2), dtype=np.int64)
+    too_large[0, 1] = 2**53 + 1
+    with pytest.raises(MatrixError, match="do not fit"):
+        cut_norm(too_large)
 
 
 def sparse_signs(n, density, seed):

@@ -20,8 +20,8 @@ PICTURE = FlowPicture(
     errors=np.array([[1.5, 1.5, 1.5], [1.5, 1.5, 1.5], [1.5, 1.5, 12.0]]),
     low=np.array([[5.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 1234 / 2]]),
     possible=np.array([[True, True, True], [True, False, True], [True, True, True]]),
-    rows=["a", "b", "c"],
-    columns=["a", "b", "c"],
+    row_names=["a", "b", "c"],
+    column_names=["a", "b", "c"],
     title="Flows",
 )
 GREY, WHITE = [0.9, 0.9, 0.9], [1, 1, 1]
@@ -71,7 +71,7 @@ def test_a_small_heat_map_has_its_numbers_and_errors(drawn):
     assert [each.get_color() for each in axes.texts] == ["black"] * 14 + ["white"] * 2
     assert texts(figure.legends[0].texts) == ["± standard error", "no pair of vertices"]
     assert texts(axes.get_xticklabels()) == ["a", "b", "c"]
-    weights = {"values": PICTURE.values + 0.25, "unit": "weight", "whole": False}
+    weights = {"values": PICTURE.values + 0.25, "unit": "weight", "integral": False}
     every = dataclasses.replace(PICTURE, possible=np.ones((3, 3), dtype=bool), **weights)
     figure = heat_map_figure(every)
     assert texts(figure.legends[0].texts) == ["± standard error"]
@@ -89,9 +89,9 @@ def large(count, **options):
         errors=np.ones((count, count)),
         low=np.where(values > 50, 90.0, 0.0),
         possible=np.ones((count, count), dtype=bool),
-        rows=[str(i) for i in range(count)],
-        columns=[str(i) for i in range(count)],
-        breaks=(halves, halves),
+        row_names=[str(i) for i in range(count)],
+        column_names=[str(i) for i in range(count)],
+        enclosing=(halves, halves),
         title="Flows",
         **options,
     )
@@ -117,7 +117,7 @@ def test_in_a_large_heat_map_noise_is_white(count, drawn):
     assert not axes.patches
     assert not axes.texts
     assert "white below two standard errors" in figure.legends[0].texts[0].get_text()
-    enclosing = ["left", "right"] if count > 60 else picture.rows
+    enclosing = ["left", "right"] if count > 60 else picture.row_names
     assert texts(axes.get_yticklabels()) == enclosing
 
 

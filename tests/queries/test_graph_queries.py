@@ -27,7 +27,7 @@ def test_many_graphs_at_once_are_counted_as_each_alone(name, n):
     family = all_graphs(universe) if n > 1 else None
     databases = np.zeros((1, 0)) if family is None else family.databases
     sensitivity = query.sensitivity(universe.space)
-    found = query.steps(universe, databases)
+    found = query.scaled_values(universe, databases)
     for row, steps in list(zip(databases, found, strict=True))[:: max(1, len(found) // 64)]:
         value = query.value(graph_of(row, n))
         assert steps == value // sensitivity
@@ -57,7 +57,7 @@ def test_an_edge_more_raises_it_by_its_sensitivity_at_most(name, n):
     change by 0 or 1."""
     universe, query = Universe(n), GraphQuery(name)
     databases = all_graphs(universe).databases
-    steps = query.steps(universe, databases)
+    steps = query.scaled_values(universe, databases)
     moves = []
     for pair in range(universe.size):
         without = np.flatnonzero(databases[:, pair] == 0)

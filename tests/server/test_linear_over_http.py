@@ -8,7 +8,7 @@ from server_cases import Office, Wires
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.queries.query_lines import query_to_dict, read_asked
+from graphcuts_dp.queries.query_lines import query_to_dict, read_question
 from graphcuts_dp.server import api
 from graphcuts_dp.server.client import RemoteSession
 from graphcuts_dp.server.settings import Limits, Ticks
@@ -48,7 +48,7 @@ def test_both_doors_read_one_query_from_one_text(office):
     with gc.open_session(office.graph, store=office.path, name="ann.default") as session:
         assert session.parameters["linear"] is True
         space = session.universe.space
-        queries = [read_asked(json.dumps(form), None, space) for form in FORMS]
+        queries = [read_question(json.dumps(form), None, space) for form in FORMS]
         answers = session.ask_all(queries)
         assert session.remaining.queries == 10 - len(FORMS)
         assert [each.value for each in answers] == [each["value"] for each in over_http["answers"]]

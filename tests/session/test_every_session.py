@@ -28,7 +28,8 @@ from graphcuts_dp.errors import ExhaustedError
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.norms import parse_norm
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
-from graphcuts_dp.queries.graph_queries import STATISTICS, Extent, GraphQuery
+from graphcuts_dp.queries.coefficients import Extent
+from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.session import Preview, session_of
 from scripts.figures.random_graphs import imbalanced_bipartite, planted_partition

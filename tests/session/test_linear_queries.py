@@ -14,9 +14,9 @@ import graphcuts_dp as gc
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
-from graphcuts_dp.queries.graph_queries import Extent, LinearSteps
-from graphcuts_dp.queries.linear import MixedCut, understood
-from graphcuts_dp.queries.query_lines import query_to_dict, read_asked
+from graphcuts_dp.queries.coefficients import CoefficientGrid, Extent
+from graphcuts_dp.queries.mixed_cuts import MixedCut, with_sides
+from graphcuts_dp.queries.query_lines import query_to_dict, read_question
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.plain import PerQueryNoise
 from graphcuts_dp.session.queries import EdgeCounter, decode_query, encode_query, linear_count
@@ -38,7 +38,7 @@ def test_counts_are_exact_whatever_the_size_of_the_numbers(kind):
     grid = Grid.of(graph)
     for query in linear_queries(graph):
         extent = Extent.of(query, graph.space)
-        steps = LinearSteps(extent)
+        steps = CoefficientGrid(extent)
         found = query.coefficients_at(graph.rows, graph.columns, graph.space)
         expected = sum(
             round(Fraction(float(c)) / Fraction(steps.unit)) * math.floor(w / grid.unit)
@@ -47,7 +47,10 @@ def test_counts_are_exact_whatever_the_size_of_the_numbers(kind):
         assert linear_count(query, graph, grid) == expected
         assert EdgeCounter(graph, grid).counts([gc.CutQuery([0]), query])[1] == expected
         # One pair at the cap moves a count by no more than the noise is made for.
-        assert abs(steps.steps(np.array([extent.largest, -extent.largest]))).max() == steps.most
+        assert (
+            abs(steps.grid_units(np.array([extent.largest, -extent.largest]))).max()
+            == steps.max_units
+        )
 
 
 @pytest.mark.parametrize("method", ["laplace", "gaussian"])
@@ -60,7 +63,7 @@ def test_noise_is_that_of_a_cut_times_the_largest_coefficient(method):
         privacy_unit=PrivacyUnit.edge(3),
     ).mechanism(Universe(9), Grid())
     assert isinstance(made, PerQueryNoise)
-    most, power = LinearSteps.most, 1 if method == "laplace" else -2
+    most, power = CoefficientGrid.max_units, 1 if method == "laplace" else -2
     assert made.linear_noise.parameter * Fraction(most) ** power == made.noise.parameter
     cut = made.noise.cost(made.grid.sensitivity * made.steps, delta=made.delta)
     linear = made.linear_noise.cost(most * made.grid.sensitivity * made.steps, delta=made.delta)
@@ -80,7 +83,7 @@ def test_every_query_has_one_form_that_is_read_back(kind):
         assert np.array_equal(again.coefficients(universe.space), expected)
         assert encode_query(again, universe).digest == coded.digest
         line = json.dumps(query_to_dict(query, universe))
-        typed = read_asked(line, 1, universe.space)
+        typed = read_question(line, 1, universe.space)
         assert np.array_equal(typed.coefficients(universe.space), expected)
 
 
@@ -153,7 +156,7 @@ def test_a_set_that_mixes_both_sides_counts_each_edge_once(tmp_path):
         assert answer.value == pytest.approx(expected, abs=0.5)
     for S, T in ((["ann", "up"], None), (["ann", "heat"], ["ann", "heat"]), (["up"], ["bob"])):
         asked = gc.CutQuery(S, T)
-        mixed = understood(asked, graph.space)
+        mixed = with_sides(asked, graph.space)
         assert isinstance(mixed, MixedCut)
         where = [[names.index(label) for label in each] if each else None for each in (S, T)]
         assert mixed.value(graph) == gc.CutQuery(*where).value(plain)

@@ -17,7 +17,12 @@ from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.graph_queries import STATISTICS, GraphQuery
 from graphcuts_dp.queries.linear import CutQuery, MatrixQuery, RankOneQuery
-from graphcuts_dp.queries.query_lines import query_title, query_to_dict, read_asked, read_linear
+from graphcuts_dp.queries.query_lines import (
+    query_title,
+    query_to_dict,
+    read_linear_query,
+    read_question,
+)
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.queries import decode_query
 from graphcuts_dp.session.session import session_of
@@ -163,7 +168,7 @@ def test_one_list_may_hold_every_kind(method, tmp_path):
         {key: line[key] for key in ("statistic", "S", "left", "right", "entries") if key in line}
         for line in lines
     ]
-    again = [read_asked(json.dumps(line), 1, space) for line in asked]
+    again = [read_question(json.dumps(line), 1, space) for line in asked]
     assert again[0] == TRIANGLES
     assert [query.value(GRAPH) for query in again] == pytest.approx(
         [query.value(GRAPH) for query in MIXED]
@@ -180,13 +185,13 @@ def test_a_family_is_shown_by_the_medians_of_its_pairs():
 def test_a_statistic_has_a_line_and_a_title():
     space, universe = GRAPH.space, Universe(5)
     line = '{"statistic": "min-cut"}'
-    assert query_to_dict(read_asked(line, None, space), universe) == json.loads(line)
+    assert query_to_dict(read_question(line, None, space), universe) == json.loads(line)
     assert query_title(TRIANGLES, universe) == "triangles"
     with pytest.raises(LedgerError):
         decode_query(bytes([5]) + b"diameter", universe, {}.__getitem__)
     with pytest.raises(QueryError, match=r"^line 3 of the queries: 'min-cut' is no cut"):
-        read_linear(line, 3, space)
-    assert read_linear('{"S": [0]}', 3, space).S == (0,)
+        read_linear_query(line, 3, space)
+    assert read_linear_query('{"S": [0]}', 3, space).S == (0,)
 
 
 def test_releases_refuse_statistics():

@@ -14,8 +14,8 @@ import graphcuts_dp as gc
 from graphcuts_dp.cli.main import app
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.errors import FileFormatError, QueryError
-from graphcuts_dp.queries.linear import understood
-from graphcuts_dp.queries.query_lines import read_asked
+from graphcuts_dp.queries.mixed_cuts import with_sides
+from graphcuts_dp.queries.query_lines import read_question
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.session.session import session_of
 
@@ -194,8 +194,8 @@ def test_the_command_line_answers_every_kind_of_query(tmp_path):
     rows = [json.loads(row) for row in command("session", "run", store, asked).splitlines()]
     assert rows[0]["value"] == rows[1]["value"] == rows[2]["value"]  # one query in three files
     for line, row in zip(lines, rows, strict=True):
-        query = read_asked(json.dumps(line), 1, space, folder=str(tmp_path))
-        assert row["interval"][0] <= understood(query, space).value(private) <= row["interval"][1]
+        query = read_question(json.dumps(line), 1, space, folder=str(tmp_path))
+        assert row["interval"][0] <= with_sides(query, space).value(private) <= row["interval"][1]
     for number, words in (
         (3, ["--from", "*", "--to", "*"]),
         (4, ["--query", json.dumps(lines[4])]),
@@ -230,8 +230,8 @@ def test_the_command_line_answers_every_kind_of_query(tmp_path):
 def test_a_bad_line_is_refused_with_its_number(line, problem):
     space = graph_of("plain").space
     with pytest.raises(QueryError, match=problem):
-        read_asked(line, 7, space)
-    u, v = read_asked('{"left": {"u0": 0.5}}', 1, space).vectors((5, 5))  # against the rest
+        read_question(line, 7, space)
+    u, v = read_question('{"left": {"u0": 0.5}}', 1, space).vectors((5, 5))  # against the rest
     assert (u[0], v.tolist()) == (0.5, [0.5, 1, 1, 1, 1])
 
 
@@ -253,7 +253,7 @@ def test_files_of_matrices_are_refused_in_words(tmp_path):
     ):
         line = json.dumps({"matrix": name})
         with pytest.raises(kind, match=problem):
-            read_asked(line, 1, space, folder=str(tmp_path))
+            read_question(line, 1, space, folder=str(tmp_path))
 
 
 def test_a_vertex_called_star_is_not_taken_for_all(tmp_path):

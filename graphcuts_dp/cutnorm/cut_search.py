@@ -1,0 +1,314 @@
+"""Cuts with large sums: rounding of vectors, alternating improvement, tabu search, recombination.
+
+A cut is a pair of a set of rows S and a set of columns T; its value is A(S, T), the sum of a_ij
+over i in S and j in T. For the infinity-to-one norm the sets say which signs are +1, and the value
+is x^T A y. Many cuts are handled together, as a `CutBatch`.
+
+In the form of signs both norms are one problem. The bordered matrix A' is A with one more row and
+column, which come first and make all rows and columns sum to zero. Signs x, y of its rows and
+columns mean the cut S = {i: x_i != x_0}, T = {j: y_j != y_0}, and x^T A' y = 4 x_0 y_0 A(S, T).
+
+Nothing here proves anything: values are plain floating-point sums, and a certificate sums its cut
+again. The argument `bordered` is True for the cut norm and False for the infinity-to-one norm.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from graphcuts_dp.arrays import BoolMatrix, BoolVector, RealMatrix
+from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.resources import NEVER, Deadline
+
+_MAX_ALTERNATIONS = 60  # of S and T in `improve`; nearly all cuts stop after ten
+_IMPROVEMENT = 1e-6  # least relative gain of an alternation, so that rounding causes no cycle
+_COPY_ENTRIES = 1 << 24  # entries up to which tabu search copies a transpose: 128 MiB
+_TABU_IMPROVEMENT = 1e-7  # least relative gain for a new best cut of a tabu search
+_TABU_TENURE = 20  # steps for which a flipped row or column rests, at least
+_STEPS_PER_CLOCK = 512  # steps of a tabu search between two looks at the clock
+_MUTATION = 0.01  # chance that `recombine` flips a column
+_MIN_POPULATION = 8
+
+# Row or column i as (indices of its entries, the entries).
+EntriesOf = Callable[[int], tuple[Any, RealMatrix]]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CutBatch:
+    """Several cuts with their values.
+
+    `best_cuts`, `merge` and the solvers return distinct cuts, the best first. `improve` keeps the
+    order of its argument, and may return a cut twice.
+
+    Attributes:
+        S: masks of rows, shape (count, n1).
+        T: masks of columns, shape (count, n2).
+        values: A(S, T) with its sign (x^T A y for the infinity-to-one norm), shape (count,);
+            plain floating-point, not a proven bound.
+    """
+
+    S: BoolMatrix
+    T: BoolMatrix
+    values: npt.NDArray[np.float64]
+
+    @property
+    def first_value(self) -> float:
+        """Absolute value of the first cut: the largest one, if the best comes first."""
+        return float(np.abs(self.values[0]))
+
+
+def round_hyperplanes(
+    operand: Operand,
+    V: RealMatrix,
+    hyperplanes: int,
+    count: int,
+    rng: np.random.Generator,
+    *,
+    bordered: bool,
+) -> CutBatch:
+    """Return the best cuts from random hyperplanes, each improved by alternation.
+
+    A column's sign is the side of the hyperplane on which its vector lies.
+
+    Args:
+        operand: the matrix, shape (n1, n2).
+        V: unit vectors of the columns, border first if bordered; shape (n2 + 1 or n2, rank).
+        hyperplanes: number of random directions.
+        count: number of distinct cuts to return at most.
+        rng: draws the directions.
+        bordered: cut norm (True) or infinity-to-one norm (False).
+
+    Source: AN06.
+    """
+    directions = rng.standard_normal((V.shape[1], max(1, hyperplanes)), dtype=V.dtype)
+    signs = V @ directions >= 0
+    T = signs[1:] != signs[0] if bordered else signs
+    return best_cuts(improve(operand, T, bordered=bordered), count)
+
+
+def improve(operand: Operand, T: BoolMatrix, *, bordered: bool) -> CutBatch:
+    """Alternate S <- best for T, T <- best for S, on a batch of cuts, until none improves.
+
+    For a fixed T the best S holds either all rows with positive sum or all with negative sum,
+    whichever total is larger; for the infinity-to-one norm it is the sign of the row sums.
+
+    Args:
+        operand: the matrix, shape (n1, n2).
+        T: masks of columns, one cut a column, shape (n2, count).
+        bordered: cut norm (True) or infinity-to-one norm (False).
+
+    Returns:
+        The improved cuts in the same order.
+    """
+    T = T.copy()
+    S = np.zeros((operand.shape[0], T.shape[1]), dtype=np.bool_)
+    values = np.zeros(T.shape[1])
+    active = np.arange(T.shape[1])  # cuts that improved in the last alternation
+    for _ in range(_MAX_ALTERNATIONS):
+        indicator = _indicator(T[:, active], operand.dtype, bordered)
+        new_S, _ = _best_side(operand.apply(indicator), bordered)
+        indicator = _indicator(new_S, operand.dtype, bordered)
+        new_T, new_values = _best_side(operand.apply(indicator, transpose=True), bordered)
+        better = np.abs(new_values) > np.abs(values[active]) * (1.0 + _IMPROVEMENT)
+        active = active[better]
+        S[:, active], T[:, active] = new_S[:, better], new_T[:, better]
+        values[active] = new_values[better]
+        if active.size == 0:
+            break
+    return CutBatch(S.T, T.T, values)
+
+
+def _indicator(mask: BoolMatrix, dtype: np.dtype[Any], bordered: bool) -> RealMatrix:
+    """Return masks as 0 and 1, or as signs -1 and 1 if not bordered."""
+    indicator: RealMatrix = mask.astype(dtype)
+    if not bordered:
+        indicator *= 2
+        indicator -= 1
+    return indicator
+
+
+def _best_side(sums: RealMatrix, bordered: bool) -> tuple[BoolMatrix, npt.NDArray[np.float64]]:
+    """Return for each column of sums the best mask and the value that it gives.
+
+    Args:
+        sums: shape (n, count): what each row (or column) adds to a cut.
+        bordered: cut norm (True) or infinity-to-one norm (False).
+
+    Returns:
+        Masks, shape (n, count), and values with their signs, shape (count,).
+    """
+    sums = np.asarray(sums)
+    if not bordered:
+        return sums >= 0, np.abs(sums).sum(axis=0, dtype=np.float64)
+    positive = np.maximum(sums, 0).sum(axis=0, dtype=np.float64)
+    negative = positive - sums.sum(axis=0, dtype=np.float64)
+    upward = positive >= negative
+    mask = np.where(upward, sums > 0, sums < 0)
+    return mask, np.where(upward, positive, -negative)
+
+
+def best_cuts(batch: CutBatch, count: int) -> CutBatch:
+    """Return the `count` best distinct cuts of a batch, by absolute value, the best first.
+
+    Args:
+        batch: cuts in any order.
+        count: number of cuts to return at most, at least 1.
+    """
+    order = np.argsort(-np.abs(batch.values), kind="stable")
+    packed = [np.packbits(masks, axis=1) for masks in (batch.S, batch.T)]
+    keys = np.concatenate(packed, axis=1)  # a row of bytes for each cut
+    width, key_bytes = keys.shape[1], keys.tobytes()
+    chosen: list[int] = []
+    chosen_keys: set[bytes] = set()
+    for index in order.tolist():
+        key = key_bytes[index * width : (index + 1) * width]
+        if key not in chosen_keys:
+            chosen_keys.add(key)
+            chosen.append(index)
+        if len(chosen) >= count:
+            break
+    return CutBatch(
+        np.ascontiguousarray(batch.S[chosen]),
+        np.ascontiguousarray(batch.T[chosen]),
+        batch.values[chosen],
+    )
+
+
+def merge(first: CutBatch, second: CutBatch, count: int) -> CutBatch:
+    """Return the `count` best distinct cuts of two batches, the best first."""
+    both = CutBatch(
+        np.concatenate((first.S, second.S)),
+        np.concatenate((first.T, second.T)),
+        np.concatenate((first.values, second.values)),
+    )
+    return best_cuts(both, count)
+
+
+def tabu_search(
+    operand: Operand,
+    S: BoolVector,
+    T: BoolVector,
+    *,
+    steps: int,
+    rng: np.random.Generator,
+    bordered: bool,
+    deadline: Deadline = NEVER,
+) -> BoolMatrix:
+    """Walk by single flips of rows and columns, each the best one not flipped lately.
+
+    A flip may lower the value, so the walk leaves local optima. A flipped row or column rests for
+    20 to 40 steps (fewer in a small matrix). The row sums of the present T and the column sums of
+    the present S are updated by each flip, so a step costs O(n1 + n2).
+
+    Args:
+        operand: the matrix, dense or sparse; an operator has no rows to look at.
+        S: mask of rows to start from.
+        T: mask of columns to start from.
+        steps: number of flips.
+        rng: draws how long rows and columns rest.
+        bordered: cut norm (True) or infinity-to-one norm (False).
+        deadline: when to stop.
+
+    Returns:
+        The columns of the best pair on the way, shape (n2, 1), as `improve` takes them.
+    """
+    n1, n2 = operand.shape
+    row_entries, column_entries = _entries_of_rows_and_columns(operand)
+    x: RealMatrix = S.astype(operand.dtype)
+    y: RealMatrix = T.astype(operand.dtype)
+    if not bordered:
+        x, y = 2 * x - 1, 2 * y - 1
+    row_sums = operand.apply(y[:, None]).ravel()
+    column_sums = operand.apply(x[:, None], transpose=True).ravel()
+    value = float(x @ row_sums)
+    # With the opposite matrix if the value is negative, the search maximises.
+    sign = 1 if value >= 0 else -1
+    value = abs(value)
+    sums = np.concatenate((row_sums, column_sums)) * sign
+    row_sums, column_sums = sums[:n1], sums[n1:]  # views
+
+    # flips[k] is how much flipping row or column k changes its entry of x or y: from 0 to 1 it is
+    # 1, from 1 to 0 it is -1 (of signs 2 and -2). So it is negative where the mask is true.
+    largest_flip = 1 if bordered else 2
+    flips: RealMatrix = np.concatenate((S, T)).astype(operand.dtype)
+    flips = flips * (-2 * largest_flip) + largest_flip
+    best_value, best_flips = value, flips.copy()
+    resting_until = np.zeros(n1 + n2, dtype=np.int64)
+    tenure = max(1, min(_TABU_TENURE, (n1 + n2) // 4))
+    tenures = tenure + rng.integers(0, tenure, steps)
+    gains = np.empty_like(sums)
+    for step in range(steps):
+        np.multiply(flips, sums, out=gains)
+        gains[resting_until > step] = -np.inf
+        index = int(gains.argmax())
+        gain = float(gains[index])
+        if not math.isfinite(gain):
+            continue
+        if index < n1:
+            columns, entries = row_entries(index)
+            column_sums[columns] += (sign * flips[index]) * entries
+        else:
+            rows, entries = column_entries(index - n1)
+            row_sums[rows] += (sign * flips[index]) * entries
+        flips[index] = -flips[index]
+        resting_until[index] = step + 1 + tenures[step]
+        value += gain
+        if value > best_value * (1.0 + _TABU_IMPROVEMENT):
+            best_value = value
+            best_flips[:] = flips
+        if step % _STEPS_PER_CLOCK == 0 and deadline.passed():
+            break
+    return np.less(best_flips[n1:], 0.0)[:, None]
+
+
+def _entries_of_rows_and_columns(operand: Operand) -> tuple[EntriesOf, EntriesOf]:
+    """Return functions that give the entries of row i and of column j."""
+    if operand.kind == "dense":
+        matrix = operand.data
+        is_small = matrix.size <= _COPY_ENTRIES
+        transposed = np.ascontiguousarray(matrix.T) if is_small else matrix.T
+        everything = slice(None)
+        return (lambda i: (everything, matrix[i])), (lambda j: (everything, transposed[j]))
+
+    def entries_of_rows(csr: Any) -> EntriesOf:
+        def entries_of_row(row: int) -> tuple[Any, RealMatrix]:
+            stored = slice(csr.indptr[row], csr.indptr[row + 1])
+            return csr.indices[stored], csr.data[stored]
+
+        return entries_of_row
+
+    return entries_of_rows(operand.data), entries_of_rows(operand.transposed_data)
+
+
+def recombine(
+    operand: Operand,
+    population: CutBatch,
+    *,
+    children: int,
+    rng: np.random.Generator,
+    bordered: bool,
+) -> CutBatch:
+    """Mix the columns of random pairs of cuts, flip a few, improve, and keep the best.
+
+    Args:
+        operand: the matrix.
+        population: distinct cuts, the best first.
+        children: number of new cuts, in one batch of products.
+        rng: draws the pairs, the mixture and the flips.
+        bordered: cut norm (True) or infinity-to-one norm (False).
+
+    Returns:
+        As many cuts as `population` has, and up to 8 if it has fewer; the best is never lost.
+    """
+    T = population.T
+    first = rng.integers(0, T.shape[0], children)
+    second = rng.integers(0, T.shape[0], children)
+    mixed = np.where(rng.random((children, T.shape[1])) < 0.5, T[first], T[second])
+    mixed ^= rng.random(mixed.shape) < _MUTATION
+    offspring = improve(operand, np.ascontiguousarray(mixed.T), bordered=bordered)
+    return merge(population, offspring, max(population.S.shape[0], _MIN_POPULATION))
