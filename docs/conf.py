@@ -1,12 +1,14 @@
 """How the site is built: `make docs`. Nothing is fetched; a warning is an error."""
 
 import re
+import sys
 from html import escape, unescape
 from pathlib import Path
 
 from graphcuts_dp import __version__
 
 _DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(_DOCS / "_ext"))
 # Files at the top of the repository that are pages of the site: links to them lead to the page.
 _PAGES = {
     "../README.md": "index.md",
@@ -26,7 +28,9 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "mathml",  # docs/_ext
 ]
+html_math_renderer = "mathml"
 default_role = "code"  # `name` in docstrings
 html_theme = "furo"
 html_title = f"graphcuts_dp {__version__}"

@@ -1,8 +1,11 @@
-"""Check the site that `make docs` built: every link leads somewhere, and no page is too wide.
+"""Check the site that `make docs` built: links, formulas, widths, and that it needs no network.
+
+Every link leads somewhere. Every formula of a page is MathML. No page loads anything from another
+host. No page is too wide.
 
 `python scripts/check_docs.py build/docs [--pictures FOLDER]`. Widths are measured by Chromium at
 390 and 1,280 pixels, where there is one; no page may scroll sideways, nor any table of six columns
-or fewer. With --pictures it also takes a screenshot of eight pages at both widths.
+or fewer. With --pictures it also takes a screenshot of nine pages at both widths.
 """
 
 import argparse
@@ -12,13 +15,30 @@ import shutil
 import subprocess
 import sys
 from html import unescape
+from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
 WIDTHS = (390, 1280)
 MOST_COLUMNS = 6
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-PICTURED = ("index", "start", "privacy", "releases", "tables", "measured", "papers", "figures")
+PICTURED = (
+    *("index", "start", "privacy", "releases", "tables", "measured", "papers", "figures"),
+    "mathematics",
+)
+# What a browser fetches of its own accord, by tag; of <link> only these kinds.
+_LOADED = {
+    **dict.fromkeys(
+        ("script", "img", "iframe", "embed", "source", "audio", "video", "track"), "src"
+    ),
+    "link": "href",
+    "object": "data",
+}
+_LOADED_LINKS = {"stylesheet", "icon", "preload", "modulepreload", "prefetch", "manifest"}
+_LOADED_LINKS |= {"preconnect", "dns-prefetch", "apple-touch-icon"}
+_REMOTE = re.compile(r"\s*(?:https?:)?//", re.I)
+_REMOTE_IN_CSS = re.compile(r"""(?:url\(|@import)\s*["']?((?:https?:)?//[^"')\s]+)""", re.I)
+_REMOTE_IN_JS = re.compile(r"""["']((?:https?:)?//[^"'\s]+\.(?:m?js|css|woff2?))\b""", re.I)
 _MEASURE = """<script>
 const found = [], pages = PAGES, widths = WIDTHS, most = MOST;
 async function measure(page, width) {
@@ -65,6 +85,80 @@ def broken_links(site: Path) -> list[str]:
             if not to.exists() or (place and to in places and place not in places[to]):
                 found.append(f"{path.relative_to(site.resolve())}: {link}")
     return sorted(set(found))
+
+
+class _Page(HTMLParser):
+    """What a page loads, how many formulas it has, and its text outside of code and formulas."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.formulas = 0
+        self.prose: list[str] = []
+        self._within: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """See `HTMLParser`."""
+        values = {name: value or "" for name, value in attrs}
+        self.formulas += tag == "math"
+        if tag in ("code", "pre", "script", "style", "math", "title"):
+            self._within.append(tag)
+        if tag != "link" or _LOADED_LINKS & set(values.get("rel", "").lower().split()):
+            self.loaded += [values.get(_LOADED.get(tag, ""), "")]
+        self.loaded += [part.split(" ")[0] for part in values.get("srcset", "").split(", ")]
+        self.loaded += _REMOTE_IN_CSS.findall(values.get("style", ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        """See `HTMLParser`."""
+        if self._within and self._within[-1] == tag:
+            self._within.pop()
+
+    def handle_data(self, data: str) -> None:
+        """See `HTMLParser`."""
+        if not self._within:
+            self.prose.append(data)
+        elif self._within[-1] == "script":
+            self.loaded += _REMOTE_IN_JS.findall(data)
+        elif self._within[-1] == "style":
+            self.loaded += _REMOTE_IN_CSS.findall(data)
+
+
+def loaded_from_elsewhere(site: Path) -> list[str]:
+    """Scripts, styles, fonts and pictures that a page, a style or a script takes from a host."""
+    found = []
+    for path in sorted(site.rglob("*")):
+        if path.suffix not in (".html", ".css", ".js"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".html":
+            remote = [each for each in _Page(text).loaded if _REMOTE.match(each)]
+        else:
+            remote = (_REMOTE_IN_CSS if path.suffix == ".css" else _REMOTE_IN_JS).findall(text)
+        found += [f"{path.relative_to(site)}: {each}" for each in remote]
+    return sorted(set(found))
+
+
+def formulas_of(text: str) -> list[str]:
+    """The formulas of a page in Markdown, `$...$` and `$$...$$`, outside of code."""
+    text = re.sub(r"^( *)(```+|~~~+).*?^\1\2", "", text, flags=re.M | re.S)
+    text = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text, flags=re.S)
+    return re.findall(r"(?<!\\)(\$\$[^$]+\$\$|\$[^$\s](?:[^$]*[^$\s\\])?\$)", text)
+
+
+def unset_formulas(site: Path) -> list[str]:
+    """Pages with fewer formulas than their source, or with TeX in their text."""
+    found = []
+    for path in sorted(site.rglob("*.html")):
+        page, name = _Page(path.read_text(encoding="utf-8")), path.relative_to(site)
+        source = site / "_sources" / name.with_suffix(".md.txt")
+        written = formulas_of(source.read_text(encoding="utf-8")) if source.exists() else []
+        if page.formulas < len(written):
+            found.append(f"{name}: {page.formulas} formulas, where its source has {len(written)}")
+        text = " ".join(page.prose)
+        found += [f"{name}: {each}" for each in formulas_of(text)]
+        found += [f"{name}: {each}" for each in re.findall(r"\\(?:[a-zA-Z]{2,}|[(\[])", text)]
+    return found
 
 
 def too_wide(site: Path, browser: str) -> list[str]:
@@ -118,6 +212,8 @@ def main() -> int:
     parser.add_argument("--pictures", type=Path)
     asked = parser.parse_args()
     problems = [f"broken link: {each}" for each in broken_links(asked.site)]
+    problems += [f"loaded from elsewhere: {each}" for each in loaded_from_elsewhere(asked.site)]
+    problems += [f"formula not set: {each}" for each in unset_formulas(asked.site)]
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         sys.stdout.write("no Chromium: widths were not measured\n")

@@ -1,8 +1,8 @@
-"""Least cuts between vertices, privately: weights to the ends, drawn at random, decide.
+"""Least cuts between vertices, privately: weights to the terminals, drawn at random, decide.
 
-The algorithm adds to the graph an edge from each end to each free vertex, of random weight, and
-puts out the least cut of what comes out. Nothing else is put out: what the cut weighs is asked for
-by itself. `least_cut` has the proof.
+The algorithm adds to the graph an edge from each terminal to each free vertex, of random weight,
+and returns the least cut of the result. Nothing else is released: what the cut weighs is asked for
+by itself. The proofs are in docs/mathematics.md, "Least cuts".
 """
 
 import math
@@ -89,29 +89,15 @@ def least_cut(
         BudgetError: the budget of the store does not allow it. Nothing was spent.
         LedgerError: the store cannot be used.
 
-    Guarantee: epsilon-DP at edge level. Of two terminals: let c be by how many steps the weight of
-    one pair can differ between neighbours, w the weights, D independent discrete Laplace noise of
-    rate L = epsilon/(2c) for each free vertex, and f(R) = w(R, others) - D(R). Put out is the
-    least set P: f(P) <= f(R) for all R, and P lies within R where both are equal (`network`). Let
-    w' have c more on one pair uv, or less than c, for which the same is true.
-    From w to w'. If P does not part u from v, then P stays the least set for the same D: others
-    cost as much, or more. If u is in P and v is not, let D'(u) = D(u) + c, D'(v) = D(v) - c. Then
-    f' differs from f at sets with u alone by c - c = 0; with both by -c + c = 0; with neither by 0;
-    with v alone by c + c > 0, in a directed graph by c. So P, which has u alone, stays the least.
-    From w' to w. If P parts u from v (of an arc: as the arc goes), P stays the least set for the
-    same D: it gets cheaper by c, others by c at most. If u and v are in P, let D'(u) = D(u) + c and
-    D'(v) = D(v) + c: sets with both get cheaper by 2c, others by 2c at most, since those with one
-    get cheaper by c and by c for uv. If neither is in P, let both be smaller by c: sets with
-    neither cost the same, those with one at least c - c, those with both 2c more. If P has v alone,
-    and the arc goes from u to v, let D'(v) = D(v) + c: no set gets cheaper by more than c, as P.
-    Each shift is one-to-one and moves at most two noises by c, so that probabilities change by at
-    most e^(2 L c) = e^epsilon. Where u is a terminal, the shift of v is enough: e^(epsilon/2); a
-    pair of terminals of two ends costs the same in all sets. L = epsilon/c would not do: two free
-    vertices joined by w alone are parted with probability e^(-2 L w)/4, as w grows.
+    Guarantee: epsilon-DP at edge level. Of two terminals: let c be by how many grid units the
+    weight of one pair can differ between neighbours, w the weights, D independent discrete Laplace
+    noise of rate L = epsilon/(2c) for each free vertex, and f(R) = w(R, others) - D(R). The output
+    is the least set P: f(P) <= f(R) for all R, and P lies within R where both are equal
+    (`network`). It is epsilon-DP by Theorem "Least cut between two terminals".
     Of k changes together each has epsilon/k. Of more terminals each halving is such a cut, of
-    disjoint parts at once that became public before; `loss_of_cuts` says what they cost together.
+    disjoint parts at once that became public before; `loss_of_cuts` is what they cost together.
     Weights are rounded down to a grid that c is a multiple of, which moves no two of them further
-    apart, and those above M, of 2^51/n steps, are cut to that, which does not either.
+    apart, and those above M, of 2^51/n grid units, are cut to that, which does not either.
 
     Accuracy: let P* be a least cut of w. P costs at most D(P) - D(P*) more, which is at most the
     sum of max(0, D) over free vertices outside P* and of max(0, -D) over those in it: on average
@@ -310,29 +296,11 @@ def rate_of_cuts(epsilon: Fraction, change: int, halvings: int = 1) -> Fraction:
 
 
 def loss_of_cuts(rate: Fraction, change: int, halvings: int = 1) -> Fraction:
-    """What halvings with noise of this rate lose together by one change of so many steps.
+    """Return what halvings with noise of this rate lose together by one change.
 
-    One cut loses 2 L c where its output parts the pair and the weight grows, and nothing where it
-    parts it and the weight falls, or does not and the weight grows: see `least_cut`. What is left:
-    u and v are on one side, and the weight falls from w' = w + c to w. Then at most ln(2e^(Lc)-1)
-    is lost, which is less.
-    Proof: let all other noise be fixed, and both be in P. P is the least set within all others if
-    and only if it is that among the sets with u and v, which neither w nor their noise changes, and
-    x = D(v) >= a - w, y = D(u) >= b - w, x + y >= m: it is better than the sets with u alone, v
-    alone, neither. These are whole numbers with a + b <= m + 1, since the least cost of sets with u
-    alone and with v alone, without w, add up to at least that of both and of neither (a least value
-    of a submodular function over other vertices is submodular). Write a, b for a - w, b - w. What
-    w' has besides are (i) points with a - c <= x < a, for which y >= m - x is enough, as m - x >=
-    b, and (ii) likewise of y; none is in both. The line x = a - i of (i) has probability p(a - i)
-    P(y >= m - a + i). The line x = a + k, k >= 0, of w has one of at least e^(-L (i + k)) times
-    that: p(x + 1) >= e^-L p(x), and there y may be as small or smaller. The sum over k bounds line
-    i by (1 - e^-L) e^(L i) times the probability with w; that over i = 1 .. c is e^(Lc) - 1, and as
-    much for (ii). If both are outside P, the same holds of -D, with ties that make a + b <= m. If
-    one is a terminal, one noise has to pass a - w: at most e^(Lc). Each of these bounds is met to
-    rounding on graphs of four vertices: `tests/audits/cuts.py`.
-
-    So if the weight grows, a pair loses 2 L c once, when it is parted, and nothing before or after;
-    if it falls, ln(2e^(Lc)-1) in each halving until then. The larger of both is lost at most.
+    With rate L, a change by c grid units and h halvings it is max(2 L c, h ln(2e^(Lc) - 1)), by
+    Theorem "Least cuts one after the other": if the weight of a pair grows, the pair loses 2 L c
+    once, when it is parted; if it falls, ln(2e^(Lc) - 1) in each halving until then.
     """
     moved = rate * change
     with localcontext(wide_context(_DIGITS)):

@@ -11,24 +11,12 @@ cross a cut, lie in a cell between groups, or all. For a bound D let
 Of a directed graph the edges at v are the arcs that leave it and those that enter it, together: D
 bounds the sum of both. Of a bipartite graph v is a vertex of either side.
 
-Theorem. Let G and G' have the same vertices, and differ in edges at one vertex v only, in any
-number of them and in any weights. Let G - v be G without the edges at v, which is G' - v. Then
-f_D(G - v) <= f_D(G) <= f_D(G - v) + D for every q at once, so |f_D(G) - f_D(G')| <= D.
-Proof. An x for G - v, with 0 on the edges at v, is one for G: the first inequality. Take a best x
-for G and drop what it has on the edges at v: that is an x for G - v, and at most D was dropped, by
-the bound at v, since an edge at v counts once there. The same holds for G', and both values lie
-within [f_D(G - v), f_D(G - v) + D]. Nothing in it needs weights that are whole or have a cap, or an
-undirected graph. If public numbers say that v can have no more than d of weight in E_q, then at
-most min(D, d) is dropped, and min(D, d) takes the place of D.
-
-Rounding. Weights are counted in whole steps, rounded down one by one, which maps two graphs that
-differ at v to two that do, and D is a whole number of steps. Then 2 f_D is whole (see
-`doubled_sums`), and f_D is rounded down once more, where it is a half: floor(y/2) is monotone in y,
-and floor((y + 2 D)/2) = floor(y/2) + D, so the theorem holds for what is counted here.
-
-What it is. f_D(q) is never above the true value, and equal to it if no vertex has more than D of
-weight within E_q: then x = w is allowed. Else it is smaller by at most the sum over all vertices of
-what they have within E_q above D, and by at least half of that.
+By Theorem "Bounded cuts", f_D(q) changes by at most D between graphs that differ in the edges at
+one vertex, for every q at once, and this holds for what is counted here: weights are counted in
+whole grid units, rounded down one by one, D is a whole number of units, and f_D is rounded down
+where it is a half (2 f_D is whole, see `doubled_sums`). If public numbers say that v can have no
+more than d of weight in E_q, then min(D, d) takes the place of D. f_D(q) is never above the true
+value, and equal to it if no vertex has more than D of weight within E_q.
 
 Source: Kasiviswanathan, Nissim, Raskhodnikova, Smith, *Analyzing Graphs with Node Differential
 Privacy*, TCC 2013, section 4 (the number of edges); here for any set of edges, and with weights.

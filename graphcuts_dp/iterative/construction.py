@@ -573,23 +573,12 @@ class PlayerGame(RoundsMechanism):
         1, K = ln(X/m), eta for one unit, and all cuts of the list at once:
         "both": ln(2k)/(eta T) + eta D^2/2 + m sqrt(2 K/T) + D sqrt(2 ln(1/gamma)/(L T)) + e.
         "query": ln(2k)/(eta T) + eta D^2/2 + 2 D sqrt(2 ln(2 X T/gamma)/L) + e.
-        Proof. Gains lie in [-D, D], so the regret of multiplicative weights is at most the first
-        two terms a round: the largest |q(G) - q(average)|, the best fixed signed cut's mean gain,
-        exceeds the mean of what the drawn distributions gain by no more. "both": that mean exceeds
-        the mean gain of the draws by the fourth term at most but for gamma (Azuma: plays are fixed
-        before the draws), and the draws gain at most the data player's regret against G scaled to
-        total m, whose relative entropy to the uniform start is at most K. "query": in each round
-        the mean coefficient of the draws is within sqrt(2 ln(2 X T/gamma)/L) of its expectation on
-        every pair (Hoeffding), which moves gains by at most 2 D times that, even for plays that
-        follow the draws; and G scaled gains the draws 0, so a best response no more.
+        By Theorem "The query release game".
 
-    Hiding the list: each cut of a hidden list is drawn in a round with chance at most
-        c = cosh(eta reach)/(cosh(eta reach) + k - 1), since it weighs 2 cosh(eta score), and every
-        other at least 2. Given that it is never drawn, the other draws, and all that is computed
-        from them, do not depend on which cut it is: they are drawn in proportion to their own
-        weights. So replacing one cut of the list by any other moves the distribution of the result
-        by at most 1 - (1 - c)^(L T), at most that, in total variation. Nothing else may be
-        released of the list then: there is no test, and cut scores prove no error.
+    Hiding the list: by the same theorem replacing one cut of a hidden list by any other moves the
+        distribution of the result by at most 1 - (1 - c)^(L T) in total variation, where
+        c = cosh(eta reach)/(cosh(eta reach) + k - 1). Nothing else may be released of the list
+        then: there is no test, and cut scores prove no error.
 
     Attributes:
         game: the player, T as `rounds` (None for a choice, see `tune`), L as `queries_per_round`,

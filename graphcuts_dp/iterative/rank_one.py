@@ -15,47 +15,11 @@ directed graph, any cut.
 Everything here but `PaidOnce.noisy` and `PowerSearch` reads noisy data only.
 
 The power method looks for the pair by a few noisy products with A at each call. A certificate of
-the result is bought by more of them, and one noisy quotient. What a block of noisy products proves
-about the largest singular value:
-
-Let R = A - h, with unit singular vectors u, v for sigma = sigma_1(R). Take a public random start X,
-shape (n, k), with independent entries that are uniform on a grid, and noisy products
-
-    Y_t = R X_t + E_t,   X_(t+1) = a_t Y_t + r_t,   t = 0 .. T-1
-
-(R' in place of R at every other t where R is not symmetric), where a_t is a public scale, so that
-the largest singular value of X_(t+1) is 1, and r_t rounds to the grid. Everything but A and E_t is
-public. The row z_t = v'X_t (u'X_t at every other t) obeys
-
-    z_(t+1) = a_t (sigma z_t + e_t) + v'r_t,   e_t = u'E_t,
-
-since u'R = sigma v'. Three facts make a bound of it.
-
-1. The start is not orthogonal to v, whatever v is. Add to X noise that is uniform on a cell of the
-   grid: each entry is then uniform on an interval of 2 K + 1 steps, and the inner product of such a
-   column with any unit vector has a density of at most sqrt(2)/(2 K + 1) (Ball: no section of the
-   cube is larger than sqrt(2)). So P(|z| <= r) for k such columns is at most V_k (sqrt(2) r/(2 K +
-   1))^k, V_k the volume of the unit ball. The added noise is independent of X and moves z by less
-   than sqrt(k/3) with probability 3/4 (its mean square is k/12), so for X itself
-
-       P(|z_0| <= r) <= (4/3) V_k (sqrt(2) (r + sqrt(k/3))/(2 K + 1))^k   (in steps).
-
-2. u is fixed before the noise is drawn, so e_t is k numbers with sub-Gaussian proxy w_t, and
-   |e_t|^2 <= w_t (k + 2 sqrt(k L) + 2 L) but for probability e^-L (Hsu, Kakade, Zhang 2012). That
-   is far less than ||E_t||, which has a factor of n in place of k.
-3. |u'Y_t| <= ||Y_t||, which is public.
-
-Put together: with z_0 >= r and |e_t| <= tau_t, the numbers y_t = sigma z_t - tau_t and z_(t+1) =
-a_t y_t - ||r_t|| bound |u'Y_t| from below, as long as they are positive, and grow with sigma. A
-sigma for which y_t > ||Y_t|| for some t is impossible. The largest that is not, is the bound.
-
-When is the factor proven to be small? Without noise the bound is sigma_1 / theta^(1/T), where
-theta, about 0.4 for k = 8, is what the start may be shorter than usual. Noise leaves that while
-sigma_1 |z_0| is well above tau_0. Both shrink as 1/sqrt(n), so the condition is on sigma_1 alone:
-with a budget of rho it is to be above about 34/sqrt(rho), 215 at epsilon = 1 and delta = 1e-6. So
-the shortfall is proven for graphs on which the hypothesis misses a signal of that size: blocks of
-density p where it has q leave sigma_1 = n |p - q|/2. Of independent edges alone sigma_1 is about
-sqrt(average degree), and nothing is proven then before that is as large.
+the result is measured by more of them, and one noisy quotient: with R = A - h and noisy products
+Y_t = R X_t + E_t, a value sigma is no largest singular value of R if it would make some Y_t longer
+than it is, by Theorem "Noisy products bound the largest singular value". The theorem also states
+how likely the random start is short, and from which signal on the factor is small: about
+34/sqrt(rho) with a budget of rho.
 
 Source: Ball, *Cube slicing in R^n*, 1986; Hsu, Kakade, Zhang, *A tail inequality for quadratic
 forms of subgaussian random vectors*, 2012; Kuczynski, Wozniakowski 1992, for random starts without
