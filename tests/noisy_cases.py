@@ -10,7 +10,7 @@ from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.synth.base import FitProblem
-from graphcuts_dp.synth.structure import find_spectrum, structure_along
+from graphcuts_dp.synth.spectrum import find_spectrum, structure_along
 
 
 def indicators(sizes):

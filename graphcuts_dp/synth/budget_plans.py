@@ -1,13 +1,20 @@
-"""The budget plans of releases of graphs: each share of a budget is written here, once.
+"""Budget plans of releases of graphs: their steps, and the share of the budget of each step.
 
-Three kinds of error decide about the shares of a noisy matrix. Errors of degrees move the worst cut
-by about n/2 times their mean; noise on entries hides communities; and cuts between communities that
-are hidden come out as if the graph had its degrees only. Which of them counts depends on the graph,
-so a plan begins with statistics that tell (sums between public groups, the total weight, a first
-look at degrees), and later steps depend on what these show: see `synth.decisions`.
+A plan (`BudgetPlan`) is a list of steps. A step measures one statistic with a share of what the
+statistics before it have left. A later step for the same statistic refines its measurement: both
+together get the later share. A step runs if its conditions are met by earlier public results; the
+answers come from `synth.decisions` and `synth.sparse_decisions`.
 
-A sparse release spends nothing on pairs without edges: edges whose noisy weight is large, degrees,
-and sums between groups.
+A release with a noisy matrix (`matrix_plan`) can err in three ways. Errors of degrees move the
+worst cut by about n/2 times their mean. Noise on entries hides communities. And if communities are
+hidden, cuts between them come out as if the graph had its degrees only. Which one counts most
+depends on the graph, so the plan begins with cheap statistics that show it: sums between public
+groups, the total weight, and a first look at degrees.
+
+A sparse release (`sparse_plan`) spends nothing on most pairs. It measures the edges whose noisy
+weight is large (kept edges), degrees, and sums between groups.
+
+Everything here depends on public facts alone: sizes, epsilon and options.
 """
 
 import math
@@ -31,12 +38,15 @@ from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.schema.groups import Groups, Sides
 from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT, Mechanism
 
-# Statistics, as steps name them, and receipts where a step has no name of its own.
+# Names of statistics, in steps and in receipts.
 GROUPS, TOTAL, DEGREES, ENTRIES = "groups", "total", "degrees", "entries"
 WEIGHTS, KEPT_EDGES = "weights", "kept edges"
-EARLY_DEGREES, FOUND_GROUPS = "early degrees", "found groups"  # names of steps
+# Names of measurements in receipts that differ from the statistic: degrees that were measured only
+# to choose how to spend the rest, and groups that kept edges show.
+EARLY_DEGREES, COMMUNITY_GROUPS = "early degrees", "found groups"
+_COUNT_NOISE = "discrete Laplace"  # name of the noise of all statistics but entries and kept edges
 
-# What earlier results may show.
+# Conditions on earlier results. They are printed with a plan, after "if" or "unless".
 GROUPS_INFORMATIVE = "the groups are informative"
 TOTAL_UNKNOWN = "group sums do not tell the total"
 UNDECIDED_BY_TOTAL = "degrees may be even"
@@ -48,42 +58,47 @@ EDGES_WORTH_KEEPING = "edges are worth keeping"
 COMMUNITIES_FOUND = "kept edges show communities"
 
 TOTAL_SHARE = Fraction(1, 50)  # of what groups leave, for the total
-# Shares of what groups and total leave, for degrees:
-EARLY_SHARE = Fraction(2, 25)  # a first look
-SECOND_LOOK_SHARE = Fraction(1, 5)  # a second look, where the first leaves open if they are even
-HIDDEN_SHARE = Fraction(3, 5)  # where entries show nothing
-UNCERTAIN_SHARE = Fraction(3, 4)  # where that leaves degrees uncertain
+# Shares of the degrees in what groups and total leave.
+EARLY_SHARE = Fraction(2, 25)  # for a first look
+SECOND_LOOK_SHARE = Fraction(1, 5)  # for both looks, if the first leaves open whether they are even
+UNDETECTABLE_SHARE = Fraction(3, 5)  # if communities are undetectable in the entries
+UNCERTAIN_SHARE = Fraction(3, 4)  # if that share leaves the degrees uncertain
 
-MOST_GROUPS = 256  # of one level: the fit takes O(n^2 groups) a step
-# Tuned with bench_groups.py on its tuning graphs, epsilon = 1, random groups among them.
-_FIRST_LOOK_AT_GROUPS = Fraction(1, 6)  # of what groups are worth, before that is known
-_LEAST_MATRIX_GROUP_SHARE, _LARGEST_MATRIX_GROUP_SHARE = 0.05, 0.25
+MOST_GROUPS = 256  # of one level: a step of the fit takes O(n^2 groups) operations
+# Constants of `group_share`, tuned with bench_groups.py on its tuning graphs at epsilon 1, random
+# groups among them.
+_FIRST_LOOK_AT_GROUPS = Fraction(1, 6)  # of the share of groups, before they are known informative
+_LEAST_GROUP_SHARE, _LARGEST_GROUP_SHARE = 0.05, 0.25
 _ENTRY_ERRORS = 1 / 50  # errors of entries move the worst cut by this times n^1.5/epsilon
-_CELL_ERRORS = 0.7  # errors of sums move it by this times groups^1.5/epsilon
-_BESIDE_ENTRY_SUMS = 6.0  # see `group_share`
+_CELL_ERRORS = 0.7  # errors of group sums move it by this times groups^1.5/epsilon
+_SUM_OVER_ENTRIES = 6.0  # times groups/n: share from which a sum errs little beside entries
 
-COUNTS_SHARE = Fraction(1, 50)  # of a sparse release, for how many edges weigh how much
-KEPT_SHARES = tuple(Fraction(step, 40) for step in range(1, 40))  # of the rest, for kept edges
-TYPICAL_KEPT_SHARE = Fraction(27, 40)  # for weights far above the noise: see `synth.decisions`
+# Shares of a sparse release.
+COUNTS_SHARE = Fraction(1, 50)  # of epsilon, for counts of how many edges weigh how much
+KEPT_SHARES = tuple(Fraction(step, 40) for step in range(1, 40))  # of what the counts leave
+# The share of kept edges for weights far above the noise: 6/9, in fortieths, since kept edges,
+# degrees and groups then share 6 : 2 : 1; see `synth.sparse_decisions`.
+TYPICAL_KEPT_SHARE = Fraction(27, 40)
 GROUPS_BESIDE_EDGES = Fraction(1, 3)  # of what kept edges leave, for sums between public groups
-GROUPS_BESIDE_DEGREES = Fraction(1, 20)  # of the rest, for these where no edges are kept
-FOUND_GROUPS_SHARE = Fraction(1, 5)  # of what kept edges leave, for groups that they show
-_LARGEST_SPARSE_GROUP_SHARE = Fraction(
-    1, 20
-)  # at most, of the budget after the counts, if the degree share is given
-LEAST_KEPT_SHARE = Fraction(1, 10)  # left by a given share of degrees, so that edges are kept
+GROUPS_BESIDE_DEGREES = Fraction(1, 20)  # of what the counts leave, if no edges are kept
+COMMUNITIES_SHARE = Fraction(1, 5)  # of what kept edges leave, for groups that they show
+# If the user sets the degree share: the largest share of groups in what the counts leave, and the
+# least that degrees must leave there so that edges are kept.
+_LARGEST_SPARSE_GROUP_SHARE = Fraction(1, 20)
+LEAST_KEPT_SHARE = Fraction(1, 10)
 
-_FINE_DEGREES = 1.5  # entries give degrees well where their sums err less than so many times
-_FINE_ENTRY = 0.3  # and an entry, in units of the cap, tells an edge from none
+# Entries need no degrees beside them if both hold.
+_FINE_DEGREES = 1.5  # times the error of measured degrees: largest error of row sums of entries
+_FINE_ENTRY = 0.3  # times the largest weight: largest deviation of an entry, which shows an edge
 
 
 @lru_cache(maxsize=64)
 def degree_share(vertices: int) -> Fraction:
     """Return the share of degrees beside entries that show communities: 2/(2 + n^(1/4)).
 
-    With a share t, errors of the degrees move the worst cut by about n/(t epsilon), errors of the
-    bits by about a quarter of n^(3/2)/((1-t) epsilon) after the fit; the sum is least at
-    t/(1-t) = 2 n^(-1/4). From .39 for 100 vertices through .17 for 10^4 to .06 for 10^6.
+    With a share t, errors of the degrees move the worst cut by about n/(t epsilon), and errors of
+    the entries by about a quarter of n^(3/2)/((1-t) epsilon) after the fit. The sum is least at
+    t/(1-t) = 2 n^(-1/4): .39 for 100 vertices, .17 for 10^4, .06 for 10^6.
     """
     return Fraction(2 / (2 + vertices**0.25)).limit_denominator(1000)
 
@@ -91,126 +106,111 @@ def degree_share(vertices: int) -> Fraction:
 def degree_share_beside_groups(vertices: float) -> Fraction:
     """Return the share of degrees in what informative groups leave: 7/(7 + n^(1/4)).
 
-    As `degree_share`: errors of degrees move the worst cut by n/(t epsilon). Where sums between
-    groups are held besides, entries only have to show what is left, and their errors move it by
-    about a fiftieth of n^1.5/((1-t) epsilon): the sum is least at t/(1-t) = 7 n^(-1/4).
+    As in `degree_share`, errors of degrees move the worst cut by n/(t epsilon). With sums between
+    groups measured besides, entries only have to show structure within them, and their errors move
+    the worst cut by about n^1.5/(50 (1-t) epsilon). The sum is least at t/(1-t) = 7 n^(-1/4).
     """
     return Fraction(7 / (7 + vertices**0.25)).limit_denominator(1000)
 
 
 def group_share(vertices: float, groups: float) -> Fraction:
-    """Return the share of sums between public groups, from sizes.
+    """Return the share of epsilon for sums between public groups.
 
-    With a share s, errors of the k(k+1)/2 sums (deviation sqrt(2)/(s epsilon) each) move the worst
-    cut of the k x k table, the cut norm of a noisy k x k matrix, by about a/(s epsilon) with
-    a = .7 k^1.5. The rest moves it by b/((1-s) epsilon): with the share t of it for degrees (see
-    `degree_share_beside_groups`), b = n/t + n^1.5/(50 (1-t)). The sum is least at
+    With a share s, errors of the k(k+1)/2 sums (of deviation sqrt(2)/(s epsilon) each) move the
+    worst cut by about the cut norm of a noisy k x k matrix, a/(s epsilon) with a = .7 k^1.5. Errors
+    of the other measurements move it by b/((1-s) epsilon): with the share t of degrees in the
+    remainder (`degree_share_beside_groups`), b = n/t + n^1.5/(50 (1-t)). The sum is least at
     s/(1-s) = sqrt(a/b).
 
-    A group pair of (n/k)^2 pairs has an error of about .77 (n/k)/epsilon by entries alone, and a
-    deviation of sqrt(2)/(s epsilon) by its sum: at most .3 of that for s >= 6 k/n. The larger of
-    both shares is taken, between a twentieth and a quarter.
+    The share is at least 6 k/n. The (n/k)^2 pairs between two groups have a sum with an error of
+    about .77 (n/k)/epsilon from entries alone, and of sqrt(2)/(s epsilon) as measured; for
+    s >= 6 k/n the second is at most .3 of the first. The share lies between 1/20 and 1/4.
 
     Args:
-        vertices: n; of two sides the geometric mean.
-        groups: k, likewise.
+        vertices: n; for two sides the geometric mean of their sizes.
+        groups: k; for two sides the geometric mean of their numbers of groups.
     """
     t = float(degree_share_beside_groups(vertices))
     a = _CELL_ERRORS * groups**1.5
     b = vertices / t + _ENTRY_ERRORS * vertices**1.5 / (1 - t)
     ratio = math.sqrt(a / b)
-    share = max(ratio / (1 + ratio), _BESIDE_ENTRY_SUMS * groups / vertices)
-    clipped = min(max(share, _LEAST_MATRIX_GROUP_SHARE), _LARGEST_MATRIX_GROUP_SHARE)
+    share = max(ratio / (1 + ratio), _SUM_OVER_ENTRIES * groups / vertices)
+    clipped = min(max(share, _LEAST_GROUP_SHARE), _LARGEST_GROUP_SHARE)
     return Fraction(clipped).limit_denominator(1000)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class MeasuredGroups:
-    """Public groups of one level whose sums are measured, and the shares that this takes.
+    """Public groups of one level whose sums are measured, with the shares of epsilon for it.
 
     Attributes:
-        sides: groups of the rows and the columns; one object for a graph with one vertex set.
-        first: share of a first look at all sums.
-        whole: share of all sums if the first look shows that the groups are informative.
+        sides: groups of the rows and of the columns; one object twice for one vertex set.
+        first_look: share of all sums in a first look.
+        both_looks: share of all sums if the first look shows that the groups are informative; it
+            includes the first look.
         degrees: share of the degrees in what informative groups leave.
     """
 
     sides: Sides
-    first: Fraction
-    whole: Fraction
+    first_look: Fraction
+    both_looks: Fraction
     degrees: Fraction
 
     @classmethod
     def of(cls, sides: Sides, shape: tuple[int, int]) -> Self:
         """Return the groups that are measured, and their shares.
 
-        Of nested levels the finest one is measured that has at most `MOST_GROUPS` groups: sums of
-        the coarser ones are sums of its cells, and the pairs of a cell are known from no other.
+        Of nested levels the finest one with at most `MOST_GROUPS` groups is measured: sums of
+        coarser levels are sums of its cells.
 
         Args:
-            sides: groups of the rows and the columns; one object for one vertex set.
+            sides: groups of the rows and of the columns; one object twice for one vertex set.
             shape: rows and columns of the matrix.
 
         Raises:
-            GraphError: too many groups.
+            GraphError: every level has too many groups.
         """
-        first, second = sides
-        left = _finest_measured(first)
-        sides = (left, left if second is first else _finest_measured(second))
-        counts = [len(side.labels()) for side in sides]
+        row_groups, column_groups = sides
+        rows = _measured_levels(row_groups)
+        columns = rows if column_groups is row_groups else _measured_levels(column_groups)
+        counts = [len(side.labels()) for side in (rows, columns)]
         share = group_share(math.sqrt(math.prod(shape)), math.sqrt(math.prod(counts)))
         return cls(
-            sides=sides,
-            first=share * _FIRST_LOOK_AT_GROUPS,
-            whole=share,
+            sides=(rows, columns),
+            first_look=share * _FIRST_LOOK_AT_GROUPS,
+            both_looks=share,
             degrees=degree_share_beside_groups(max(shape)),
         )
-
-
-def _finest_measured(groups: Groups) -> Groups:
-    """Return the levels down to the finest that is not too fine, whose names answers may use."""
-    fitting = [name for name in groups.levels if len(groups.labels(name)) <= MOST_GROUPS]
-    if not fitting:
-        raise GraphError(
-            f"a release takes at most {MOST_GROUPS} groups: give a coarser level too, or release "
-            "the sums alone with release_flows"
-        )
-    return groups.down_to(fitting[-1])
-
-
-@lru_cache(maxsize=256)  # decisions ask for a few of them again and again
-def _deviation(noise: str, epsilon: Fraction, max_weight: float | None) -> float:
-    return noise_distribution(noise, epsilon=epsilon, max_weight=max_weight).standard_deviation
 
 
 @final
 @dataclass(frozen=True)
 class MatrixShares:
-    """The shares of degrees and total beside a noisy matrix, and what they depend on: no data.
+    """The shares of total and degrees beside a noisy matrix. They depend on public facts alone.
 
     Attributes:
         shape: rows and columns of the matrix.
-        max_weight: public largest weight, as the graph has it.
-        noise: name of the distribution of the entries.
-        response: the mechanism, and the shares that were asked for.
-        groups: informative groups whose sums are measured besides, or None.
+        max_weight: public largest weight; None for graphs without weights or without a maximum.
+        noise: name of the distribution of the noise of the entries.
+        options: the mechanism, and the degree share that the user set.
+        groups: informative groups whose sums are measured besides; None if absent.
     """
 
     shape: tuple[int, int]
     max_weight: float | None
     noise: str
-    response: Mechanism = field(default_factory=Mechanism)
+    options: Mechanism = field(default_factory=Mechanism)
     groups: MeasuredGroups | None = None
 
     @property
     def mechanism(self) -> str:
         """ "auto", "randomized-response" or "degrees+randomized-response"."""
-        return self.response.mechanism
+        return self.options.mechanism
 
     @property
-    def cap(self) -> float:
-        """The public largest weight; 1 without one, as for graphs without weights."""
+    def largest_weight(self) -> float:
+        """The public largest weight; 1 if there is none, as for graphs without weights."""
         return self.max_weight or 1.0
 
     @property
@@ -219,55 +219,59 @@ class MatrixShares:
         return TOTAL_SHARE
 
     @property
-    def given(self) -> Fraction | None:
-        """Share of degrees that takes the place of all others: the user's, or beside groups."""
-        if self.response.share is None and self.groups is not None:
+    def fixed(self) -> Fraction | None:
+        """Share of the degrees in every case: the user's, or that beside groups. None if absent."""
+        if self.options.share is None and self.groups is not None:
             return self.groups.degrees
-        return self.response.share
+        return self.options.share
 
     @property
     def beside_entries(self) -> Fraction:
-        """Share of degrees if entries are likely to show communities."""
-        return degree_share(max(self.shape)) if self.given is None else self.given
+        """Share of the degrees if entries are likely to show communities."""
+        return degree_share(max(self.shape)) if self.fixed is None else self.fixed
 
     @property
-    def hidden(self) -> Fraction:
-        """Share of degrees if entries show nothing.
+    def undetectable(self) -> Fraction:
+        """Share of the degrees if communities are undetectable in the entries.
 
-        The worst cut is then that of a graph of noisy degrees, which wants all of epsilon for
-        these, and sums between groups want it for the entries.
+        The worst cut is then that of a graph with noisy degrees, for which all of epsilon would go
+        to the degrees; sums between groups, which need the entries, speak for a part.
         """
-        return max(HIDDEN_SHARE, self.beside_entries) if self.given is None else self.given
+        return self._fixed_or_at_least(UNDETECTABLE_SHARE)
 
     @property
     def uncertain(self) -> Fraction:
-        """Share of degrees if entries show nothing, and `hidden` leaves degrees uncertain."""
-        return max(UNCERTAIN_SHARE, self.beside_entries) if self.given is None else self.given
+        """Share of the degrees if besides, the share `undetectable` leaves them uncertain."""
+        return self._fixed_or_at_least(UNCERTAIN_SHARE)
+
+    def _fixed_or_at_least(self, share: Fraction) -> Fraction:
+        return max(share, self.beside_entries) if self.fixed is None else self.fixed
 
     def beside_groups(self, groups: MeasuredGroups) -> Self:
-        """Return the shares where groups show the communities: degrees are worth more then."""
+        """Return the shares beside informative groups, which make degrees worth more."""
         return replace(self, groups=groups)
 
     def deviation(self, epsilon: Fraction) -> float:
-        """Return the standard deviation of the noise of an entry that epsilon is spent on."""
+        """Return the standard deviation of the noise of an entry measured with epsilon."""
         return _deviation(self.noise, epsilon, self.max_weight)
 
     def detection_threshold(self, epsilon: Fraction) -> float:
-        """Return half the largest singular value of noise: deviation (sqrt(n) + sqrt(m))/2.
+        """Return half the largest singular value of the noise: deviation (sqrt(n) + sqrt(m))/2.
 
-        Eigenvalues of the graph below it cannot be told from the noise of the entries.
+        Smaller eigenvalues of the graph are undetectable in entries measured with epsilon.
         """
         rows, columns = self.shape
         return self.deviation(epsilon) * (math.sqrt(rows) + math.sqrt(columns)) / 2
 
     def entries_are_fine(self, epsilon: Fraction) -> bool:
-        """Return whether entries tell edges, and their sums degrees about as well as degrees would.
+        """Return whether entries need no degrees beside them.
 
-        A question of epsilon and the size alone, so no total needs to be measured for it.
+        That is so if an entry shows an edge, and row sums of entries err about as little as
+        measured degrees would. It depends on epsilon and the size alone.
         """
-        degree_error = 2 * self.cap / float(epsilon * self.beside_entries)
-        if self.deviation(epsilon) > _FINE_ENTRY * self.cap:
+        if self.deviation(epsilon) > _FINE_ENTRY * self.largest_weight:
             return False
+        degree_error = 2 * self.largest_weight / float(epsilon * self.beside_entries)
         return self.detection_threshold(epsilon) < _FINE_DEGREES * math.sqrt(2) * degree_error
 
 
@@ -278,117 +282,55 @@ def matrix_plan(
     epsilon: Fraction,
     groups: MeasuredGroups | None = None,
 ) -> BudgetPlan:
-    """Return the plan of a release with a noisy matrix. Reads public numbers alone.
+    """Return the plan of a release with a noisy matrix.
 
     1. Sums between public groups, if there are any: a first look, and a second one if the groups
        are informative. Then degrees get their share, and the entries all that is left.
-    2. Else, with "auto", the total, unless the groups tell it; and degrees as far as the total,
-       and a first and second look at degrees, make them worth it.
+    2. Without informative groups, "degrees+randomized-response" gives degrees their share. "auto"
+       measures the total, unless the groups determine it, and then degrees with a share that
+       depends on the total and on a first and second look at the degrees.
     3. Entries, with all that is left.
 
     Args:
         shares: of degrees and total, with the mechanism.
-        distribution: of the entries with all of epsilon.
-        epsilon: privacy parameter for everything together.
-        groups: whose sums are measured, or None.
+        distribution: noise of the entries if they get all of epsilon.
+        epsilon: privacy parameter of the whole release.
+        groups: groups whose sums are measured; None if absent.
 
     Raises:
-        ParameterError: degrees are asked for, and cannot be had; or a part of epsilon would be
-            below the smallest.
+        ParameterError: the mechanism is "degrees+randomized-response" and degrees cannot be
+            measured; or a step would get less than the smallest epsilon.
+
+    Privacy: reads public facts alone.
     """
     steps: list[BudgetStep] = []
-    uninformative: tuple[Condition, ...] = ()
-    left = epsilon
+    unless_informative: tuple[Condition, ...] = ()
+    remaining = epsilon
     if groups is not None:
-        if epsilon * groups.first < SMALLEST_EPSILON:
+        if epsilon * groups.first_look < SMALLEST_EPSILON:
             raise ParameterError(
                 f"a part of epsilon would be below {SMALLEST_EPSILON:g}: leave the groups out"
             )
-        informative = (Condition(GROUPS_INFORMATIVE),)
-        uninformative = (Condition(GROUPS_INFORMATIVE, holds=False),)
-        laplace = "discrete Laplace"
-        steps.append(BudgetStep(statistic=GROUPS, share=groups.first, noise=laplace))
-        steps.append(
-            BudgetStep(statistic=GROUPS, share=groups.whole, noise=laplace, conditions=informative)
-        )
-        beside = shares.beside_groups(groups)
-        rest = epsilon * (1 - groups.whole)
-        if _possible_mechanism(beside, distribution, rest) != RESPONSE and not (
-            shares.mechanism == AUTO and beside.entries_are_fine(rest)
-        ):
-            steps.append(_degrees_step(beside.beside_entries, *informative))
-        left = epsilon * (1 - groups.first)
-    possible = _possible_mechanism(shares, distribution, left)
+        if_informative = Condition(GROUPS_INFORMATIVE)
+        unless_informative = (Condition(GROUPS_INFORMATIVE, holds=False),)
+        steps.append(_count_step(GROUPS, groups.first_look))
+        steps.append(_count_step(GROUPS, groups.both_looks, if_informative))
+        shares_with_groups = shares.beside_groups(groups)
+        left_by_groups = epsilon * (1 - groups.both_looks)
+        possible = _possible_mechanism(shares_with_groups, distribution, left_by_groups)
+        fine_entries = shares_with_groups.entries_are_fine(left_by_groups)
+        needless = shares.mechanism == AUTO and fine_entries
+        if possible != RESPONSE and not needless:
+            share = shares_with_groups.beside_entries
+            steps.append(_count_step(DEGREES, share, if_informative))
+        remaining = epsilon * (1 - groups.first_look)
+    possible = _possible_mechanism(shares, distribution, remaining)
     if possible == SPLIT:
-        steps.append(_degrees_step(shares.beside_entries, *uninformative))
+        steps.append(_count_step(DEGREES, shares.beside_entries, *unless_informative))
     elif possible == AUTO:
-        steps += _steps_by_total(shares, uninformative, groups is not None)
+        steps += _steps_by_total(shares, unless_informative, with_groups=groups is not None)
     steps.append(BudgetStep(statistic=ENTRIES, share=ALL_LEFT, noise=shares.noise))
     return BudgetPlan(steps=tuple(steps), amount=epsilon)
-
-
-def _degrees_step(share: Fraction, *conditions: Condition, name: str = "") -> BudgetStep:
-    return BudgetStep(
-        statistic=DEGREES, share=share, noise="discrete Laplace", conditions=conditions, name=name
-    )
-
-
-def _steps_by_total(
-    shares: MatrixShares, conditions: tuple[Condition, ...], with_groups: bool
-) -> Iterator[BudgetStep]:
-    """Yield the total, and degrees with the share that the total and looks at degrees suggest."""
-    of_total = (*conditions, Condition(TOTAL_UNKNOWN)) if with_groups else conditions
-    yield BudgetStep(
-        statistic=TOTAL, share=shares.total, noise="discrete Laplace", conditions=of_total
-    )
-    undecided = (*conditions, Condition(UNDECIDED_BY_TOTAL))
-    yield _degrees_step(EARLY_SHARE, *undecided, name=EARLY_DEGREES)
-    again = (*undecided, Condition(UNDECIDED_BY_LOOK))
-    yield _degrees_step(SECOND_LOOK_SHARE, *again, name=EARLY_DEGREES)
-    yield _degrees_step(shares.beside_entries, *conditions, Condition(BESIDE_ENTRIES))
-    hidden = (*conditions, Condition(ENTRIES_SHOW_NOTHING))
-    yield _degrees_step(shares.hidden, *hidden)
-    yield _degrees_step(shares.uncertain, *hidden, Condition(DEGREES_UNCERTAIN))
-
-
-def _possible_mechanism(
-    shares: MatrixShares, distribution: NoiseDistribution, epsilon: Fraction
-) -> str:
-    """Return the mechanism that is left to decide on.
-
-    It is "randomized-response" for "auto" if the budget cannot or need not be split.
-
-    Raises:
-        ParameterError: degrees are asked for, and cannot be had.
-    """
-    mechanism = shares.mechanism
-    if mechanism == RESPONSE:
-        return mechanism
-    try:
-        sums_grid(distribution)
-        if epsilon * _smallest_share(shares) < SMALLEST_EPSILON:
-            raise ParameterError(
-                f"a part of epsilon would be below {SMALLEST_EPSILON:g}: choose "
-                "mechanism='randomized-response', or another degree_share"
-            )
-    except ParameterError:
-        if mechanism == SPLIT:
-            raise
-        return RESPONSE
-    fine = mechanism == AUTO and shares.given is None and shares.entries_are_fine(epsilon)
-    return RESPONSE if fine else mechanism
-
-
-def _smallest_share(shares: MatrixShares) -> Fraction:
-    """Return the smallest part of epsilon that a step of the mechanism can have."""
-    if not 0 < shares.beside_entries < 1:  # a user's share, which rounding has made 0 or 1
-        return Fraction(0)
-    steps = [BudgetStep(statistic=ENTRIES, share=ALL_LEFT, noise=shares.noise)]
-    if shares.mechanism == SPLIT:
-        steps.insert(0, _degrees_step(shares.beside_entries))
-    else:
-        steps[:0] = _steps_by_total(shares, (), with_groups=False)
-    return BudgetPlan(steps=tuple(steps), amount=Fraction(1)).smallest
 
 
 def sparse_plan(
@@ -399,58 +341,56 @@ def sparse_plan(
     bipartite: bool = False,
     degrees: Fraction | None = None,
 ) -> BudgetPlan:
-    """Return the plan of a sparse release. Reads public numbers alone.
+    """Return the plan of a sparse release.
 
-    1. How many edges weigh how much: from these counts follow the share of the kept edges, and
+    1. Counts of how many edges weigh how much. They decide on the share of the kept edges, and
        whether any are kept.
     2. Kept edges: those whose noisy weight reaches a threshold.
-    3. Sums between public groups; else, if kept edges show communities, between these.
+    3. Sums between public groups. Without public groups, sums between communities, if kept edges
+       show any.
     4. Degrees, with all that is left.
 
     Args:
-        epsilon: privacy parameter for everything together.
+        epsilon: privacy parameter of the whole release.
         noise: name of the distribution of the noise of a pair.
         groups: whether there are public groups.
-        bipartite: whether the graph has two sides; in others kept edges may show groups.
-        degrees: part of epsilon for the degrees, if one was asked for. With r what these leave of
-            the budget after the counts, groups then get min(1/20, r/2), and kept edges the rest
-            of r. If no edges are kept, public groups get all of r, and without them degrees do.
+        bipartite: whether the graph has two sides; its kept edges are not searched for communities.
+        degrees: share of epsilon for the degrees, set by the user; None if absent. Let r be what
+            counts and degrees leave, as a share of what the counts leave. Groups then get
+            min(1/20, r/2), and kept edges the rest of r. If no edges are kept, public groups get
+            all of r; without public groups degrees do.
+
+    Privacy: reads public facts alone.
     """
-    pays = Condition(EDGES_WORTH_KEEPING)
-    kept: Fraction | tuple[Fraction, ...] = KEPT_SHARES
-    beside_edges = GROUPS_BESIDE_EDGES if groups else FOUND_GROUPS_SHARE
-    without_edges = GROUPS_BESIDE_DEGREES
+    if_kept = Condition(EDGES_WORTH_KEEPING)
+    unless_kept = Condition(EDGES_WORTH_KEEPING, holds=False)
     may_have_groups = groups or not bipartite
+    keeps_edges = True
+    kept_shares: Fraction | tuple[Fraction, ...] = KEPT_SHARES  # several to choose from
+    groups_beside_edges = GROUPS_BESIDE_EDGES if groups else COMMUNITIES_SHARE
+    groups_without_edges = GROUPS_BESIDE_DEGREES
     if degrees is not None:
-        fixed = degrees / (1 - COUNTS_SHARE)
-        left = 1 - fixed
-        of_groups = min(_LARGEST_SPARSE_GROUP_SHARE, left / 2) if may_have_groups else Fraction(0)
-        kept = left - of_groups
-        beside_edges, without_edges = of_groups / (1 - kept), left
-    steps = [BudgetStep(statistic=WEIGHTS, share=COUNTS_SHARE, noise="discrete Laplace")]
-    if degrees is None or left >= LEAST_KEPT_SHARE:
-        steps.append(BudgetStep(statistic=KEPT_EDGES, share=kept, noise=noise, conditions=(pays,)))
-    if groups:
-        for condition, share in (
-            (pays, beside_edges),
-            (replace(pays, holds=False), without_edges),
-        ):
-            steps.append(
-                BudgetStep(
-                    statistic=GROUPS, share=share, noise="discrete Laplace", conditions=(condition,)
-                )
-            )
-    elif may_have_groups and steps[1:]:
+        r = 1 - degrees / (1 - COUNTS_SHARE)
+        of_groups = min(_LARGEST_SPARSE_GROUP_SHARE, r / 2) if may_have_groups else Fraction(0)
+        kept_share = r - of_groups
+        keeps_edges = r >= LEAST_KEPT_SHARE
+        kept_shares = kept_share
+        groups_beside_edges = of_groups / (1 - kept_share)  # of what kept edges leave
+        groups_without_edges = r
+    steps = [_count_step(WEIGHTS, COUNTS_SHARE)]
+    if keeps_edges:
         steps.append(
-            BudgetStep(
-                statistic=GROUPS,
-                share=beside_edges,
-                noise="discrete Laplace",
-                conditions=(pays, Condition(COMMUNITIES_FOUND)),
-                name=FOUND_GROUPS,
-            )
+            BudgetStep(statistic=KEPT_EDGES, share=kept_shares, noise=noise, conditions=(if_kept,))
         )
-    steps.append(BudgetStep(statistic=DEGREES, share=ALL_LEFT, noise="discrete Laplace"))
+    if groups:
+        steps.append(_count_step(GROUPS, groups_beside_edges, if_kept))
+        steps.append(_count_step(GROUPS, groups_without_edges, unless_kept))
+    elif may_have_groups and keeps_edges:
+        if_communities = Condition(COMMUNITIES_FOUND)
+        steps.append(
+            _count_step(GROUPS, groups_beside_edges, if_kept, if_communities, name=COMMUNITY_GROUPS)
+        )
+    steps.append(_count_step(DEGREES, ALL_LEFT))
     return BudgetPlan(steps=tuple(steps), amount=epsilon)
 
 
@@ -458,18 +398,113 @@ def typical_runs(epsilon: Fraction) -> tuple[BudgetPlan, BudgetPlan]:
     """Return the plan of a sparse release with public groups, as it runs on two kinds of graphs.
 
     Args:
-        epsilon: privacy parameter for everything together.
+        epsilon: privacy parameter of the whole release.
 
     Returns:
-        The run on weights far above the noise, whose heavy edges are kept; and the run where no
+        The run on weights far above the noise, whose heavy edges are kept; and the run in which no
         edges are kept.
     """
     plan = sparse_plan(epsilon=epsilon, noise="laplace", groups=True)
     runs = []
-    for pays in (True, False):
+    for keeps_edges in (True, False):
         execution = PlanExecution(plan)
         for step in plan.steps:
-            if all(pays is condition.holds for condition in step.conditions):
-                execution.take(step, TYPICAL_KEPT_SHARE if step.shares[1:] else None)
+            # With public groups, all conditions are on whether edges are worth keeping.
+            if all(condition.holds == keeps_edges for condition in step.conditions):
+                share = TYPICAL_KEPT_SHARE if step.statistic == KEPT_EDGES else None
+                execution.take(step, share)
         runs.append(execution.plan)
     return runs[0], runs[1]
+
+
+def _count_step(
+    statistic: str, share: Fraction, *conditions: Condition, name: str = ""
+) -> BudgetStep:
+    """Return a step with discrete Laplace noise."""
+    return BudgetStep(
+        statistic=statistic, share=share, noise=_COUNT_NOISE, conditions=conditions, name=name
+    )
+
+
+def _steps_by_total(
+    shares: MatrixShares, conditions: tuple[Condition, ...], *, with_groups: bool
+) -> Iterator[BudgetStep]:
+    """Yield the steps of "auto": the total, and degrees with the share that results suggest.
+
+    Args:
+        shares: of total and degrees.
+        conditions: of all of these steps.
+        with_groups: whether sums between groups were measured, which may determine the total.
+    """
+    of_total = (*conditions, Condition(TOTAL_UNKNOWN)) if with_groups else conditions
+    undecided = (*conditions, Condition(UNDECIDED_BY_TOTAL))
+    still_undecided = (*undecided, Condition(UNDECIDED_BY_LOOK))
+    undetectable = (*conditions, Condition(ENTRIES_SHOW_NOTHING))
+    yield _count_step(TOTAL, shares.total, *of_total)
+    yield _count_step(DEGREES, EARLY_SHARE, *undecided, name=EARLY_DEGREES)
+    yield _count_step(DEGREES, SECOND_LOOK_SHARE, *still_undecided, name=EARLY_DEGREES)
+    yield _count_step(DEGREES, shares.beside_entries, *conditions, Condition(BESIDE_ENTRIES))
+    yield _count_step(DEGREES, shares.undetectable, *undetectable)
+    yield _count_step(DEGREES, shares.uncertain, *undetectable, Condition(DEGREES_UNCERTAIN))
+
+
+def _possible_mechanism(
+    shares: MatrixShares, distribution: NoiseDistribution, epsilon: Fraction
+) -> str:
+    """Return the mechanism that a budget allows.
+
+    "auto" becomes "randomized-response" if the budget cannot be split, or need not be.
+
+    Args:
+        shares: of total and degrees, with the mechanism.
+        distribution: noise of the entries.
+        epsilon: what groups leave.
+
+    Raises:
+        ParameterError: the mechanism is "degrees+randomized-response" and degrees cannot be
+            measured.
+    """
+    mechanism = shares.mechanism
+    if mechanism == RESPONSE:
+        return mechanism
+    try:
+        sums_grid(distribution)  # raises if sums of these weights cannot be measured
+        if epsilon * _smallest_share(shares) < SMALLEST_EPSILON:
+            raise ParameterError(
+                f"a part of epsilon would be below {SMALLEST_EPSILON:g}: choose "
+                "mechanism='randomized-response', or another degree_share"
+            )
+    except ParameterError:
+        if mechanism == SPLIT:
+            raise
+        return RESPONSE
+    needless = mechanism == AUTO and shares.fixed is None and shares.entries_are_fine(epsilon)
+    return RESPONSE if needless else mechanism
+
+
+def _smallest_share(shares: MatrixShares) -> Fraction:
+    """Return the smallest share of epsilon that a statistic has after any step of any run."""
+    if not 0 < shares.beside_entries < 1:  # a user's share that rounding has made 0 or 1
+        return Fraction(0)
+    if shares.mechanism == SPLIT:
+        steps = [_count_step(DEGREES, shares.beside_entries)]
+    else:
+        steps = list(_steps_by_total(shares, (), with_groups=False))
+    entries = BudgetStep(statistic=ENTRIES, share=ALL_LEFT, noise=shares.noise)
+    return BudgetPlan(steps=(*steps, entries), amount=Fraction(1)).smallest
+
+
+def _measured_levels(groups: Groups) -> Groups:
+    """Return the levels from the coarsest to the finest with at most `MOST_GROUPS` groups."""
+    fitting = [name for name in groups.levels if len(groups.labels(name)) <= MOST_GROUPS]
+    if not fitting:
+        raise GraphError(
+            f"a release takes at most {MOST_GROUPS} groups: give a coarser level too, or release "
+            "the sums alone with release_flows"
+        )
+    return groups.down_to(fitting[-1])  # levels are ordered from coarse to fine
+
+
+@lru_cache(maxsize=256)  # decisions ask for a few of them again and again
+def _deviation(noise: str, epsilon: Fraction, max_weight: float | None) -> float:
+    return noise_distribution(noise, epsilon=epsilon, max_weight=max_weight).standard_deviation

@@ -1,8 +1,26 @@
-"""What earlier results of a release decide about its later steps: public numbers in, answers out.
+"""Decisions of a release: what public results of earlier steps say about later steps of its plan.
 
-A budget plan (`synth.budget_plans`) states its conditions by name. `MatrixDecisions` and
-`SparseDecisions` answer them, each once, from what was measured so far; nothing here reads private
-data. An answer may depend on any earlier result: sequential composition holds for adaptive choices.
+A budget plan (`synth.budget_plans`) states conditions by name, such as "entries show communities".
+A `Decisions` object records each measurement as it is made, and answers the conditions from them,
+each once. Nothing here reads private data. Answers may depend on any earlier result: sequential
+composition holds for adaptive choices.
+
+`MatrixDecisions`, for releases with a noisy matrix, mostly decides on the share of the degrees.
+Three facts matter:
+
+- the signal: the largest eigenvalue that communities of a graph with this total weight can have.
+  Communities are detectable in the entries if it exceeds the detection threshold of the noise
+  (`MatrixShares.detection_threshold`), by a factor that is tuned below;
+- whether degrees are even: if they differ less than their noise, measuring them is a waste;
+- whether public groups are informative: whether sums between them differ from what their volumes
+  (sums of degrees) alone lead to expect.
+
+A look at degrees is an early measurement of them with a small share. It shows whether they are
+even; a second look refines it. `SparseDecisions` (`synth.sparse_decisions`) is for sparse releases.
+
+A `CountMeasurement` has released integers `steps` in grid units, an array for the rows and perhaps
+one for the columns; `values`, which are the steps times the weight `unit` of a grid unit; and the
+`law` of the noise of a value. `rate` is that of the noise for each grid unit.
 """
 
 import math
@@ -21,74 +39,85 @@ from graphcuts_dp.estimate.measurement import (
     CellSums,
     CountMeasurement,
     Degrees,
+    MeasurementMap,
     Total,
 )
 from graphcuts_dp.privacy.budget_plan import BudgetStep
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.schema.groups import Sides
 from graphcuts_dp.synth import budget_plans
-from graphcuts_dp.synth.budget_plans import (
-    DEGREES,
-    GROUPS,
-    TOTAL,
-    MatrixShares,
-)
+from graphcuts_dp.synth.budget_plans import DEGREES, GROUPS, TOTAL, MatrixShares
 from graphcuts_dp.synth.targets import CellEstimates
 
-# Thresholds were tuned on the graphs called "tuning" in scripts/bench/baseline_graphs.py at epsilon
-# .5, 1 and 2; the others only decided whether they stay (bench_baselines.py). A signal is the
-# largest eigenvalue that communities can have, over the detection threshold of the noise:
-_SIGNAL_ALONE = 1.6  # above it entries with all of epsilon may show communities
-_CLEAR_SIGNAL = 1.9  # above it they do, unless the communities are many
-_SIGNAL_BESIDE_DEGREES = 2.2  # above it entries with their part of a split budget are likely to
-_SIGNAL_BESIDE_UNEVEN = 1.75  # the same, where degrees are so uneven that they are worth a part
-# Degrees are even if their spread over the noise of entries' row sums is below:
-_EVEN_IF_CLEAR, _EVEN_IF_UNCLEAR = 0.75, 0.5  # where the signal is clear, and where it is not
-_DENSE = 2.0  # missing neighbours count for so much less than neighbours
-_ALIKE = Fraction(1, 20)  # shares that differ by no more are one choice
-_SPREADS = np.geomspace(0.02, 50.0, 80)  # spreads of degrees that are tried, over the noise's scale
-_UNCERTAIN = 1.1  # posterior deviation of a degree, over the root of the mean degree
-_CLOSE = 0.1  # of the detection threshold: how well the mean degree must be known for the choice
+# Thresholds of `MatrixDecisions` were tuned on the graphs called "tuning" in
+# scripts/bench/baseline_graphs.py at epsilon .5, 1 and 2. The other graphs only decided whether
+# they stay (bench_baselines.py).
+# Factors of the detection threshold that the signal must reach:
+_SIGNAL_ALONE = 1.6  # entries with all of epsilon may show communities
+_CLEAR_SIGNAL = 1.9  # they do, unless the communities are many
+_SIGNAL_BESIDE_DEGREES = 2.2  # entries are likely to show them with their share beside degrees
+_SIGNAL_BESIDE_UNEVEN = 1.75  # the same, if degrees are so uneven that they are worth a share
+# Degrees are even if their spread is below this factor of the noise of row sums of entries.
+_EVEN_IF_CLEAR = 0.75  # if the signal is clear
+_EVEN_IF_UNCLEAR = 0.5  # otherwise
+# In dense graphs, missing neighbours that count as one neighbour: k communities that are nearly
+# full have eigenvalues of up to (n - d)/(k - 1) for the mean degree d.
+_MISSING_NEIGHBOURS = 2.0
+_SAME_SHARE = Fraction(1, 20)  # shares of degrees that differ by no more count as one
+# Spreads of true degrees that `spread` tries, over the scale of their noise.
+_SPREADS = np.geomspace(0.02, 50.0, 80)
+_UNCERTAIN = 1.1  # posterior deviation of an uncertain degree, over the root of the mean degree
+_CLOSE = 0.1  # of the detection threshold: error of the mean degree that leaves the choice to looks
 
-_INFORMATIVE = 0.1  # of the weight, that groups must place otherwise than degrees do
-_DOUBT = 0.01  # probability of no structure below which structure is believed
-_PART = 0.4  # E|g|/2, g normal: what is missing in one cell is too much in another
-_LEAST_STRENGTH, _LARGEST_STRENGTH, _STRENGTHS = 1e-2, 1e2, 40  # grid of b in `informative_groups`
-_ERFCX_OVERFLOW = 20.0  # below minus this, erfcx(y) is 2 e^(y^2) to all digits
-_BALANCING_ROUNDS = 20  # of row and column sums
+# Of `informative_groups`:
+_INFORMATIVE = 0.1  # share of all weight that lies elsewhere than volumes lead to expect
+_DOUBT = 0.01  # posterior probability of no structure below which structure is believed
+_DISPLACED = 0.4  # E|g|/2 for a normal g: what one cell has too much, another one lacks
+_LEAST_STRENGTH, _LARGEST_STRENGTH, _STRENGTHS = 1e-2, 1e2, 40  # grid of the strength b
+_LEAST_EXPECTED = 0.25  # of the largest weight: least expected weight of a cell
+_ERFCX_OVERFLOW = 20.0  # for y below minus this, erfcx(y) is 2 e^(y^2) to all digits
+_BALANCING_ROUNDS = 20  # of scaling rows and columns to their sums
 
 
 class DegreeChoice(Enum):
-    """What is to be measured of degrees beside the entries."""
+    """The share of degrees beside the entries.
 
-    NONE = "no degrees, or no more than a look at them"
+    The conditions `BESIDE_ENTRIES` and `ENTRIES_SHOW_NOTHING` of a plan are met if the final choice
+    is the one of the same name.
+    """
+
+    NONE = "no degrees beyond a look"
     BESIDE_ENTRIES = "the share beside entries that are likely to show communities"
-    ENTRIES_SHOW_NOTHING = "the share where entries show nothing"
-    UNDECIDED = "a look at degrees is needed"
+    ENTRIES_SHOW_NOTHING = "the share if communities are undetectable in the entries"
+    UNDECIDED = "a look at degrees, or a finer one, decides"
 
 
 class Decisions(ABC):
-    """What was measured so far, and the answers to the conditions of a plan. All of it is public.
+    """The public results of a release so far, and the answers to the conditions of its plan.
 
     Args:
-        groups: the public groups whose sums are measured, or None.
+        groups: public groups whose sums are measured; None if absent.
 
     Attributes:
-        measured: the latest measurement of each statistic, in the order of measuring; see `record`.
+        measured: latest measurement of each statistic, in the order of measuring.
+
+    Privacy: reads recorded measurements alone, which are public once they are made. Sequential
+        composition holds for adaptive choices: whatever the answers, a release costs what the steps
+        that run cost together, at most the amount of its plan.
     """
 
     def __init__(self, groups: Sides | None) -> None:
         self.measured: dict[str, Measurement] = {}
         self._groups = groups
-        self._answers: dict[str, bool] = {}
+        self._answers: dict[str, bool] = {}  # by the name of the condition
 
     @property
     def sides(self) -> Sides | None:
-        """The groups whose sums are measured, or None."""
+        """The groups whose sums are measured; None if absent."""
         return self._groups
 
     def threshold(self, distribution: LaplaceNoise) -> int:
-        """Return the threshold of kept edges, in steps of the distribution of their noise.
+        """Return the threshold of kept edges, in grid units of the distribution of their noise.
 
         Raises:
             LookupError: the release keeps no edges.
@@ -96,23 +125,29 @@ class Decisions(ABC):
         raise LookupError(f"no edges are kept with noise {distribution.name}")
 
     def record(self, statistic: str, measurement: Measurement) -> None:
-        """Take in a measurement. An answer is computed once, from what was recorded until then."""
+        """Record a measurement. It replaces earlier ones of the same statistic."""
         self.measured[statistic] = measurement
 
     def are_met(self, step: BudgetStep) -> bool:
-        """Return whether all conditions of a step are met; each is asked once."""
-        return all(self._holds(each.name) is each.holds for each in step.conditions)
+        """Return whether all conditions of a step are met.
+
+        A condition is answered when a step first asks for it, from what is recorded then; the
+        answer stays.
+        """
+        return all(self._holds(condition.name) == condition.holds for condition in step.conditions)
 
     def may_be_met(self, step: BudgetStep) -> bool:
         """Return whether no answer so far excludes a step."""
         return all(
-            self._answers.get(each.name, each.holds) is each.holds for each in step.conditions
+            self._answers[condition.name] == condition.holds
+            for condition in step.conditions
+            if condition.name in self._answers
         )
 
     def share(self, step: BudgetStep) -> Fraction:
-        """Return the share that a step gets."""
-        (only,) = step.shares
-        return only
+        """Return the share that a step gets; the only one, unless a subclass chooses."""
+        (share,) = step.shares
+        return share
 
     def _holds(self, condition: str) -> bool:
         if condition not in self._answers:
@@ -121,18 +156,33 @@ class Decisions(ABC):
 
     @abstractmethod
     def _answer(self, condition: str) -> bool:
-        """Return whether earlier results show what a condition names."""
+        """Return whether earlier results show what a condition states.
+
+        Raises:
+            LookupError: the condition is unknown.
+        """
+
+    def _counts(self, statistic: str, map_kind: type[MeasurementMap]) -> CountMeasurement[Any]:
+        """Return the recorded measurement of a statistic that counts something.
+
+        Raises:
+            TypeError: it is no measurement of this kind.
+        """
+        measurement = self.measured[statistic]
+        if isinstance(measurement, CountMeasurement) and isinstance(measurement.map, map_kind):
+            return measurement
+        raise TypeError(f"{statistic} were measured as something else")
 
 
 class MatrixDecisions(Decisions):
     """The decisions of a release with a noisy matrix.
 
-    Not final: an audit has one that always looks at degrees.
+    Not final: an audit has a subclass that always looks at degrees.
 
     Args:
         shares: of degrees and total.
-        epsilon: privacy parameter of everything together.
-        groups: the public groups whose sums are measured, or None.
+        epsilon: privacy parameter of the whole release.
+        groups: public groups whose sums are measured; None if absent.
     """
 
     def __init__(
@@ -140,13 +190,14 @@ class MatrixDecisions(Decisions):
     ) -> None:
         super().__init__(groups)
         self.shares = shares
-        # Chosen as if there were no groups, so that groups that tell nothing change nothing.
-        self._left = epsilon * (1 - shares.total)
+        # The same with and without groups, so that uninformative groups change no decision.
+        self._left_by_total = epsilon * (1 - shares.total)
 
     def _answer(self, condition: str) -> bool:
         match condition:
             case budget_plans.GROUPS_INFORMATIVE:
-                return informative_groups(self._of(GROUPS, CellSums), self.shares.cap)
+                sums = self._counts(GROUPS, CellSums)
+                return informative_groups(sums, self.shares.largest_weight)
             case budget_plans.TOTAL_UNKNOWN:
                 return self._total_of_groups is None
             case budget_plans.UNDECIDED_BY_TOTAL:
@@ -158,60 +209,56 @@ class MatrixDecisions(Decisions):
             case budget_plans.ENTRIES_SHOW_NOTHING:
                 return self._final_choice is DegreeChoice.ENTRIES_SHOW_NOTHING
             case budget_plans.DEGREES_UNCERTAIN:
-                return self.degrees_are_uncertain(self._of(DEGREES, Degrees))
+                return self.degrees_are_uncertain(self._counts(DEGREES, Degrees))
         raise LookupError(f"no decision is called {condition!r}")
-
-    def _of(self, statistic: str, kind: type[Any]) -> Any:
-        found = self.measured[statistic]
-        if not isinstance(found, CountMeasurement) or not isinstance(found.map, kind):
-            raise TypeError(f"{statistic} were measured as something else")
-        return found
 
     @cached_property
     def _total_of_groups(self) -> float | None:
+        """The total weight from sums between groups; None if it is to be measured."""
         if GROUPS not in self.measured:
             return None
-        return self.total_of_groups(self._of(GROUPS, CellSums), self._left)
+        return self.total_of_groups(self._counts(GROUPS, CellSums), self._left_by_total)
 
     @property
     def _total(self) -> float:
-        known = self._total_of_groups
-        if known is not None:
-            return known
-        total: float = self._of(TOTAL, Total).total
+        """The sum of the matrix, from groups or as measured."""
+        if self._total_of_groups is not None:
+            return self._total_of_groups
+        total: float = self._counts(TOTAL, Total).total
         return total
 
     @cached_property
     def _choice_from_total(self) -> DegreeChoice:
-        return self.choice_from_total(self._total, self._left)
+        return self.choice_from_total(self._total, self._left_by_total)
 
     @cached_property
     def _choice_from_first_look(self) -> DegreeChoice:
-        left = self._left * (1 - budget_plans.EARLY_SHARE)
-        return self.choice_from_degrees(self._of(DEGREES, Degrees), self._total, left)
+        """The choice after the first look. The plan asks for it before there is a second one."""
+        epsilon = self._left_by_total * (1 - budget_plans.EARLY_SHARE)
+        return self.choice_from_degrees(self._counts(DEGREES, Degrees), self._total, epsilon)
 
     @cached_property
     def _final_choice(self) -> DegreeChoice:
-        """The choice after the total, and after the looks at degrees that were taken."""
+        """The choice after the total and the looks at degrees that the plan has taken."""
         if not self._holds(budget_plans.UNDECIDED_BY_TOTAL):
             return self._choice_from_total
         if not self._holds(budget_plans.UNDECIDED_BY_LOOK):
             return self._choice_from_first_look
-        left = self._left * (1 - budget_plans.SECOND_LOOK_SHARE)
-        looks = self._of(DEGREES, Degrees)
-        return self.choice_from_degrees(looks, self._total, left, last=True)
+        epsilon = self._left_by_total * (1 - budget_plans.SECOND_LOOK_SHARE)
+        second_look = self._counts(DEGREES, Degrees)
+        return self.choice_from_degrees(second_look, self._total, epsilon, last=True)
 
     def choice_from_total(self, total: float, epsilon: Fraction) -> DegreeChoice:
-        """Return what the total says of degrees; undecided if it depends on how uneven they are.
+        """Return the choice that the total implies; undecided if it depends on the degrees.
 
-        In a graph of average degree d, communities show as eigenvalues of up to about d, and of up
-        to (n - d)/(k - 1) when k communities are nearly full; noise of deviation s hides those
-        below s sqrt(n). A first look that would err by more than the mean degree tells nothing, and
-        is not taken.
+        In a graph of mean degree d, communities have eigenvalues of up to about d, and of up to
+        (n - d)/(k - 1) if there are k nearly full communities. Noise of deviation s hides those
+        below s sqrt(n). A first look at degrees is of no use if it would err by more than the mean
+        degree; then the choice is the one for undetectable communities.
 
         Args:
             total: noisy sum of the matrix.
-            epsilon: that is left.
+            epsilon: what the total leaves.
         """
         shares = self.shares
         if shares.entries_are_fine(epsilon):
@@ -219,8 +266,9 @@ class MatrixDecisions(Decisions):
         signal = self._signal(total)
         if signal >= _SIGNAL_BESIDE_DEGREES * self._threshold_beside_degrees(epsilon):
             return DegreeChoice.BESIDE_ENTRIES
-        above_noise = total / math.sqrt(math.prod(shares.shape)) >= self._early_error(epsilon)
-        if above_noise and signal >= _SIGNAL_ALONE * shares.detection_threshold(epsilon):
+        mean_degree = total / math.sqrt(math.prod(shares.shape))
+        look_is_useful = mean_degree >= self._early_deviation(epsilon)
+        if look_is_useful and signal >= _SIGNAL_ALONE * shares.detection_threshold(epsilon):
             return DegreeChoice.UNDECIDED
         return DegreeChoice.ENTRIES_SHOW_NOTHING
 
@@ -232,203 +280,250 @@ class MatrixDecisions(Decisions):
         *,
         last: bool = False,
     ) -> DegreeChoice:
-        """Return what a look at degrees says of them; undecided if a finer look would tell.
+        """Return the choice that a look at degrees implies; undecided if a finer look is needed.
 
-        Where degrees are even, entries need all of epsilon and lose nothing by it: the row sums of
-        entries err by less than the degrees differ. Uneven degrees need a part themselves, and more
-        where entries beside them are not likely to show communities.
+        If degrees are even, entries need all of epsilon: their row sums err by less than the
+        degrees differ. Uneven degrees need a share themselves, and a larger one if entries beside
+        them are unlikely to show communities.
+
+        Degrees of few vertices may seem uneven by chance. The variance of n noises of variance v
+        has a standard error of v sqrt(5/n), so a spread below sqrt(z v) (5/n)^(1/4) is within z
+        standard errors of even degrees. z is 2 if the signal is clear, so that noise of degrees
+        does not cost entries that show communities, and else 1.
 
         Args:
             early: noisy degrees.
             total: noisy sum of the matrix.
-            epsilon: that is left.
-            last: whether no finer look can be had: doubtful degrees are then taken for even.
+            epsilon: what the look leaves.
+            last: whether this is the last look: degrees that may be even then count as even.
         """
         shares = self.shares
         rows, columns = shares.shape
-        noise = shares.deviation(epsilon)
-        sides = ((early.steps[0], columns), (early.steps[-1], rows))
         signal = self._signal(total)
         clear = signal >= _CLEAR_SIGNAL * shares.detection_threshold(epsilon)
-        even = (_EVEN_IF_CLEAR if clear else _EVEN_IF_UNCLEAR) * noise
-        # Early degrees of few vertices must not hide communities by their noise: one standard error
-        # of the variance that they would have by themselves, and two where they are likely to show.
-        doubt = math.sqrt((2 if clear else 1) * early.law.variance)
-        spreads = [
-            (spread(side, early), even * math.sqrt(n), doubt * (5 / len(side)) ** 0.25)
-            for side, n in sides
-        ]
-        if all(uneven < limit for uneven, limit, _ in spreads):
+        even_factor = _EVEN_IF_CLEAR if clear else _EVEN_IF_UNCLEAR
+        standard_errors = 2 if clear else 1
+        even = maybe_even = True
+        # The degrees of each side in grid units, and how many entries each of them sums.
+        for degrees, entries in ((early.steps[0], columns), (early.steps[-1], rows)):
+            degree_spread = spread(degrees, early)
+            even_limit = even_factor * shares.deviation(epsilon) * math.sqrt(entries)
+            chance_limit = math.sqrt(standard_errors * early.law.variance)
+            chance_limit *= (5 / len(degrees)) ** 0.25
+            even = even and degree_spread < even_limit
+            maybe_even = maybe_even and degree_spread < max(even_limit, chance_limit)
+        if even or (maybe_even and last):
             return DegreeChoice.NONE
-        if all(uneven < max(limit, unsure) for uneven, limit, unsure in spreads):
-            return DegreeChoice.NONE if last else DegreeChoice.UNDECIDED
+        if maybe_even:
+            return DegreeChoice.UNDECIDED
         if signal >= _SIGNAL_BESIDE_UNEVEN * self._threshold_beside_degrees(epsilon):
             return DegreeChoice.BESIDE_ENTRIES
         return DegreeChoice.ENTRIES_SHOW_NOTHING
 
     def degrees_are_uncertain(self, noisy: CountMeasurement[Degrees]) -> bool:
-        """Return whether degrees deserve a larger share than they have, where entries show nothing.
+        """Return whether degrees deserve a larger share, if communities are undetectable.
 
-        Even degrees are known far better than their noise, since each is like the others; of uneven
-        ones nothing but epsilon tells more. Where entries show nothing, the worst cut is that of a
-        graph with these degrees, whose own edges scatter a degree of d by sqrt(d): an error below
-        that hardly shows, one above it is the worst cut.
+        Even degrees are known better than their noise suggests, since each is like the others;
+        uneven ones are not. If communities are undetectable, the worst cut is that of a graph with
+        these degrees. Its edges scatter a degree of d by sqrt(d): an error of degrees below that
+        hardly shows, one above it makes the worst cut.
 
         Args:
-            noisy: the degrees.
+            noisy: the degrees as measured so far.
         """
-        deviation, cap = math.sqrt(noisy.law.variance), self.shares.cap
-        for sums, values in zip(noisy.steps, noisy.values, strict=True):
-            uneven = spread(sums, noisy)
-            posterior = uneven * deviation / math.hypot(uneven, deviation)
-            if posterior > _UNCERTAIN * math.sqrt(cap * max(float(values.mean()), cap)):
+        deviation, largest_weight = math.sqrt(noisy.law.variance), self.shares.largest_weight
+        for degrees, values in zip(noisy.steps, noisy.values, strict=True):
+            degree_spread = spread(degrees, noisy)
+            # Deviation of a degree given its noisy value, if both laws are normal.
+            posterior = degree_spread * deviation / math.hypot(degree_spread, deviation)
+            mean_degree = max(float(values.mean()), largest_weight)
+            if posterior > _UNCERTAIN * math.sqrt(largest_weight * mean_degree):
                 return True
         return False
 
     def total_of_groups(self, sums: CountMeasurement[CellSums], epsilon: Fraction) -> float | None:
-        """Return the sum of the matrix from sums between groups, if these tell it well enough.
+        """Return the sum of the matrix from sums between groups, if it is known well enough.
 
-        They do if the totals within three standard deviations all lead to the same share of the
-        degrees, up to 1/20; or if all of these leave the choice to looks at degrees, and the mean
-        degree is known up to a tenth of the detection threshold.
+        It is if all totals within three standard deviations lead to the same share of the degrees,
+        up to 1/20. It is, too, if they all leave the choice to looks at degrees and the mean degree
+        is known up to a tenth of the detection threshold.
 
         Args:
-            sums: noisy.
-            epsilon: that would be left if there were no groups.
+            sums: noisy sums between groups.
+            epsilon: what a total would leave if there were no groups.
+
+        Returns:
+            The sum; None if the total is to be measured.
         """
-        twice = 2 if sums.map.tree.symmetric else 1
-        deviation = twice * math.sqrt(len(sums.values[0]) * sums.law.variance)
-        total = twice * sums.total
-        choices = [self.choice_from_total(total + far * deviation, epsilon) for far in range(-3, 4)]
+        doubled = 2 if sums.map.tree.symmetric else 1  # a pair is two entries of the matrix
+        deviation = doubled * math.sqrt(len(sums.values[0]) * sums.law.variance)
+        total = doubled * sums.total
+        choices = [
+            self.choice_from_total(total + distance * deviation, epsilon)
+            for distance in range(-3, 4)
+        ]
         decided = [choice for choice in choices if choice is not DegreeChoice.UNDECIDED]
         if not decided:
-            full = math.sqrt(math.prod(self.shares.shape))
-            close = deviation <= _CLOSE * self.shares.detection_threshold(epsilon) * full
-            return total if close else None
+            side = math.sqrt(math.prod(self.shares.shape))  # of a square matrix of this size
+            limit = _CLOSE * self.shares.detection_threshold(epsilon) * side
+            return total if deviation <= limit else None
         shares = [self._share_of(choice) for choice in decided]
-        alike = len(decided) == len(choices) and max(shares) - min(shares) <= _ALIKE
-        return total if alike else None
+        same_share = max(shares) - min(shares) <= _SAME_SHARE
+        return total if same_share and len(decided) == len(choices) else None
 
     def _share_of(self, choice: DegreeChoice) -> Fraction:
+        """Return the share of the degrees after a final choice."""
         return {
             DegreeChoice.NONE: Fraction(0),
             DegreeChoice.BESIDE_ENTRIES: self.shares.beside_entries,
-            DegreeChoice.ENTRIES_SHOW_NOTHING: self.shares.hidden,
+            DegreeChoice.ENTRIES_SHOW_NOTHING: self.shares.undetectable,
         }[choice]
 
     def _signal(self, total: float) -> float:
-        full = math.sqrt(math.prod(self.shares.shape))
-        degree = total / full
-        return min(degree, (self.shares.cap * full - degree) / _DENSE)
+        """Return the largest eigenvalue that communities can have, for a sum of the matrix."""
+        side = math.sqrt(math.prod(self.shares.shape))
+        mean_degree = total / side
+        missing = self.shares.largest_weight * side - mean_degree
+        return min(mean_degree, missing / _MISSING_NEIGHBOURS)
 
-    def _early_error(self, epsilon: Fraction) -> float:
-        """Deviation of an early degree: graphs of fewer neighbours all look even."""
-        return 2 * math.sqrt(2) * self.shares.cap / float(epsilon * budget_plans.EARLY_SHARE)
+    def _early_deviation(self, epsilon: Fraction) -> float:
+        """Return the standard deviation of the noise of a degree in a first look."""
+        early_epsilon = float(epsilon * budget_plans.EARLY_SHARE)
+        return 2 * math.sqrt(2) * self.shares.largest_weight / early_epsilon
 
     def _threshold_beside_degrees(self, epsilon: Fraction) -> float:
+        """Return the detection threshold of entries with their share beside degrees."""
         return self.shares.detection_threshold(epsilon * (1 - self.shares.beside_entries))
 
 
 def spread(sums: IntVector, noisy: CountMeasurement[Degrees]) -> float:
-    """Return the likeliest standard deviation of the true sums if they are Gaussian.
+    """Return an estimate of the standard deviation of the true sums behind noisy ones.
 
-    It is the larger of two estimates: the likeliest deviation of Gaussian sums; and the root of the
-    sample variance above (1 + 2 sqrt(5/n)) times the variance of the noise of n sums, that is, less
-    two standard errors. The first has half the error of the second, which sees a few sums that
-    stand far out.
+    It is the larger of two estimates. The first is the likeliest deviation if the true sums are
+    Gaussian, on a grid. The second is the root of the sample variance less (1 + 2 sqrt(5/n)) times
+    the variance of the noise: the excess over the noise of n sums and two standard errors. The
+    first has half the error of the second, which detects a few sums that stand far out.
 
-    For the sum of a Gaussian of variance v and Laplace noise of scale b the density at x is
-    e^(v/2b^2)/2b (e^(-x/b) Phi(x/s - s/b) + e^(x/b) Phi(-x/s - s/b)), s^2 = v.
+    The sum x of a Gaussian of variance v = s^2 and Laplace noise of scale b has the density
+    e^(v/2b^2)/2b (e^(-x/b) Phi(x/s - s/b) + e^(x/b) Phi(-x/s - s/b)).
 
     Args:
-        sums: of rows or columns, in steps.
-        noisy: where they come from.
+        sums: noisy sums of rows or columns, in grid units, shape (n,).
+        noisy: the measurement that they are from.
     """
     values = sums * noisy.unit
     values = values - np.median(values)
-    scale = math.sqrt(noisy.law.variance / 2)
-    deviations = scale * _SPREADS
-    s = deviations[:, None]
+    b = math.sqrt(noisy.law.variance / 2)
+    deviations = b * _SPREADS
+    s = deviations[:, None]  # (spreads, 1)
     up, down = (
-        sign * values / scale + scipy.special.log_ndtr(-sign * values / s - s / scale)
-        for sign in (1, -1)
+        sign * values / b + scipy.special.log_ndtr(-sign * values / s - s / b) for sign in (1, -1)
     )
-    likelihood = (np.logaddexp(up, down) + s**2 / (2 * scale**2)).sum(axis=1)
-    likeliest = float(deviations[int(np.argmax(likelihood))])
-    above = float(np.var(values)) - noisy.law.variance * (1 + 2 * math.sqrt(5 / len(values)))
-    return max(likeliest, math.sqrt(max(above, 0.0)))
+    likelihoods = (np.logaddexp(up, down) + s**2 / (2 * b**2)).sum(axis=1)  # logarithms
+    likeliest = float(deviations[int(np.argmax(likelihoods))])
+    noise_limit = noisy.law.variance * (1 + 2 * math.sqrt(5 / len(values)))
+    excess = float(np.var(values)) - noise_limit
+    return max(likeliest, math.sqrt(max(excess, 0.0)))
 
 
 def informative_groups(measured: CountMeasurement[CellSums], cap: float) -> bool:
-    """Return whether groups tell more of a graph than degrees do: from noisy sums alone.
+    """Return whether public groups say more about a graph than its degrees do.
 
-    The sums are compared with those of a graph with the same volumes of groups and no other
-    structure. A cell holds (1 + g b) times as much, g normal; b is common to all cells between
-    groups, another to all within: 0 with a prior chance of a half, else anything. Where the chance
-    of 0 is below a hundredth after the sums were seen, the part .4 E[b] of their weight lies
-    elsewhere; if that is so for one of the two kinds only, the other kind has too little, by what
-    that one has too much. Groups tell something if all this is a tenth of all weight: less stays
-    below the error of a release anyway. Groups made by chance seldom pass.
+    Sums between groups are compared with those of a graph that has the same volumes of groups and
+    no other structure. A cell is modelled to hold (1 + g b) times as much, with g normal. The
+    strength b is common to all cells between groups, and another one to all cells within groups; it
+    is 0 with prior probability 1/2, else anything. If the posterior probability of b = 0 is below
+    1/100, the share .4 E[b] of the weight of these cells lies elsewhere than expected. If that is
+    so for one of the two kinds of cells only, the other kind lacks what that one has too much.
+    Groups are informative if a tenth of all weight lies elsewhere: less stays below the error of a
+    release anyway. Random groups seldom pass.
+
+    Args:
+        measured: noisy sums between groups.
+        cap: largest weight of a pair.
+
+    Privacy: reads noisy sums alone.
     """
-    cells = CellEstimates.of(measured)
-    found = cells.matrix(cells.values)
-    volumes = np.maximum(found.sum(axis=1), cap), np.maximum(found.sum(axis=0), cap)
-    alone = cells.cells(_independent(cells.matrix(measured.map.pairs.astype(np.float64)), volumes))
+    # `matrix` arranges values of cells by groups of rows and columns, and `cells` does the reverse.
+    # `kinds` are masks of the cells within groups and of those between groups.
+    estimates = CellEstimates.of(measured)
+    sums = estimates.matrix(estimates.values)
+    volumes = np.maximum(sums.sum(axis=1), cap), np.maximum(sums.sum(axis=0), cap)
+    pairs = estimates.matrix(measured.map.pairs.astype(np.float64))
+    independent = estimates.cells(_with_volumes(pairs, volumes))
     rate = float(measured.rate) / measured.unit
-    moved, missed = [], 0.0
-    for kind in cells.kinds:
-        expected = np.maximum(alone[kind], cap / 4)
-        difference = cells.values[kind] - expected
-        strength, no_strength = _strength_posterior(difference, expected, rate)
-        if no_strength < _DOUBT:
-            moved.append(_PART * strength * expected.sum())
+    displaced, imbalance = [], 0.0  # weights, of each kind of cells with structure
+    for kind in estimates.kinds:
+        expected = np.maximum(independent[kind], _LEAST_EXPECTED * cap)
+        difference = estimates.values[kind] - expected
+        strength, no_structure = _strength_posterior(difference, expected, rate)
+        if no_structure < _DOUBT:
+            displaced.append(_DISPLACED * strength * expected.sum())
             deviation = math.sqrt(len(difference) * measured.law.variance)
-            missed = max(0.0, abs(difference.sum()) - 2 * deviation) / 2
-    if len(moved) == 1:  # what one kind has too much, the other lacks, if it is there
-        moved.append(missed if len(cells.kinds) > 1 else 0.0)
-    return bool(sum(moved) >= _INFORMATIVE * max(alone.sum(), cap))
+            imbalance = max(0.0, abs(difference.sum()) - 2 * deviation) / 2
+    if len(displaced) == 1 and len(estimates.kinds) > 1:
+        displaced.append(imbalance)
+    return bool(sum(displaced) >= _INFORMATIVE * max(independent.sum(), cap))
 
 
 def _strength_posterior(
     difference: FloatVector, expected: FloatVector, rate: float
 ) -> tuple[float, float]:
-    """Return the posterior mean of b and the probability that it is 0, under Laplace noise."""
-    scales = np.geomspace(_LEAST_STRENGTH, _LARGEST_STRENGTH, _STRENGTHS)
-    none = float((math.log(rate / 2) - rate * np.abs(difference)).sum())
-    some = _log_likelihoods(difference, np.multiply.outer(scales, expected), rate)
-    logs = np.array([none, *(some - math.log(_STRENGTHS))])
-    chances = np.exp(logs - logs.max())
-    chances /= chances.sum()
-    return float(chances[1:] @ scales), float(chances[0])
+    """Return the posterior mean of the strength b, and the probability that b is 0.
+
+    Args:
+        difference: noisy sums less expected ones, shape (cells,).
+        expected: expected sums, shape (cells,).
+        rate: of the Laplace noise.
+    """
+    strengths = np.geomspace(_LEAST_STRENGTH, _LARGEST_STRENGTH, _STRENGTHS)
+    log_without = float((math.log(rate / 2) - rate * np.abs(difference)).sum())
+    log_with = _log_likelihoods(difference, np.multiply.outer(strengths, expected), rate)
+    logs = np.array([log_without, *(log_with - math.log(_STRENGTHS))])
+    probabilities = np.exp(logs - logs.max())
+    probabilities /= probabilities.sum()
+    return float(probabilities[1:] @ strengths), float(probabilities[0])
 
 
 def _log_likelihoods(x: FloatVector, deviations: FloatMatrix, rate: float) -> FloatVector:
-    """Of sums of a normal number and Laplace noise with density r e^(-r|x|)/2, shape (scales,).
+    """Return log likelihoods of sums of a normal number and Laplace noise of density r e^(-r|x|)/2.
 
-    With s the deviation the density is (r/4) e^(-x^2/(2 s^2)) (w((r s - x/s)/sqrt(2)) + w((r s +
-    x/s)/sqrt(2))), w(y) = e^(y^2) erfc(y).
+    With s the deviation, the density of the sum at x is
+    (r/4) e^(-x^2/(2 s^2)) (w((r s - x/s)/sqrt(2)) + w((r s + x/s)/sqrt(2))), where
+    w(y) = e^(y^2) erfc(y).
 
     Args:
-        x: what was seen, shape (cells,).
+        x: the sums, shape (cells,).
         deviations: of the normal numbers, shape (scales, cells), each above 0.
         rate: r.
+
+    Returns:
+        The log likelihood of all cells for each scale, shape (scales,).
     """
     s, x = np.maximum(deviations, 1e-6 / rate), np.abs(x)
     low, high = (rate * s - x / s) / math.sqrt(2), (rate * s + x / s) / math.sqrt(2)
     # w overflows for y far below 0, where erfc is 2: there its logarithm is y^2 + ln 2.
-    wide = np.where(low < -_ERFCX_OVERFLOW, low**2 + math.log(2), 0.0)
-    logs = np.where(
-        low < -_ERFCX_OVERFLOW, wide, np.log(scipy.special.erfcx(np.maximum(low, -_ERFCX_OVERFLOW)))
-    )
-    logs = np.logaddexp(logs, np.log(scipy.special.erfcx(high)))
-    return np.asarray((math.log(rate / 4) - x**2 / (2 * s**2) + logs).sum(axis=1))
+    overflows = low < -_ERFCX_OVERFLOW
+    log_w_far = np.where(overflows, low**2 + math.log(2), 0.0)
+    log_w_near = np.log(scipy.special.erfcx(np.maximum(low, -_ERFCX_OVERFLOW)))
+    log_w_low = np.where(overflows, log_w_far, log_w_near)
+    log_w_sum = np.logaddexp(log_w_low, np.log(scipy.special.erfcx(high)))
+    log_densities = math.log(rate / 4) - x**2 / (2 * s**2) + log_w_sum
+    return np.asarray(log_densities.sum(axis=1))
 
 
-def _independent(pairs: FloatMatrix, volumes: tuple[FloatVector, FloatVector]) -> FloatMatrix:
-    """The matrix r_g c_h pairs_gh with given row and column sums, nearly."""
-    rows, columns = np.ones(len(pairs)), np.ones(pairs.shape[1])
-    goal = volumes[0], volumes[1] * (volumes[0].sum() / volumes[1].sum())
+def _with_volumes(pairs: FloatMatrix, volumes: tuple[FloatVector, FloatVector]) -> FloatMatrix:
+    """Return the matrix r_g c_h pairs_gh whose row and column sums are nearly the volumes.
+
+    Args:
+        pairs: number of pairs between groups, shape (groups of rows, groups of columns).
+        volumes: sums of the rows and of the columns; those of the columns are scaled to the same
+            total.
+    """
+    row_factors, column_factors = np.ones(len(pairs)), np.ones(pairs.shape[1])
+    row_sums = volumes[0]
+    column_sums = volumes[1] * (volumes[0].sum() / volumes[1].sum())
     for _ in range(_BALANCING_ROUNDS):
-        rows = goal[0] / np.maximum(pairs @ columns, 1e-12)
-        columns = goal[1] / np.maximum(rows @ pairs, 1e-12)
-    return np.asarray(pairs * np.outer(rows, columns))
+        row_factors = row_sums / np.maximum(pairs @ column_factors, 1e-12)
+        column_factors = column_sums / np.maximum(row_factors @ pairs, 1e-12)
+    return np.asarray(pairs * np.outer(row_factors, column_factors))

@@ -1,6 +1,11 @@
-"""How users say that a release shall spend its budget: a mechanism by name, and its options."""
+"""The option of a release that says how it spends its budget: a mechanism, and a degree share.
 
-from collections.abc import Callable, Mapping
+Users type `mechanism="auto"`, `mechanism="sparse:degree-share=.3"`, or pass a `Mechanism`. From it
+and from public facts, `synth.budget_plans` writes the plan of the release: its measurements, their
+shares of epsilon, and the conditions under which they are made.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -9,37 +14,54 @@ from typing import final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.options import check, option
 
-AUTO, RESPONSE, SPLIT, SPARSE = (
-    "auto",
-    "randomized-response",
-    "degrees+randomized-response",
-    "sparse",
-)
-MECHANISMS = (AUTO, RESPONSE, SPLIT)  # with a noisy matrix
+AUTO = "auto"
+RESPONSE = "randomized-response"
+SPLIT = "degrees+randomized-response"
+SPARSE = "sparse"
+MECHANISMS = (AUTO, RESPONSE, SPLIT)  # those that measure a noisy matrix
 ALL_MECHANISMS = (*MECHANISMS, SPARSE)
-_SPARSE_SHARES = (0.01, 0.95)  # of epsilon, that degrees may have: other parts need some, too
+# Least and largest share of epsilon for the degrees of a sparse release, whose other measurements
+# need some of epsilon, too.
+_SPARSE_DEGREE_SHARES = (0.01, 0.95)
+
+# What `mechanism=` can name, each with the function that makes a `Mechanism` of further options.
+MECHANISM_OPTIONS: dict[str, Callable[..., "Mechanism"]] = {}
 
 
+def _named_by_option(mechanism_class: type["Mechanism"]) -> type["Mechanism"]:
+    """Enter the class in `MECHANISM_OPTIONS` under the name of each mechanism."""
+    for name in ALL_MECHANISMS:
+        MECHANISM_OPTIONS[name] = partial(mechanism_class, mechanism=name)
+    return mechanism_class
+
+
+@_named_by_option
 @final
 @dataclass(frozen=True)
 class Mechanism:
-    """How a release spends epsilon; a string names it, too, such as "sparse:degree-share=.3".
+    """Choice of how a release spends epsilon.
+
+    Users may type it as a string, such as "sparse:degree-share=.3".
 
     Attributes:
-        mechanism: "randomized-response" spends all of epsilon on noisy entries.
+        mechanism: one of four names.
+            "randomized-response" spends all of epsilon on a noisy entry for each pair.
             "degrees+randomized-response" spends a part on noisy degrees, which are cheap and hold
-            most of a sparse graph's cuts. "auto" measures the total and, if needed, early degrees,
-            and chooses between the two; see `MatrixDecisions`. Only the fit "maximum-entropy" uses
-            degrees: with any other, "auto" is "randomized-response". "sparse" costs the edges and
-            not the pairs, for large graphs of few edges: it keeps edges whose noisy weight reaches
-            a threshold, degrees, and sums between groups; see `sparse_plan`. "auto" takes it for
-            large graphs; see `takes_sparse`.
-        degree_share: part of epsilon for the degrees, in (0, 1); with "sparse" in [0.01, 0.95].
-            None for `degree_share`, or beside informative groups `degree_share_beside_groups`, of
-            `synth.budget_plans`; with "sparse" for what noisy counts of weights suggest.
+            most of a sparse graph's cuts.
+            "auto" measures the total weight, and early degrees if needed, and then chooses between
+            these two; see `synth.decisions.MatrixDecisions`. Only the fit "maximum-entropy" uses
+            degrees: with any other, "auto" is "randomized-response". For large graphs "auto" is
+            "sparse"; see `release.graphs.takes_sparse`.
+            "sparse" has a cost in time and memory that grows with the edges and not with the pairs.
+            It measures the edges whose noisy weight reaches a threshold, degrees, and sums between
+            groups; see `synth.budget_plans.sparse_plan`.
+        degree_share: share of epsilon for the degrees, above 0 and below 1; with "sparse" from 0.01
+            to 0.95. None for the share that the plan chooses: with a noisy matrix from the number
+            of vertices, with "sparse" from noisy counts of weights.
 
     Raises:
-        ParameterError: an unknown name, a share out of range or without degrees.
+        ParameterError: the name is unknown, the share is out of range, or there is a share for a
+            mechanism without degrees.
 
     Examples:
         >>> club = gc.datasets.load("karate")
@@ -63,7 +85,7 @@ class Mechanism:
                 "mechanism='randomized-response' measures no degrees: leave degree_share out, or "
                 "choose mechanism='auto', 'degrees+randomized-response' or 'sparse'"
             )
-        low, high = _SPARSE_SHARES
+        low, high = _SPARSE_DEGREE_SHARES
         if self.mechanism == SPARSE and not low <= self.degree_share <= high:
             raise ParameterError(
                 f"degree_share must lie between {low:g} and {high:g} with mechanism='sparse'"
@@ -71,13 +93,11 @@ class Mechanism:
 
     @property
     def share(self) -> Fraction | None:
-        """The share of degrees as a fraction with denominator at most 10^6; None if not given."""
+        """The degree share as a fraction with a denominator of at most 10^6; None if absent.
+
+        A share very near 0 or 1 is rounded to it. A plan then does not split the budget, or refuses
+        to.
+        """
         if self.degree_share is None:
             return None
         return Fraction(self.degree_share).limit_denominator(10**6)
-
-
-# What `mechanism=` can name.
-MECHANISM_OPTIONS: Mapping[str, Callable[..., Mechanism]] = {
-    name: partial(Mechanism, mechanism=name) for name in ALL_MECHANISMS
-}

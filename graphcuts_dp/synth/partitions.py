@@ -1,14 +1,20 @@
-"""Partitions of the vertices of a weighted graph, and bounds on what the best one can be.
+"""Partitions of the vertices of a weighted graph: search, value, and bounds on the optimum.
 
-All of it works on a symmetric matrix of weights with a zero diagonal, which may be negative where
-it is a noisy one, and so is post-processing: a release gives its synthetic weights, or its noisy
-matrix. With M_ij = 1 where i and j are in one part, M is positive semidefinite with ones on its
-diagonal, and the weight between parts is <L, M>/2 for the Laplacian L of the weights; the bounds
-are those of relaxations that keep some of what M is:
+Everything works on a symmetric matrix of weights with a zero diagonal: the synthetic weights of a
+release, or its noisy matrix, whose weights may be negative. Both are public, so this is
+post-processing. A partition is a vector of codes, the part of each vertex, from 0 on.
 
-- `relaxed`: the unit diagonal. Max-cut, and correlation clustering (max of <W, M>/2).
-- `least_between`: the eigenvalues of M (Donath, Hoffman). Balanced partitions, and two sides.
-- `least_cost`: the sizes of all parts of a tree, level by level (Charikar, Chatziafratis).
+The table `KINDS` lists the kinds of partitions, each with a search and the measure of its value:
+max-cut, sparsest cut, balanced parts, clusters, and a hierarchy (a binary tree of the vertices).
+Searches find good partitions, with no guarantee. The bounds hold for every partition. They use the
+matrix M with M_ij = 1 if i and j are in one part and else 0; the weight between parts is <L, M>/2
+for the Laplacian L of the weights. For max-cut they use M = x x^T for signs x, and <L, M>/4. Either
+M is positive semidefinite with ones on its diagonal. Each bound relaxes M to the matrices that
+share some of its properties:
+
+- `relaxed`: its unit diagonal. Max-cut and clusters (max of <W, M>/2).
+- `least_between`: its eigenvalues (Donath, Hoffman). Balanced parts, and two sides.
+- `least_cost`: its eigenvalues for each level of a tree (Charikar, Chatziafratis).
 
 Source: Goemans, Williamson 1995; Donath, Hoffman 1973; Andersen, Lang 2008 (flows that improve a
 cut); Traag, Waltman, van Eck 2019 (Leiden); Dasgupta 2016 (the cost of a hierarchy).
@@ -17,8 +23,8 @@ cut); Traag, Waltman, van Eck 2019 (Leiden); Dasgupta 2016 (the cost of a hierar
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -36,32 +42,39 @@ from graphcuts_dp.options import check, option
 from graphcuts_dp.resources import repeatable_igraph
 
 Matrix = Any  # FloatMatrix or sp.csr_array, symmetric with a zero diagonal
-# Of the weight between parts and the sum of their squared sizes; numbers or arrays.
+# Score of a partition, from the weight between its parts and the sum of its squared part sizes.
+# Both are numbers, or arrays for several partitions.
 Score = Callable[[Any, Any], Any]
 
-_DIRECTIONS = 9  # eigenvectors that a search starts from
-_TURNS = 12  # mixtures of them besides, of more than two parts
-_PATIENCE, _MOST_PATIENCE = 60, 200  # moves without a gain, and a quarter of the vertices, at most
-_REST = 10  # moves until a vertex may move again
-_MOST_PAIRS = 2_000_000  # pairs with weight, up to which Leiden is asked
-_MOST_TREE = 5_000  # vertices
-MOST_PROVEN = 3_500  # of what all eigenvalues are computed
-_TIMES = 8  # that Leiden is run
+_DIRECTIONS = 9  # eigenvectors by which vertices are ordered for a start
+_MIXTURES = 12  # random combinations of eigenvectors that make further orders, for balanced parts
+_PATIENCE = 60  # moves without a gain after which a search ends, plus a quarter of the vertices
+_MOST_PATIENCE = 200  # of that quarter at most
+_TABU_MOVES = 10  # moves until a vertex may move again
+_ROUNDING = 1e-9  # share of the sum of all weights below which a change may be a rounding error
+_MOST_PAIRS = 2_000_000  # pairs with weight up to which Leiden is run
+_LEIDEN_RUNS = 8
+_MOST_TREE = 5_000  # vertices of a hierarchy
+MOST_PROVEN = 3_500  # vertices up to which bounds that need all eigenvalues are computed
+
+# The kinds of partitions by name, in the order in which they are listed; see `_kind`.
+KINDS: dict[str, "PartitionKind"] = {}
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Partitioning:
-    """Which partition is wanted.
+    """Options of a partition.
 
     Attributes:
-        parts: how many parts of a balanced partition, or into how many the tree of a hierarchy is
+        parts: number of parts of a balanced partition, or into which the tree of a hierarchy is
             cut; None for two.
-        resolution: of "clusters": what a pair within a part has to weigh to be worth it; None for
-            the mean weight of a pair of what a release has been searched in. With 0.5 and a graph
-            without weights this is correlation clustering with the least disagreements.
+        resolution: of "clusters": weight above which a pair within a part is a gain. None for the
+            mean weight of a pair, which a release fills in; functions of this module count None as
+            0. With 0.5 and a graph without weights this is correlation clustering with the fewest
+            disagreements.
         smallest: of "sparsest": fewest vertices of a side.
-        confidence: of the interval and of the bound on the optimum, together.
+        confidence: probability that the interval and the bound on the optimum hold together.
     """
 
     parts: int | None = option(None, help="How many parts (balanced, hierarchy).", least=2)
@@ -78,279 +91,173 @@ class Partitioning:
 
 
 class FoundParts(NamedTuple):
-    """A partition: the part of each vertex, from 0 on, and the tree that it is cut from, or None.
+    """A partition.
 
-    The tree is that of `scipy.cluster.hierarchy`.
+    Attributes:
+        codes: part of each vertex, from 0 on, shape (n,).
+        tree: the merges from which the parts of a hierarchy are cut, as in
+            `scipy.cluster.hierarchy`; None for other kinds.
     """
 
     codes: IntVector
     tree: FloatMatrix | None = None
 
 
-# --- max-cut, sparsest cut, balanced parts: starts, and one search whose score is the kind's
+class PartitionKind(NamedTuple):
+    """A kind of partition.
+
+    Attributes:
+        search: returns a good partition for a matrix of weights.
+        measure: its value, in words.
+        largest: whether the largest value is the best one; else the smallest.
+        uses: names of the options that it has.
+    """
+
+    search: Callable[[Matrix, Partitioning], FoundParts]
+    measure: str
+    largest: bool = False
+    uses: tuple[str, ...] = ()
 
 
-def max_cut(weights: Matrix, wanted: Partitioning) -> FoundParts:
-    """Two parts with much weight between them."""
-    del wanted
+Search = Callable[[Matrix, Partitioning], FoundParts]
+
+
+def _kind(
+    name: str, measure: str, *, largest: bool = False, uses: tuple[str, ...] = ()
+) -> Callable[[Search], Search]:
+    """Enter a search in `KINDS` under a name; see `PartitionKind` for the rest."""
+
+    def enter(search: Search) -> Search:
+        KINDS[name] = PartitionKind(search, measure, largest, uses)
+        return search
+
+    return enter
+
+
+def check_kind(kind: str, options: Partitioning) -> None:
+    """Refuse an unknown kind of partition, and options that the kind does not have.
+
+    Raises:
+        ParameterError: the kind is unknown, or an option is not its default and not of this kind.
+    """
+    if kind not in KINDS:
+        raise ParameterError(f"unknown kind {kind!r:.60}; choose one of {', '.join(KINDS)}")
+    values, defaults = asdict(options), asdict(Partitioning())
+    for name in ("parts", "resolution", "smallest"):
+        if values[name] != defaults[name] and name not in KINDS[kind].uses:
+            users = [repr(other) for other, known in KINDS.items() if name in known.uses]
+            kinds = " and ".join(users)
+            raise ParameterError(f"{name} is an option of kind {kinds}, not of {kind!r}")
+
+
+# --- Searches: max-cut, sparsest cut and balanced parts share one local search; clusters use
+# Leiden's algorithm, and a hierarchy average linkage.
+
+
+@_kind("max-cut", "weight between the two parts", largest=True)
+def max_cut(weights: Matrix, _options: Partitioning) -> FoundParts:
+    """Search two parts with much weight between them."""
 
     def score(between: Any, squares: Any) -> Any:
         return between + 0 * squares
 
-    signs = _relaxation(-weights)[0]
-    starts = [side.astype(np.int64) for side in (signs.S, signs.T)]
-    return _best(weights, [*_swept(weights, [], score), *starts], score)
+    certificate = _shifted_certificate(-weights)[0]
+    starts = [side.astype(np.int64) for side in (certificate.S, certificate.T)]
+    return _best_found(weights, [*_best_splits(weights, [], score), *starts], score)
 
 
-def sparsest(weights: Matrix, wanted: Partitioning) -> FoundParts:
-    """Two sides with little weight between them for each pair of vertices across."""
-    n, least = weights.shape[0], wanted.smallest
+@_kind("sparsest", "weight across for each pair across", uses=("smallest",))
+def sparsest(weights: Matrix, options: Partitioning) -> FoundParts:
+    """Search two sides with little weight between them for each pair of vertices across.
+
+    Raises:
+        ParameterError: the graph has fewer than twice `smallest` vertices.
+    """
+    n, least = weights.shape[0], options.smallest
     if 2 * least > n:
         raise ParameterError(f"smallest must be at most half the number of vertices, {n // 2:,}")
 
     def score(between: Any, squares: Any) -> Any:
-        pairs = (n**2 - squares) / 2
+        pairs = (n**2 - squares) / 2  # across
         return np.where(pairs < least * (n - least), -np.inf, -between / np.maximum(pairs, 1))
 
-    return _best(weights, _swept(weights, directions(weights, _DIRECTIONS).T, score), score)
+    starts = _best_splits(weights, directions(weights, _DIRECTIONS).T, score)
+    return _best_found(weights, starts, score)
 
 
-def balanced(weights: Matrix, wanted: Partitioning) -> FoundParts:
-    """Parts whose sizes differ by one at most with little weight between them."""
-    n, parts = weights.shape[0], wanted.parts or 2
+@_kind("balanced", "weight between parts", uses=("parts",))
+def balanced(weights: Matrix, options: Partitioning) -> FoundParts:
+    """Search parts with little weight between them whose sizes differ by one at most.
+
+    Raises:
+        ParameterError: there are more parts than vertices.
+    """
+    n, parts = weights.shape[0], options.parts or 2
     if parts > n:
         raise ParameterError(f"parts must be at most the number of vertices, {n:,}")
     sizes = part_sizes(n, parts)
-    # More than a move gains: so after each that leaves the balance, one restores it.
+    balanced_squares = sizes @ sizes
+    # Larger than the gain of any move: a move that leaves the balance is followed by one back.
     price = 1 + 2 * float(abs(weights).sum(axis=1).max(initial=0.0))
 
-    even = sizes @ sizes
-
     def score(between: Any, squares: Any) -> Any:
-        return -between - price * (squares - even)
+        return -between - price * (squares - balanced_squares)
 
+    # Each start orders the vertices by an eigenvector, or by a mixture of as many eigenvectors as
+    # there are parts, and cuts the order into parts.
     vectors = directions(weights, parts + _DIRECTIONS // 2)
-    space = vectors[:, :parts]  # that tells so many communities
-    turns = np.random.default_rng(0).standard_normal((space.shape[1], _TURNS))
-    orders = np.argsort(np.hstack([vectors[:, : _DIRECTIONS // 2 + 1], space @ turns]), axis=0)
-    ordered = np.repeat(np.arange(parts), sizes)
-    return _best(weights, [ordered[np.argsort(order)] for order in orders.T], score)
+    space = vectors[:, :parts]
+    mixtures = space @ np.random.default_rng(0).standard_normal((space.shape[1], _MIXTURES))
+    coordinates = np.hstack([vectors[:, : _DIRECTIONS // 2 + 1], mixtures])
+    orders = np.argsort(coordinates, axis=0)
+    codes_in_order = np.repeat(np.arange(parts), sizes)
+    starts = [codes_in_order[np.argsort(order)] for order in orders.T]
+    return _best_found(weights, starts, score)
 
 
-def part_sizes(n: int, parts: int) -> IntVector:
-    """Sizes of balanced parts, the larger ones first."""
-    return np.bincount(np.arange(n) % parts, minlength=parts)
+@_kind(
+    "clusters",
+    "weight within parts, less the resolution for each pair",
+    largest=True,
+    uses=("resolution",),
+)
+def clusters(weights: Matrix, options: Partitioning) -> FoundParts:
+    """Search parts with a large sum of (weight - resolution) over the pairs within, by Leiden.
 
-
-def directions(weights: Matrix, count: int) -> FloatMatrix:
-    """Eigenvectors that tell communities, the largest eigenvalues first, shape (n, <= count).
-
-    To a few digits: a search goes on from them.
+    Raises:
+        GraphError: more than 2,000,000 pairs have weight.
     """
-    n = weights.shape[0]
-    start = np.random.default_rng(0).standard_normal((n, min(count, n)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that digits are few
-        return np.asarray(scipy.sparse.linalg.lobpcg(weights, start, maxiter=40, tol=1e-4)[1])
-
-
-def _swept(weights: Matrix, vectors: Iterable[FloatVector], score: Score) -> list[IntVector]:
-    """Of each order of the vertices, the first ones against the others, as many as is best."""
-    n, starts = weights.shape[0], []
-    size = np.arange(1.0, n)
-    for vector in (*vectors, np.asarray(weights.sum(axis=1))):
-        order = np.argsort(vector, kind="stable")
-        moved = weights[order][:, order]
-        lower = sp.tril(moved) if sp.issparse(moved) else np.tril(moved)
-        between = np.cumsum(moved.sum(axis=1) - 2 * lower.sum(axis=1))[:-1]
-        most = int(np.argmax(score(between, size**2 + (n - size) ** 2)))
-        starts.append((np.argsort(order) > most).astype(np.int64))
-    return starts
-
-
-def _best(weights: Matrix, starts: list[IntVector], score: Score) -> FoundParts:
-    """The best of what a search makes of some partitions."""
-    found = [_improved(weights, codes, score) for codes in starts]
-    return FoundParts(max(found, key=lambda each: each[0])[1])
-
-
-def _improved(weights: Matrix, codes: IntVector, score: Score) -> tuple[float, IntVector]:
-    """The best partition on a way of moves of single vertices, and its score, which is the most.
-
-    Each is the best move of a vertex that has not moved lately, though it may make things worse.
-    """
-    n, parts, sizes, codes = len(codes), int(codes.max()) + 1, np.bincount(codes), codes.copy()
-    every, rests = np.arange(n), np.zeros(n, dtype=np.int64)
-    row_of = _rows(weights)
-    sums = weights @ np.eye(parts)[codes]
-    between = (float(weights.sum()) - float(sums[every, codes].sum())) / 2
-    squares = float(sizes @ sizes)
-    # Smaller gains may be rounding errors, which would add up for ever.
-    least = float(np.ptp(score(np.array([0.0, 1e-9 * abs(weights).sum()]), n**2 / parts)))
-    most, best, now, idle = float(score(between, squares)), codes.copy(), 0, 0
-    while idle < _PATIENCE + min(n // 4, _MOST_PATIENCE):
-        then = (between + sums[every, codes])[:, None] - sums
-        changed = (squares + 2.0 * (sizes - sizes[:, None] + 1))[codes]
-        scores = score(then, changed)
-        scores[rests > now] = -np.inf
-        scores[every, codes] = -np.inf
-        place, part = divmod(int(scores.argmax()), parts)
-        if not math.isfinite(scores[place, part]):
-            break
-        old = codes[place]
-        between, squares = float(then[place, part]), float(changed[place, part])
-        row = row_of(place)
-        sums[:, old] -= row
-        sums[:, part] += row
-        sizes[[old, part]] += -1, 1
-        codes[place] = part
-        now, idle = now + 1, idle + 1
-        rests[place] = now + min(_REST, n // 8)
-        if scores[place, part] > most + least:
-            most, best, idle = float(scores[place, part]), codes.copy(), 0
-    return most, best
-
-
-def _rows(weights: Matrix) -> Callable[[int], FloatVector]:
-    """Gives a row as an array. To index a sparse matrix takes as long as the rest of a move."""
-    if not sp.issparse(weights):
-        return np.asarray(weights).__getitem__
-    stored, n = sp.csr_array(weights), weights.shape[1]
-
-    def row_of(place: int) -> FloatVector:
-        here = slice(stored.indptr[place], stored.indptr[place + 1])
-        return np.bincount(stored.indices[here], stored.data[here], n).astype(np.float64)
-
-    return row_of
-
-
-def dense(weights: Matrix) -> FloatMatrix:
-    """The same as an array."""
-    return np.asarray(weights.toarray() if sp.issparse(weights) else weights)
-
-
-# --- bounds for every partition
-
-
-def relaxed(weights: FloatMatrix) -> float:
-    """A proven bound on <W, M> for every positive semidefinite M with ones on its diagonal.
-
-    For x of signs, and so for M by the same proof: x'(W + cI)x is at most the certificate of the
-    infinity-to-one norm, whatever c is, and x'cx = cn. It is near where W + cI is semidefinite.
-    """
-    certificate, moved = _relaxation(weights)
-    return certificate.upper - moved + 1e-13 * (abs(certificate.upper) + moved)
-
-
-def most_gain(weights: FloatMatrix, codes: IntVector) -> float:
-    """A bound on the sum of weights within parts, for every partition; tuned to that of the codes.
-
-    Parts are matrices M with no entry below 0: weights may be raised in a bound on <W, M>. The mean
-    weight between any two of these parts is, to 0, where it is below: the relaxation would make
-    gains of pairs that are better apart.
-    """
-    weights = weights - np.diag(weights.diagonal())
-    sizes = np.bincount(codes)
-    raised = np.maximum(-block_sums(weights, codes) / np.outer(sizes, sizes), 0)
-    np.fill_diagonal(raised, 0)
-    weights = weights + raised[codes][:, codes]
-    return relaxed(weights) / 2 + 1e-12 * float(np.abs(weights).sum())
-
-
-def _relaxation(weights: Matrix) -> tuple[CutNormCertificate, float]:
-    """That of W + cI, with signs that are near the best, and cn."""
-    n = weights.shape[0]
-    shift = largest_singular_value(Operand.from_matrix(weights)).value
-    raised = weights + shift * (sp.eye_array(n) if sp.issparse(weights) else np.eye(n))
-    found = cut_norm(raised, norm="infinity-to-one", method="low-rank", tolerance=1)
-    return found, shift * n
-
-
-def least_between(weights: FloatMatrix, sizes: IntVector) -> float:
-    """A bound on the weight between parts of these sizes, for every partition that has them.
-
-    Twice that weight is <L, XX'> for the 0/1 matrix X of the parts, and L has the vector of ones in
-    its kernel: so <L, XX'> = <L, P XX' P> with P = I - J/n, whose nonzero eigenvalues are those of
-    diag(sizes) - sizes sizes'/n, and a trace of a product is at least the sum of the products of
-    eigenvalues in opposite order.
-    """
-    n = len(weights)
-    own = np.linalg.eigvalsh(np.diag(sizes.astype(np.float64)) - np.outer(sizes, sizes) / n)
-    own = np.maximum(own[::-1][: len(sizes) - 1], 0)
-    values = laplacian_values(weights)[: len(own)]
-    return float(values @ own) / 2 - 1e-12 * float(np.abs(values) @ own)
-
-
-def laplacian_values(weights: FloatMatrix) -> FloatVector:
-    """Lower bounds on the eigenvalues of the Laplacian but for that of the ones, ascending.
-
-    On the space orthogonal to the ones: a large multiple of J is added, so that its own value comes
-    last. Rounding errors of a symmetric eigensolver are below n u times the norm by far; ten times
-    that is taken off.
-    """
-    n = len(weights)
-    laplacian = np.diag(weights.sum(axis=1)) - weights
-    size = float(np.abs(laplacian).sum(axis=1).max(initial=0.0))
-    values = np.linalg.eigvalsh(laplacian + 2 * size / n)
-    return np.asarray(values[: n - 1] - 10 * n * 2.0**-53 * 4 * size, np.float64)
-
-
-def least_cost(weights: FloatMatrix, total: float, slack: float) -> float:
-    """A bound on the cost of every tree, for true weights of which these are an estimate.
-
-    Their total is at least `total` >= 0, and that between the parts of any partition at least what
-    it is here, less `slack`.
-
-    The cost is the sum over t = 0, ..., n - 1 of the weight between the largest clusters of at most
-    t vertices. That is <L, PXX'P>/2, see `least_between`, where PXX'P has eigenvalues of at most t
-    and a trace of n - (sum of squared sizes)/n, which lies in n - t to n - 1: least with t times
-    the smallest eigenvalues. For weights that are not below 0, no level has less than 0.
-    """
-    n = len(weights)
-    values = laplacian_values(weights)
-    before = np.concatenate([[0.0], np.cumsum(values)])
-    t = np.arange(2, n)
-    trace = np.clip(t * np.count_nonzero(values < 0), n - t, n - 1)
-    whole = trace // t  # at most (n - 1)/2 of n - 1 eigenvalues
-    least = (t * before[whole] + values[whole] * (trace - t * whole)) / 2
-    return 2 * total + float(np.maximum(least * (1 - 1e-12) - slack, 0.0).sum())
-
-
-# --- correlation clustering, and a hierarchy
-
-
-def clusters(weights: Matrix, wanted: Partitioning) -> FoundParts:
-    """Parts with the largest sum of (weight - resolution) over pairs within, by Leiden."""
-    low = min(0.0, float(weights.min()))
-    resolution = wanted.resolution or 0.0
-    # Leiden needs weights of at least 0; the sum is the same with both moved.
-    upper = sp.coo_array(sp.triu(weights - low if low < 0 else weights, 1))
+    lowest = min(0.0, float(weights.min()))
+    resolution = options.resolution or 0.0
+    # Leiden needs weights of at least 0. The sum stays if weights and resolution are both raised.
+    upper = sp.coo_array(sp.triu(weights - lowest if lowest < 0 else weights, 1))
     if upper.nnz > _MOST_PAIRS:
         raise GraphError(f"clusters takes {_MOST_PAIRS:,} pairs at most; ask for balanced parts")
-    ends = np.stack([upper.row, upper.col], axis=1)
-    options = {"resolution": resolution - low, "n_iterations": -1}
+    edges = np.stack([upper.row, upper.col], axis=1)
+    edge_weights, raised = upper.data.tolist(), resolution - lowest
     with repeatable_igraph() as igraph:
-        network = igraph.Graph(n=weights.shape[0], edges=ends)
-        found = [
-            network.community_leiden("CPM", weights=upper.data.tolist(), **options).membership
-            for _ in range(_TIMES)
+        network = igraph.Graph(n=weights.shape[0], edges=edges)
+        memberships = [
+            network.community_leiden(
+                "CPM", weights=edge_weights, resolution=raised, n_iterations=-1
+            ).membership
+            for _ in range(_LEIDEN_RUNS)
         ]
-    made = (FoundParts(np.array(codes, dtype=np.int64)) for codes in found)
-    return max(made, key=lambda each: worth("clusters", weights, each, wanted))
+    partitions = (FoundParts(np.array(codes, dtype=np.int64)) for codes in memberships)
+    return max(partitions, key=lambda partition: worth("clusters", weights, partition, options))
 
 
-def mean_weight(weights: Matrix) -> float:
-    """The mean weight of a pair, not below 0."""
-    n: int = weights.shape[0]
-    return max(0.0, float(weights.sum()) / max(n * (n - 1), 1))
+@_kind("hierarchy", "weight times vertices below the common branch", uses=("parts",))
+def hierarchy(weights: Matrix, options: Partitioning) -> FoundParts:
+    """Build a binary tree in which pairs with much weight part late, by average linkage.
 
+    Its cost is the sum over pairs of weight times the number of vertices below the pair's lowest
+    common ancestor.
 
-def hierarchy(weights: Matrix, wanted: Partitioning) -> FoundParts:
-    """A binary tree in which pairs with much weight part late, by average linkage.
-
-    Its cost is the sum of weight times the number of vertices below the pair's lowest ancestor.
+    Raises:
+        GraphError: the graph is too large, or has fewer vertices than parts.
     """
-    n, parts = weights.shape[0], wanted.parts or 2
+    n, parts = weights.shape[0], options.parts or 2
     if not 2 <= n <= _MOST_TREE or parts > n:
         raise GraphError(
             f"a hierarchy has 2 to {_MOST_TREE:,} vertices, and no more parts than vertices"
@@ -362,85 +269,291 @@ def hierarchy(weights: Matrix, wanted: Partitioning) -> FoundParts:
     return FoundParts(codes.astype(np.int64), tree)
 
 
-def _by_size(tree: FloatMatrix) -> FloatMatrix:
-    """The same tree, whose merges are as high as the vertices below them are many."""
-    return np.column_stack([tree[:, :2], tree[:, 3], tree[:, 3]])
+# --- Values of partitions.
 
 
-def levels(tree: FloatMatrix) -> Iterator[tuple[int, list[int]]]:
-    """For t = 1 to n - 1 the sizes of the largest clusters of at most t; how many t are alike."""
-    by_size = _by_size(tree)
-    for t, after in itertools.pairwise(np.unique([1.0, *tree[:, 3]])):
-        clusters_of = scipy.cluster.hierarchy.fcluster(by_size, t, "distance")
-        yield int(after - t), np.bincount(clusters_of)[1:].tolist()
-
-
-def tree_cost(weights: Matrix, tree: FloatMatrix) -> float:
-    """Sum over pairs of weight times the number of vertices below their lowest ancestor."""
-    below = scipy.cluster.hierarchy.cophenet(_by_size(tree))
-    return float(scipy.spatial.distance.squareform(dense(weights), checks=False) @ below)
-
-
-# --- what they are worth, and the table of kinds
-
-
-def block_sums(weights: Matrix, codes: IntVector) -> Matrix:
-    """The sum of all entries between any two parts, and twice the weight within each."""
-    members = sp.csr_array((np.ones(len(codes)), (np.arange(len(codes)), codes)))
-    return members.T @ (weights @ members)
-
-
-def worth(kind: str, weights: Matrix, found: FoundParts, wanted: Partitioning) -> float:
-    """The value of a partition in a graph of these weights, by the definition of its kind."""
-    if found.tree is not None:
-        return tree_cost(weights, found.tree)
-    sizes = np.bincount(found.codes)
-    inside = float(block_sums(weights, found.codes).trace()) / 2
+def worth(kind: str, weights: Matrix, partition: FoundParts, options: Partitioning) -> float:
+    """Return the value of a partition in a graph of these weights, by the measure of its kind."""
+    if partition.tree is not None:
+        return tree_cost(weights, partition.tree)
+    sizes = np.bincount(partition.codes)
+    inside = float(block_sums(weights, partition.codes).trace()) / 2
     if kind == "clusters":
-        return inside - (wanted.resolution or 0.0) * float((sizes * (sizes - 1)).sum()) / 2
+        pairs_within = float((sizes * (sizes - 1)).sum()) / 2
+        return inside - (options.resolution or 0.0) * pairs_within
     between: float = float(weights.sum()) / 2 - inside
     return between / float(sizes[0] * sizes[1]) if kind == "sparsest" else between
 
 
-class PartitionKind(NamedTuple):
-    """A kind of partition.
+def block_sums(weights: Matrix, codes: IntVector) -> Matrix:
+    """Return the weight between any two parts, and twice the weight within each.
 
-    Attributes:
-        search: finds one of a matrix of weights.
-        measure: what its value is.
-        largest: whether that should be large.
-        uses: the options that it has.
+    Returns:
+        Shape (parts, parts), sparse if the weights are.
     """
-
-    search: Callable[[Matrix, Partitioning], FoundParts]
-    measure: str
-    largest: bool = False
-    uses: tuple[str, ...] = ()
+    members = sp.csr_array((np.ones(len(codes)), (np.arange(len(codes)), codes)))
+    return members.T @ (weights @ members)
 
 
-KINDS: Mapping[str, PartitionKind] = {
-    "max-cut": PartitionKind(max_cut, "weight between the two parts", largest=True),
-    "sparsest": PartitionKind(sparsest, "weight across for each pair across", uses=("smallest",)),
-    "balanced": PartitionKind(balanced, "weight between parts", uses=("parts",)),
-    "clusters": PartitionKind(
-        clusters, "weight within parts, less the resolution for each pair", True, ("resolution",)
-    ),
-    "hierarchy": PartitionKind(
-        hierarchy, "weight times vertices below the common branch", uses=("parts",)
-    ),
-}
+def mean_weight(weights: Matrix) -> float:
+    """Return the mean weight of a pair, or 0 if it is negative."""
+    n: int = weights.shape[0]
+    return max(0.0, float(weights.sum()) / max(n * (n - 1), 1))
 
 
-def check_kind(kind: str, wanted: Partitioning) -> None:
-    """Refuse a kind that there is not, or one that has not all of the options that are given.
+def part_sizes(n: int, parts: int) -> IntVector:
+    """Return the sizes of balanced parts of n vertices, the larger ones first."""
+    return np.bincount(np.arange(n) % parts, minlength=parts)
 
-    Raises:
-        ParameterError: it is one of these.
+
+def tree_cost(weights: Matrix, tree: FloatMatrix) -> float:
+    """Return the sum over pairs of weight times vertices below their lowest common ancestor."""
+    vertices_below = scipy.cluster.hierarchy.cophenet(_with_sizes_as_heights(tree))
+    return float(scipy.spatial.distance.squareform(dense(weights), checks=False) @ vertices_below)
+
+
+def levels(tree: FloatMatrix) -> Iterator[tuple[int, list[int]]]:
+    """Yield the levels of a tree of n vertices: its largest clusters of at most t vertices.
+
+    t runs from 1 to n - 1; consecutive t with the same clusters are one item.
+
+    Yields:
+        The number of t with these clusters, and the sizes of the clusters.
     """
-    if kind not in KINDS:
-        raise ParameterError(f"unknown kind {kind!r:.60}; choose one of {', '.join(KINDS)}")
-    for name in ("parts", "resolution", "smallest"):
-        given = getattr(wanted, name) != getattr(Partitioning(), name)
-        if given and name not in KINDS[kind].uses:
-            kinds = " and ".join(repr(each) for each, known in KINDS.items() if name in known.uses)
-            raise ParameterError(f"{name} is an option of kind {kinds}, not of {kind!r}")
+    by_size = _with_sizes_as_heights(tree)
+    for t, next_t in itertools.pairwise(np.unique([1.0, *tree[:, 3]])):
+        clusters_of = scipy.cluster.hierarchy.fcluster(by_size, t, "distance")
+        yield int(next_t - t), np.bincount(clusters_of)[1:].tolist()
+
+
+def _with_sizes_as_heights(tree: FloatMatrix) -> FloatMatrix:
+    """Return the tree with the number of vertices below each merge as its height."""
+    return np.column_stack([tree[:, :2], tree[:, 3], tree[:, 3]])
+
+
+def dense(weights: Matrix) -> FloatMatrix:
+    """Return weights as an array."""
+    return np.asarray(weights.toarray() if sp.issparse(weights) else weights)
+
+
+# --- Local search.
+
+
+def directions(weights: Matrix, count: int) -> FloatMatrix:
+    """Return eigenvectors of the largest eigenvalues, to a few digits, for starts of searches.
+
+    Args:
+        weights: shape (n, n).
+        count: of eigenvectors, at most n are returned.
+
+    Returns:
+        Shape (n, min(count, n)), the largest eigenvalues first.
+    """
+    n = weights.shape[0]
+    start = np.random.default_rng(0).standard_normal((n, min(count, n)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # lobpcg warns that digits are few
+        return np.asarray(scipy.sparse.linalg.lobpcg(weights, start, maxiter=40, tol=1e-4)[1])
+
+
+def _best_splits(weights: Matrix, vectors: Iterable[FloatVector], score: Score) -> list[IntVector]:
+    """Return the best split of each order of the vertices into the first ones and the others.
+
+    Args:
+        weights: shape (n, n).
+        vectors: each orders the vertices by its entries; weighted degrees make one more order.
+        score: of a split.
+    """
+    n = weights.shape[0]
+    splits = []
+    size = np.arange(1.0, n)  # of the first side, of all splits of an order
+    for vector in (*vectors, np.asarray(weights.sum(axis=1))):
+        order = np.argsort(vector, kind="stable")
+        ordered = weights[order][:, order]
+        lower = sp.tril(ordered) if sp.issparse(ordered) else np.tril(ordered)
+        # A vertex that joins the first side adds its weight to later vertices and takes away that
+        # to earlier ones.
+        between = np.cumsum(ordered.sum(axis=1) - 2 * lower.sum(axis=1))[:-1]
+        last = int(np.argmax(score(between, size**2 + (n - size) ** 2)))
+        splits.append((np.argsort(order) > last).astype(np.int64))
+    return splits
+
+
+def _best_found(weights: Matrix, starts: list[IntVector], score: Score) -> FoundParts:
+    """Return the best partition that local searches from several starts find."""
+    results = [_local_search(weights, codes, score) for codes in starts]
+    return FoundParts(max(results, key=lambda result: result[0])[1])
+
+
+def _local_search(weights: Matrix, start: IntVector, score: Score) -> tuple[float, IntVector]:
+    """Search a partition by moves of single vertices (tabu search).
+
+    Each move is the best one of a vertex that has not moved lately, even if it makes the partition
+    worse. The search ends when many moves in a row have brought no gain.
+
+    Returns:
+        The largest score, and the codes of the partition that has it.
+    """
+    codes, sizes = start.copy(), np.bincount(start)
+    n, parts = len(codes), int(codes.max()) + 1
+    vertices, free_from = np.arange(n), np.zeros(n, dtype=np.int64)  # number of a move
+    row_of = _row_reader(weights)
+    sums = weights @ np.eye(parts)[codes]  # (n, parts): weight between a vertex and a part
+    between = (float(weights.sum()) - float(sums[vertices, codes].sum())) / 2
+    squares = float(sizes @ sizes)
+    # Smaller gains may be rounding errors, and moves that only make these would go on for ever.
+    rounding = np.array([0.0, _ROUNDING * abs(weights).sum()])
+    least_gain = float(np.ptp(score(rounding, n**2 / parts)))
+    best_score, best_codes = float(score(between, squares)), codes.copy()
+    move, moves_without_gain = 0, 0
+    while moves_without_gain < _PATIENCE + min(n // 4, _MOST_PATIENCE):
+        # (n, parts) each: the partition after a vertex has moved to a part.
+        next_between = (between + sums[vertices, codes])[:, None] - sums
+        next_squares = (squares + 2.0 * (sizes - sizes[:, None] + 1))[codes]
+        scores = score(next_between, next_squares)
+        scores[free_from > move] = -np.inf
+        scores[vertices, codes] = -np.inf
+        vertex, part = divmod(int(scores.argmax()), parts)
+        if not math.isfinite(scores[vertex, part]):
+            break
+        old_part = codes[vertex]
+        between = float(next_between[vertex, part])
+        squares = float(next_squares[vertex, part])
+        row = row_of(vertex)
+        sums[:, old_part] -= row
+        sums[:, part] += row
+        sizes[[old_part, part]] += -1, 1
+        codes[vertex] = part
+        move, moves_without_gain = move + 1, moves_without_gain + 1
+        free_from[vertex] = move + min(_TABU_MOVES, n // 8)
+        if scores[vertex, part] > best_score + least_gain:
+            best_score, best_codes = float(scores[vertex, part]), codes.copy()
+            moves_without_gain = 0
+    return best_score, best_codes
+
+
+def _row_reader(weights: Matrix) -> Callable[[int], FloatVector]:
+    """Return a function that gives a row of the weights as an array.
+
+    To index a sparse matrix would take as long as all else of a move.
+    """
+    if not sp.issparse(weights):
+        return np.asarray(weights).__getitem__
+    stored, n = sp.csr_array(weights), weights.shape[1]
+
+    def row_of(row: int) -> FloatVector:
+        entries = slice(stored.indptr[row], stored.indptr[row + 1])
+        return np.bincount(stored.indices[entries], stored.data[entries], n).astype(np.float64)
+
+    return row_of
+
+
+# --- Bounds that hold for every partition.
+
+
+def relaxed(weights: FloatMatrix) -> float:
+    """Return an upper bound on <W, M> over positive semidefinite M with ones on the diagonal.
+
+    For a sign vector x and any c, x^T (W + cI) x is at most the certified infinity-to-one norm of
+    W + cI, and x^T cI x = cn. The certificate is a semidefinite dual, so the same holds for
+    <W, M>. The bound is near the maximum where W + cI is positive semidefinite.
+    """
+    certificate, shift = _shifted_certificate(weights)
+    return certificate.upper - shift + 1e-13 * (abs(certificate.upper) + shift)
+
+
+def most_gain(weights: FloatMatrix, codes: IntVector) -> float:
+    """Return an upper bound on the weight within parts, over all partitions.
+
+    No entry of M is below 0, so weights may be raised before <W, M> is bounded. Between two parts
+    of the given partition with negative mean weight, weights are raised until the mean is 0: the
+    relaxation, which has entries below 0, would gain from such pairs.
+
+    Args:
+        weights: shape (n, n), of any sign.
+        codes: a partition near the best one, for which the bound is tuned; it holds for all.
+    """
+    weights = weights - np.diag(weights.diagonal())
+    sizes = np.bincount(codes)
+    raised = np.maximum(-block_sums(weights, codes) / np.outer(sizes, sizes), 0)
+    np.fill_diagonal(raised, 0)
+    weights = weights + raised[codes][:, codes]
+    return relaxed(weights) / 2 + 1e-12 * float(np.abs(weights).sum())
+
+
+def _shifted_certificate(weights: Matrix) -> tuple[CutNormCertificate, float]:
+    """Return the certificate of the infinity-to-one norm of W + cI, and cn.
+
+    c is the largest singular value of W, so that W + cI is positive semidefinite. The sets S and T
+    of the certificate are the positive signs of vectors that nearly attain the norm.
+    """
+    n = weights.shape[0]
+    c = largest_singular_value(Operand.from_matrix(weights)).value
+    shifted = weights + c * (sp.eye_array(n) if sp.issparse(weights) else np.eye(n))
+    certificate = cut_norm(shifted, norm="infinity-to-one", method="low-rank", tolerance=1)
+    return certificate, c * n
+
+
+def least_between(weights: FloatMatrix, sizes: IntVector) -> float:
+    """Return a lower bound on the weight between parts, over all partitions into these sizes.
+
+    Twice that weight is <L, XX^T> for the 0/1 matrix X of the parts. L has the vector of ones in
+    its kernel, so <L, XX^T> = <L, P XX^T P> with P = I - J/n, J being the matrix of ones. The
+    nonzero eigenvalues of P XX^T P are those of diag(sizes) - sizes sizes^T/n. The trace of a
+    product is at least the sum of the products of eigenvalues in opposite order.
+
+    Args:
+        weights: shape (n, n), of any sign.
+        sizes: of the parts, sum n.
+    """
+    n = len(weights)
+    projected = np.diag(sizes.astype(np.float64)) - np.outer(sizes, sizes) / n
+    part_values = np.linalg.eigvalsh(projected)
+    part_values = np.maximum(part_values[::-1][: len(sizes) - 1], 0)  # descending
+    values = laplacian_values(weights)[: len(part_values)]  # ascending
+    return float(values @ part_values) / 2 - 1e-12 * float(np.abs(values) @ part_values)
+
+
+def laplacian_values(weights: FloatMatrix) -> FloatVector:
+    """Return lower bounds on the eigenvalues of the Laplacian orthogonal to the vector of ones.
+
+    A large multiple of J, the matrix of ones, is added: the eigenvalue of the vector of ones then
+    comes last and is left out. Rounding errors of a symmetric eigensolver are far below n u times
+    the norm, for the unit roundoff u = 2^-53; ten times that is subtracted.
+
+    Returns:
+        Shape (n - 1,), ascending.
+    """
+    n = len(weights)
+    laplacian = np.diag(weights.sum(axis=1)) - weights
+    norm = float(np.abs(laplacian).sum(axis=1).max(initial=0.0))
+    values = np.linalg.eigvalsh(laplacian + 2 * norm / n)  # of a matrix of norm below 4 * norm
+    return np.asarray(values[: n - 1] - 10 * n * 2.0**-53 * 4 * norm, np.float64)
+
+
+def least_cost(weights: FloatMatrix, total: float, slack: float) -> float:
+    """Return a lower bound on the cost of every tree, for true weights that these estimate.
+
+    The cost is the sum over t = 0, ..., n - 1 of the weight between the largest clusters of at most
+    t vertices. Together t = 0 and t = 1 cost twice the total. A later level costs
+    <L, P XX^T P>/2, see `least_between`. P XX^T P has eigenvalues of at most t, and its trace
+    n - (sum of squared sizes)/n lies in [n - t, n - 1]. The least value has the eigenvalue t for
+    the smallest eigenvalues of L, as far as the trace reaches. For weights that are not below 0, no
+    level costs less than 0.
+
+    Args:
+        weights: estimates, shape (n, n).
+        total: lower bound on the sum of the true weights of all pairs, at least 0.
+        slack: bound on how far the true weight between the parts of any partition is below that of
+            the estimates.
+    """
+    n = len(weights)
+    values = laplacian_values(weights)
+    sums_of_smallest = np.concatenate([[0.0], np.cumsum(values)])
+    t = np.arange(2, n)
+    # The trace that takes in all negative eigenvalues, within its bounds.
+    trace = np.clip(t * np.count_nonzero(values < 0), n - t, n - 1)
+    full = trace // t  # eigenvalues equal to t: at most (n - 1)/2 of n - 1
+    remainder = trace - t * full  # of the trace, for the next eigenvalue
+    least = (t * sums_of_smallest[full] + values[full] * remainder) / 2
+    return 2 * total + float(np.maximum(least * (1 - 1e-12) - slack, 0.0).sum())

@@ -1,55 +1,67 @@
-"""What the counts of weights and kept edges of a sparse release decide about its later steps."""
+"""Decisions of a sparse release: which share kept edges get, and which groups are measured.
+
+A sparse release measures noisy counts of how many edges weigh how much, then kept edges (those
+whose noisy weight reaches a threshold: the filter), sums between groups, and degrees. From the
+counts follows a law of the weights (`WeightPrior`), and from it what part of the variance of cuts
+the filter would leave with each share of epsilon. `SparseDecisions` chooses the share that makes
+predicted errors least, or no kept edges, and answers the conditions of the plan
+(`synth.budget_plans.sparse_plan`). It reads public results alone.
+
+`LaplaceNoise` adds a whole number of grid units to a weight. `unit` is the weight of a grid unit,
+and `rate` that of the noise for each grid unit, so the scale of the noise in weights is unit/rate.
+"""
 
 import math
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from graphcuts_dp.estimate.measurement import (
-    Classes,
-    CountMeasurement,
-)
+from graphcuts_dp.estimate.measurement import Classes
 from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.schema.groups import Groups, Sides
 from graphcuts_dp.schema.vertices import Space, vertex_sets
 from graphcuts_dp.synth import budget_plans
-from graphcuts_dp.synth.block_model import found_groups
-from graphcuts_dp.synth.budget_plans import (
-    KEPT_EDGES,
-    WEIGHTS,
-)
+from graphcuts_dp.synth.budget_plans import KEPT_EDGES, WEIGHTS
+from graphcuts_dp.synth.communities import find_communities
 from graphcuts_dp.synth.decisions import Decisions
-from graphcuts_dp.synth.sparse_fit import WeightPrior
+from graphcuts_dp.synth.weight_prior import WeightPrior
 
-# Whose errors count, by their logarithms: halves, small sets and the worst cut for kept edges,
-# degrees for degrees, and half a column for sums between groups, which err little anyway.
-_OF_KEPT, _OF_DEGREES, _OF_GROUPS = 3.0, 1.0, 0.5
-_WORTH = 0.8  # of the variance of cuts: kept edges that leave more are not measured
+# Weights of the logarithms of predicted errors. Three kinds of queries depend on kept edges (cuts
+# between halves, small sets, and the worst cut) and one on degrees. Sums between groups err little
+# anyway, and count half.
+_WEIGHT_OF_KEPT, _WEIGHT_OF_DEGREES, _WEIGHT_OF_GROUPS = 3.0, 1.0, 0.5
+# Largest part of the variance of cuts that kept edges may leave. If they leave more, they are not
+# measured.
+_LARGEST_VARIANCE_LEFT = 0.8
 
 
 @final
 class SparseDecisions(Decisions):
     """The decisions of a sparse release.
 
-    With a share f of the kept edges the filter leaves of the variance of a cut V(f) = sum over
-    edges of w^2 where an edge is missed, and of the lesser of w^2 and the noise's variance where it
-    is kept, over the sum of w^2: missed edges fall anywhere, as far as the model knows. That shows
-    in cuts between halves, small sets, and in the worst cut, whose errors go with sqrt(V). Errors
-    of degrees go with 1/d, those of sums between groups with 1/g. The sum of the logarithms of all
-    these, with weights 3, 1 and a half, is least at d : g = 2 : 1, and f is tried in steps of a
-    fortieth. For weights far above the noise V goes with f^-2, so that f : d : g = 6 : 2 : 1.
-    Where the filter leaves more than .8 of the variance, no edges are kept.
+    With a share f for the kept edges, the filter leaves the part V(f) of the variance of cuts: the
+    sum over edges of w^2 if the edge is missed, and of the smaller of w^2 and the noise's variance
+    if it is kept, over the sum of w^2. (As far as the model knows, missed edges fall anywhere.)
+    Errors of cuts between halves, of small sets and of the worst cut grow with sqrt(V). Errors of
+    degrees grow with 1/d for their share d, and those of sums between groups with 1/g for theirs.
+
+    The weighted sum of the logarithms of all these errors, with weights 3, 1 and 1/2, is least at
+    d : g = 2 : 1; the share f is tried in steps of 1/40. For weights far above the noise V grows
+    with f^-2, so that the best shares are f : d : g = 6 : 2 : 1. If the filter leaves more than .8
+    of the variance, no edges are kept.
 
     Args:
         plan: of the release.
-        distribution: of the noise of a pair with all that the counts of weights leave of epsilon.
-        pairs: how many pairs there are.
+        distribution: noise of a pair if it got all that the counts of weights leave of epsilon.
+        pairs: number of pairs.
         space: the public vertex set, or both.
-        groups: the public groups, or None.
+        groups: the public groups; None if absent.
+
+    Privacy: reads public results alone; see `Decisions`.
     """
 
     def __init__(
@@ -63,7 +75,10 @@ class SparseDecisions(Decisions):
     ) -> None:
         super().__init__(groups)
         self._distribution, self._pairs, self._space = distribution, pairs, space
-        self._offered = next((s.shares for s in plan.steps if s.statistic == KEPT_EDGES), ())
+        self._possible_shares: tuple[Fraction, ...] = ()  # of kept edges; one if the user set it
+        for step in plan.steps:
+            if step.statistic == KEPT_EDGES:
+                self._possible_shares = step.shares
 
     def _answer(self, condition: str) -> bool:
         match condition:
@@ -74,108 +89,116 @@ class SparseDecisions(Decisions):
         raise LookupError(f"no decision is called {condition!r}")
 
     def share(self, step: BudgetStep) -> Fraction:
-        """See `Decisions.share`: the best share of the kept edges."""
+        """Return the share that a step gets; for kept edges the best one."""
         if step.statistic == KEPT_EDGES and self._kept_share is not None:
             return self._kept_share
         return super().share(step)
 
     def threshold(self, distribution: LaplaceNoise) -> int:
-        """See `Decisions.threshold`."""
-        edges = self._counts.total
+        """Return the threshold of kept edges, in grid units of the distribution of their noise.
+
+        It is the least one at which a tenth of the kept edges, at most, is expected to be false.
+        """
+        edges = self._counts(WEIGHTS, Classes).total
         return threshold_for(distribution, pairs=self._pairs, edges=edges)
 
     @cached_property
     def sides(self) -> Sides | None:
-        """The groups whose sums are measured: public ones, or those that kept edges show."""
+        """The groups whose sums are measured: public ones, or communities among kept edges.
+
+        None if there are neither. Without public groups it is asked once edges are kept.
+        """
         if self._groups is not None:
             return self._groups
-        kept = self.measured[KEPT_EDGES]
-        if not isinstance(kept, KeptEdges):
+        edges = self.measured[KEPT_EDGES]
+        if not isinstance(edges, KeptEdges):
             raise TypeError("kept edges were measured as something else")
-        scale = kept.unit / float(kept.distribution.rate)
-        chances = self._prior.posterior(kept.weights, scale).chance
-        vertices = vertex_sets(self._space)[0]
-        codes = found_groups(kept.rows, kept.columns, chances, len(vertices))
+        scale = edges.unit / float(edges.distribution.rate)
+        chances = self._prior.posterior(edges.weights, scale).chance
+        vertices, _ = vertex_sets(self._space)  # not of bipartite graphs: one set twice
+        codes = find_communities(edges.rows, edges.columns, chances, len(vertices))
         if codes is None:
             return None
         groups = Groups(vertices, {"communities": np.asarray(codes).tolist()})
         return groups, groups
 
-    @property
-    def _counts(self) -> CountMeasurement[Classes]:
-        counts: Any = self.measured[WEIGHTS]
-        return counts  # type: ignore[no-any-return]
-
     @cached_property
     def _prior(self) -> WeightPrior:
+        """The law of the weights that the noisy counts suggest."""
         noise = self._distribution
         return WeightPrior.of(
-            self._counts, pairs=float(self._pairs), cap=noise.max_weight, whole=noise.unit == 1
+            self._counts(WEIGHTS, Classes),
+            pairs=float(self._pairs),
+            cap=noise.max_weight,
+            whole=noise.unit == 1,
         )
 
     @cached_property
     def _kept_share(self) -> Fraction | None:
-        """The share with the least predicted errors; None if it is best to keep no edges."""
-        groups = self._groups is not None
-        if len(self._offered) == 1:  # the share of the degrees was asked for
-            (share,) = self._offered
-            return share if self._variance(share) <= _WORTH else None
-        # What is to be beaten: degrees with all but a twentieth for groups.
-        best, least = None, predicted_error(1.0, Fraction(0), groups=groups)
-        for share in self._offered:
-            variance = self._variance(share)
-            if variance > _WORTH:
-                continue
-            error = predicted_error(variance, share, groups=groups)
-            if error < least:
-                best, least = share, error
+        """The share of kept edges with the least predicted errors; None if none are kept."""
+        variances = {share: self._variance_left(share) for share in self._possible_shares}
+        shares = [
+            share for share in self._possible_shares if variances[share] <= _LARGEST_VARIANCE_LEFT
+        ]
+        if len(self._possible_shares) == 1:  # the user has set the share of the degrees
+            return shares[0] if shares else None
+        with_groups = self._groups is not None
+        best, least_error = None, predicted_error(1.0, Fraction(0), groups=with_groups)
+        for share in shares:
+            error = predicted_error(variances[share], share, groups=with_groups)
+            if error < least_error:
+                best, least_error = share, error
         return best
 
-    def _variance(self, share: Fraction) -> float:
-        return left_variance(self._prior, self._distribution, float(share), pairs=self._pairs)
+    def _variance_left(self, share: Fraction) -> float:
+        return variance_left(self._prior, self._distribution, share, pairs=self._pairs)
 
 
-def predicted_error(variance: float, kept: Fraction, *, groups: bool) -> float:
-    """Return the sum of the logarithms of predicted errors, up to a constant.
+def predicted_error(variance: float, kept_share: Fraction, *, groups: bool) -> float:
+    """Return the weighted sum of the logarithms of predicted errors, up to a constant.
+
+    See `SparseDecisions`; degrees get what kept edges and groups leave.
 
     Args:
-        variance: which part of the variance of cuts the filter leaves.
-        kept: share of the kept edges; 0 for none.
+        variance: part of the variance of cuts that the filter leaves, above 0.
+        kept_share: share of the kept edges in what the counts leave; 0 for no kept edges.
         groups: whether sums between public groups are measured.
     """
-    of_groups = Fraction(0)
-    if groups:
-        of_groups = (
-            budget_plans.GROUPS_BESIDE_EDGES * (1 - kept)
-            if kept
-            else budget_plans.GROUPS_BESIDE_DEGREES
-        )
-    error = _OF_KEPT / 2 * math.log(variance) - _OF_DEGREES * math.log(1 - kept - of_groups)
-    return error - (_OF_GROUPS * math.log(of_groups) if groups else 0.0)
+    groups_share = Fraction(0)  # of what the counts leave
+    if groups and kept_share:
+        groups_share = budget_plans.GROUPS_BESIDE_EDGES * (1 - kept_share)
+    elif groups:
+        groups_share = budget_plans.GROUPS_BESIDE_DEGREES
+    degrees_share = 1 - kept_share - groups_share
+    error = _WEIGHT_OF_KEPT / 2 * math.log(variance) - _WEIGHT_OF_DEGREES * math.log(degrees_share)
+    return error - (_WEIGHT_OF_GROUPS * math.log(groups_share) if groups else 0.0)
 
 
-@lru_cache(maxsize=256)  # a choice tries forty
-def _part_of(distribution: LaplaceNoise, part: float) -> LaplaceNoise:
-    epsilon = distribution.epsilon * Fraction(part).limit_denominator(1000)
-    return LaplaceNoise(epsilon, distribution.max_weight, distribution.log2_step)
-
-
-def left_variance(
-    prior: WeightPrior, distribution: LaplaceNoise, part: float, *, pairs: int
+def variance_left(
+    prior: WeightPrior, distribution: LaplaceNoise, share: Fraction, *, pairs: int
 ) -> float:
-    """Return which part of the variance of cuts a filter leaves, at most 1.
+    """Return the part of the variance of cuts that a filter leaves, above 0 and at most 1.
+
+    See `SparseDecisions` for the formula. It is above 0 because a prior has at least one edge.
 
     Args:
-        prior: of the weights.
-        distribution: of the noise of a pair with all that is left of epsilon.
-        part: of that, spent on the filter.
-        pairs: how many pairs there are.
+        prior: law of the weights.
+        distribution: noise of a pair if it got all that the counts leave of epsilon.
+        share: of that, spent on the filter.
+        pairs: number of pairs.
     """
-    noise = _part_of(distribution, part)
+    noise = _with_share(distribution, share)
     scale = noise.unit / float(noise.rate)
     threshold = threshold_for(noise, pairs=pairs, edges=prior.edges)
     missed = prior.missed(threshold * noise.unit, scale)
     squares = prior.points**2
     left = missed * squares + (1 - missed) * np.minimum(squares, 2 * scale**2)
-    whole = max(float(prior.masses @ squares), 1e-300)
-    return min(float(prior.masses @ left) / whole, 1.0)
+    square_sum = max(float(prior.masses @ squares), 1e-300)
+    return min(float(prior.masses @ left) / square_sum, 1.0)
+
+
+@lru_cache(maxsize=256)  # a choice tries about forty shares
+def _with_share(distribution: LaplaceNoise, share: Fraction) -> LaplaceNoise:
+    """Return the noise with a share of its epsilon, rounded to a denominator of at most 1,000."""
+    epsilon = distribution.epsilon * share.limit_denominator(1000)
+    return LaplaceNoise(epsilon, distribution.max_weight, distribution.log2_step)

@@ -686,16 +686,16 @@ def _with_degrees(view: View, degrees: list[FloatVector]) -> View:
         return np.clip(wanted / np.maximum(sums, 1e-9), 1 / _FAR, _FAR)
 
     for _ in range(_SWEEPS):
-        assert view.ends is not None  # noqa: S101  # an expected graph has them
-        rows, columns = view.ends
+        assert view.factors is not None  # noqa: S101  # an expected graph has them
+        rows, columns = view.factors
         sums = view.expected_times(np.ones((view.shape[1], 1)))[:, 0]
         if view.symmetric:
             rows = columns = rows * np.sqrt(move(degrees[0], sums))
         else:
             rows = rows * move(degrees[0], sums)
-            view = replace(view, ends=(rows, columns))
+            view = replace(view, factors=(rows, columns))
             columns = columns * move(degrees[1], view.expected_column_sums())
-        view = replace(view, ends=(rows, columns))
+        view = replace(view, factors=(rows, columns))
     return view
 
 

@@ -74,7 +74,7 @@ def described(**options):
     receipt = json.loads(json.dumps(measured.guarantee.to_dict()))
     return {
         "shares": {step.label: [str(share) for share in step.shares] for step in plan.steps},
-        "decided on": str(getattr(job.decisions(), "_left", None)),
+        "decided on": str(getattr(job.decisions(), "_left_by_total", None)),
         "least": str(least.epsilon),
         "noted": f"{expected_worst_cut(least, (34, 34)):,.0f} before" in " ".join(job.notes),
         "error": expected_worst_cut(least, (34, 34)),

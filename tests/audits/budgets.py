@@ -242,15 +242,15 @@ class _AlwaysLooks(MatrixDecisions):
     ) -> DegreeChoice:
         del total, epsilon
         largest = early.values[0].max()
-        if not last and largest > 4 * self.shares.cap:
+        if not last and largest > 4 * self.shares.largest_weight:
             return DegreeChoice.UNDECIDED
-        if largest > 2 * self.shares.cap:
+        if largest > 2 * self.shares.largest_weight:
             return DegreeChoice.ENTRIES_SHOW_NOTHING
         return DegreeChoice.NONE
 
     def degrees_are_uncertain(self, noisy: CountMeasurement[Degrees]) -> bool:
         """Degrees are refined once more where the largest one is larger still."""
-        return bool(noisy.values[0].max() > 3 * self.shares.cap)
+        return bool(noisy.values[0].max() > 3 * self.shares.largest_weight)
 
 
 def _as_planned(job: MatrixJob | SparseJob) -> Decisions:

@@ -211,7 +211,7 @@ DOUBLED = [
     # (module, name of the constant, options of the release, statistic)
     (budget_plans, "TOTAL_SHARE", {"noise": "laplace"}, "total"),
     (budget_plans, "EARLY_SHARE", {"noise": "laplace"}, None),
-    (budget_plans, "HIDDEN_SHARE", {"noise": "laplace"}, "degrees"),
+    (budget_plans, "UNDETECTABLE_SHARE", {"noise": "laplace"}, "degrees"),
     (budget_plans, "_FIRST_LOOK_AT_GROUPS", {"groups": GROUPS}, "groups"),
     (budget_plans, "COUNTS_SHARE", {"mechanism": "sparse"}, "weights"),
     (budget_plans, "GROUPS_BESIDE_DEGREES", {"mechanism": "sparse", "groups": GROUPS}, "groups"),

@@ -26,10 +26,10 @@ from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.synth.budget_plans import (
     EARLY_SHARE,
-    HIDDEN_SHARE,
     SECOND_LOOK_SHARE,
     TOTAL_SHARE,
     UNCERTAIN_SHARE,
+    UNDETECTABLE_SHARE,
     MatrixShares,
     degree_share,
     matrix_plan,
@@ -263,7 +263,7 @@ def test_the_share_of_degrees():
         share = degree_share(n)
         assert float(share / (1 - share)) == pytest.approx(2 * n**-0.25, rel=0.01)
     shares = MatrixShares((400, 400), 1.0, "binary", Mechanism(degree_share=1 / 3))
-    assert shares.hidden == shares.beside_entries == Fraction(1, 3)  # what users set
+    assert shares.undetectable == shares.beside_entries == Fraction(1, 3)  # what users set
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_the_least_distribution_is_the_one_that_is_used_when_everything_is_bough
 
 def test_no_part_is_below_the_least_epsilon(spent):
     least = min(TOTAL_SHARE, (1 - TOTAL_SHARE) * EARLY_SHARE)
-    assert least < (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) * (1 - HIDDEN_SHARE)
+    assert least < (1 - TOTAL_SHARE) * (1 - EARLY_SHARE) * (1 - UNDETECTABLE_SHARE)
     data = drawn(graph_of(), "auto", epsilon=SMALLEST_EPSILON / float(least) * 1.001)
     assert data.total is not None
     assert min(spent.values()) >= SMALLEST_EPSILON
@@ -398,7 +398,7 @@ def test_degrees_get_most_where_entries_can_show_nothing():
         assert decisions.choice_from_total(400.0 * degree, whole) is NOTHING
     assert decisions.choice_from_total(400 * 45.0, whole) is UNDECIDED
     assert decisions.choice_from_total(400 * 90.0, whole) is BESIDE
-    assert shares.beside_entries == degree_share(400) < HIDDEN_SHARE == shares.hidden
+    assert shares.beside_entries == degree_share(400) < UNDETECTABLE_SHARE == shares.undetectable
 
 
 def test_even_degrees_leave_all_to_the_entries_and_uneven_ones_do_not():
@@ -419,7 +419,9 @@ def test_early_degrees_that_err_by_more_than_the_mean_are_not_bought():
     assert decisions.choice_from_total(242 * 80.0, Fraction(1, 2)) is UNDECIDED
 
 
-@pytest.mark.parametrize(("uneven", "share"), [(False, HIDDEN_SHARE), (True, UNCERTAIN_SHARE)])
+@pytest.mark.parametrize(
+    ("uneven", "share"), [(False, UNDETECTABLE_SHARE), (True, UNCERTAIN_SHARE)]
+)
 def test_where_the_total_shows_nothing_uneven_degrees_are_refined(uneven, share, spent):
     """Noise of deviation 9.6 on 400 degrees: all about 30, or 40 of 200 and 360 of 20.
 
@@ -449,7 +451,7 @@ def test_refined_degrees_are_charged_with_the_early_ones():
     data = drawn(Graph(*ends, vertices=400), "auto", epsilon=1.0)
     parts = {value.name: value.epsilon for value in data.measurements.values}
     assert set(parts) == {"total", "degrees", "entries"}
-    assert parts["degrees"] == (1 - TOTAL_SHARE) * HIDDEN_SHARE
+    assert parts["degrees"] == (1 - TOTAL_SHARE) * UNDETECTABLE_SHARE
     assert sum(parts.values()) == 1
 
 

@@ -51,7 +51,7 @@ def test_all_parts_add_up_to_epsilon(how, epsilon):
         plan = shares_of(graph, groups)
         assert [name for name, _ in made.guarantee.spent].count("groups") == 1
         assert made.measurements.find(CellSums).epsilon in {
-            Fraction(epsilon) * share for share in (plan.first, plan.whole)
+            Fraction(epsilon) * share for share in (plan.first_look, plan.both_looks)
         }
 
 
@@ -66,7 +66,7 @@ def looks_that_tell(graph, labels, epsilon, runs=40):
         measured = refinable_groups(
             graph,
             plan.sides,
-            epsilon=Fraction(epsilon) * plan.first,
+            epsilon=Fraction(epsilon) * plan.first_look,
             whole=False,
             name="groups",
             source=SeededEntropy(seed),
@@ -98,7 +98,7 @@ def test_without_a_second_look_the_mechanism_is_that_of_no_groups():
     plain = drawn(graph, None, "auto", epsilon=1.0)
     without = [each.name for each in plain.measurements.values]
     assert kinds[0] == "groups"
-    assert made.measurements.values[0].epsilon == shares_of(graph, groups).first
+    assert made.measurements.values[0].epsilon == shares_of(graph, groups).first_look
     assert [name for name in kinds if name in ("degrees", "entries")] == [
         name for name in without if name in ("degrees", "entries")
     ]
@@ -132,9 +132,9 @@ def test_degrees_have_their_part_of_what_telling_groups_leave():
     plan, data = shares_of(graph, groups), drawn(graph, groups, "auto", epsilon=1.0)
     parts = {value.name: value.epsilon for value in data.measurements.values}
     assert set(parts) == {"groups", "degrees", "entries"}
-    assert parts["groups"] == plan.whole
+    assert parts["groups"] == plan.both_looks
     assert sum(parts.values()) == 1
-    left = 1 - plan.whole
+    left = 1 - plan.both_looks
     assert parts["degrees"] == left * plan.degrees
     assert job_of(graph, groups=groups).least_distribution.epsilon <= parts["entries"]
 
@@ -165,6 +165,6 @@ def test_a_total_is_bought_beside_groups_only_where_it_could_change_the_choice(d
     values = drawn(graph, groups, "auto", epsilon=1.0).measurements.values
     names = [value.name for value in values]
     assert names[0] == "groups"
-    assert values[0].epsilon == shares_of(graph, groups).first
+    assert values[0].epsilon == shares_of(graph, groups).first_look
     assert ("total" in names) is bought
     assert sum(value.epsilon for value in values) == 1

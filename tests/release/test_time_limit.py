@@ -15,15 +15,16 @@ from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.resources import Deadline
 from graphcuts_dp.results.bundle import receipt_path
-from graphcuts_dp.synth import cutting_plane, finishing, first_order, maximum_entropy, structure
+from graphcuts_dp.synth import cutting_plane, finishing, first_order, maximum_entropy, mixture
+from graphcuts_dp.synth.message_passing import sharpened_structure
 from graphcuts_dp.synth.methods import FitOptions
-from graphcuts_dp.synth.structure import View, sharpened_structure
+from graphcuts_dp.synth.structure import View
 
 GRAPH = planted((20, 20), 0.9, 0.05)[0]
 OVER = 1e-9
 # Pieces of work between which the clock is looked at.
 PIECES = [
-    (structure, "_best_of"),
+    (mixture, "_best_mixture"),
     (maximum_entropy._Dual, "__call__"),
     (first_order.FirstOrder, "round"),
     (cutting_plane.CuttingPlane, "round"),
@@ -84,7 +85,7 @@ def test_when_the_time_is_over_the_certificate_is_the_shortest_and_no_mixture_is
     made, _ = released(done, 1.0)
     assert made.fit.mixed == 0
     assert made.fit.stopped == "time"
-    assert done.count("_best_of") == 1
+    assert done.count("_best_mixture") == 1
     # Of the certificate, and of what rounding moved; there is no first-order fit.
     assert done.count("cut_norm") == done.count("step") == 2
     assert not {"tabu_search", "recombine"} & set(done)
@@ -108,7 +109,7 @@ def test_structure_without_time_is_that_of_the_spectrum(done):
     view = View(problem(GRAPH, epsilon=2.0).blocks)
     plain = spectral_structure(view)
     hurried = sharpened_structure(view, Deadline(0.0))
-    assert done == ["_best_of"]
+    assert done == ["_best_mixture"]
     assert len(hurried.sizes) > 0
     assert hurried.sizes.tolist() == plain.sizes.tolist()
     assert sharpened_structure(view).sizes.tolist() != plain.sizes.tolist()

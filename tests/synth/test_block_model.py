@@ -11,16 +11,17 @@ from noisy_cases import gaussian, indicators, planted_directed, problem
 
 from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.resources import Deadline
-from graphcuts_dp.synth import block_model
+from graphcuts_dp.synth import block_model, communities
 from graphcuts_dp.synth.block_model import (
-    _MARGIN,
+    _EVIDENCE_MARGIN,
     best_structure,
     explained,
     fit_blocks,
-    found_groups,
-    shows_structure,
 )
-from graphcuts_dp.synth.structure import View, largest_triples, sharpened_structure
+from graphcuts_dp.synth.communities import Edges, find_communities, shows_structure
+from graphcuts_dp.synth.message_passing import sharpened_structure
+from graphcuts_dp.synth.spectrum import largest_triples
+from graphcuts_dp.synth.structure import View
 
 
 def noisy_blocks(sizes, inside, seed=0, other=None):
@@ -48,7 +49,7 @@ def test_noise_alone_does_not_reach_the_margin(shape):
     for seed in range(2):
         view = View(gaussian(shape, symmetric=symmetric, seed=seed))
         one = fitted(view, 1).evidence
-        assert max(fitted(view, count).evidence for count in (2, 3, 4, 6)) < one + _MARGIN
+        assert max(fitted(view, count).evidence for count in (2, 3, 4, 6)) < one + _EVIDENCE_MARGIN
         assert len(best_structure(view, 1.0).sizes) == 0
 
 
@@ -92,7 +93,7 @@ def test_sums_between_true_blocks_are_unbiased_near_the_threshold(sizes, other, 
         view, X, Y = noisy_blocks(sizes, inside, seed, other)
         model = fitted(view, 4)
         if other is not None:
-            assert model.evidence > max(fitted(view, k).evidence for k in (1, 2)) + _MARGIN
+            assert model.evidence > max(fitted(view, k).evidence for k in (1, 2)) + _EVIDENCE_MARGIN
         true = inside * np.outer(X.sum(axis=0), Y.sum(axis=0)) * (np.eye(4) - 0.25)
         between = X.T @ matrix_of(model.structure()) @ Y - true
         errors.append(between[~np.eye(4, dtype=bool)])
@@ -173,37 +174,37 @@ def test_edges_without_communities_are_not_searched(monkeypatch, activity, degre
     def never(*_):
         raise AssertionError("searched")
 
-    monkeypatch.setattr(block_model, "_MANY", 1000)
-    monkeypatch.setattr(block_model, "_partitions", never)
-    monkeypatch.setattr(block_model, "_DRAWN", drawn)
+    monkeypatch.setattr(communities, "_MANY_EDGES", 1000)
+    monkeypatch.setattr(communities, "_partitions", never)
+    monkeypatch.setattr(communities, "_SAMPLED_VERTICES", drawn)
     rows, columns, chances, _ = planted(1, 0.0, degree=degree, activity=activity)
-    assert found_groups(rows, columns, chances, N) is None
+    assert find_communities(rows, columns, chances, N) is None
 
 
 @pytest.mark.parametrize(
     ("groups", "inside", "many"), [(3, 0.8, 1000), (10, 0.8, 10**9), (40, 0.7, 1000)]
 )
 def test_planted_communities_are_searched_and_found(monkeypatch, groups, inside, many):
-    monkeypatch.setattr(block_model, "_MANY", many)
+    monkeypatch.setattr(communities, "_MANY_EDGES", many)
     rows, columns, chances, codes = planted(groups, inside)
-    found = found_groups(rows, columns, chances, N)
+    found = find_communities(rows, columns, chances, N)
     assert found is not None
     table = np.zeros((groups, found.max() + 1))
     np.add.at(table, (codes, found), 1)
     assert table.max(axis=1).sum() > (0.95 if groups == 3 else 0.8) * N
-    assert np.array_equal(found, found_groups(rows, columns, chances, N))
+    assert np.array_equal(found, find_communities(rows, columns, chances, N))
 
 
 def test_few_edges_at_random_are_searched_in_vain():
     rows, columns, chances, _ = planted(1, 0.0, degree=40, activity=0.0, n=600)
-    assert found_groups(rows, columns, chances, 600) is None
-    assert found_groups(rows[:9], columns[:9], chances[:9], 600) is None
+    assert find_communities(rows, columns, chances, 600) is None
+    assert find_communities(rows[:9], columns[:9], chances[:9], 600) is None
 
 
 @pytest.mark.parametrize(("groups", "drawn"), [(2, 2000), (10, N), (60, 2000), (200, N)])
 def test_weak_communities_show(monkeypatch, groups, drawn):
     """Those of second eigenvalue 1.6/sqrt(degree): 1 is where no method sees any."""
-    monkeypatch.setattr(block_model, "_DRAWN", drawn)
+    monkeypatch.setattr(communities, "_SAMPLED_VERTICES", drawn)
     *edges, _ = planted(groups, 1.6 / 24**0.5, degree=24, activity=0.0, n=2 * N)
     weights = np.ones(len(edges[0]))
     assert shows_structure(*edges[:2], weights, 2 * N)
@@ -220,7 +221,8 @@ def test_the_eigenvalue_is_that_of_the_whole_matrix():
     rest = whole - np.outer(degrees, degrees) / degrees.sum()
     exact = np.linalg.eigvalsh(scale[:, None] * rest * scale)[-1]
     rng = np.random.default_rng(0)
-    assert block_model._largest(rows, columns, chances, n, rng) == pytest.approx(exact, rel=1e-4)
+    found = communities._largest_eigenvalue(Edges(rows, columns, chances), n, rng)
+    assert found == pytest.approx(exact, rel=1e-4)
 
 
 def test_edges_among_few_vertices_are_not_compared():

@@ -16,13 +16,10 @@ from graphcuts_dp.estimate.measurement import weight_classes
 from graphcuts_dp.estimate.sparse_answers import sets_of_masks
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.synth import sparse_fit
+from graphcuts_dp.synth import residual_degrees
+from graphcuts_dp.synth.residual_degrees import corrections, posterior_residuals
 from graphcuts_dp.synth.sampling import sample_edges, saturated_pairs
-from graphcuts_dp.synth.sparse_fit import (
-    WeightPrior,
-    corrections,
-    posterior_residuals,
-)
+from graphcuts_dp.synth.weight_prior import WeightPrior
 
 KINDS = {
     "plain": gc.Graph([], [], vertices=12).space,
@@ -250,8 +247,8 @@ def test_it_is_the_best_linear_estimate(seed, monkeypatch):
     best = dense(ends, spread, left, 9.0)
     few = corrections((ends[0], ends[1]), spread, left, 9.0, np.zeros(60))
     assert np.abs(few - best).max() < 0.02 * np.abs(best).max()
-    monkeypatch.setattr(sparse_fit, "_NEAR", 1e-9)
-    monkeypatch.setattr(sparse_fit, "_ROUNDS", 500)
+    monkeypatch.setattr(residual_degrees, "_CG_TOLERANCE", 1e-9)
+    monkeypatch.setattr(residual_degrees, "_CG_ROUNDS", 500)
     found = corrections((ends[0], ends[1]), spread, left, 9.0, np.zeros(60))
     np.testing.assert_allclose(found, best, rtol=1e-6, atol=1e-9)
     assert not len(corrections((ends[0][:0],) * 2, spread[:0], left, 9.0, np.zeros(60)))

@@ -20,15 +20,10 @@ from noisy_cases import (
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.resources import Deadline
 from graphcuts_dp.schema import layout as layout_module
-from graphcuts_dp.synth.structure import (
-    Mixture,
-    View,
-    directions_near_noise,
-    find_spectrum,
-    fit_mixture,
-    largest_triples,
-    sharpened_structure,
-)
+from graphcuts_dp.synth.message_passing import sharpened_structure
+from graphcuts_dp.synth.mixture import Mixture, fit_mixture
+from graphcuts_dp.synth.spectrum import directions_near_noise, find_spectrum, largest_triples
+from graphcuts_dp.synth.structure import View
 from graphcuts_dp.synth.targets import chung_lu_ends
 from scripts.figures.random_graphs import directed_blocks
 
