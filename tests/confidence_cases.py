@@ -28,8 +28,8 @@ from graphcuts_dp.distances import (
     open_distance_session,
     plan_distances,
 )
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.noisy_contributions import Contributions
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
 from graphcuts_dp.learn.least_cut_error import least_cut_excess
 from graphcuts_dp.planning import plan_contribution_bounds, plan_degree_bounds
 from graphcuts_dp.planning.planner import least_epsilon

@@ -14,8 +14,9 @@ from graphcuts_dp.cli.reading import PRIVACY_UNIT
 from graphcuts_dp.confidence import DEFAULT_DEVIATIONS, DEFAULT_FAILURE, DEFAULT_PERCENT
 from graphcuts_dp.display import short
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, largest_cut, noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.strategy import equal_groups
+from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut, largest_cut
 from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.options import Checked, input_option, option, output_option
 from graphcuts_dp.planning import planner

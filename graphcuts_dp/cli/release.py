@@ -22,7 +22,7 @@ from graphcuts_dp.cli.reading import (
 )
 from graphcuts_dp.confidence import DEFAULT_FAILURE, percent
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_matrix import NOISES
+from graphcuts_dp.estimate.noises import NOISES
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
 from graphcuts_dp.io.files import check_labels, check_writable_graph, graph_files

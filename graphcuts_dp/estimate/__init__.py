@@ -1,4 +1,4 @@
-"""What noisy values say: measurements that were made, answers to queries with their intervals."""
+"""Estimates from noisy values: measurements, answers to queries, and their intervals."""
 
 from graphcuts_dp._lazy import exports
 

@@ -1,4 +1,9 @@
-"""Answers as callers get them: with labels, cut to what is possible, as lists and tables."""
+"""Answers to cut queries as callers get them: limited to what is possible, as lists and tables.
+
+An `Estimator` returns a `QueryEstimate` for each query. `answer_queries` turns it into a
+`CutAnswer`: it cuts the interval to what the query can be on any graph, and adds what the interval
+holds for.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +18,8 @@ from graphcuts_dp.queries.linear import CutQuery, LinearQuery, is_query
 from graphcuts_dp.schema.value_bounds import possible_part
 
 NO_GUARANTEE = "estimate, no guarantee"
-# Of a failure probability, where the total weight is needed beside what else can fail.
-FOR_TOTAL = 0.1
 _COLUMNS = ("value", "low", "high", "confidence", "simultaneous", "estimate")
+_ROWS_SHOWN = 20  # of a list of answers, where it is displayed
 
 
 @final
@@ -24,21 +28,21 @@ class CutAnswer:
     """An estimate of the value of a cut, with its interval.
 
     Attributes:
-        value: the estimate. An unbiased one may be negative, or more than the cut can weigh, and
-            then lies outside of the interval; a shrunk one may lie outside of it, too. As text, it
-            is moved to the nearest end of the interval.
-        interval: (low, high) that holds the true value with probability `confidence`, cut to what
+        value: the estimate. It may lie outside of the interval: an unbiased estimate can be
+            negative, or more than the cut can weigh, and a shrunk one has no guarantee. As text, it
+            is moved to the nearest number of the interval.
+        interval: (low, high), which holds the true value with probability `confidence`, cut to what
             the pairs of the cut can weigh.
-        confidence: in (0, 1).
+        confidence: in (0, 1]; 1 if the interval holds all possible values.
         simultaneous: whether the confidence is for all cuts of the graph at once, so that the cut
-            may have been chosen after looking at other answers; else it is for this cut alone,
+            may have been chosen after looking at other answers. Otherwise it is for cuts that were
             chosen before.
         together: how many cuts, chosen before, the confidence is for at once.
         seeded: whether the noise came from a seed, so that the answer is not private.
-        estimate: which kind of estimate `value` is: "unbiased", or "shrunk", which has no
-            guarantee; the interval is the same proven one. Or "model": what a sparse release's
-            model says where nothing was measured that tells this cut, also without guarantee.
-        typical_error: of an estimate of a model, by the model itself and so no proof; else None.
+        estimate: kind of `value`. "unbiased"; "shrunk", towards the synthetic graph; or "model",
+            the value of a sparse release's model where nothing that was measured adds up to this
+            cut. The last two have no guarantee; the interval is proven for all three.
+        typical_error: error that a model expects of its own value, no proof; None for other kinds.
     """
 
     value: float
@@ -64,15 +68,15 @@ class CutAnswer:
 
     @property
     def possible(self) -> float:
-        """The value in the interval that is nearest to the estimate: it is biased, but possible."""
+        """The number of the interval nearest to the estimate: biased, but possible."""
         return nearest_within(self.value, self.interval)
 
 
 def nearest_within(value: float, interval: tuple[float, float]) -> float:
-    """The number of an interval that is nearest to an estimate: what people are shown of it.
+    """Return the number of an interval that is nearest to an estimate, for display.
 
-    An unbiased estimate can be impossible, as one below 0 is, and then lies beside its interval,
-    which holds what is possible alone. NaN stays NaN.
+    An unbiased estimate can be impossible, such as one below 0. It then lies outside of its
+    interval, which holds possible values only. NaN stays NaN.
     """
     low, high = interval
     return min(max(value, low), high)
@@ -92,24 +96,29 @@ def answer_queries(
     estimates = estimator.estimate(queries, options)
     return AnswerList(
         CutAnswer(
-            value=each.value,
-            interval=possible_part(each.interval, each.most, each.least),
-            confidence=1.0 if each.certain else options.confidence,
+            value=estimate.value,
+            # The part of the interval between the least and the most that the query can be.
+            interval=possible_part(estimate.interval, estimate.most, estimate.least),
+            confidence=1.0 if estimate.certain else options.confidence,
             simultaneous=estimates.simultaneous,
             seeded=seeded,
-            estimate=each.kind,
+            estimate=estimate.kind,
             together=estimates.together,
-            typical_error=each.typical,
+            typical_error=estimate.typical,
         )
-        for each in estimates.queries
+        for estimate in estimates.queries
     )
 
 
 def whole_query(S: Any, T: Any) -> LinearQuery:
-    """What was asked: a whole query, or the cut between two sets.
+    """Return a query that was given either as an object or as the two sets of a cut.
+
+    Args:
+        S: a query, or the first set of a cut.
+        T: the second set; None for the complement of S, or if S is a query.
 
     Raises:
-        QueryError: a whole query, and a set beside it.
+        QueryError: if S is a query and T a set.
     """
     if not is_query(S):
         return CutQuery(S, T)
@@ -120,23 +129,28 @@ def whole_query(S: Any, T: Any) -> LinearQuery:
 
 
 class AnswerList(list[CutAnswer], Displayed):
-    """Answers in the order of their queries: a list, and more for those who look at it."""
+    """A list of answers in the order of their queries, which can be shown as a table."""
 
     def to_frame(self, kind: Any = None) -> Any:
-        """One row an answer: value, low, high, confidence, simultaneous, estimate, together, mark.
+        """Return a table with one row for each answer.
 
-        Of a kind as for `Graph.to_frame`. `mark` says of a seeded answer that it is not private,
-        and is empty otherwise.
+        Its columns are value, low, high, confidence, simultaneous, estimate, together and mark. The
+        mark of a seeded answer says that it is not private; otherwise it is empty.
+
+        Args:
+            kind: of data frame, see `Graph.to_frame`.
         """
         rows = [
             (*self._row(answer), answer.together, "seeded: not private" if answer.seeded else "")
             for answer in self
         ]
         names = [*_COLUMNS, "together", "mark"]
-        return made_frame({name: [row[i] for row in rows] for i, name in enumerate(names)}, kind)
+        columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
+        return made_frame(columns, kind)
 
     @staticmethod
     def _row(answer: CutAnswer) -> tuple[object, ...]:
+        """Return the entries of `_COLUMNS` for an answer."""
         return (
             answer.value,
             *answer.interval,
@@ -146,11 +160,12 @@ class AnswerList(list[CutAnswer], Displayed):
         )
 
     def _card(self) -> Card:
+        """Return what `Displayed` shows: a table of the first answers and how many there are."""
         seeded = any(answer.seeded for answer in self)
         return Card(
             title=f"{len(self):,} answers",
             columns=_COLUMNS,
-            rows=[self._row(answer) for answer in self[:20]],
+            rows=[self._row(answer) for answer in self[:_ROWS_SHOWN]],
             size=len(self),
             warning="seeded: not private" if seeded else "",
         )

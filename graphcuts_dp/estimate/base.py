@@ -1,4 +1,9 @@
-"""What all measurements of a private graph have in common."""
+"""The base of all measurements of a private graph.
+
+A *measurement* is a set of noisy numbers that may be published, with the *law* of their noise and
+their privacy *cost*. The kinds are `CountMeasurement` (sums, such as degrees), `NoisyMatrix` (every
+pair) and `KeptEdges` (pairs above a threshold).
+"""
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
@@ -13,15 +18,15 @@ from graphcuts_dp.privacy.laws import NoiseLaw
 
 
 class Measurement(ABC):
-    """Noisy numbers that were measured of a private graph, with their law and their cost. Public.
+    """Noisy numbers measured on a private graph, with their law and their cost. Public.
 
-    Each number is a count on a grid plus noise of a known law. Most count a linear map of the
-    weights of pairs: the total, degrees, sums between groups (`CountMeasurement`), the weight of
-    every pair (`NoisyMatrix`), or of those above a threshold (`KeptEdges`). Others, whose counts
-    are `NonlinearCounts`, have a sensitivity proof and no linear map.
+    Each number is a count, in whole grid units, plus integer noise of a known law. Most
+    measurements count a linear map of the weights of pairs: the total, degrees, sums between groups
+    (`CountMeasurement`), the weight of every pair (`NoisyMatrix`), or of pairs above a threshold
+    (`KeptEdges`). Those of `NonlinearCounts` have a proof of their sensitivity and no linear map.
 
     Attributes:
-        name: as receipts name it.
+        name: as receipts have it.
     """
 
     name: str
@@ -29,26 +34,26 @@ class Measurement(ABC):
     @property
     @abstractmethod
     def law(self) -> NoiseLaw:
-        """The law of the noise of one number, in the units of its values."""
+        """Law of the noise of one number, in the units of its values."""
 
     @abstractmethod
     def cost(self, *, delta: float = 0.0) -> Cost:
-        """Return what all of it cost together, from the scales of its noise.
+        """Return the cost of all numbers together, from the scales of their noise.
 
         Args:
-            delta: for which a cost in rho is stated; noise that states its own does not need it.
+            delta: at which a cost in rho is stated. Ignored by noise that has a delta of its own.
         """
 
     @abstractmethod
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Return plain values for receipts, and arrays."""
+        """Return the measurement as plain values, which receipts show, and arrays, for files."""
 
     @property
     def epsilon(self) -> Fraction:
-        """What it cost, exactly, for neighbours that differ in one pair.
+        """Exact epsilon of the cost, for the neighbours for which the noise was scaled.
 
         Raises:
-            ParameterError: the noise has no pure cost, as Gaussian noise; see `cost`.
+            ParameterError: if the noise has no pure cost, such as Gaussian noise; see `cost`.
         """
         pure = self.pure_cost
         if pure is None:
@@ -58,7 +63,7 @@ class Measurement(ABC):
     @property
     @abstractmethod
     def pure_cost(self) -> Fraction | None:
-        """Exact epsilon of a pure cost, or None if the noise has none."""
+        """Exact epsilon of the cost, or None if the noise has no pure cost."""
 
     @property
     @abstractmethod
@@ -67,34 +72,38 @@ class Measurement(ABC):
 
 
 class PairMeasurement(Measurement):
-    """Noisy weights of pairs, each with noise of one distribution, which states its own cost."""
+    """Noisy weights of pairs, each with independent noise of one distribution.
+
+    Privacy: Neighbours differ in the weight of one pair, so all numbers together cost what
+        the noise of one pair costs.
+    """
 
     @property
     @abstractmethod
     def pair_noise(self) -> NoiseDistribution:
-        """The noise of one pair; neighbours differ in one of the weights."""
+        """The noise of one pair."""
 
     def cost(self, *, delta: float = 0.0) -> Cost:
-        """See `Measurement.cost`: that of the noise of one pair."""
+        """Return the cost of the noise of one pair; see `Measurement.cost`."""
         del delta  # the noise of a pair states its own
         return self.pair_noise.cost
 
     @property
     def pure_cost(self) -> Fraction | None:
-        """See `Measurement.pure_cost`."""
+        """Exact epsilon of the cost, or None if the noise has no pure cost."""
         return self.pair_noise.cost.pure
 
     @property
     def noise_name(self) -> str:
-        """See `Measurement.noise_name`."""
+        """Name of the distribution of the noise."""
         return self.pair_noise.name
 
     @property
     def unit(self) -> float:
-        """What a step of the grid stands for, as a weight."""
+        """Weight of a grid unit: what an integer of 1 stands for."""
         return self.pair_noise.unit
 
     @property
     def law(self) -> NoiseLaw:
-        """See `Measurement.law`."""
+        """Law of the noise of one pair, in units of weight."""
         return self.pair_noise.law

@@ -1,15 +1,22 @@
-"""A noisy matrix cut into blocks of rows, and a map over them.
+"""Noisy matrices as blocks of rows, and functions that are mapped over the blocks.
 
-Released bits stay packed, eight entries a byte, and are widened one block at a time, so that no
-n x n array of numbers is ever needed. How the rows are cut depends on the shape alone, and results
-come back in the order of the blocks: what is computed from them is the same to the last bit on any
-number of processors.
+Two kinds of matrices are kept as blocks. *Released* ones hold the integers that a noise
+distribution produced: bits of binary noise, packed eight a byte, or other integers in the smallest
+type that holds them. *Plain* ones hold estimates themselves. Blocks are widened to floats one at a
+time, so no n x n array of floats is needed unless `Blocks.estimate` or `Blocks.gather` is asked for
+one.
+
+How the rows are divided into blocks depends on the shape alone (`Layout.bounds`), and results come
+back in the order of the blocks. So results are the same to the last bit on any number of
+processors.
+
+A `RowBlock` is one block; `Blocks` is the matrix, and should be read first.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, TypeVar, final
+from typing import Any, Literal, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +27,9 @@ from graphcuts_dp.resources import in_parallel
 from graphcuts_dp.schema.layout import Layout
 
 R = TypeVar("R")
+# Returns the released integers of the pairs of a block, given the index of the block.
 Pairs = Callable[[int], IntegerMatrix]
+_Conversion = Literal["estimate", "evidence"]  # from integers to floats, methods of the noise
 
 
 @final
@@ -31,11 +40,11 @@ class RowBlock:
     Attributes:
         start: first row.
         stop: the row after the last one.
-        data: bits packed eight a byte, shape (stop - start, ceil(columns / 8)); or released
-            integers; or, without a distribution, the estimates themselves.
-        distribution: of the noise; None for a plain matrix of estimates.
+        data: packed bits, shape (stop - start, ceil(columns / 8)); or other released integers, or
+            estimates of a plain matrix, shape (stop - start, columns).
+        distribution: of the noise; None for a plain matrix.
         layout: of the whole matrix.
-        held: arrays that a computation keeps beside the block from one map to the next.
+        held: arrays that a computation keeps with the block between two maps, by its own names.
     """
 
     start: int
@@ -51,61 +60,79 @@ class RowBlock:
         return self.stop - self.start, self.layout.shape[1]
 
     def steps(self) -> IntegerMatrix:
-        """Released integers, shape `shape`; do not write to them."""
+        """Return the released integers, shape `shape`; do not write to them."""
         if self.distribution is not None and self.distribution.bits:
             return np.unpackbits(self.data, axis=1, count=self.shape[1])
         return self.data
 
     def estimate(self, dtype: npt.DTypeLike = np.float32) -> RealMatrix:
-        """Unbiased estimates, shape `shape`, zero on the diagonal; a fresh array."""
+        """Return unbiased estimates, shape `shape`, zero on the diagonal; a new array."""
         if self.distribution is None:
             return self.clear_diagonal(self.data.astype(dtype))
-        return self._values(self.distribution, "estimate", np.dtype(dtype))
+        return self._converted(self.distribution, "estimate", np.dtype(dtype))
 
     def evidence(self, dtype: npt.DTypeLike = np.float32) -> RealMatrix:
-        """`NoiseDistribution.evidence` of every entry, shape `shape`, zero on the diagonal."""
+        """Return the evidence for an edge in each entry, zero on the diagonal; a new array.
+
+        See `NoiseDistribution.evidence`.
+        """
         if self.distribution is None:
             raise ValueError("a plain matrix has no distribution of noise")
-        return self._values(self.distribution, "evidence", np.dtype(dtype))
+        return self._converted(self.distribution, "evidence", np.dtype(dtype))
 
     def clear_diagonal(self, rows: RealMatrix) -> RealMatrix:
-        """Set to zero, in place, what lies on the diagonal of a hollow matrix.
+        """Set the diagonal of a matrix to zero, in place, if its rows and columns are one set.
 
         Args:
-            rows: shape `shape`, numbers for the entries of this block.
+            rows: numbers for the entries of this block, shape `shape`.
         """
         if self.layout.hollow:
             rows[np.arange(len(rows)), np.arange(self.start, self.stop)] = 0
         return rows
 
     def parts(self, entries: int) -> "Iterator[RowBlock]":
-        """The same rows as smaller blocks of about `entries` entries each, sharing memory."""
+        """Yield the same rows as smaller blocks of about so many entries, sharing memory."""
         height = max(1, entries // self.shape[1])
         for start in range(self.start, self.stop, height):
             stop = min(start + height, self.stop)
             rows = self.data[start - self.start : stop - self.start]
             yield RowBlock(start, stop, rows, self.distribution, self.layout)
 
-    def _values(
-        self, distribution: NoiseDistribution, kind: str, dtype: np.dtype[Any]
+    def _converted(
+        self, distribution: NoiseDistribution, conversion: _Conversion, dtype: np.dtype[Any]
     ) -> RealMatrix:
+        """Return the released integers converted to floats, zero on the diagonal."""
         if not distribution.bits:
-            return self.clear_diagonal(getattr(distribution, kind)(self.data, dtype))
-        # Eight entries at once, from a table of what each byte stands for.
-        wide = np.take(_byte_table(distribution, kind, dtype), self.data, axis=0)
-        return self.clear_diagonal(wide.reshape(len(self.data), -1)[:, : self.shape[1]])
+            return self.clear_diagonal(_convert(distribution, conversion, self.data, dtype))
+        # Eight entries at once, from a table of the eight floats of each byte.
+        floats = np.take(_byte_table(distribution, conversion, dtype), self.data, axis=0)
+        return self.clear_diagonal(floats.reshape(len(self.data), -1)[:, : self.shape[1]])
+
+
+def _convert(
+    distribution: NoiseDistribution,
+    conversion: _Conversion,
+    integers: IntegerMatrix,
+    dtype: np.dtype[Any],
+) -> RealMatrix:
+    """Return released integers as estimates, or as evidence."""
+    if conversion == "estimate":
+        return distribution.estimate(integers, dtype)
+    return distribution.evidence(integers, dtype)
 
 
 @lru_cache(maxsize=16)
-def _byte_table(distribution: NoiseDistribution, kind: str, dtype: np.dtype[Any]) -> RealMatrix:
+def _byte_table(
+    distribution: NoiseDistribution, conversion: _Conversion, dtype: np.dtype[Any]
+) -> RealMatrix:
+    """Return the floats that the eight bits of each byte stand for, shape (256, 8)."""
     bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
-    table: RealMatrix = getattr(distribution, kind)(bits, dtype)
-    return table
+    return _convert(distribution, conversion, bits, dtype)
 
 
 @final
 class Blocks:
-    """A noisy matrix as blocks of rows, worked on by one thread for each processor.
+    """A noisy matrix as blocks of rows, on which one thread for each processor works.
 
     Args:
         rows: the blocks, in order.
@@ -118,45 +145,49 @@ class Blocks:
 
     @staticmethod
     def from_pairs(distribution: NoiseDistribution, layout: Layout, pairs: Pairs) -> "Blocks":
-        """Blocks from one released integer a pair.
+        """Return the blocks of a released matrix, from one integer for each pair.
 
         Args:
-            distribution: that the integers come from.
+            distribution: from which the integers come.
             layout: of the matrix.
-            pairs: gives the integers of the pairs of a block, by its number, in row order (of a
-                symmetric matrix, pairs i < j). Called once for each, from several threads.
+            pairs: returns the integers of the pairs of a block in row order, given its index. Of a
+                symmetric matrix these are the pairs above the diagonal. It is called once for each
+                block, from several threads.
         """
         bounds = layout.bounds()
 
-        def draw(index: int) -> npt.NDArray[Any]:
+        def listed_rows(index: int) -> npt.NDArray[Any]:
             return pack(distribution, layout.unfold(pairs(index), *bounds[index]))
 
-        parts = list(in_parallel(draw, range(len(bounds))))
+        listed = list(in_parallel(listed_rows, range(len(bounds))))
 
-        def finish(index: int) -> npt.NDArray[Any]:
-            return complete(distribution, layout, index, parts)
+        def complete_rows(index: int) -> npt.NDArray[Any]:
+            return complete(distribution, layout, index, listed)
 
-        data = list(in_parallel(finish, range(len(bounds))))
-        kind = _common_type(data)
+        data = list(in_parallel(complete_rows, range(len(bounds))))
+        dtype = _common_type(data)
         return Blocks(
             [
-                RowBlock(*own, rows.astype(kind, copy=False), distribution, layout)
-                for own, rows in zip(bounds, data, strict=True)
+                RowBlock(start, stop, rows.astype(dtype, copy=False), distribution, layout)
+                for (start, stop), rows in zip(bounds, data, strict=True)
             ]
         )
 
     @staticmethod
     def from_matrix(matrix: RealMatrix, *, symmetric: bool, directed: bool = False) -> "Blocks":
-        """Blocks of a plain matrix of estimates, sharing its memory.
+        """Return the blocks of a plain matrix of estimates, sharing its memory.
 
         Args:
             matrix: shape (n, n), symmetric with zero diagonal, or (n_left, n_right).
-            symmetric: which of the two.
+            symmetric: whether it is the matrix of an undirected graph.
             directed: whether it is that of a directed graph, whose diagonal is zero.
         """
         layout = Layout((matrix.shape[0], matrix.shape[1]), symmetric, directed)
         return Blocks(
-            [RowBlock(*bounds, matrix[slice(*bounds)], None, layout) for bounds in layout.bounds()]
+            [
+                RowBlock(start, stop, matrix[start:stop], None, layout)
+                for start, stop in layout.bounds()
+            ]
         )
 
     @property
@@ -165,27 +196,27 @@ class Blocks:
         return self.layout.shape
 
     def results(self, function: Callable[..., R], *arguments: Any) -> Iterator[R]:
-        """function(block, *arguments) for every block, in parallel; yields results in order.
+        """Yield function(block, *arguments) for every block, computed in parallel, in order.
 
-        Several blocks may be at work at the same time. A function may keep arrays in `block.held`;
-        else it must not change anything.
+        Several blocks are worked on at the same time. A function may keep arrays in `block.held`;
+        otherwise it must not change anything.
         """
         return in_parallel(lambda block: function(block, *arguments), self._rows)
 
     def map(self, function: Callable[..., R], *arguments: Any) -> list[R]:
-        """All `results` at once."""
+        """Return all `results` as a list."""
         return list(self.results(function, *arguments))
 
     def copy(self) -> "Blocks":
-        """The same rows, sharing memory, with nothing held."""
+        """Return the same rows, sharing memory, with nothing held."""
         return Blocks([replace(block, held={}) for block in self._rows])
 
     def times(self, V: RealMatrix) -> RealMatrix:
-        """Z @ V, in the precision of V, which has shape (columns, k)."""
+        """Return the product Z V in the precision of V, which has shape (columns, k)."""
         return self.gather(_times, V, width=V.shape[1], dtype=V.dtype)
 
     def estimate(self, dtype: npt.DTypeLike = np.float64) -> RealMatrix:
-        """Z with E[Z] = A off the diagonal, zero on it; dense."""
+        """Return the whole matrix Z, dense: E[Z] = A off the diagonal, zero on it."""
         return self.gather(RowBlock.estimate, dtype, width=self.shape[1], dtype=dtype)
 
     def gather(
@@ -195,7 +226,14 @@ class Blocks:
         width: int,
         dtype: npt.DTypeLike,
     ) -> npt.NDArray[Any]:
-        """A matrix of this width whose rows function(block, *arguments) gives, see `results`."""
+        """Return a matrix whose rows are those of function(block, *arguments); see `results`.
+
+        Args:
+            function: returns an array of shape (rows of the block, width).
+            arguments: for the function.
+            width: columns of the result.
+            dtype: of the result.
+        """
         matrix = np.empty((self.shape[0], width), dtype=dtype)
         start = 0
         for rows in self.results(function, *arguments):
@@ -205,40 +243,49 @@ class Blocks:
 
 
 def _times(block: RowBlock, V: RealMatrix) -> RealMatrix:
+    """Return the rows of a block in the product Z V."""
     product: RealMatrix = block.estimate(V.dtype) @ V
     return product
 
 
 def pack(distribution: NoiseDistribution, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Released integers in few bytes: packed bits, or the smallest type that holds them."""
+    """Return released integers in few bytes: packed bits, or the smallest type that holds them."""
     if distribution.bits:
         return np.packbits(rows, axis=1)
     low, high = np.min_scalar_type(rows.min(initial=0)), np.min_scalar_type(rows.max(initial=0))
-    return rows.astype(_integer(np.result_type(low, high)))
+    return rows.astype(_integer_type(np.result_type(low, high)))
 
 
 def complete(
-    distribution: NoiseDistribution, layout: Layout, index: int, parts: Sequence[npt.NDArray[Any]]
+    distribution: NoiseDistribution,
+    layout: Layout,
+    index: int,
+    listed: Sequence[npt.NDArray[Any]],
 ) -> npt.NDArray[Any]:
-    """All columns of a block; of a symmetric matrix, with what lies below the diagonal.
+    """Return all columns of a block; of a symmetric matrix, also those below the diagonal.
 
     Args:
         distribution: of the noise.
         layout: of the matrix.
         index: of the block.
-        parts: packed results of `Layout.unfold`, of the blocks up to this one at least.
+        listed: packed results of `Layout.unfold`, at least of the blocks up to this one. Of a
+            symmetric matrix they begin with the column of the first row of the block, and are zero
+            on and below the diagonal.
     """
     if not layout.symmetric:
-        return parts[index]
+        return listed[index]
     bounds = layout.bounds()
     start, stop = bounds[index]
+    # Columns left of this block: what the blocks above hold in its columns, transposed.
     tiles = [
-        _columns(distribution, part, start - first, stop - first).T
-        for (first, _), part in zip(bounds[:index], parts[:index], strict=True)
+        _columns(distribution, rows, start - first, stop - first).T
+        for (first, _), rows in zip(bounds[:index], listed[:index], strict=True)
     ]
-    own = _columns(distribution, parts[index], 0, layout.shape[1] - start)
-    own[:, : stop - start] |= own[:, : stop - start].T
-    tiles.append(own)
+    upper = _columns(distribution, listed[index], 0, layout.shape[1] - start)
+    height = stop - start
+    # The square on the diagonal: its lower half is zero, so `or` copies the upper half into it.
+    upper[:, :height] |= upper[:, :height].T
+    tiles.append(upper)
     # Every block but the last has a multiple of eight rows, so packed tiles join without a seam.
     return np.concatenate(
         [np.packbits(tile, axis=1) for tile in tiles] if distribution.bits else tiles,
@@ -248,28 +295,29 @@ def complete(
 
 
 def _columns(
-    distribution: NoiseDistribution, part: npt.NDArray[Any], first: int, end: int
+    distribution: NoiseDistribution, rows: npt.NDArray[Any], first: int, stop: int
 ) -> npt.NDArray[Any]:
-    """A copy of some columns of packed rows; for bits `first` is a multiple of eight."""
+    """Return a copy of columns first..stop-1 of packed rows; of bits `first` is a multiple of 8."""
     if distribution.bits:
-        return np.unpackbits(part[:, first // 8 : -(-end // 8)], axis=1, count=end - first)
-    return part[:, first:end].copy()
+        return np.unpackbits(rows[:, first // 8 : -(-stop // 8)], axis=1, count=stop - first)
+    return rows[:, first:stop].copy()
 
 
 def _common_type(arrays: Sequence[npt.NDArray[Any]]) -> np.dtype[Any]:
-    return _integer(np.result_type(*{array.dtype for array in arrays}))
+    """Return a type that holds the numbers of all arrays."""
+    return _integer_type(np.result_type(*{array.dtype for array in arrays}))
 
 
-def _integer(kind: np.dtype[Any]) -> np.dtype[Any]:
-    # numpy's common type of int8 and uint64 is a float.
-    return np.dtype(np.int64) if kind.kind == "f" else kind
+def _integer_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return int64 in place of a float: numpy's common type of int8 and uint64."""
+    return np.dtype(np.int64) if dtype.kind == "f" else dtype
 
 
 def mirror_upper(matrix: npt.NDArray[Any], layout: Layout) -> None:
-    """Copy what lies above the diagonal below it, in place, block by block.
+    """Copy the entries above the diagonal below it, in place, block by block.
 
-    Products of two blocks differ in the last bit, so rows made block by block are symmetric only up
-    to that.
+    Products of two blocks differ in the last bit, so matrices that are computed block by block are
+    symmetric only up to that.
     """
     for start, stop in layout.bounds():
         matrix[stop:, start:stop] = matrix[start:stop, stop:].T

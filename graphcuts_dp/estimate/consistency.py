@@ -1,15 +1,19 @@
-"""Generalised least squares on a tree of cells: estimates in which cells add up, and their noise.
+"""Consistent estimates of a tree of cells by generalised least squares, and their errors.
 
-A cell of one place is the sum of its cells of the next. Measured sums do not add up, since each has
-noise of its own; the estimates here do, and among all unbiased linear ones they have the least
-variance, each of them and each linear combination of them (Gauss, Markov). Computed in two passes,
-in time and memory proportional to the number of cells.
+A table of flows has a tree of *cells* (`CellTree`): each cell of a level is divided into cells of
+the next level, its *parts*. Levels are numbered by a *level index*: 0 is the single cell that holds
+everything, i the i-th level. Some levels are measured: their sums have independent noise, so they
+do not add up. The least-squares estimates do. They are unbiased, and every linear combination of
+them has the least variance of all linear unbiased estimates (Gauss, Markov).
+
+`LeastSquares` computes them in two passes over the tree, in time and memory proportional to the
+number of cells. `ErrorSpread` describes how the noise enters an estimate, for proven intervals (see
+`tails`). `rounded_cells` rounds the estimates from the top down to whole numbers that are possible
+and add up.
 
 Source: Hay, Rastogi, Miklau, Suciu, *Boosting the Accuracy of Differentially Private Histograms
 Through Consistency*, 2010, section 4, here with noise that differs between levels, cells of any
 number of parts, and levels that were not measured.
-
-From these unbiased tables come whole, non-negative ones, rounded from the top down.
 """
 
 import math
@@ -19,22 +23,27 @@ from typing import final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
 from graphcuts_dp.schema.cells import CellTree, Picked
 
-Values = list[FloatVector]  # for each place, a number for each cell
+_MOST_BISECTIONS = 100  # more than a float has bits
+_BISECTION_PRECISION = 1e-12  # relative width at which bisection ends
+# What is this near below a whole number counts as the whole number: bisection is not exact.
+_WHOLE_TOLERANCE = 1e-9
+
+Values = list[FloatVector]  # for each level index, a number for each cell
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class ErrorSpread:
-    """What unit noise in one measured place does to some estimates. Public.
+    """The coefficients of the noise of each level in the errors of some estimates. Public.
 
     Attributes:
-        squares: sums of the squared coefficients of a place's noise, shape (estimates, depth).
-        largest: bounds on the largest absolute coefficients, likewise.
-        absolute: bounds on the sums of the absolute coefficients, likewise.
+        squares: sum of the squared coefficients of a level's noise, shape (estimates, depth).
+        largest: bound on the largest absolute coefficient, shape (estimates, depth).
+        absolute: bound on the sum of the absolute coefficients, shape (estimates, depth).
     """
 
     squares: FloatMatrix
@@ -44,201 +53,237 @@ class ErrorSpread:
 
 @final
 class LeastSquares:
-    """The two passes for a tree of cells and the variances of its places.
+    """The two passes for a tree of cells and given variances of its levels.
 
-    Upwards: z of a cell combines its own sum y (variance v) with the sum S of the z of its parts,
-    by their precisions: z = own y + (1 - own) S, own = w/v, 1/w = 1/v + 1/W, W being the sum of the
-    parts' w. Downwards: x = z at the top, and what the parts of a cell lack to its x is shared out
-    by their w: x_part = z_part + (w_part/W)(x - S).
+    Upward pass: z of a cell combines its noisy sum y (variance v) with the sum S of the z of its
+    parts (variance W), by their precisions:
+
+        z = own y + (1 - own) S,   own = w/v,   1/w = 1/v + 1/W,
+
+    where w is the variance of z and W the sum of the parts' w. Downward pass: the estimate x is z
+    at the top; the parts of a cell share out what they lack to its x, in proportion to their w:
+
+        x_part = z_part + share (x - S),   share = w_part/W.
 
     Args:
         cells: the public cells.
-        variances: of one sum of each place, > 0, infinite where none was measured; finite at the
-            last place. Only their ratios matter for the estimates. Shape (depth,).
+        variances: of one noisy sum of each level, > 0, infinite where none was measured, finite at
+            the finest level. Only their ratios matter for the estimates. Shape (depth,).
 
     Attributes:
-        variances: of the estimates of each place, shape (cells,) each, exact for these variances.
-        freedom: how much cells give way when their parts must add up: the w above, likewise.
+        variances: of the estimates x, for each level an array of shape (cells,), exact.
+        upward_variances: w, for each level an array of shape (cells,).
     """
 
     def __init__(self, cells: CellTree, variances: FloatVector) -> None:
         self.cells = cells
-        self._noise = variances
         self._own: Values = [np.empty(0)] * cells.depth
         self._share: Values = [np.ones(1)] * cells.depth
-        spread: Values = [np.empty(0)] * cells.depth  # w, the variances of the z
-        totals: Values = [np.empty(0)] * cells.depth  # W
-        last = cells.depth - 1
-        for place in range(last, -1, -1):
-            if place == last:
-                spread[place] = np.full(cells.size(place), variances[place])
-                self._own[place] = np.ones(cells.size(place))
-                continue
-            totals[place] = self._up(place + 1, spread[place + 1])
-            own = totals[place] / (totals[place] + variances[place])
-            own = np.where(np.isinf(variances[place]), 0.0, own)
-            self._own[place] = own
-            spread[place] = (1 - own) * totals[place]
-            self._share[place + 1] = spread[place + 1] / self._down(place + 1, totals[place])
-        self.freedom = spread
-        self.variances: Values = [spread[0]]
-        for place in range(1, cells.depth):
-            share = self._share[place]
-            above = self._down(place, self.variances[-1])
-            self.variances.append(spread[place] * (1 - share) + share**2 * above)
+        w: Values = [np.empty(0)] * cells.depth
+        finest = cells.depth - 1
+        w[finest] = np.full(cells.size(finest), variances[finest])
+        self._own[finest] = np.ones(cells.size(finest))
+        for level_index in range(finest - 1, -1, -1):
+            W = _sum_to_parents(cells, level_index + 1, w[level_index + 1])
+            own_weight = W / (W + variances[level_index])
+            own_weight = np.where(np.isinf(variances[level_index]), 0.0, own_weight)
+            self._own[level_index] = own_weight
+            w[level_index] = (1 - own_weight) * W
+            self._share[level_index + 1] = w[level_index + 1] / self._of_parent(level_index + 1, W)
+        self.upward_variances = w
+        self.variances: Values = [w[0]]
+        for level_index in range(1, cells.depth):
+            share = self._share[level_index]
+            parent_variance = self._of_parent(level_index, self.variances[-1])
+            self.variances.append(w[level_index] * (1 - share) + share**2 * parent_variance)
 
-    def _up(self, place: int, values: FloatVector) -> FloatVector:
-        parents, size = self.cells.parents(place), self.cells.size(place - 1)
-        return np.bincount(parents, weights=values, minlength=size).astype(np.float64)
-
-    def _down(self, place: int, values: FloatVector) -> FloatVector:
-        found: FloatVector = values[self.cells.parents(place)]
-        return found
+    def _of_parent(self, level_index: int, values: FloatVector) -> FloatVector:
+        """Return for each cell of a level the value of its cell of the level above."""
+        of_parent: FloatVector = values[self.cells.parents(level_index)]
+        return of_parent
 
     def estimates(self, sums: Mapping[int, FloatVector]) -> Values:
-        """Estimates for every cell, which add up over the places.
+        """Return the estimates of all cells, which add up over the levels.
 
         Args:
-            sums: for each measured place the noisy sums, shape (cells,).
+            sums: noisy sums of each measured level, by its index, shape (cells,) each.
         """
         depth = self.cells.depth
-        found: Values = [np.empty(0)] * depth
-        found[-1] = np.array(sums[depth - 1], dtype=np.float64)
-        parts: Values = [np.empty(0)] * depth
-        for place in range(depth - 2, -1, -1):
-            parts[place] = self._up(place + 1, found[place + 1])
-            found[place] = parts[place]
-            if place in sums:
-                own = self._own[place]
-                found[place] = parts[place] + own * (sums[place] - parts[place])
-        for place in range(1, depth):
-            lacking = self._down(place, found[place - 1] - parts[place - 1])
-            found[place] = found[place] + self._share[place] * lacking
-        return found
+        z: Values = [np.empty(0)] * depth
+        z[-1] = np.array(sums[depth - 1], dtype=np.float64)
+        part_sums: Values = [np.empty(0)] * depth  # S
+        for level_index in range(depth - 2, -1, -1):
+            S = _sum_to_parents(self.cells, level_index + 1, z[level_index + 1])
+            part_sums[level_index] = S
+            z[level_index] = S
+            if level_index in sums:
+                z[level_index] = S + self._own[level_index] * (sums[level_index] - S)
+        estimates: Values = [z[0]]
+        for level_index in range(1, depth):
+            lacking = estimates[level_index - 1] - part_sums[level_index - 1]
+            of_parent = self._of_parent(level_index, lacking)
+            estimates.append(z[level_index] + self._share[level_index] * of_parent)
+        return estimates
 
-    def coefficients(self, wanted: Mapping[int, FloatVector]) -> Values:
-        """The coefficients of the noisy sums in a linear combination of the estimates.
+    def coefficients(self, combination: Mapping[int, FloatVector]) -> Values:
+        """Return the coefficients of the noisy sums y in a linear combination of the estimates x.
 
-        The passes of `estimates`, transposed and in reverse order.
+        These are the passes of `estimates`, transposed and in reverse order.
 
         Args:
-            wanted: coefficients of the cells of some places, shape (cells,) each.
+            combination: coefficients of the estimates of some levels, by level index, shape
+                (cells,) each.
 
         Returns:
-            For each place, shape (cells,); 0 at places that were not measured.
+            For each level an array of shape (cells,); 0 at levels that were not measured.
         """
         depth = self.cells.depth
-        at_x = [np.array(wanted.get(p, np.zeros(self.cells.size(p)))) for p in range(depth)]
-        at_parts: Values = [np.zeros(self.cells.size(p)) for p in range(depth)]
-        at_z: Values = list(at_x)
-        for place in range(depth - 1, 0, -1):
-            pulled = self._up(place, at_x[place] * self._share[place])
-            at_x[place - 1] = at_x[place - 1] + pulled
-            at_parts[place - 1] = -pulled
-            at_z[place] = at_x[place]
-        at_z[0] = at_x[0]
-        found: Values = []
-        for place in range(depth):
-            if place:
-                at_z[place] = at_z[place] + self._down(place, at_parts[place - 1])
-            found.append(self._own[place] * at_z[place])
-            at_parts[place] = at_parts[place] + (1 - self._own[place]) * at_z[place]
-        return found
+        sizes = [self.cells.size(level_index) for level_index in range(depth)]
+        # Coefficients of x, S, z and y; each step replaces one by those that it is made of.
+        of_x = [np.array(combination.get(i, np.zeros(size))) for i, size in enumerate(sizes)]
+        of_S: Values = [np.zeros(size) for size in sizes]
+        for level_index in range(depth - 1, 0, -1):
+            shared = of_x[level_index] * self._share[level_index]
+            to_parents = _sum_to_parents(self.cells, level_index, shared)
+            of_x[level_index - 1] = of_x[level_index - 1] + to_parents
+            of_S[level_index - 1] = -to_parents
+        of_y: Values = []
+        for level_index in range(depth):
+            of_z = of_x[level_index]
+            if level_index:
+                of_z = of_z + self._of_parent(level_index, of_S[level_index - 1])
+            of_y.append(self._own[level_index] * of_z)
+            of_S[level_index] = of_S[level_index] + (1 - self._own[level_index]) * of_z
+        return of_y
 
     def spread_of(self, coefficients: Sequence[FloatVector]) -> ErrorSpread:
-        """The spread of one combination, from the coefficients of the noisy sums."""
-        sizes = [np.abs(part) for part in coefficients]
-        rows = [[(part**2).sum(), part.max(initial=0.0), part.sum()] for part in sizes]
+        """Return the spread of one combination, from the coefficients of the noisy sums."""
+        absolute_coefficients = [np.abs(level) for level in coefficients]
+        rows = [
+            [(level**2).sum(), level.max(initial=0.0), level.sum()]
+            for level in absolute_coefficients
+        ]
         squares, largest, absolute = np.array(rows, dtype=np.float64).T
         return ErrorSpread(squares[None], largest[None], absolute[None])
 
-    def spreads(self, place: int) -> ErrorSpread:
-        """The spreads of the estimates of all cells of a place, in one sweep down the tree.
+    def spreads(self, level_index: int) -> ErrorSpread:
+        """Return the spreads of the estimates of all cells of a level, in one pass down the tree.
 
-        With share = w_part/W, let kept be the coefficient of z in the x of the same cell. All that
-        lies below a cell enters every x through its z alone, so with t = 1 - kept (1 - own) of the
-        cell above, kept of a part is 1 - share t, and the z of another part of the same cell has
-        the coefficient -share t in the part's x; what lies outside has share times its coefficient
-        in the x of the cell above. Squares and sums are exact; `largest` takes the part itself for
-        one of the others, and is therefore a bound, as is the root of the squares.
+        Let k be the coefficient of z in the x of the same cell, so that x = k z + (noise of other
+        cells). Insert z = own y + (1 - own) S into x_part = z_part + share (x - S):
+
+            x_part = z_part - share t S + share (k own y + noise of other cells),
+
+        with t = 1 - k (1 - own). S is z_part plus the z of the other parts of the cell, the
+        *siblings*. So z_part has the coefficient 1 - share t, which is k of the part; siblings have
+        -share t; everything else has share times its coefficient in the x of the parent.
+
+        Squares are exact. `largest` is a bound, since it takes the part for one of its siblings;
+        the root of the squares is another bound, and the less of both is returned.
         """
         depth = self.cells.depth
-        inside = self._inside()
+        inside = self._upward_spreads()
+        # Spread of all but z in the x of a cell, for each level; see `_upward_spreads` for shapes.
         outside = [np.zeros((3, depth, 1))]
-        kept: Values = [np.ones(1)]
-        for at in range(1, place + 1):
-            share, above = self._share[at], at - 1
-            turned = 1 - kept[above] * (1 - self._own[above])
-            kept.append(1 - share * self._down(at, turned))
+        k = np.ones(1)
+        for current in range(1, level_index + 1):
+            above, share = current - 1, self._share[current]
+            t = self._of_parent(current, 1 - k * (1 - self._own[above]))
+            own_sum = k * self._own[above]  # coefficient of the parent's y in the parent's x
             outer = outside[above].copy()
-            alone = kept[above] * self._own[above]  # beside what is there, which is nothing
-            outer[:, above] += np.array([alone**2, alone, alone])
-            parents = self.cells.parents(at)
-            factor = share * self._down(at, turned)
-            siblings = self._siblings(at, inside[at])
-            outside.append(_joined(_scaled(outer[:, :, parents], share), _scaled(siblings, factor)))
-        found = _joined(outside[place], _scaled(inside[place], kept[place]))
-        return ErrorSpread(found[0].T, np.minimum(found[1], np.sqrt(found[0])).T, found[2].T)
+            # Squares and absolute values add up; of two largest ones the sum is a bound.
+            outer[:, above] += np.array([own_sum**2, own_sum, own_sum])
+            parents = self.cells.parents(current)
+            siblings = self._sibling_spreads(current, inside[current])
+            outside.append(
+                _joined(_scaled(outer[:, :, parents], share), _scaled(siblings, share * t))
+            )
+            k = 1 - share * t
+        spread = _joined(outside[level_index], _scaled(inside[level_index], k))
+        squares, largest, absolute = spread
+        return ErrorSpread(squares.T, np.minimum(largest, np.sqrt(squares)).T, absolute.T)
 
-    def _inside(self) -> list[FloatMatrix]:
-        """Of each place the spreads of the z, shape (3, depth, cells)."""
+    def _upward_spreads(self) -> list[FloatMatrix]:
+        """Return the spread of the z of all cells, for each level.
+
+        Returns:
+            For each level an array of shape (3, depth, cells): squares, largest, absolute, for the
+            noise of each level.
+        """
         depth = self.cells.depth
-        found: list[FloatMatrix] = [np.empty(0)] * depth
-        for place in range(depth - 1, -1, -1):
-            table = np.zeros((3, depth, self.cells.size(place)))
-            if place < depth - 1:
-                below = found[place + 1]
-                for level in range(place + 1, depth):
-                    table[0, level] = self._up(place + 1, below[0, level])
-                    np.maximum.at(table[1, level], self.cells.parents(place + 1), below[1, level])
-                    table[2, level] = self._up(place + 1, below[2, level])
-                table = _scaled(table, 1 - self._own[place])
-            own = self._own[place]
-            table[:, place] = own**2, own, own
-            found[place] = table
-        return found
+        spreads: list[FloatMatrix] = [np.empty(0)] * depth
+        for level_index in range(depth - 1, -1, -1):
+            table = np.zeros((3, depth, self.cells.size(level_index)))
+            if level_index < depth - 1:
+                next_index = level_index + 1
+                parents, of_parts = self.cells.parents(next_index), spreads[next_index]
+                for noise_index in range(next_index, depth):
+                    squares, largest, absolute = of_parts[:, noise_index]
+                    table[0, noise_index] = _sum_to_parents(self.cells, next_index, squares)
+                    np.maximum.at(table[1, noise_index], parents, largest)
+                    table[2, noise_index] = _sum_to_parents(self.cells, next_index, absolute)
+                table = _scaled(table, 1 - self._own[level_index])
+            own_weight = self._own[level_index]
+            table[:, level_index] = own_weight**2, own_weight, own_weight
+            spreads[level_index] = table
+        return spreads
 
-    def _siblings(self, place: int, inside: FloatMatrix) -> FloatMatrix:
-        """What the z of the other parts of the same cell hold; the largest of all of them."""
-        found = np.zeros_like(inside)
-        parents, size = self.cells.parents(place), self.cells.size(place - 1)
-        for level in range(place, self.cells.depth):
-            for kind in (0, 2):
-                own = inside[kind, level]
-                total = np.bincount(parents, weights=own, minlength=size)
-                found[kind, level] = np.maximum(total[parents] - own, 0)
-            most = np.zeros(size)
-            np.maximum.at(most, parents, inside[1, level])
-            found[1, level] = most[parents]
-        alone = np.bincount(parents, minlength=size)[parents] == 1
-        found[:, :, alone] = 0
-        return found
+    def _sibling_spreads(self, level_index: int, inside: FloatMatrix) -> FloatMatrix:
+        """Return the spread of the sum of the z of each cell's siblings.
+
+        The largest coefficient is that of all parts of the parent, the cell itself included; 0 if
+        the cell has no siblings.
+
+        Args:
+            level_index: of the cells.
+            inside: spread of the z of these cells, shape (3, depth, cells).
+        """
+        spreads = np.zeros_like(inside)
+        parents, parent_count = self.cells.parents(level_index), self.cells.size(level_index - 1)
+        for noise_index in range(level_index, self.cells.depth):
+            for measure in (0, 2):  # squares and absolute values add up
+                of_cells = inside[measure, noise_index]
+                of_parents = _sum_to_parents(self.cells, level_index, of_cells)
+                spreads[measure, noise_index] = np.maximum(of_parents[parents] - of_cells, 0)
+            largest = np.zeros(parent_count)
+            np.maximum.at(largest, parents, inside[1, noise_index])
+            spreads[1, noise_index] = largest[parents]
+        only_part = np.bincount(parents, minlength=parent_count)[parents] == 1
+        spreads[:, :, only_part] = 0
+        return spreads
 
 
-def _scaled(table: FloatMatrix, factor: FloatVector) -> FloatMatrix:
-    return np.stack([table[0] * factor**2, table[1] * factor, table[2] * factor])
+def _sum_to_parents(cells: CellTree, level_index: int, values: FloatVector) -> FloatVector:
+    """Return the sums of the values of a level's cells over the cells of the level above."""
+    parents, parent_count = cells.parents(level_index), cells.size(level_index - 1)
+    return np.bincount(parents, weights=values, minlength=parent_count).astype(np.float64)
+
+
+def _scaled(spread: FloatMatrix, factor: FloatVector) -> FloatMatrix:
+    """Return the spread of numbers times a factor >= 0; shape (3, depth, cells)."""
+    squares, largest, absolute = spread
+    return np.stack([squares * factor**2, largest * factor, absolute * factor])
 
 
 def _joined(first: FloatMatrix, second: FloatMatrix) -> FloatMatrix:
+    """Return the spread of the sum of two numbers with different noise."""
     return np.stack([first[0] + second[0], np.maximum(first[1], second[1]), first[2] + second[2]])
-
-
-_ROUNDS = 100  # of bisection: more than a float has bits
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RoundedFlows:
-    """Flows rounded to whole numbers of steps that add up over the levels.
+    """Flows rounded to whole numbers that add up over the levels.
 
-    Biased where cells are small, since what is below 0 is raised; for sums and averages take the
-    estimates of `Flows`.
+    They are biased where cells are small, since negative estimates are raised to 0. For sums and
+    averages use the estimates of `Flows`, the table of a release.
 
     Attributes:
         cells: the public cells.
-        counts: for place 0 (everything) and each level, the number of steps in each cell, shape
-            (cells,), within 0 and what its pairs can weigh.
-        unit: weight of a step; 1 for graphs without weights, and where steps are parts of a row.
+        counts: for each level index, whole numbers of units in each cell, shape (cells,), at least
+            0 and at most what the pairs of the cell can weigh.
+        unit: the weight of a count of 1. It is 1 for graphs without weights, and where a row can
+            count for a fraction.
     """
 
     cells: CellTree
@@ -246,14 +291,18 @@ class RoundedFlows:
     unit: float
 
     def values(self, level: str | None = None, period: str | None = None) -> FloatMatrix:
-        """The cells of a level as a matrix, in units of weight; see `Flows.values`.
+        """Return the cells of a level as a matrix of weights; see `Flows.values`.
+
+        Args:
+            level: name of the level; None for the finest.
+            period: name of a period; None for the sum of all.
 
         Raises:
-            QueryError: no such level or period.
+            QueryError: if there is no such level or period.
         """
-        place = self.cells.level_index(level)
-        counts = self.cells.summed(place, self.counts[place], period)
-        return self.cells.matrix(place, counts * self.unit)
+        level_index = self.cells.level_index(level)
+        counts = self.cells.summed(level_index, self.counts[level_index], period)
+        return self.cells.matrix(level_index, counts * self.unit)
 
     def between(
         self,
@@ -263,88 +312,126 @@ class RoundedFlows:
         *,
         period: Picked | None = None,
     ) -> float:
-        """What passes between two groups or unions of groups; see `Flows.between`.
+        """Return the flow between two groups or unions of groups; see `Flows.between`.
+
+        Args:
+            a: a group of the rows, or several.
+            b: a group of the columns, or several.
+            level: name of the level; None for the finest.
+            period: a period, or several; None for all.
 
         Raises:
-            QueryError: no such level, group or period.
+            QueryError: if there is no such level, group or period.
         """
-        place = self.cells.level_index(level)
-        picked = self.cells.picked(place, a, b, period)
-        return float(self.counts[place][picked].sum() * self.unit)
+        level_index = self.cells.level_index(level)
+        selected = self.cells.picked(level_index, a, b, period)
+        return float(self.counts[level_index][selected].sum() * self.unit)
 
 
 def rounded_cells(
     noisy: CountMeasurement[CellSums], fit: LeastSquares, estimates: Values
 ) -> RoundedFlows:
-    """See `Flows.rounded`.
+    """Return estimates rounded to possible whole numbers that add up; see `Flows.rounded`.
+
+    The grand total is rounded first. Then the cells of each level are rounded so that they add up
+    to the rounded cells of the level above.
 
     Args:
-        noisy: what was measured; tells the unit and what is possible.
-        fit: of its least squares.
+        noisy: the measurement, which gives the unit and the maximum weight of a pair.
+        fit: the least squares of these estimates.
         estimates: of all cells, in units of weight.
     """
-    cells, cap = noisy.map.tree, noisy.map.max_weight
+    cells, max_weight = noisy.map.tree, noisy.map.max_weight
+    # If rows can count for fractions ("none"), grid units are fractions of a row: count whole rows.
     unit = noisy.unit if noisy.map.rounding == "pairs" else max(noisy.unit, 1.0)
-    room = math.inf if cap is None else cap // unit
-    most: Values = [np.asarray(cells.pairs(place) * room) for place in range(cells.depth)]
+    most_of_pair = math.inf if max_weight is None else max_weight // unit
+    most: Values = [
+        np.asarray(cells.pairs(level_index) * most_of_pair) for level_index in range(cells.depth)
+    ]
     counts: Values = [np.clip(np.rint(estimates[0] / unit), 0, most[0])]
-    for place in range(1, cells.depth):
-        wanted = estimates[place] / unit
-        counts.append(_shared(cells, place, wanted, fit.freedom[place], counts[-1], most[place]))
+    for level_index in range(1, cells.depth):
+        counts.append(
+            _shared_out(
+                cells,
+                level_index,
+                targets=estimates[level_index] / unit,
+                variances=fit.upward_variances[level_index],
+                totals=counts[-1],
+                most=most[level_index],
+            )
+        )
     return RoundedFlows(cells=cells, counts=counts, unit=unit)
 
 
-def _shared(
+def _shared_out(
     cells: CellTree,
-    place: int,
-    wanted: FloatVector,
-    freedom: FloatVector,
+    level_index: int,
+    *,
+    targets: FloatVector,
+    variances: FloatVector,
     totals: FloatVector,
     most: FloatVector,
 ) -> FloatVector:
-    """Whole numbers within 0 and `most` that add up to `totals` and are near `wanted`.
+    """Return whole numbers from 0 to `most` that add up to `totals` and are near the targets.
 
-    The nearest real ones, in squares weighted by 1/freedom, are clip(wanted + freedom t, 0, most)
-    with one t for each cell above, found by bisection; then the largest remainders are rounded up.
+    The nearest real numbers, in squares weighted by 1/variance, are clip(target + variance t, 0,
+    most) with one t for each parent, which is found by bisection. They are rounded down, and the
+    largest remainders are rounded up.
+
+    Args:
+        cells: the public cells.
+        level_index: of the cells that are rounded.
+        targets: shape (cells,).
+        variances: > 0, shape (cells,).
+        totals: whole numbers, one for each parent, at most the sum of `most` over its parts.
+        most: largest number of each cell, shape (cells,).
     """
-    parents, size = cells.parents(place), cells.size(place - 1)
-
-    def up(values: FloatVector) -> FloatVector:
-        return np.bincount(parents, weights=values, minlength=size).astype(np.float64)
-
-    reach = (np.abs(wanted) + totals[parents] + 1) / freedom
-    high = np.zeros(size)
+    parents, parent_count = cells.parents(level_index), cells.size(level_index - 1)
+    reach = (np.abs(targets) + totals[parents] + 1) / variances
+    high = np.zeros(parent_count)
     np.maximum.at(high, parents, reach)
     low = -high
-    for _ in range(_ROUNDS):
-        middle = (low + high) / 2
-        over = up(np.clip(wanted + freedom * middle[parents], 0, most)) > totals
-        low, high = np.where(over, low, middle), np.where(over, middle, high)
-        if (high - low).max(initial=0) <= 1e-12 * np.abs(high).max(initial=1):
+    for _ in range(_MOST_BISECTIONS):
+        t = (low + high) / 2
+        shares = np.clip(targets + variances * t[parents], 0, most)
+        too_large = _sum_to_parents(cells, level_index, shares) > totals
+        low, high = np.where(too_large, low, t), np.where(too_large, t, high)
+        if (high - low).max(initial=0) <= _BISECTION_PRECISION * np.abs(high).max(initial=1):
             break
-    found = np.clip(wanted + freedom * ((low + high) / 2)[parents], 0, most)
-    whole = np.floor(found + 1e-9)
-    return _topped_up(parents, whole, found - whole, totals - up(whole), most)
+    shares = np.clip(targets + variances * ((low + high) / 2)[parents], 0, most)
+    floors = np.floor(shares + _WHOLE_TOLERANCE)
+    lacking = totals - _sum_to_parents(cells, level_index, floors)
+    return _with_remainders_rounded_up(parents, floors, shares - floors, lacking, most)
 
 
-def _topped_up(
-    parents: np.ndarray[tuple[int, ...], np.dtype[np.int64]],
-    whole: FloatVector,
+def _with_remainders_rounded_up(
+    parents: IntVector,
+    counts: FloatVector,
     remainders: FloatVector,
     lacking: FloatVector,
     most: FloatVector,
 ) -> FloatVector:
-    """One more for as many cells as lack, those of the largest remainders first."""
+    """Return whole numbers with 1 added to the cells of the largest remainders.
+
+    Args:
+        parents: parent of each cell, shape (cells,).
+        counts: whole numbers, at most `most`, shape (cells,).
+        remainders: what rounding down left, shape (cells,).
+        lacking: how much the cells of each parent lack to its total. No more than there is room for
+            up to `most`; if there were less room, sums would stay below the totals.
+        most: largest number of each cell, shape (cells,).
+    """
     while (lacking > 0).any():
-        room = whole < most
-        order = np.lexsort((-remainders, ~room, parents))
-        starts = np.searchsorted(parents[order], np.arange(len(lacking)))
-        rank = np.arange(len(order)) - starts[parents[order]]
-        chosen = order[(rank < lacking[parents[order]]) & room[order]]
-        whole = whole.copy()
-        whole[chosen] += 1
-        given = np.bincount(parents[chosen], minlength=len(lacking))
-        lacking = lacking - given
-        if not len(chosen):
+        has_room = counts < most
+        # By parent; cells with room first; then the largest remainders.
+        order = np.lexsort((-remainders, ~has_room, parents))
+        ordered_parents = parents[order]
+        first_of_parent = np.searchsorted(ordered_parents, np.arange(len(lacking)))
+        rank_in_parent = np.arange(len(order)) - first_of_parent[ordered_parents]
+        raised = order[(rank_in_parent < lacking[ordered_parents]) & has_room[order]]
+        counts = counts.copy()
+        counts[raised] += 1
+        lacking = lacking - np.bincount(parents[raised], minlength=len(lacking))
+        if not len(raised):
             break
-    return whole
+    return counts

@@ -1,8 +1,12 @@
-"""The interface of all estimators, and what they share: options, failure probabilities of cuts.
+"""The interface of all estimators, and what they share: options, results, failure probabilities.
 
-An estimator knows the measurements of one release and estimates queries from them. For each query
-it returns a value, an interval that is proven whatever the graph is, and what the query can be.
-`answers` makes of these what callers get.
+An *estimator* knows the measurements of one release and estimates queries from them. For each query
+it returns a value and an interval that is proven whatever the graph is. `answers` turns these into
+what callers get.
+
+An interval fails with its *failure probability*, which is 1 - confidence. Several intervals that
+are to hold at once share one failure probability. Functions take it as `log_failures`, which is
+ln(1/probability), since shares can be smaller than any float.
 """
 
 import math
@@ -19,25 +23,27 @@ from graphcuts_dp.privacy.noise_sums import NoiseSum
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Space
 
-Asked = TypeVar("Asked", contravariant=True)  # the queries that an estimator takes
+Asked = TypeVar("Asked", contravariant=True)  # the type of queries that an estimator takes
+CutMasks = tuple[BoolVector, BoolVector]  # of a cut: mask of the rows S, mask of the columns T
 EstimateKind = Literal["unbiased", "shrunk", "model"]
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
-ROUNDING = 1e-12  # of all that is added up: what floats may be off
+# Relative error of a sum of floats, over the sum of the absolute values that are added up.
+ROUNDING = 1e-12
 
 
 class QueryEstimate(NamedTuple):
-    """What is known of one query.
+    """The estimate of one query.
 
     Attributes:
         value: the estimate.
-        interval: (low, high), proven at the confidence that was asked for, whatever the graph is;
-            it may pass what is possible.
-        most: the most that the query can be on any graph.
-        least: the least that it can be, 0 for cuts.
+        interval: (low, high), proven at the confidence that was asked for, whatever the graph is.
+            It may exceed what is possible.
+        most: the largest value that the query has on any graph.
+        least: the smallest value that it has, 0 for cuts.
         kind: of the value, see `CutAnswer.estimate`.
-        typical: of flows the standard deviation of the error; of an estimate of a model its typical
-            error by the model itself, no proof; None of others.
-        certain: whether the interval is all that is possible, and so holds for sure.
+        typical: typical error. Of flows it is the standard deviation of the error; of model values
+            it is what the model itself expects, and no proof; None of other estimates.
+        certain: whether the interval holds all possible values, and so holds for sure.
     """
 
     value: float
@@ -53,10 +59,10 @@ class Estimates(NamedTuple):
     """Estimates of a list of queries.
 
     Attributes:
-        queries: of each query, in order.
+        queries: the estimate of each query, in order.
         together: how many queries share the failure probability.
-        simultaneous: whether the intervals hold for all cuts at once, also for such as were chosen
-            after looking at other answers.
+        simultaneous: whether the intervals hold for all cuts of the graph at once, so also for cuts
+            that were chosen after looking at other answers.
     """
 
     queries: list[QueryEstimate]
@@ -65,7 +71,10 @@ class Estimates(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """How many vertices a cut has in S, in T, and, where these are of one set, in both."""
+    """The number of vertices of a cut in S, in T, and in both.
+
+    `both` is 0 if rows and columns are two vertex sets.
+    """
 
     S: int
     T: int
@@ -73,13 +82,17 @@ class Sizes(NamedTuple):
 
     @classmethod
     def of(cls, S: BoolVector, T: BoolVector, *, one_set: bool) -> "Sizes":
-        """Of truth vectors; `one_set` if rows and columns are the same vertices."""
+        """Return the sizes of two masks; `one_set` if rows and columns are the same vertices."""
         both = np.count_nonzero(S & T) if one_set else 0
         return cls(int(np.count_nonzero(S)), int(np.count_nonzero(T)), int(both))
 
 
 def check_confidence(confidence: float) -> None:
-    """Raises QueryError unless it lies between 0 and 1."""
+    """Check that a confidence lies between 0 and 1.
+
+    Raises:
+        QueryError: if it does not.
+    """
     if not (isinstance(confidence, float | int) and 0 < confidence < 1):
         raise QueryError(f"confidence must lie between 0 and 1, for example {DEFAULT_CONFIDENCE:g}")
 
@@ -87,13 +100,17 @@ def check_confidence(confidence: float) -> None:
 @final
 @dataclass(frozen=True, kw_only=True)
 class AnswerOptions:
-    """Which estimates and intervals are wanted; see `Release.answer_all`.
+    """The kind of estimates and intervals to compute; see `Release.answer_all`.
 
     Attributes:
-        confidence: of each interval.
-        simultaneous: whether intervals hold for all cuts at once.
-        joint: whether they hold for all cuts of a list at once.
-        estimate: which value is wanted where there are several, one of `ESTIMATES`.
+        confidence: of each interval, in (0, 1).
+        simultaneous: whether intervals hold for all cuts of the graph at once.
+        joint: whether they hold for all cuts of the list at once.
+        estimate: kind of the value where there are several, one of `ESTIMATES`.
+
+    Raises:
+        QueryError: if the confidence is out of range, the kind is unknown, or both `simultaneous`
+            and `joint` are set.
     """
 
     confidence: float = DEFAULT_CONFIDENCE
@@ -111,7 +128,13 @@ class AnswerOptions:
             )
 
     def log_failures(self, together: int, sizes: Sizes, layout: Layout) -> float:
-        """Ln of 1 over the failure probability that one of so many cuts gets."""
+        """Return ln of 1 over the failure probability that one cut gets.
+
+        Args:
+            together: how many cuts share the failure probability.
+            sizes: of the cut.
+            layout: of the matrix.
+        """
         log = math.log(together) - math.log1p(-self.confidence)
         return log + log_cuts(sizes, layout) if self.simultaneous else log
 
@@ -121,41 +144,43 @@ class Estimator(Protocol[Asked]):
 
     Attributes:
         shape: numbers of rows and columns of the adjacency matrix.
-        space: what may be joined: one vertex set, two, or `Arcs`.
+        space: the vertex sets between which there can be edges: one set, two, or `Arcs`.
     """
 
     @property
     def shape(self) -> tuple[int, int]:
-        """See the class."""
+        """Numbers of rows and columns of the adjacency matrix."""
 
     @property
     def space(self) -> Space:
-        """See the class."""
+        """The vertex sets between which there can be edges."""
 
     def estimate(self, queries: Sequence[Asked], options: AnswerOptions) -> Estimates:
         """Estimate queries on the vertex sets of the release.
 
         Args:
-            queries: in any number, also none.
-            options: the confidence of the intervals, and for which queries it is at once.
+            queries: any number of them, also none.
+            options: the confidence of the intervals, and for which queries they hold at once.
 
         Returns:
             An estimate of each query, in their order.
 
         Raises:
-            QueryError: a query that does not fit, or that this release cannot answer.
+            QueryError: if a query does not fit the vertex sets, or this release cannot answer it.
         """
 
 
 @final
 @dataclass(frozen=True)
 class Estimate:
-    """An unbiased estimate of a query, and what is known of its error.
+    """An unbiased estimate of a query, with the law of its error.
 
     Attributes:
         value: the estimate.
-        noise: the law of its error, up to `slack`.
-        slack: by how much rounding weights down to fine grids, and floats, may move it besides.
+        noise: law of its error, up to `slack`. Without terms the estimate is exact, and its slack
+            is 0.
+        slack: bound on the part of the error that is no noise: rounding weights down to grids, and
+            the rounding of floats.
     """
 
     value: float
@@ -163,40 +188,57 @@ class Estimate:
     slack: float
 
     def radius(self, log_failures: float) -> float:
-        """Half width of an interval; `log_failures` is ln of 1 over its failure probability."""
+        """Return the half width of an interval, 0 for an exact estimate.
+
+        Args:
+            log_failures: ln of 1 over the failure probability of the interval.
+        """
         return self.noise.radius(log_failures) + self.slack if self.noise.terms else 0.0
 
     def interval(self, log_failures: float) -> tuple[float, float]:
-        """The interval, see `radius`."""
+        """Return the interval whose half width is `radius`."""
         radius = self.radius(log_failures)
         return self.value - radius, self.value + radius
 
 
-def distinct_cuts(cuts: Sequence[tuple[BoolVector, BoolVector]], *, symmetric: bool) -> int:
-    """How many cuts a list names; in an undirected (symmetric) graph (S, T) and (T, S) are one."""
-    named = ((S.tobytes(), T.tobytes()) for S, T in cuts)
-    return len({tuple(sorted(sides)) if symmetric else sides for sides in named})
+def distinct_cuts(cuts: Sequence[CutMasks], *, symmetric: bool) -> int:
+    """Return the number of distinct cuts of a list.
+
+    Args:
+        cuts: masks of rows and of columns.
+        symmetric: whether (S, T) and (T, S) are one cut, as in an undirected graph.
+    """
+    keys = ((S.tobytes(), T.tobytes()) for S, T in cuts)
+    return len({tuple(sorted(key)) if symmetric else key for key in keys})
 
 
 def log_cuts(sizes: Sizes, layout: Layout) -> float:
-    """Logarithm of 1 over the share of a failure probability for all cuts that one cut gets.
+    """Return ln of 1 over the share of a failure probability that one of all cuts gets.
 
-    Shares of all cuts add up to at most 1. Each shape of a cut gets the same share, and each cut of
-    a shape the same part of it: of a graph with n vertices there are C(n+3, 3) shapes (|S only|,
-    |T only|, |both|), and n!/(|S only|! |T only|! |both|! |neither|!) pairs (S, T) of each; (S, T)
-    and (T, S) are one cut and use both of their shares. Of a bipartite or directed graph there are
-    (rows + 1)(columns + 1) shapes (|S|, |T|), and C(rows, |S|) C(columns, |T|) cuts of each. So a
-    cut of few vertices pays for the few cuts that there are of its kind, not for all 4^n.
+    The shares of all cuts add up to at most 1. Each *shape* of a cut gets the same share, and each
+    cut of a shape the same part of it. So a cut of few vertices pays for the few cuts of its shape,
+    and not for all 4^n.
+
+    In an undirected graph of n vertices a shape is (|S only|, |T only|, |both|). There are C(n+3,
+    3) shapes, and n!/(|S only|! |T only|! |both|! |neither|!) pairs (S, T) of each. (S, T) and (T,
+    S) are one cut, and use the shares of both. In a bipartite or directed graph a shape is (|S|,
+    |T|). There are (rows + 1)(columns + 1) shapes, and C(rows, |S|) C(columns, |T|) cuts of each.
+
+    Args:
+        sizes: of the cut.
+        layout: of the matrix.
     """
-    (in_s, in_t, both), (rows, columns) = sizes, layout.shape
+    (in_S, in_T, both), (rows, columns) = sizes, layout.shape
     if not layout.symmetric:
-        shapes = math.log(rows + 1) + math.log(columns + 1)
-        return shapes + _log_ways(in_s, rows - in_s) + _log_ways(in_t, columns - in_t)
-    parts = in_s - both, in_t - both, both, rows - in_s - in_t + both
-    found = math.log(math.comb(rows + 3, 3)) + _log_ways(*parts)
-    return found - math.log(2) if parts[0] or parts[1] else found
+        log_shapes = math.log(rows + 1) + math.log(columns + 1)
+        return log_shapes + _log_ways(in_S, rows - in_S) + _log_ways(in_T, columns - in_T)
+    S_only, T_only, neither = in_S - both, in_T - both, rows - in_S - in_T + both
+    log_shapes = math.log(math.comb(rows + 3, 3))
+    log_pairs = log_shapes + _log_ways(S_only, T_only, both, neither)
+    is_one_pair = S_only == T_only == 0  # S = T, so (S, T) and (T, S) are the same pair
+    return log_pairs if is_one_pair else log_pairs - math.log(2)
 
 
 def _log_ways(*sizes: int) -> float:
-    """Logarithm of the number of ways to put vertices into sets of these sizes."""
+    """Return ln of the number of ways to divide vertices into sets of these sizes."""
     return math.lgamma(sum(sizes) + 1) - math.fsum(math.lgamma(size + 1) for size in sizes)

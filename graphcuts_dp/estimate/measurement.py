@@ -1,12 +1,16 @@
-"""What a measurement is: noisy sums over the private graph, and their exact cost.
+"""Measurements of counts: noisy sums over the private graph, with what they count and their cost.
 
-A measurement counts weights of pairs in whole steps of a grid. What it counts is its linear map:
-the total, the degrees, how many edges weigh how much, or the sums in the cells between groups.
-Other counts of a graph, which are linear in no weights, are `NonlinearCounts`: released with their
-errors, and used by no answer. Noisy entries, and kept edges, have a value for each pair; see
-`noisy_matrix` and `sparse_model`.
+A `CountMeasurement` holds released integers: each is a count plus integer noise. Its *map*, a
+`MeasurementMap`, says what is counted: the total (`Total`), the degrees (`Degrees`), how many pairs
+have a weight in each class (`Classes`), or the sums in the cells of a table between groups
+(`CellSums`). These are linear maps of the weights of pairs. `NonlinearCounts` are others: released
+with their errors, and used by no answer. A noisy number for each pair is a `NoisyMatrix` or
+`KeptEdges` instead. `Measurements` is all that a release knows.
 
-Last, by how much the cells of a table can change between neighbours, for a privacy unit.
+Weights are counted in whole *grid units*, each of which stands for a weight, the `unit`. A
+measurement has *parts*, each an array of integers with noise of its own: rows and columns for
+degrees, levels for a table. Levels of a table are numbered by a *level index*: 0 is the grand
+total, i the i-th level.
 """
 
 import math
@@ -22,34 +26,49 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.base import Measurement
+from graphcuts_dp.estimate.kept_edges import KeptEdges
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
-from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change
-from graphcuts_dp.privacy.default_unit import EDGE
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.level_noise import LevelNoise
-from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.schema.cells import CellTree
-from graphcuts_dp.schema.counting import COUNTED, Counting, Reach, counted_by
+from graphcuts_dp.schema.counting import COUNTED, Counting, counted_by
 from graphcuts_dp.schema.group_tree import GroupTree
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.vertices import Space, vertex_sets
 
 _Arrays = dict[str, npt.NDArray[Any]]
 Rounding = Literal["pairs", "none"]
+K = TypeVar("K", bound="MeasurementMap")
+MapClass = TypeVar("MapClass", bound="type[MeasurementMap]")
+
+# All maps by the kind that files name; the decorator `registered` fills it.
+MAPS: dict[str, type["MeasurementMap"]] = {}
+# Kinds of the maps in files of versions before 0.2.0, by the name of the measurement.
+_FORMER_KINDS = {
+    "total": "total",
+    "degrees": "degrees",
+    "early degrees": "degrees",
+    "weights": "weight classes",
+    "groups": "cell sums",
+    "found groups": "cell sums",
+    "flows": "cell sums",
+}
+# Classes of weight begin at these powers of two, times the scale of the noise of all of epsilon.
+LOWEST, _HIGHEST = -2, 12
+_LARGEST_CLASS_START = 2**52  # grid units, for weights without a maximum: floats hold it exactly
 
 
 class MeasurementMap(ABC):
-    """What the integers of a measurement count, and how files hold that.
+    """The meaning of the integers of a measurement, and its form in files.
 
     Attributes:
         kind: its name in files, by which `MAPS` has it.
-        note: how the integers are read, a sentence of receipts without its full stop.
+        note: how the integers are to be read, for receipts: a sentence without its full stop.
     """
 
     kind: ClassVar[str]
@@ -57,65 +76,79 @@ class MeasurementMap(ABC):
 
     @abstractmethod
     def sizes(self, lengths: Sequence[int]) -> list[int]:
-        """Return how many integers each part has, as far as the map tells.
+        """Return how many integers each part must have, to check a file.
 
         Args:
-            lengths: how many integers each part of a file has.
+            lengths: how many integers each part of the file has. A map without fixed sizes returns
+                them.
         """
 
     def stored(self) -> tuple[dict[str, Any], _Arrays]:
-        """Return plain values for receipts, and arrays, from which `restored` makes the map."""
+        """Return plain values, which receipts show, and arrays, from which `restored` builds it."""
         return {}, {}
 
     @classmethod
     def restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, IntVector]) -> Self:
-        """Return the map of what `stored` gave; others' fields and arrays may be among them.
+        """Return the map that `stored` described.
+
+        Args:
+            fields: its plain values, perhaps among others.
+            arrays: its arrays, perhaps among others.
 
         Raises:
-            GraphError, LookupError, TypeError, ValueError: it is something else.
+            GraphError, LookupError, TypeError, ValueError: if fields or arrays are not such.
         """
         del fields, arrays
         return cls()
 
 
+def registered(map_class: MapClass) -> MapClass:
+    """Add a class to `MAPS`."""
+    MAPS[map_class.kind] = map_class
+    return map_class
+
+
 @final
+@registered
 @dataclass(frozen=True)
 class Total(MeasurementMap):
-    """The sum of the whole matrix: each edge of an undirected graph twice."""
+    """The sum of the whole matrix, in which each edge of an undirected graph counts twice."""
 
     kind = "total"
     note = "sum of the matrix = (released integer) * unit"
 
     def sizes(self, lengths: Sequence[int]) -> list[int]:
-        """See `MeasurementMap.sizes`."""
+        """Return one part of one integer."""
         del lengths
         return [1]
 
 
 @final
+@registered
 @dataclass(frozen=True)
 class Degrees(MeasurementMap):
-    """Row sums and column sums of the weights; of an undirected graph the former alone."""
+    """Row sums and column sums of the weights; of an undirected graph row sums alone."""
 
     kind = "degrees"
     note = "degree = (released integer) * unit"
 
     def sizes(self, lengths: Sequence[int]) -> list[int]:
-        """See `MeasurementMap.sizes`: one or two parts, of any size."""
+        """Return one or two parts, of any size."""
         return list(lengths[:2])
 
 
 @final
+@registered
 @dataclass(frozen=True)
 class NonlinearCounts(MeasurementMap):
-    """Counts that are no sums of weights, such as how many vertices have an edge.
+    """Counts that are no sums of weights, such as the number of vertices that have an edge.
 
     Attributes:
         counted: what is counted, in words.
         sensitivity: why the counts change by no more than the measurement says, in a sentence.
 
     Raises:
-        ValueError: one of both is missing.
+        ValueError: if one of both is missing.
     """
 
     kind = "nonlinear counts"
@@ -129,29 +162,30 @@ class NonlinearCounts(MeasurementMap):
             raise ValueError("say what is counted, and why it changes by no more")
 
     def sizes(self, lengths: Sequence[int]) -> list[int]:
-        """See `MeasurementMap.sizes`: parts of any size."""
+        """Return parts of any size."""
         return list(lengths)
 
     def stored(self) -> tuple[dict[str, Any], _Arrays]:
-        """See `MeasurementMap.stored`."""
+        """Return both sentences."""
         return {"counted": self.counted, "sensitivity": self.sensitivity}, {}
 
     @classmethod
     def restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, IntVector]) -> Self:
-        """See `MeasurementMap.restored`."""
+        """Return the map that `stored` described."""
         del arrays
         return cls(str(fields["counted"]), str(fields["sensitivity"]))
 
 
 @final
+@registered
 @dataclass(frozen=True, eq=False)
 class Classes(MeasurementMap):
-    """How many pairs have a weight in each public class; pairs without weight are in none.
+    """Numbers of pairs whose weight is in each public class; pairs without weight are in none.
 
     Attributes:
-        lower: least whole number of steps of each class, ascending from 1; a class ends where the
-            next begins, and the last one has no end but the cap.
-        step: weight of a step.
+        lower: least weight of each class, in grid units, ascending from 1. A class ends where the
+            next one begins; the last one ends at the maximum weight, if there is one.
+        step: weight of a grid unit.
     """
 
     kind = "weight classes"
@@ -171,38 +205,43 @@ class Classes(MeasurementMap):
         return starts
 
     def sizes(self, lengths: Sequence[int]) -> list[int]:
-        """See `MeasurementMap.sizes`."""
+        """Return one part with an integer for each class."""
         del lengths
         return [len(self.lower)]
 
     def stored(self) -> tuple[dict[str, Any], _Arrays]:
-        """See `MeasurementMap.stored`."""
+        """Return the grid unit, and the classes as an array."""
         return {"step": self.step}, {"lower": self.lower}
 
     @classmethod
     def restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, IntVector]) -> Self:
-        """See `MeasurementMap.restored`."""
+        """Return the map that `stored` described."""
         return cls(arrays["lower"], float(fields["step"]))
 
 
 @final
+@registered
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CellSums(MeasurementMap):
-    """The weight in each cell of some places of a table between public groups.
+    """The weight in each cell of some levels of a table between public groups.
 
     Attributes:
         tree: the public cells.
-        places: which places are measured, ascending; the last one always is.
-        codes: public code of the group of each row and of each column, for the finest level; one
-            array twice for a symmetric matrix. None where it is not reported.
-        max_weight: public largest weight; 1 for graphs without weights, None without one.
+        places: level indices of the measured levels, ascending; the finest one always is measured.
+        codes: public group of each row and of each column at the finest level; one array twice for
+            a symmetric matrix. None if the groups of vertices are not reported.
+        max_weight: public largest weight; 1 for graphs without weights, None if there is none.
         weighted: whether edges have weights.
         whole: whether sums are of whole numbers: of edges, or of weights that were rounded down.
-        max_degree: None, or D of bounded sums: those of the finest level are f_D of
-            `graph.bounded_cuts`, each for itself, and others are sums of these.
+        max_degree: D of bounded sums, or None for plain ones. The sums of the finest level are f_D
+            of `graph.bounded_cuts`, each by itself; those of other levels are sums of these.
         rounding: of sums that are not whole: "pairs" if the weight of each pair was rounded down to
-            steps, "none" if the table that is guaranteed is itself counted in steps.
+            grid units, "none" if the table that is guaranteed is itself counted in grid units.
         counting: of rows: what cells count, see `Rows`; None for a graph.
+
+    Raises:
+        ValueError: if the grand total of several coarsest periods is measured, which have no common
+            sum.
     """
 
     kind = "cell sums"
@@ -227,19 +266,19 @@ class CellSums(MeasurementMap):
 
     @property
     def ends(self) -> tuple[IntVector, IntVector]:
-        """Codes (a, b) of each finest cell, shape (cells,) each; a <= b if pairs are unordered."""
+        """Groups (a, b) of each finest cell, shape (cells,) each; a <= b if undirected."""
         return self.tree.cells(self.places[-1])
 
     @property
     def counted(self) -> str:
-        """What the sums are of, in a word: "edges", "weight", or of rows "rows", "amount", ..."""
+        """Name of what the sums count: "edges", "weight", or of rows "rows", "amount", ..."""
         if self.counting is not None:
             return counted_by(self.counting)
         return "weight" if self.weighted else "edges"
 
     @property
     def pairs(self) -> IntVector:
-        """How many pairs each finest cell holds, shape (cells,)."""
+        """Number of pairs of each finest cell, shape (cells,)."""
         return self.tree.pairs(self.places[-1])
 
     @property
@@ -249,25 +288,34 @@ class CellSums(MeasurementMap):
 
     @property
     def members(self) -> tuple[IntVector, IntVector]:
-        """The codes, of a measurement that reports them."""
+        """Group of each row and of each column.
+
+        Raises:
+            ValueError: if the measurement does not report them.
+        """
         if self.codes is None:
             raise ValueError("the members of groups are not in the file")
         return self.codes
 
     def names(self, space: Space) -> GroupNames:
-        """What reads "@Sales" as the vertices of a measured group of a matrix."""
-        (left, right), (rows, columns) = vertex_sets(space), self.members
-        first = Groups.of_codes(left, self.tree.rows, rows)
-        second = first if right is left else Groups.of_codes(right, self.tree.columns, columns)
-        return GroupNames(first, second)
+        """Return an object that reads "@Sales" as the vertices of a measured group of a matrix.
+
+        Args:
+            space: the vertex sets of the matrix.
+        """
+        (left, right), (row_codes, column_codes) = vertex_sets(space), self.members
+        row_groups = Groups.of_codes(left, self.tree.rows, row_codes)
+        if right is left:
+            return GroupNames(row_groups, row_groups)
+        return GroupNames(row_groups, Groups.of_codes(right, self.tree.columns, column_codes))
 
     def sizes(self, lengths: Sequence[int]) -> list[int]:
-        """See `MeasurementMap.sizes`."""
+        """Return a part for each measured level, with an integer for each cell."""
         del lengths
-        return [self.tree.size(place) for place in self.places]
+        return [self.tree.size(level_index) for level_index in self.places]
 
     def stored(self) -> tuple[dict[str, Any], _Arrays]:
-        """See `MeasurementMap.stored`."""
+        """Return groups, levels and options, and the groups of the vertices as arrays."""
         fields = dict(vars(self))
         tree, codes = fields.pop("tree"), fields.pop("codes") or ()
         if fields["counting"] is None:
@@ -280,12 +328,16 @@ class CellSums(MeasurementMap):
             "directed": tree.directed,
             "loops": tree.loops,
         }
-        sides = enumerate(codes[:1] if tree.symmetric else codes)
-        return fields, {f"codes {side}": each for side, each in sides}
+        stored_codes = codes[:1] if tree.symmetric else codes
+        return fields, {f"codes {side}": array for side, array in enumerate(stored_codes)}
 
     @classmethod
     def restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, IntVector]) -> Self:
-        """See `MeasurementMap.restored`."""
+        """Return the map that `stored` described.
+
+        Raises:
+            GraphError, LookupError, TypeError, ValueError: if fields or arrays are not such.
+        """
         rows, columns, periods = (
             None if fields[side] is None else GroupTree.from_dict(fields[side])
             for side in ("rows", "columns", "periods")
@@ -294,14 +346,15 @@ class CellSums(MeasurementMap):
             raise ValueError("there are no groups")
         directed, loops = bool(fields["directed"]), bool(fields["loops"])
         tree = CellTree(rows, columns, directed=directed, periods=periods, loops=loops)
-        places = tuple(int(place) for place in fields["measured_levels"])
-        if not places or places[-1] != tree.depth - 1:
+        level_indices = tuple(int(level_index) for level_index in fields["measured_levels"])
+        if not level_indices or level_indices[-1] != tree.depth - 1:
             raise ValueError("the finest level was not measured")
         codes = [arrays[key] for key in sorted(arrays) if "codes " in key]
-        for own, side in zip(codes, (tree.rows, tree.columns), strict=False):
-            if not np.array_equal(np.bincount(own, minlength=len(side.sizes())), side.sizes()):
+        for side_codes, side in zip(codes, (tree.rows, tree.columns), strict=False):
+            sizes = side.sizes()
+            if not np.array_equal(np.bincount(side_codes, minlength=len(sizes)), sizes):
                 raise ValueError("the groups have other sizes")
-        cap, bound = fields["max_weight"], fields["max_degree"]
+        max_weight, max_degree = fields["max_weight"], fields["max_degree"]
         rounding = fields["rounding"]
         if rounding not in get_args(Rounding):
             raise ValueError("no such rounding")
@@ -310,51 +363,34 @@ class CellSums(MeasurementMap):
             raise ValueError("no such counting")
         return cls(
             tree=tree,
-            places=places,
+            places=level_indices,
             codes=(codes[0], codes[-1]) if codes else None,
-            max_weight=None if cap is None else float(cap),
+            max_weight=None if max_weight is None else float(max_weight),
             weighted=bool(fields["weighted"]),
             whole=bool(fields["whole"]),
-            max_degree=None if bound is None else int(bound),
+            max_degree=None if max_degree is None else int(max_degree),
             rounding=rounding,
             counting=counting,
         )
 
 
-# What a measurement can count, by the name in its files.
-MAPS: Mapping[str, type[MeasurementMap]] = {
-    each.kind: each for each in (Total, Degrees, Classes, CellSums, NonlinearCounts)
-}
-# Of measurements in files that name no map, by their own names: those of versions before 0.2.0.
-_MAPS_BEFORE: Mapping[str, type[MeasurementMap]] = {
-    "total": Total,
-    "degrees": Degrees,
-    "early degrees": Degrees,
-    "weights": Classes,
-    "groups": CellSums,
-    "found groups": CellSums,
-    "flows": CellSums,
-}
-K = TypeVar("K", bound=MeasurementMap)
-
-
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CountMeasurement(Measurement, Generic[K]):
-    """Whole numbers that may be published: each is a count plus integer noise of its own.
+    """Whole numbers that may be published: counts, each plus integer noise of its own.
 
     Attributes:
-        name: as `PrivacyGuarantee.spent` has it: "total", "degrees" ("early degrees" were measured
-            to choose how to spend the rest, and were not refined), "weights", "groups", "found
-            groups" for groups that were made of noisy data, "flows".
+        name: as `PrivacyGuarantee.spent` has it: "total", "degrees", "weights", "groups", "found
+            groups" for groups that were made of noisy data, "flows"; or "early degrees", which were
+            measured to choose how to spend the remaining budget, and were not refined.
         map: what is counted.
-        steps: released integers, an array for each part of the map: rows and columns, or places of
-            a table. Python's, where one of an array is 2^61 or larger: weights have any size.
-        unit: what one of them stands for: a weight, or one pair. The noise is a whole number of
-            these, each sign alike.
-        noise: what was added, one parameter for each part.
-        changes: of each part the largest sums of |change| and of change^2, in steps, between
-            neighbours.
+        steps: released integers, an array for each part of the map. Arrays of Python integers if
+            one of them is 2^61 or larger: weights can have any size.
+        unit: what an integer of 1 stands for: a weight, or one pair. Noise is a whole number of
+            these, and symmetric about 0.
+        noise: that was added, one parameter for each part.
+        changes: for each part the largest sums of |change| and of change^2 between neighbours, in
+            grid units.
     """
 
     name: str
@@ -365,34 +401,40 @@ class CountMeasurement(Measurement, Generic[K]):
     changes: tuple[Change, ...]
 
     def __post_init__(self) -> None:
-        for each in self.steps:
-            each.flags.writeable = False
+        for part in self.steps:
+            part.flags.writeable = False
 
     def cost(self, *, delta: float = 0.0) -> Cost:
-        """What all of it cost together, added up from the noise; `delta` is of Gaussian noise."""
+        """Return the cost of all parts together, added up from their noise.
+
+        Args:
+            delta: at which the cost of Gaussian noise is stated.
+        """
         return self.noise.cost(delta=delta, changes=self.changes)
 
     @property
     def pure_cost(self) -> Fraction | None:
-        """See `Measurement.pure_cost`."""
-        if not self.noise.kind.pure:
+        """Exact epsilon of the cost, or None if the noise has no pure cost."""
+        distribution = self.noise.kind
+        if not distribution.pure:
             return None
         parts = zip(self.noise.parameters, self.changes, strict=True)
-        return sum((self.noise.kind.loss(*part) for part in parts), Fraction(0))
+        losses = (distribution.loss(parameter, change) for parameter, change in parts)
+        return sum(losses, Fraction(0))
 
     @property
     def noise_name(self) -> str:
-        """See `Measurement.noise_name`."""
+        """Name of the distribution of the noise."""
         return self.noise.distribution
 
     @property
     def rate(self) -> Fraction:
-        """The noise k of the first part has probability proportional to e^(-rate |k|)."""
+        """Rate of Laplace noise of the first part: P(k) is proportional to e^(-rate |k|)."""
         return self.noise.parameters[0]
 
     @property
     def law(self) -> TwoSidedGeometric:
-        """Of the noise of each number of the first part, in units."""
+        """Law of the Laplace noise of each number of the first part, in the units of `values`."""
         return TwoSidedGeometric(float(self.rate), self.unit)
 
     @property
@@ -401,68 +443,81 @@ class CountMeasurement(Measurement, Generic[K]):
 
         Of Gaussian noise an upper bound.
         """
-        return tuple(math.sqrt(each) * self.unit for each in self.noise.variances.tolist())
+        return tuple(math.sqrt(variance) * self.unit for variance in self.noise.variances.tolist())
 
     @cached_property
     def values(self) -> tuple[FloatVector, ...]:
-        """Unbiased: the released integers times the unit."""
-        return tuple(each.astype(np.float64) * self.unit for each in self.steps)
+        """Unbiased values of each part: the released integers times the unit."""
+        return tuple(part.astype(np.float64) * self.unit for part in self.steps)
 
     @property
     def total(self) -> float:
-        """Unbiased sum of all, the mean of the parts: twice the edges for degrees of a `Graph`."""
+        """Unbiased sum of all values, the mean over the parts.
+
+        For degrees of an undirected graph it is twice the weight of the edges.
+        """
         return math.fsum(chain(*self.values)) / len(self.values)
 
     def parts(self) -> tuple[dict[str, Any], _Arrays]:
-        """Plain values for receipts, and arrays."""
-        arrays = {f"steps {place}": _stored(each) for place, each in enumerate(self.steps)}
+        """Return plain values for receipts, and arrays."""
+        arrays = {f"steps {index}": _stored_integers(part) for index, part in enumerate(self.steps)}
+        parameters = self.noise.parameters
         fields: dict[str, Any] = {
             "unit": self.unit,
             "noise": self.noise.distribution,
-            "parameters": [[each.numerator, each.denominator] for each in self.noise.parameters],
+            "parameters": [[rational.numerator, rational.denominator] for rational in parameters],
             "changes": [list(change) for change in self.changes],
             "map": self.map.kind,
             "note": f"{self.map.note}, plus integer noise, symmetric about 0",
         }
-        more, more_arrays = self.map.stored()
-        return fields | more, arrays | more_arrays
+        map_fields, map_arrays = self.map.stored()
+        return fields | map_fields, arrays | map_arrays
 
     @classmethod
     def from_parts(cls, name: str, fields: Mapping[str, Any], arrays: Mapping[str, Any]) -> Self:
-        """Read what `parts` gave; arrays may be lists.
+        """Return the measurement that `parts` described.
+
+        Args:
+            name: of the measurement.
+            fields: its plain values.
+            arrays: its arrays, which may be lists.
 
         Raises:
-            GraphError, LookupError, TypeError, ValueError, ArithmeticError: it is something else.
+            GraphError, LookupError, TypeError, ValueError, ArithmeticError: if fields or arrays are
+                not such.
         """
-        known = {key: _integers(each) for key, each in arrays.items()}
-        kind = MAPS[fields["map"]] if "map" in fields else _MAPS_BEFORE[name]
-        made: Any = kind.restored(fields, known)
-        count = sum(key.startswith("steps ") for key in known)
-        steps = tuple(known[f"steps {place}"] for place in range(count))
-        sizes = made.sizes([len(each) for each in steps])
-        noise = LevelNoise(fields["noise"], tuple(Fraction(*each) for each in fields["parameters"]))
-        changes = tuple((int(most), int(squared)) for most, squared in fields["changes"])
-        if [each.shape for each in steps] != [(size,) for size in sizes] or not steps:
+        integers = {key: _read_integers(array) for key, array in arrays.items()}
+        kind = fields["map"] if "map" in fields else _FORMER_KINDS[name]
+        measured_map: Any = MAPS[kind].restored(fields, integers)
+        part_count = sum(key.startswith("steps ") for key in integers)
+        steps = tuple(integers[f"steps {index}"] for index in range(part_count))
+        sizes = measured_map.sizes([len(part) for part in steps])
+        parameters = tuple(Fraction(*rational) for rational in fields["parameters"])
+        noise = LevelNoise(fields["noise"], parameters)
+        changes = tuple((int(absolute), int(squared)) for absolute, squared in fields["changes"])
+        if [part.shape for part in steps] != [(size,) for size in sizes] or not steps:
             raise ValueError("there are other sums")
-        if not len(steps) == len(noise.parameters) == len(changes) or min(noise.parameters) <= 0:
+        if not len(steps) == len(parameters) == len(changes) or min(parameters) <= 0:
             raise ValueError("no such noise")
         if noise.distribution not in COUNT_NOISES:
             raise ValueError("no such noise")
         unit = float(fields["unit"])
-        return cls(name=name, map=made, steps=steps, unit=unit, noise=noise, changes=changes)
+        return cls(
+            name=name, map=measured_map, steps=steps, unit=unit, noise=noise, changes=changes
+        )
 
 
-def _stored(steps: IntVector) -> npt.NDArray[Any]:
-    """Integers as files hold them: in 64 bits, or else in digits."""
+def _stored_integers(steps: IntVector) -> npt.NDArray[Any]:
+    """Return integers as files hold them: 64-bit ones, or strings of digits for larger ones."""
     return np.array(steps.tolist(), dtype=np.str_) if steps.dtype == object else steps
 
 
-def _integers(stored: Any) -> npt.NDArray[Any]:
-    """What `_stored` gave; an array, or a list."""
-    found = np.array(stored)
-    if found.dtype.kind != "U":
+def _read_integers(stored: Any) -> npt.NDArray[Any]:
+    """Return the integers that `_stored_integers` gave; from an array, or a list."""
+    array = np.array(stored)
+    if array.dtype.kind != "U":
         return np.array(stored, dtype=np.int64)
-    return np.array([int(each) for each in found.tolist()], dtype=object)
+    return np.array([int(digits) for digits in array.tolist()], dtype=object)
 
 
 @final
@@ -471,7 +526,7 @@ class Measurements:
     """All that a release knows of the private graph.
 
     Attributes:
-        values: in the order in which they were measured; at most one of each name.
+        values: measurements in the order in which they were made; at most one of each name.
         guarantee: for all of them together.
     """
 
@@ -482,7 +537,7 @@ class Measurements:
         """Return the measurement of a name, as `BudgetPlan.names` and receipts have it.
 
         Raises:
-            LookupError: none has it.
+            LookupError: if there is none.
 
         Examples:
             >>> club = gc.datasets.load("karate")
@@ -491,33 +546,42 @@ class Measurements:
             >>> [round(error, 2) for error in release.measurements.named("degrees").standard_errors]
             [1.51]
         """
-        measured = {value.name: value for value in self.values}
+        measured = {measurement.name: measurement for measurement in self.values}
         if name not in measured:
             raise LookupError(f"{name!r:.60} was not measured; there are {', '.join(measured)}")
         return measured[name]
 
     def find(self, kind: type[K]) -> CountMeasurement[K] | None:
-        """The last measurement with a map of a kind, or None if none was measured."""
+        """Return the last measurement with a map of a class, or None if there is none."""
         return measured_by(kind, self.values)
 
     @property
     def matrix(self) -> NoisyMatrix | None:
-        """The noisy entries, if they were measured."""
-        return next((each for each in self.values if isinstance(each, NoisyMatrix)), None)
+        """The noisy matrix, or None if it was not measured."""
+        matrices = (value for value in self.values if isinstance(value, NoisyMatrix))
+        return next(matrices, None)
 
     @property
     def kept(self) -> KeptEdges | None:
-        """The kept edges, if they were measured."""
-        return next((each for each in self.values if isinstance(each, KeptEdges)), None)
+        """The kept edges, or None if they were not measured."""
+        kept_edges = (value for value in self.values if isinstance(value, KeptEdges))
+        return next(kept_edges, None)
 
 
 def read_measurement(
     name: str, fields: Mapping[str, Any], arrays: Mapping[str, Any], space: Space
 ) -> Measurement:
-    """Read a measurement of any kind from what its `parts` gave.
+    """Return the measurement of any kind that its `parts` described.
+
+    Args:
+        name: of the measurement.
+        fields: its plain values.
+        arrays: its arrays.
+        space: the public vertex sets.
 
     Raises:
-        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something else.
+        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: if fields or arrays are
+            not such.
     """
     if name == NoisyMatrix.name:
         return NoisyMatrix.from_parts(fields, arrays, space)
@@ -526,193 +590,45 @@ def read_measurement(
     return CountMeasurement.from_parts(name, fields, arrays)
 
 
-def measured_by(kind: type[K], bought: Sequence[Measurement]) -> CountMeasurement[K] | None:
-    """The last of some measurements that has a map of a kind, or None."""
-    found = (each for each in reversed(bought) if isinstance(each, CountMeasurement))
-    return next((each for each in found if isinstance(each.map, kind)), None)
-
-
-LOWEST, _HIGHEST = -2, 12  # powers of two, in scales of the noise of all of epsilon
+def measured_by(kind: type[K], measurements: Sequence[Measurement]) -> CountMeasurement[K] | None:
+    """Return the last of some measurements that has a map of a class, or None if there is none."""
+    for measurement in reversed(measurements):
+        if isinstance(measurement, CountMeasurement) and isinstance(measurement.map, kind):
+            return measurement
+    return None
 
 
 def weight_classes(scale: float, cap: int | None) -> IntVector:
-    """Where public classes of weight begin, in steps: one an octave about the scale of the noise.
+    """Return where public classes of weight begin, in grid units: one for each power of two.
+
+    They lie about the scale of the noise: finer weights drown in it.
 
     Args:
-        scale: of the noise of all of epsilon, in steps: finer weights drown in it.
-        cap: largest weight, in steps; None without one. A graph without weights has one class.
+        scale: of the noise of all of epsilon, in grid units.
+        cap: largest weight, in grid units; None if there is none. With 1, as in a graph without
+            weights, there is one class.
     """
     if cap == 1:
         return np.ones(1, dtype=np.int64)
     octaves = np.arange(LOWEST, _HIGHEST + 1)
     starts = np.ceil(scale * 2.0**octaves)
-    starts = starts[starts <= (2**52 if cap is None else cap)]
+    starts = starts[starts <= (_LARGEST_CLASS_START if cap is None else cap)]
     return np.unique(np.concatenate([[1], np.maximum(starts, 1)])).astype(np.int64)
 
 
-def place_variances(noise: LevelNoise, places: tuple[int, ...], depth: int) -> FloatVector:
-    """Variances of one noise of each place, at most, in squared steps; infinite if there is none.
+def place_variances(noise: LevelNoise, level_indices: tuple[int, ...], depth: int) -> FloatVector:
+    """Return a bound on the variance of one noise of each level, in squared grid units.
 
     See `CountDistribution.variance`.
+
+    Args:
+        noise: one parameter for each measured level.
+        level_indices: the measured levels.
+        depth: number of levels, the grand total included.
+
+    Returns:
+        Shape (depth,); infinite for levels that are not measured.
     """
     variances = np.full(depth, math.inf)
-    variances[list(places)] = noise.variances
+    variances[list(level_indices)] = noise.variances
     return variances
-
-
-def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> tuple[Change, ...]:
-    """How much the sums of the cells of each place can change together, when a vertex changes.
-
-    The sums of the finest level are bounded ones, those of other places sums of these.
-
-    Args:
-        cells: the public cells.
-        bound: D, in steps of a grid.
-        largest: how many steps one pair can weigh; None without a cap.
-
-    Returns:
-        For each place (0: everything) the largest sum of |change| and the largest sum of change^2
-        over its cells, in steps and squared steps, for any two graphs that differ in the edges at
-        one vertex.
-
-    Raises:
-        ParameterError: cells of several periods, or with pairs of a vertex and itself: bounded
-            sums are of one graph without them.
-
-    Proof. Let v be in group A of the finest level. An edge at v lies in a cell (A, B), or (B, A),
-    and all other cells are those of G - v. In a cell the sums of G and of G' lie both between that
-    of G - v, and that plus min(D, d), where d is what v can have there at most: the cap times the
-    number of vertices that it can be joined to, |B|, or |A| - 1 for B = A (theorem in
-    `graph.bounded_cuts`). Of a directed graph (A, B) and (B, A) are two cells, with |B| arcs each,
-    and (A, A) has 2 (|A| - 1); of a bipartite graph, v of a left group A has |B| in (A, B), and v
-    of a right group B has |A|. A cell of another place changes by the sum over its parts, at most.
-    Of all groups A the largest sums count. None of it is too much: a vertex that gets all edges, or
-    loses them, changes all these sums at once and in one direction.
-    """
-    if cells.periods is not None or cells.loops:
-        raise ParameterError(
-            "privacy_unit='vertex' is for one graph, without periods and without edges from a "
-            "vertex to itself: leave periods out, or take privacy_unit='user:max-contributions=...'"
-        )
-    found: list[Change] = []
-    groups, numbers, change = _incidences(cells, bound, largest)
-    for place in range(cells.depth - 1, -1, -1):
-        size = cells.size(place)
-        keys, rows = np.unique(groups * size + numbers, return_inverse=True)
-        change = np.bincount(rows, weights=change).astype(np.int64)  # exact: far below 2^53
-        groups, numbers = np.divmod(keys, size)
-        linear = np.bincount(groups, weights=change).astype(np.int64)
-        squared = linear.astype(object) * 0  # squares may not fit into 64 bits
-        np.add.at(squared, groups, change.astype(object) ** 2)
-        found.insert(0, (int(linear.max()), int(squared.max())))
-        numbers = cells.parents(place)[numbers]
-    return tuple(found)
-
-
-def _incidences(
-    cells: CellTree, bound: int, largest: int | None
-) -> tuple[IntVector, IntVector, IntVector]:
-    """Groups of the finest level, the cells that their vertices touch, and by how much each."""
-    place = cells.depth - 1
-    a, b = cells.cells(place)
-    left, right = (side.sizes(side.levels[-1]) for side in (cells.rows, cells.columns))
-    inside = (a == b) if cells.one_set else np.zeros(len(a), dtype=np.bool_)
-    met = np.where(inside, (2 if cells.directed else 1) * (right[b] - 1), right[b])
-    numbers = np.arange(len(a))
-    offset = 0 if cells.one_set else len(left)
-    return (
-        np.concatenate([a, b[~inside] + offset]),
-        np.concatenate([numbers, numbers[~inside]]),
-        np.concatenate([_capped(met, bound, largest), _capped(left[a[~inside]], bound, largest)]),
-    )
-
-
-def _capped(met: IntVector, bound: int, largest: int | None) -> IntVector:
-    """What a vertex can change a cell by, if it can be joined to so many vertices there."""
-    if largest is None:
-        return np.where(met > 0, bound, 0)
-    fewest = -(-bound // largest)  # so many reach the bound
-    return np.where(met < fewest, met * largest, bound)
-
-
-def counts_in_parts(counting: str, privacy_unit: PrivacyUnit) -> bool:
-    """Whether a row can count for a part of one, as weights do, and rows that are scaled down."""
-    return counting == "weight" or (privacy_unit.kind == "user" and counting != "edges")
-
-
-def cell_changes(
-    cells: CellTree,
-    privacy_unit: PrivacyUnit = EDGE,
-    *,
-    sensitivity: int | None = None,
-    capped: bool = True,
-    largest: int = 1,
-    reach: Reach | None = None,
-) -> tuple[Change, ...]:
-    """The largest changes of the cells of each place between neighbours. From public numbers.
-
-    One step changes one pair in one period, which lies in exactly one cell of each place, by s, the
-    sensitivity. Of k steps, all periods together, the cells of a place change by k s together;
-    squared, by most where as many as possible fall into one cell. Where weights are bounded, a cell
-    of p pairs changes by p s at most, p counting a pair once for each period that the cell holds:
-    the sum of squares is convex, so it is largest where the largest cells are full, one after the
-    other, and all others do not change. The same holds of the rows of a user who changes a pair
-    by one at most. If all of them begin at one vertex v, of group g, they lie in the cells of g,
-    and in that of g and h there are as many of their pairs as h has vertices, but for v itself
-    (unless it can be joined to itself), in each period. Of all v, the one of the smallest group
-    leaves the largest groups whole, so that none has more room in the j largest cells, for any j.
-    All edges of a vertex change bounded sums by what `bounded_changes` says.
-
-    Args:
-        cells: the public cells.
-        privacy_unit: what neighbouring data differ by.
-        sensitivity: s: by how many steps of the grid one pair changes, `Grid.sensitivity`; of a
-            vertex D in steps. None for steps of one edge.
-        capped: whether a pair changes by no more than that, however many steps change it: true for
-            graphs without weights, and with a cap.
-        largest: of a vertex: how many steps a pair can weigh, where there is a cap.
-        reach: of rows: whether they change a pair once, and of a user, which cells its rows can
-            touch: other pairs may lie anywhere. A user who is replaced by another is two users,
-            one whose rows go and one whose rows come: the sum of |change| is at most twice as
-            large, and that of change^2, too, since (x - y)^2 <= x^2 + y^2 for x, y >= 0.
-
-    Returns:
-        For each place (0: everything) the pair (sum of |change|, sum of change^2).
-    """
-    if privacy_unit.max_degree is not None:
-        bound = privacy_unit.max_degree if sensitivity is None else sensitivity
-        return bounded_changes(cells, bound=bound, largest=largest if capped else None)
-    s, k = sensitivity or 1, privacy_unit.group_size
-    bounded = capped if reach is None else reach.once
-    if k == 1 or not bounded:
-        return ((k * s, (k * s) ** 2),) * cells.depth
-    tail = privacy_unit.kind == "user" and reach is not None and reach.tail
-    rooms = (_room_of_one(cells, p) if tail else cells.pairs(p) for p in range(cells.depth))
-    return tuple((k * s, largest_squares(room, k) * s**2) for room in rooms)
-
-
-def _room_of_one(cells: CellTree, place: int) -> IntVector:
-    """How many pairs of one vertex of the rows there are in each of its cells, at most."""
-    tree = cells.columns
-    sizes = np.sort(tree.sizes(cells.names(place)[1]) if place else np.array([tree.n]))
-    if cells.one_set and not cells.loops:
-        sizes[0] -= 1
-    found: IntVector = np.outer(cells.lengths(place), sizes).ravel()
-    return found
-
-
-def largest_squares(room: IntVector, total: int) -> int:
-    """The most that x_1^2 + x_2^2 + ... can be for whole 0 <= x_i <= room_i of this sum, or less.
-
-    Args:
-        room: whole numbers >= 0.
-        total: >= 0.
-    """
-    left, found = total, 0
-    for most in np.sort(room)[::-1].tolist():
-        taken = min(left, int(most))
-        found += taken**2
-        left -= taken
-        if not left:
-            break
-    return found

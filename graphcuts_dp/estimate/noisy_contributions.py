@@ -1,10 +1,17 @@
-"""How much users have, as a noisy table: what a bound on each of them would leave out."""
+"""Noisy tables of the contributions of users, and what a bound on contributions would leave out.
+
+The *contribution* of a user is how many rows (or pairs, or units of weight) of the data are theirs.
+`Contributions` is a histogram of it: public *bounds* divide users into *classes*, and each class
+has a noisy count of users. Class i holds users with more than bounds[i-1] and at most bounds[i];
+the last class has no upper bound. From the table follows which bound on contributions is worth its
+cost: rows of a user above the bound are left out, and noise grows with the bound.
+"""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, final
 
 import numpy as np
 
@@ -22,23 +29,38 @@ from graphcuts_dp.privacy.level_noise import LevelNoise
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_STEPS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70)
+_FIRST_BOUNDS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70)
+_POWERS_OF_TEN = (1, 10, 100, 1000)
 BOUNDS = tuple(
-    sorted({step * 10**power for power in (0, 1, 2, 3) for step in _STEPS} - {0} | {100_000})
+    sorted({bound * power for bound in _FIRST_BOUNDS for power in _POWERS_OF_TEN} | {100_000})
 )
-_MOST_BOUNDS = 1000
+_MOST_BOUNDS = 1000  # of a table
+
+
+class _ClassAbove(NamedTuple):
+    """A class of users above a bound on contributions.
+
+    Attributes:
+        users: noisy number of its users.
+        least: the least that one of its users has beyond the bound.
+        most: the most that one of its users has beyond the bound; infinite if not known.
+    """
+
+    users: int
+    least: int
+    most: float
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Contributions(Displayed):
-    """Noisy numbers of users by how much they have. All of it may be published.
+    """Noisy numbers of users by their contributions. All of it may be published.
 
     Attributes:
-        bounds: the public upper ends of the classes, ascending; behind the last one is one more.
-        counts: of the users in each class, noisy whole numbers, some of which may be negative,
-            shape (bounds + 1,). Class i holds those with more than bounds[i-1] and at most
-            bounds[i].
+        bounds: public upper bounds of the classes, ascending. The class above the last one has
+            none.
+        counts: noisy number of users of each class, whole numbers that may be negative, shape
+            (bounds + 1,).
         rate: of the discrete Laplace noise of each count; None for a public table.
         what: what was counted: "pairs", "rows" or "units of weight".
         guarantee: of the table; None for a public one.
@@ -52,115 +74,129 @@ class Contributions(Displayed):
 
     @classmethod
     def public(cls, bounds: tuple[int, ...], counts: list[int], what: str = "rows") -> Self:
-        """A table that is known to everybody, such as one of earlier years.
+        """Return a table that is public already, such as one of earlier years.
 
         Args:
-            bounds: as above.
-            counts: of users in each class, one more than bounds.
-            what: was counted.
+            bounds: upper bounds of the classes, ascending.
+            counts: number of users of each class, one more than bounds.
+            what: what was counted: "pairs", "rows" or "units of weight".
 
         Raises:
-            ParameterError: bounds that do not ascend, or another number of counts.
+            ParameterError: if bounds do not ascend, or the number of counts is another.
         """
-        found = check_bounds(bounds)
-        if len(counts) != len(found) + 1:
+        checked_bounds = check_bounds(bounds)
+        if len(counts) != len(checked_bounds) + 1:
             raise ParameterError("a table of contributions has one count more than bounds")
-        return cls(bounds=found, counts=np.array(counts, dtype=np.int64), what=what)
+        return cls(bounds=checked_bounds, counts=np.array(counts, dtype=np.int64), what=what)
 
     def users_above(self, bound: int, *, failure: float = DEFAULT_FAILURE) -> tuple[int, int]:
-        """Return how many users have more than a bound, and the error of that.
+        """Return how many users have more than a bound, and the error of that number.
 
         Args:
             bound: one of `bounds`.
-            failure: in (0, 1): the probability with which the error is larger.
+            failure: probability with which the error is larger, in (0, 1).
 
         Returns:
             The noisy number, and t with P(|error| > t) <= failure.
 
         Raises:
-            ParameterError: it is none of the bounds.
+            ParameterError: if it is none of the bounds.
         """
-        above = self.counts[self._place(bound) + 1 :]
+        above = self.counts[self._bound_index(bound) + 1 :]
         if self.rate is None:
             return int(above.sum()), 0
-        classes, one = np.array([[float(len(above))]]), np.array([[1.0]])
-        noise, spread = LevelNoise("laplace", (self.rate,)), ErrorSpread(classes, one, classes)
-        radius = error_radii(noise, (0,), spread, failure=failure)
+        # The error is a sum of the noise of the classes above, each with coefficient 1.
+        class_count, one = np.array([[float(len(above))]]), np.array([[1.0]])
+        spread = ErrorSpread(squares=class_count, largest=one, absolute=class_count)
+        noise = LevelNoise("laplace", (self.rate,))
+        radius = error_radii(noise, (0,), spread, failure=failure)  # one level of counts
         return int(above.sum()), math.floor(radius[0])  # errors are whole numbers
 
     def left_out(self, bound: int, *, known_max: int | None = None) -> tuple[float, float]:
-        """Return what a bound leaves out of all rows: pairs, rows or units, from and to.
+        """Return a lower and an upper bound of the rows (pairs, units) that a bound leaves out.
 
-        With the default confidence, what is left out lies in this range, for all bounds at once:
-        no class has more or fewer users than its count says by more than `radius`. The upper end
-        is infinite without `known_max`, unless the last class is empty beyond doubt. It cannot be
-        otherwise: what is reported with and without one user has nearly the same distribution,
-        however many rows that user has, so a finite number that covers them all could not hold.
+        With the default confidence what is left out lies in this range, for all bounds at once,
+        since then no count is wrong by more than `radius`.
+
+        The upper end is infinite without `known_max`, unless the noise rules out users in the last
+        class. It cannot be otherwise: the table has nearly the same distribution with and without
+        one user, however many rows that user has. So no finite number could cover them all.
 
         Args:
             bound: one of `bounds`.
-            known_max: what no user has more of, if that is publicly known, >= 1; units rounded up.
+            known_max: largest contribution of a user, if that is publicly known, >= 1, rounded up
+                to a whole number; None if it is not known.
 
         Raises:
-            ParameterError: it is none of the bounds, or `known_max` no whole number from 1 on.
+            ParameterError: if it is none of the bounds, or `known_max` is no whole number from 1
+                on.
         """
         check_known_max(known_max)
         low = high = 0.0
-        for users, least, largest in self._beyond(bound, known_max):
-            low += max(0, users - self.radius) * least
-            could = max(0, users + self.radius)
-            high += could * largest if could else 0.0  # none of an infinite number is 0
+        for class_above in self._classes_above(bound, known_max):
+            low += max(0, class_above.users - self.radius) * class_above.least
+            most_users = max(0, class_above.users + self.radius)
+            high += most_users * class_above.most if most_users else 0.0  # 0 times infinity is 0
         return low, high
 
     def left_out_by_detected(self, bound: int, *, known_max: int | None = None) -> float:
-        """Return the most that a bound leaves out of the rows of users that noise cannot hide.
+        """Return about the most that a bound leaves out of the rows of detected users.
 
-        Only classes that have users beyond doubt count. With the default confidence, all bounds
-        at once, their users have no more rows beyond the bound than this. Of the class behind the
-        last bound its least number counts, unless `known_max` is given.
+        Users are *detected* in classes whose count is above its error, so that there are users in
+        them with the default confidence. For the classes with an upper bound this is an upper bound
+        of what these users have beyond the bound. Users of the last class count with the least that
+        they have, unless `known_max` is given.
 
         Args:
-            bound: as for `left_out`.
-            known_max: likewise.
+            bound: one of `bounds`.
+            known_max: largest contribution of a user, see `left_out`; None if it is not known.
 
         Raises:
-            ParameterError: as for `left_out`.
+            ParameterError: if it is none of the bounds, or `known_max` is no whole number from 1
+                on.
         """
         check_known_max(known_max)
         return sum(
-            (users + self.radius) * (largest if math.isfinite(largest) else least)
-            for users, least, largest in self._beyond(bound, known_max)
+            (users + self.radius) * (most if math.isfinite(most) else least)
+            for users, least, most in self._classes_above(bound, known_max)
             if users > self.radius
         )
 
-    def _beyond(self, bound: int, known_max: int | None) -> list[tuple[int, int, float]]:
-        """Of each class above a bound: its count, and what one user there has beyond the bound."""
-        limit = math.inf if known_max is None else float(known_max)
-        found = []
-        for number in range(self._place(bound) + 1, len(self.counts)):
-            least = self.bounds[number - 1] + 1
-            if least > limit:
+    def _classes_above(self, bound: int, known_max: int | None) -> list[_ClassAbove]:
+        """Return the classes above a bound that can have users."""
+        largest = math.inf if known_max is None else float(known_max)
+        classes = []
+        for class_index in range(self._bound_index(bound) + 1, len(self.counts)):
+            least = self.bounds[class_index - 1] + 1
+            if least > largest:
                 break
-            end = self.bounds[number] if number < len(self.bounds) else math.inf
-            found.append((int(self.counts[number]), least - bound, min(end, limit) - bound))
-        return found
+            upper = self.bounds[class_index] if class_index < len(self.bounds) else math.inf
+            classes.append(
+                _ClassAbove(
+                    users=int(self.counts[class_index]),
+                    least=least - bound,
+                    most=min(upper, largest) - bound,
+                )
+            )
+        return classes
 
     @property
     def radius(self) -> int:
-        """No count is farther from the truth than this, with the default confidence."""
+        """Bound on the errors of all counts at once, with the default confidence."""
         if self.rate is None:
             return 0
-        each = DEFAULT_FAILURE / len(self.counts)
-        return discrete_laplace_radius(float(self.rate), failure=each)
+        failure_of_class = DEFAULT_FAILURE / len(self.counts)
+        return discrete_laplace_radius(float(self.rate), failure=failure_of_class)
 
-    def _place(self, bound: int) -> int:
+    def _bound_index(self, bound: int) -> int:
+        """Return the index of a bound, which is that of the class below it."""
         if bound not in self.bounds:
             raise ParameterError(f"{bound} is none of the bounds of this table")
         return self.bounds.index(bound)
 
     @property
     def names(self) -> list[str]:
-        """Of the classes, in words: "at most 1", "2 to 5", "over 5"."""
+        """The classes in words: "at most 1", "2 to 5", "over 5"."""
         names = [f"at most {self.bounds[0]:,}"]
         for low, high in pairwise(self.bounds):
             names.append(f"{high:,}" if high == low + 1 else f"{low + 1:,} to {high:,}")
@@ -173,32 +209,38 @@ class Contributions(Displayed):
         )
 
         guarantee = self.guarantee
-        told = "a public table" if guarantee is None else f"epsilon = {guarantee.epsilon:g}"
+        source = "a public table" if guarantee is None else f"epsilon = {guarantee.epsilon:g}"
         if guarantee is not None and guarantee.warning:
-            told += f", {guarantee.warning}"
+            source += f", {guarantee.warning}"
         return classes_figure(
             self.names,
             self.counts.astype(np.float64),
-            title=f"How many users have how many {self.what} ({told})",
+            title=f"How many users have how many {self.what} ({source})",
             x_label=f"{self.what} of a user",
         )
 
     def to_frame(self, kind: Any = None) -> Any:
-        """Return a table, as `Graph.to_frame`: over, bound (missing for the last), noisy users."""
-        ends = [*self.bounds, None]
-        return made_frame({"over": [0, *self.bounds], "bound": ends, "users": self.counts}, kind)
+        """Return a table with the columns over, bound (missing for the last class) and users.
+
+        Args:
+            kind: of data frame, see `Graph.to_frame`.
+        """
+        columns = {"over": [0, *self.bounds], "bound": [*self.bounds, None], "users": self.counts}
+        return made_frame(columns, kind)
 
     def _picture(self) -> "Figure | None":
+        """Return the figure that `Displayed` shows."""
         return self.plot()
 
     def _card(self) -> Card:
+        """Return the table that `Displayed` shows."""
         guarantee = self.guarantee
-        public = (("guarantee", "none: a public table"),)
+        public_facts = (("guarantee", "none: a public table"),)
         return Card(
             title=f"How many users have how many {self.what}",
-            facts=public if guarantee is None else guarantee.facts,
+            facts=public_facts if guarantee is None else guarantee.facts,
             columns=(self.what, "users, noisy"),
-            rows=[(end, int(count)) for end, count in zip(self.names, self.counts, strict=True)],
+            rows=[(name, int(count)) for name, count in zip(self.names, self.counts, strict=True)],
             warning="" if guarantee is None else guarantee.warning,
         )
 
@@ -207,28 +249,30 @@ class Contributions(Displayed):
 
 
 def check_bounds(bounds: tuple[int, ...] | list[int] | None) -> tuple[int, ...]:
-    """Public candidates for a bound on users; `BOUNDS` if None.
+    """Return public candidates for a bound on contributions; `BOUNDS` if None.
 
     Raises:
-        ParameterError: none, more than a thousand, or not ascending whole numbers from 1 on.
+        ParameterError: unless these are 1 to 1,000 ascending whole numbers from 1 on.
     """
     if bounds is None:
         return BOUNDS
-    found = tuple(bounds)
-    whole = all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in found)
-    if not (whole and 0 < len(found) <= _MOST_BOUNDS and found[0] >= 1):
+    candidates = tuple(bounds)
+    all_whole = all(
+        isinstance(bound, int | np.integer) and not isinstance(bound, bool) for bound in candidates
+    )
+    if not (all_whole and 0 < len(candidates) <= _MOST_BOUNDS and candidates[0] >= 1):
         raise ParameterError(f"bounds are 1 to {_MOST_BOUNDS:,} whole numbers from 1 on, ascending")
-    if any(a >= b for a, b in pairwise(found)):
+    if any(a >= b for a, b in pairwise(candidates)):
         raise ParameterError("bounds must ascend")
-    return tuple(map(int, found))
+    return tuple(map(int, candidates))
 
 
 def check_known_max(known_max: int | None) -> None:
-    """Check what no user is known to have more of.
+    """Check a publicly known largest contribution.
 
     Raises:
-        ParameterError: not a whole number from 1 on.
+        ParameterError: if it is neither None nor a whole number from 1 on.
     """
-    whole = isinstance(known_max, int | np.integer) and not isinstance(known_max, bool)
-    if known_max is not None and not (whole and known_max >= 1):
+    is_whole = isinstance(known_max, int | np.integer) and not isinstance(known_max, bool)
+    if known_max is not None and not (is_whole and known_max >= 1):
         raise ParameterError("known_max must be a whole number from 1 on: what no user has more of")

@@ -1,9 +1,12 @@
-"""How far the weight of any partition can be off, for all partitions at once: it is chosen late.
+"""Bounds on the noise of sums over a partition, for all partitions of the vertices at once.
 
-Whoever picks a partition after looking at noisy entries picks its noise along with it. So each
-partition gets a share of the failure probability, and shares of all partitions add up to at most
-that. The noise of a sum of so many pairs is `NoiseSum`'s; weights between parts are what is not
-within them.
+Whoever chooses a partition after looking at noisy entries chooses its noise along with it. So the
+bounds must hold for all partitions. A failure probability is divided among them: each partition
+gets a *share*, and the shares add up to at most 1. The weight within parts is a sum of noisy
+entries, whose noise is `NoiseSum`'s; the weight between parts is the total less that. A *cut in
+two* is a set of vertices against all others.
+
+Functions take a failure probability as `log_failures`, which is ln(1/probability).
 """
 
 import math
@@ -15,26 +18,41 @@ from typing import NamedTuple
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 
-FOR_EACH = 0.3  # of a failure probability: for single cuts, for cuts in two, for partitions
+# Shares of the failure probability of partitions, whose values are computed elsewhere from these
+# bounds: for each of single cuts, cuts in two, and partitions; and for the total weight.
+FOR_EACH = 0.3
+FOR_TOTAL = 0.1
+_OUTWARD = 1e-9  # relative: more than the rounding of logarithms of factorials
 
 
 def log_partitions(sizes: Sequence[int]) -> float:
-    """Ln of 1 over the share of each partition whose parts have these sizes, among all partitions.
+    """Return ln of 1 over the share of each partition whose parts have these sizes.
 
-    Each number of parts k = 1..n has a share of 1/n; in it each list of sizes the same one, of
-    which there are at most C(n-1, k-1), and at most e^(pi sqrt(2n/3)); and of a list each of the
-    n!/(n_1! ... n_k! m_1! m_2! ...) partitions, m_j being how many parts have the j-th size.
+    Each number of parts k = 1..n gets the same share 1/n. Each list of k sizes gets the same part
+    of it; there are at most C(n-1, k-1) such lists, and at most e^(pi sqrt(2n/3)) for all k. Each
+    partition with a list of sizes gets the same part of that; there are n!/(n_1! ... n_k! m_1! m_2!
+    ...) of them, m_j being the number of parts of the j-th size.
+
+    Args:
+        sizes: of the parts, >= 1.
     """
     n, k = sum(sizes), len(sizes)
-    ways = math.lgamma(n + 1) - math.fsum(math.lgamma(size + 1) for size in sizes)
-    ways -= math.fsum(math.lgamma(count + 1) for count in Counter(sizes).values())
-    lists = math.lgamma(n) - math.lgamma(k) - math.lgamma(n - k + 1)
-    return math.log(n) + min(lists, math.pi * math.sqrt(2 * n / 3)) + ways + 1e-9 * (1 + ways)
+    log_ways = math.lgamma(n + 1) - math.fsum(math.lgamma(size + 1) for size in sizes)
+    log_ways -= math.fsum(math.lgamma(count + 1) for count in Counter(sizes).values())
+    log_lists = math.lgamma(n) - math.lgamma(k) - math.lgamma(n - k + 1)
+    log_lists = min(log_lists, math.pi * math.sqrt(2 * n / 3))
+    return math.log(n) + log_lists + log_ways + _OUTWARD * (1 + log_ways)
 
 
 @lru_cache(maxsize=1 << 14)
 def radius(distribution: NoiseDistribution, pairs: int, log_failures: float) -> float:
-    """Of a sum of so many noisy entries, which rounding to fine grids may lower besides."""
+    """Return a bound on the error of a sum of noisy entries.
+
+    Args:
+        distribution: of the noise of an entry.
+        pairs: how many entries are added up.
+        log_failures: of the bound. What rounding weights down takes is added.
+    """
     noise = NoiseSum.of([NoiseTerm(distribution.law, 1.0, pairs)])
     return noise.radius(log_failures) + pairs * distribution.rounding if pairs else 0.0
 
@@ -44,31 +62,43 @@ class PartitionNoise(NamedTuple):
 
     Attributes:
         distribution: of the noise of each entry.
-        log_failures: ln of 1 over the probability that any partition passes its bound, and the same
-            once more for any cut in two.
+        log_failures: ln of 1 over the probability that the sum within the parts of any partition
+            exceeds its bound. The same probability holds for any cut in two, in addition.
     """
 
     distribution: NoiseDistribution
     log_failures: float
 
     def within(self, sizes: Sequence[int]) -> float:
-        """Of the weight within parts of these sizes, for all partitions at once."""
+        """Return a bound on the noise of the weight within parts, for all partitions at once.
+
+        Args:
+            sizes: of the parts.
+        """
         pairs = sum(int(size) * (int(size) - 1) // 2 for size in sizes)
         return radius(self.distribution, pairs, self.log_failures + log_partitions(sizes))
 
     def across(self, size: int, n: int) -> float:
-        """Of the weight between so many vertices and all others, for all cuts in two at once.
+        """Return a bound on the noise of the weight of a cut in two, for all of them at once.
 
-        Each size up to n/2 has a share of 1/n, and of it each set of that size the same part.
+        Each size up to n/2 gets a share of 1/n, and each set of a size the same part of it.
+
+        Args:
+            size: number of vertices on one side, at most n/2.
+            n: number of vertices.
         """
-        ways = math.lgamma(n + 1) - math.lgamma(size + 1) - math.lgamma(n - size + 1)
-        share = math.log(n) + ways * (1 + 1e-9)
-        return radius(self.distribution, size * (n - size), self.log_failures + share)
+        log_ways = math.lgamma(n + 1) - math.lgamma(size + 1) - math.lgamma(n - size + 1)
+        log_share = math.log(n) + log_ways * (1 + _OUTWARD)
+        return radius(self.distribution, size * (n - size), self.log_failures + log_share)
 
     def worst(self, n: int) -> float:
-        """Of the weight across any cut in two of n vertices; two of these between any parts.
+        """Return a bound on the noise of the weight of every cut in two.
 
-        A cut in two that takes each part to either side at random holds half of what is between
-        the parts on average.
+        Twice this number bounds the noise of the weight between the parts of any partition: put
+        each part on either side of a cut in two at random; the cut holds half of that weight on
+        average.
+
+        Args:
+            n: number of vertices, at least 2.
         """
         return max(self.across(size, n) for size in range(1, n // 2 + 1))

@@ -1,68 +1,97 @@
-"""Estimates of lists of cuts between the unbiased answers and those of the synthetic graph.
+"""Shrinkage of lists of cut answers towards the synthetic graph.
 
-The synthetic graph is nearly right on some kinds of cuts (random ones, single vertices) and wrong
-on others in a way that the cuts of a kind share (it fills in what lies between communities). The
-unbiased answers have noise of known covariance, much of it common to the cuts of a list. So a list
-is divided into kinds of alike cuts, and each kind learns how far the synthetic graph is right for
-it. Where the synthetic graph follows the noisy data its noise is theirs, and that the two agree
-says nothing: only noise that it does not share is removed. The estimates have no guarantee: they
-are biased.
+A *cut* (S, T) is the total weight of the pairs with one end in S and the other in T; here S and T
+are masks (truth vectors) of the rows and of the columns of the adjacency matrix. A release with a
+fit has two numbers for each cut: the *unbiased answer*, whose noise has a known covariance, and the
+*synthetic value*, the weight of the cut in the synthetic graph. The synthetic graph is nearly right
+on some cuts (random ones, single vertices). It is wrong on others, and the error is then shared: it
+fills in what lies between communities. So `shrunk_list` divides a list into *kinds*, which are
+groups of similar cuts, and `shrunk_towards` learns from the answers of one kind how right the
+synthetic graph is on it (empirical Bayes).
 
-Source: Lindley, Smith 1972 (one law for a list); Mitchell, Beauchamp 1988 (spikes); Efron, Morris
-1972 (estimates that move by a limited number of deviations); Baik, Ben Arous, Peche 2005 (from
-where on a direction shows in a noisy matrix).
+The synthetic graph is made from the same noisy data, so its values repeat a part of the noise of
+the answers. That both agree on this part is no evidence. `Synthetic` therefore computes the share
+of the noise that is independent of the synthetic graph, and only that noise is shrunk.
+
+The estimates are biased and have no guarantee. Read `shrunk_list` first, then `shrunk_towards`.
+
+Source: Lindley, Smith 1972 (a common prior for a list); Mitchell, Beauchamp 1988 (priors with a
+spike); Efron, Morris 1972 (limited translation of estimates); Baik, Ben Arous, Peche 2005 (the
+singular value from which a direction shows in a noisy matrix).
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 import scipy
 
 from graphcuts_dp.arrays import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.estimate.estimator import CutMasks
 from graphcuts_dp.queries.linear import CutQuery, answer_on_matrix
 from graphcuts_dp.schema.vertices import Space
 
-# What may hold for a kind of cuts, each with nothing to correct first. Constants were chosen on the
-# made graphs that scripts/bench/baseline_graphs.py calls "tuning".
+# Constants were chosen on the graphs that scripts/bench/baseline_graphs.py calls "tuning".
+
+# The three grids of the prior, see `_shrunk_together`. The first value of each corrects nothing.
 _FACTORS: FloatVector = np.array(
     [1, 0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.4, 1.6, 2, 2.5, 3, 4]
 )
-_RELATIVE: FloatVector = np.array([0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])
-_RATIOS: FloatVector = np.concatenate([[0.0], np.geomspace(0.4, 100.0, 14)])
-_FAR, _TWO_KINDS = 3.0, 0.1  # deviations; and the chance of two kinds in one, before
-_MOST_MOVED = 0.45  # deviations by which an estimate moves, for each cut of its kind
-_ALIKE = 1.4  # cuts of one kind: as many times as many pairs as the next smaller, at most
-_MOST_TOGETHER = 200  # cuts of a kind; the work grows with the square of it
-_LEAST_PARTS, _COVERED = 3, 2  # parts; and how many times as many vertices as the next best cover
-_DOUBT, _DOUBT_OF_PARTS, _MOST_DOUBT = 0.5, 1.2, 0.9  # over the square root of the answers
-_MOST_SEEN = 30  # directions of the synthetic graph that are looked for
-_NEARLY = 50.0  # times as much as variances below 0 may others be wrong
-_SMALLEST = 1e-9  # variance of a combination of answers, in theirs: less is rounding
+_RELATIVE_DEVIATIONS: FloatVector = np.array([0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])
+_NOISE_MULTIPLES: FloatVector = np.concatenate([[0.0], np.geomspace(0.4, 100.0, 14)])
 
-Cut = tuple[BoolVector, BoolVector]
+# Prior chance that a parameter has something to correct: this over the square root of the number of
+# answers. The synthetic graph is less often right on the parts of a partition.
+_PRIOR_DOUBT = 0.5
+_PRIOR_DOUBT_OF_PARTS = 1.2
+_LARGEST_PRIOR_DOUBT = 0.9  # probability: some chance is left for "nothing to correct"
+
+# Answers this many standard deviations from the synthetic values may be a kind of their own.
+_FAR = 3.0
+_CHANCE_OF_TWO_KINDS = 0.1  # prior probability that one kind should be two
+
+# Largest move of an estimate per answer of its kind, in standard deviations of its noise.
+_LARGEST_MOVE = 0.45
+
+# Within a kind, each cut has at most this many times as many pairs as the next smaller cut.
+_LARGEST_PAIR_RATIO = 1.4
+_MOST_CUTS_OF_A_KIND = 200  # cuts: the work grows with the square of their number
+
+# Cuts of a partition are a kind of their own if there are at least so many of them, and if they
+# cover at least so many times as many vertices as the next best partition.
+_FEWEST_PARTS = 3
+_COVERAGE_RATIO = 2
+
+_MOST_DIRECTIONS = 30  # singular vectors of the synthetic graph that are computed
+# Covariances of answers with groups are approximate. An eigenvalue of -x shows an error of about x;
+# other eigenvalues are then taken to be wrong by up to this many times x.
+_EIGENVALUE_ERROR_RATIO = 50.0
+_SMALLEST_VARIANCE = 1e-9  # in units of the variance of an answer; less is rounding
 
 
 @final
 class Synthetic:
-    """What the synthetic graph says of cuts, and how far it repeats the noise of the entries.
+    """Synthetic values of cuts, and the share of the noise that the synthetic graph repeats.
 
-    Noise of deviation s in the entries of a matrix hides singular values below s (rows columns)^1/4
-    of what degrees do not tell. Larger ones of the synthetic graph were therefore seen, and their
-    singular vectors U (of rows) and V (of columns) follow the noise E: to first order, with what
-    else they may do left open, by its projection U U' E + E V V' - U U' E V V'. Degrees take what
-    is constant in rows or columns, so let a cut have the coefficients s t' (and t s' where pairs
-    have no direction), s and t less their means. Outside of the projection these are a b' (and
-    b a'), a = s - U U' s, b = t - V V' t: the shares of their squares is the share of the noise of
-    the cut that the synthetic graph does not repeat.
+    Independent noise of deviation s in the entries of a matrix hides singular values below
+    s (rows columns)^(1/4), apart from the part of the matrix that its row and column sums explain.
+    Larger singular values of the synthetic graph were therefore *detected* in the noisy matrix. Let
+    U (of rows) and V (of columns) be their singular vectors. To first order they follow the noise E
+    by its projection U U' E + E V V' - U U' E V V'.
+
+    A cut has the coefficients s t' (and t s' for an undirected graph), s and t being its indicators
+    less their means, since degrees explain what is constant in rows or columns. Outside of the
+    projection these coefficients are a b' (and b a'), with a = s - U U' s and b = t - V V' t. The
+    squared norm of the latter over that of the former is the share of the variance of the noise
+    that the synthetic graph does not repeat.
 
     Args:
         matrix: of the synthetic graph, sparse or dense.
         space: its vertices.
-        deviation: of the noise of an entry.
-        symmetric: whether pairs have no direction.
+        deviation: standard deviation of the noise of an entry.
+        symmetric: whether the graph is undirected.
     """
 
     def __init__(self, matrix: Any, space: Space, deviation: float, *, symmetric: bool) -> None:
@@ -70,255 +99,334 @@ class Synthetic:
         self._deviation = deviation
 
     def values(self, cuts: Sequence[CutQuery]) -> FloatVector:
-        """Of cuts on its vertices."""
+        """Return the weights of cuts in the synthetic graph, shape (cuts,)."""
         return answer_on_matrix(cuts, self._matrix, self._space)
 
-    def apart(self, cuts: Sequence[Cut]) -> FloatVector:
-        """The share of the variance of each cut's noise that it does not repeat."""
-        sides = [np.array(side, dtype=np.float64) for side in zip(*cuts, strict=True)]
-        centred = [side - side.mean(axis=1, keepdims=True) for side in sides]
-        left = [
-            side - (side @ seen) @ seen.T for side, seen in zip(centred, self._seen, strict=True)
-        ]
-        whole, found = self._squares(*centred), self._squares(*left)
-        few = whole <= _SMALLEST * (sides[0] ** 2).sum(axis=1) * (sides[1] ** 2).sum(axis=1)
-        return np.where(few, 1.0, np.minimum(found / np.where(few, 1.0, whole), 1.0))
+    def independent_shares(self, cuts: Sequence[CutMasks]) -> FloatVector:
+        """Return the share of the variance of each cut's noise that it does not repeat.
 
-    def _squares(self, s: FloatMatrix, t: FloatMatrix) -> FloatVector:
-        """Half the sum of the squared coefficients of s t' + t s', or all of those of s t'."""
-        found: FloatVector = (s**2).sum(axis=1) * (t**2).sum(axis=1)
-        return found + (s * t).sum(axis=1) ** 2 if self._symmetric else found
+        Returns:
+            Shape (cuts,), in [0, 1]. It is 1 for cuts that degrees explain entirely.
+        """
+        S, T = (np.array(side, dtype=np.float64) for side in zip(*cuts, strict=True))
+        row_vectors, column_vectors = self._detected_vectors
+        s = S - S.mean(axis=1, keepdims=True)
+        t = T - T.mean(axis=1, keepdims=True)
+        a = s - (s @ row_vectors) @ row_vectors.T
+        b = t - (t @ column_vectors) @ column_vectors.T
+        all_squares, independent_squares = self._squared_norms(s, t), self._squared_norms(a, b)
+        negligible = all_squares <= _SMALLEST_VARIANCE * (S**2).sum(axis=1) * (T**2).sum(axis=1)
+        divisor = np.where(negligible, 1.0, all_squares)
+        return np.where(negligible, 1.0, np.minimum(independent_squares / divisor, 1.0))
+
+    def _squared_norms(self, s: FloatMatrix, t: FloatMatrix) -> FloatVector:
+        """Return |s t'|^2 for each row of s and t, or |s t' + t s'|^2 / 2 if symmetric."""
+        norms: FloatVector = (s**2).sum(axis=1) * (t**2).sum(axis=1)
+        return norms + (s * t).sum(axis=1) ** 2 if self._symmetric else norms
 
     @cached_property
-    def _seen(self) -> tuple[FloatMatrix, FloatMatrix]:
-        """Singular vectors of rows and of columns, shape (rows, seen) and (columns, seen)."""
+    def _detected_vectors(self) -> tuple[FloatMatrix, FloatMatrix]:
+        """Detected singular vectors U, shape (rows, d), and V, shape (columns, d)."""
         matrix, shape = self._matrix, self._matrix.shape
-        rows, columns = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (1, 0))
-        columns = columns / max(float(rows.sum()), _SMALLEST)
-        if min(shape) <= 2 * _MOST_SEEN:
+        row_sums, column_sums = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (1, 0))
+        # The part that degrees explain has rank one: row_sums column_sums' / total.
+        column_shares = column_sums / max(float(row_sums.sum()), _SMALLEST_VARIANCE)
+        if min(shape) <= 2 * _MOST_DIRECTIONS:
             dense = matrix.toarray() if scipy.sparse.issparse(matrix) else matrix
-            left, sizes, right = np.linalg.svd(dense - np.outer(rows, columns))
+            left, sizes, right = np.linalg.svd(dense - np.outer(row_sums, column_shares))
         else:
             without_degrees = scipy.sparse.linalg.LinearOperator(
                 shape,
-                matvec=lambda x: matrix @ x.ravel() - rows * (columns @ x.ravel()),
-                rmatvec=lambda x: matrix.T @ x.ravel() - columns * (rows @ x.ravel()),
+                matvec=lambda x: matrix @ x.ravel() - row_sums * (column_shares @ x.ravel()),
+                rmatvec=lambda x: matrix.T @ x.ravel() - column_shares * (row_sums @ x.ravel()),
                 dtype=np.float64,
             )
             left, sizes, right = scipy.sparse.linalg.svds(
-                without_degrees, k=_MOST_SEEN, v0=np.ones(min(shape)), tol=1e-3
+                without_degrees, k=_MOST_DIRECTIONS, v0=np.ones(min(shape)), tol=1e-3
             )
-        seen = sizes > self._deviation * math.prod(shape) ** 0.25
-        return left[:, : len(sizes)][:, seen], right[: len(sizes)][seen].T
+        detected = sizes > self._deviation * math.prod(shape) ** 0.25
+        return left[:, : len(sizes)][:, detected], right[: len(sizes)][detected].T
 
 
 def shrunk_list(
-    cuts: Sequence[Cut],
+    cuts: Sequence[CutMasks],
     synthetic: FloatVector,
     unbiased: FloatVector,
-    covariances: Callable[[Sequence[Cut]], FloatMatrix],
+    covariances: Callable[[Sequence[CutMasks]], FloatMatrix],
     *,
     hollow: bool,
     symmetric: bool,
 ) -> FloatVector:
-    """Estimates of a list of cuts, each from those of its kind.
+    """Return shrunk estimates of a list of cuts.
+
+    Cuts that occur several times are shrunk once. The distinct ones are divided into kinds, and
+    each kind is shrunk by itself.
 
     Args:
         cuts: masks of rows and of columns.
-        synthetic: what the synthetic graph has of each.
-        unbiased: answers to them.
-        covariances: of the errors of the unbiased answers to some cuts, of what the synthetic graph
-            does not share of them.
+        synthetic: synthetic values, shape (cuts,).
+        unbiased: unbiased answers, shape (cuts,).
+        covariances: returns, for some of the cuts, the covariance of the noise of their unbiased
+            answers that the synthetic graph does not repeat, shape (cuts, cuts).
         hollow: whether rows and columns are the same vertices.
         symmetric: whether (S, T) and (T, S) are one cut.
+
+    Returns:
+        Shape (cuts,).
     """
-    named = [(S.tobytes(), T.tobytes()) for S, T in cuts]
-    first = dict[tuple[bytes, ...], int]()
-    place = [
-        first.setdefault(tuple(sorted(name)) if symmetric else name, number)
-        for number, name in enumerate(named)
+    keys = [(S.tobytes(), T.tobytes()) for S, T in cuts]
+    first_index_of = dict[tuple[bytes, ...], int]()
+    # For each cut, the index of the first cut of the list that is equal to it.
+    first_equal = [
+        first_index_of.setdefault(tuple(sorted(key)) if symmetric else key, index)
+        for index, key in enumerate(keys)
     ]
-    found = unbiased.copy()
-    for kind, parts in _kinds(cuts, np.unique(np.array(place, dtype=np.int64)), hollow=hollow):
-        own = covariances([cuts[number] for number in kind])
-        found[kind] = shrunk_towards(synthetic[kind], unbiased[kind], own, parts=parts)
-    return found[place]
+    estimates = unbiased.copy()
+    distinct = np.unique(np.array(first_equal, dtype=np.int64))
+    for kind, parts in _kinds(cuts, distinct, hollow=hollow):
+        covariance = covariances([cuts[index] for index in kind])
+        estimates[kind] = shrunk_towards(synthetic[kind], unbiased[kind], covariance, parts=parts)
+    return estimates[first_equal]
+
+
+class _CutShape(NamedTuple):
+    """The properties of a cut by which kinds are formed.
+
+    Attributes:
+        relation: how S and T lie to each other: whether they cover all vertices, whether they
+            overlap, and whether they are equal.
+        pairs: number of pairs that the cut joins, at least 1.
+        sets: masks of the two sets that the cut is about, shape (2, vertices), see `_sets`.
+    """
+
+    relation: tuple[bool, bool, bool]
+    pairs: int
+    sets: BoolMatrix
+
+
+def _cut_shape(S: BoolVector, T: BoolVector, *, hollow: bool) -> _CutShape:
+    """Return the shape of a cut."""
+    common = int(np.count_nonzero(S & T)) if hollow else 0
+    covering = bool((S | T).all()) if hollow else bool(S.all() or T.all())
+    sizes = int(np.count_nonzero(S)), int(np.count_nonzero(T))
+    return _CutShape(
+        relation=(covering, common > 0, (common, common) == sizes),
+        pairs=max(1, sizes[0] * sizes[1] - common * (common + 1) // 2),
+        sets=_sets(S, T, covering=covering, hollow=hollow),
+    )
+
+
+def _sets(S: BoolVector, T: BoolVector, *, covering: bool, hollow: bool) -> BoolMatrix:
+    """Return masks of the two sets that a cut is about, shape (2, vertices).
+
+    A set against all other vertices is about the smaller side only, which is returned twice. Of a
+    bipartite graph, vertices are the rows followed by the columns.
+    """
+    if hollow:
+        smaller = min(S, T, key=np.count_nonzero)
+        return np.array([smaller, smaller] if covering else [S, T])
+    row_set, column_set = np.append(S, np.zeros_like(T)), np.append(np.zeros_like(S), T)
+    if covering:
+        return np.array([column_set if S.all() else row_set] * 2)
+    return np.array([row_set, column_set])
 
 
 def _kinds(
-    cuts: Sequence[Cut], places: IntVector, *, hollow: bool
+    cuts: Sequence[CutMasks], indices: IntVector, *, hollow: bool
 ) -> Iterator[tuple[IntVector, bool]]:
-    """The cuts at some places, those that are alike together; and whether they are of parts.
+    """Divide cuts into kinds.
 
-    That is, they lie in the same way to the vertices (S against all others, S within itself,
-    disjoint sets, others), and each joins at most `_ALIKE` times as many pairs as the next smaller
-    one of them. Among cuts as large as they are, those of the parts of the vertices that somebody
-    knows are another kind than those of random sets: no two parts meet in some vertices only.
+    Cuts of a kind have the same relation of S to T, and each joins at most 1.4 times as many pairs
+    as the next smaller one. Cuts between the parts of a meaningful partition (communities, say) are
+    separated from cuts of random sets of the same size: any two of their sets are equal or
+    disjoint.
+
+    Args:
+        cuts: masks of rows and of columns.
+        indices: which of them to divide.
+        hollow: whether rows and columns are the same vertices.
+
+    Yields:
+        Indices of the cuts of a kind, and whether they are cuts of the parts of a partition.
     """
-    relations, pairs, sets = [], [], []
-    for number in places.tolist():
-        S, T = cuts[number]
-        both = int(np.count_nonzero(S & T)) if hollow else 0
-        whole = bool((S | T).all()) if hollow else bool(S.all() or T.all())
-        sizes = int(np.count_nonzero(S)), int(np.count_nonzero(T))
-        relations.append((whole, both > 0, (both, both) == sizes))
-        pairs.append(max(1, sizes[0] * sizes[1] - both * (both + 1) // 2))
-        sets.append(_sets(S, T, whole=whole, hollow=hollow))
-    order = sorted(range(len(places)), key=lambda i: (relations[i], pairs[i]))
-    found: list[list[int]] = []
-    for last, number in zip([None, *order], order, strict=False):
-        new = (
-            last is None
-            or relations[last] != relations[number]
-            or pairs[number] > _ALIKE * pairs[last]
-            or len(found[-1]) == _MOST_TOGETHER
+    shapes = [_cut_shape(*cuts[index], hollow=hollow) for index in indices.tolist()]
+    order = sorted(range(len(shapes)), key=lambda i: (shapes[i].relation, shapes[i].pairs))
+    kinds: list[list[int]] = []
+    previous: _CutShape | None = None
+    for position in order:
+        shape = shapes[position]
+        starts_a_kind = (
+            previous is None
+            or previous.relation != shape.relation
+            or shape.pairs > _LARGEST_PAIR_RATIO * previous.pairs
+            or len(kinds[-1]) == _MOST_CUTS_OF_A_KIND
         )
-        if new:
-            found.append([])
-        found[-1].append(number)
-    for kind in found:
-        parts, covered = _parts([sets[number] for number in kind])
-        others = np.setdiff1d(np.arange(len(kind)), parts)
-        next_covered = _parts([sets[kind[at]] for at in others])[1] if len(others) else 0
-        known = len(parts) >= _LEAST_PARTS and covered >= _COVERED * next_covered
-        for some, of_parts in (
-            ((parts, True), (others, False)) if known else ((slice(None), False),)
-        ):
-            chosen = places[np.array(kind)[some]]
-            if len(chosen):
-                yield chosen, of_parts
+        if starts_a_kind:
+            kinds.append([])
+        kinds[-1].append(position)
+        previous = shape
+    for kind in kinds:
+        members = indices[np.array(kind)]
+        sets = [shapes[position].sets for position in kind]
+        of_partition, covered = _largest_partition(sets)
+        remaining = np.setdiff1d(np.arange(len(kind)), of_partition)
+        next_covered = _largest_partition([sets[i] for i in remaining])[1] if len(remaining) else 0
+        if len(of_partition) < _FEWEST_PARTS or covered < _COVERAGE_RATIO * next_covered:
+            yield members, False
+            continue
+        yield members[of_partition], True
+        if len(remaining):
+            yield members[remaining], False
 
 
-def _sets(S: BoolVector, T: BoolVector, *, whole: bool, hollow: bool) -> BoolMatrix:
-    """The sets that a cut is about, a line each: of one against all others, the smaller one."""
-    if hollow:
-        smaller = min(S, T, key=np.count_nonzero)
-        return np.array([smaller, smaller] if whole else [S, T])
-    none_of_S, none_of_T = np.zeros_like(S), np.zeros_like(T)
-    of_rows, of_columns = np.append(S, none_of_T), np.append(none_of_S, T)
-    if whole:
-        return np.array([of_columns if S.all() else of_rows] * 2)
-    return np.array([of_rows, of_columns])
+def _largest_partition(sets: Sequence[BoolMatrix]) -> tuple[IntVector, int]:
+    """Return cuts any two of whose sets are equal or disjoint, and how many vertices they cover.
 
+    A greedy search from each cut adds compatible cuts, those with the most compatible cuts first.
+    The result is the selection that covers most vertices; a cut alone is no selection.
 
-def _parts(sets: Sequence[BoolMatrix]) -> tuple[IntVector, int]:
-    """Cuts whose sets are the same or disjoint, any two of them, and how many vertices they cover.
+    Args:
+        sets: two sets of each cut, shape (2, vertices) each.
 
-    From each cut on, others are added in the order of how many of its partners are theirs; of what
-    is found so, that which covers most. One cut alone is none.
+    Returns:
+        Indices of cuts, ascending, and a number of vertices; empty and 0 if there is no selection.
     """
-    flat = np.concatenate(sets).astype(np.float64)
-    common = flat @ flat.T
+    flat = np.concatenate(sets).astype(np.float64)  # (2 cuts, vertices)
+    common = flat @ flat.T  # sizes of the intersections of any two sets
     sizes = common.diagonal()
-    apart = (common == 0) | ((common == sizes) & (common == sizes[:, None]))
-    partners = apart.reshape(len(sets), 2, len(sets), 2).all(axis=(1, 3))
-    best, most = np.empty(0, dtype=np.int64), 0
+    equal_or_disjoint = (common == 0) | ((common == sizes) & (common == sizes[:, None]))
+    compatible = equal_or_disjoint.reshape(len(sets), 2, len(sets), 2).all(axis=(1, 3))
+    best, most_covered = np.empty(0, dtype=np.int64), 0
     for start in range(len(sets)):
-        near = np.flatnonzero(partners[start])
-        chosen, free = [start], partners[start].copy()
-        for other in near[np.argsort(-partners[np.ix_(near, near)].sum(axis=1), kind="stable")]:
-            if free[other] and other != start:
-                chosen.append(int(other))
-                free &= partners[other]
-        covered = int(np.any([sets[at].any(axis=0) for at in chosen], axis=0).sum())
-        if covered > most and len(chosen) > 1:
-            best, most = np.sort(chosen), covered
+        candidates = np.flatnonzero(compatible[start])
+        degrees = compatible[np.ix_(candidates, candidates)].sum(axis=1)
+        selection, selectable = [start], compatible[start].copy()
+        for candidate in candidates[np.argsort(-degrees, kind="stable")]:
+            if selectable[candidate] and candidate != start:
+                selection.append(int(candidate))
+                selectable &= compatible[candidate]
+        covered = int(np.any([sets[cut].any(axis=0) for cut in selection], axis=0).sum())
+        if covered > most_covered and len(selection) > 1:
+            best, most_covered = np.sort(selection), covered
         if len(best) == len(sets):
             break
-    return best, most
+    return best, most_covered
 
 
 def shrunk_towards(
     synthetic: FloatVector, unbiased: FloatVector, covariance: FloatMatrix, *, parts: bool = False
 ) -> FloatVector:
-    """Unbiased answers of a kind, drawn towards those of the synthetic graph.
+    """Return the estimates of one kind: unbiased answers shrunk towards the synthetic values.
 
-    Cuts that are one kind by their sizes may be two all the same, such as communities among random
-    halves. So answers more than 3 deviations from the synthetic graph are also tried by themselves,
-    and stay so if the answers are then more likely, ten times at least.
+    Cuts of one kind by their shape may still be two kinds, such as communities among random halves.
+    So answers more than 3 deviations from their synthetic values are also shrunk by themselves.
+    Both estimates stay separate if the answers are then at least ten times as likely.
 
-    An answer without others of its kind moves towards the synthetic graph by .45 deviations or all
-    the way, whichever is less. Its mean absolute error is that of the unbiased one times 1.1 at
-    most: with normal noise the mean of |z + .45| is .8773, that of |z| .7979, and moves that end at
-    the synthetic graph cost less.
+    A single answer says next to nothing about the error of the synthetic graph. It moves towards
+    the synthetic value by .45 deviations, or all the way if that is less. Its mean absolute error
+    is at most 1.1 times that of the unbiased answer: for normal noise z the mean of |z + .45| is
+    .8773, that of |z| is .7979, and moves that stop at the synthetic value cost less.
 
     Args:
-        synthetic: shape (queries,).
-        unbiased: likewise.
-        covariance: of the errors of the unbiased ones, of what the synthetic graph does not share,
-            shape (queries, queries); an answer without such noise stays as it is.
-        parts: whether the cuts are of parts that somebody knows, of which the synthetic graph is
-            less often right than of sets that have nothing to do with the graph.
+        synthetic: synthetic values, shape (cuts,).
+        unbiased: unbiased answers, shape (cuts,).
+        covariance: of the noise of the unbiased answers that the synthetic graph does not repeat,
+            shape (cuts, cuts). An answer of variance 0 stays as it is.
+        parts: whether the cuts are those of the parts of a partition, on which the synthetic graph
+            is less often right.
+
+    Returns:
+        Shape (cuts,).
     """
 
-    def estimated(some: BoolVector) -> tuple[FloatVector, float]:
-        own = covariance[np.ix_(some, some)]
-        return _together(synthetic[some], unbiased[some], own, parts=parts)
+    def shrunk_subset(subset: BoolVector) -> tuple[FloatVector, float]:
+        subset_covariance = covariance[np.ix_(subset, subset)]
+        return _shrunk_together(synthetic[subset], unbiased[subset], subset_covariance, parts=parts)
 
-    found = unbiased.copy()
+    estimates = unbiased.copy()
     variances = covariance.diagonal()
     noisy = variances > 0
     if not noisy.any():
-        return found
-    if np.count_nonzero(noisy) == 1:  # tells next to nothing of how far the synthetic graph is off
-        most = _MOST_MOVED * np.sqrt(np.maximum(variances, 0))
-        return unbiased - np.clip(unbiased - synthetic, -most, most)
-    found[noisy], likely = estimated(noisy)
+        return estimates
+    if np.count_nonzero(noisy) == 1:
+        largest_moves = _LARGEST_MOVE * np.sqrt(np.maximum(variances, 0))
+        return unbiased - np.clip(unbiased - synthetic, -largest_moves, largest_moves)
+    estimates[noisy], log_likelihood = shrunk_subset(noisy)
     far = noisy & ((unbiased - synthetic) ** 2 > _FAR**2 * variances)
     near = noisy & ~far
     if far.any() and near.any():
-        (of_far, log_far), (of_near, log_near) = estimated(far), estimated(near)
-        if log_far + log_near + math.log(_TWO_KINDS) > likely:
-            found[far], found[near] = of_far, of_near
-    return found
+        far_estimates, log_likelihood_far = shrunk_subset(far)
+        near_estimates, log_likelihood_near = shrunk_subset(near)
+        log_of_two = log_likelihood_far + log_likelihood_near + math.log(_CHANCE_OF_TWO_KINDS)
+        if log_of_two > log_likelihood:
+            estimates[far], estimates[near] = far_estimates, near_estimates
+    return estimates
 
 
-def _together(
+def _shrunk_together(
     synthetic: FloatVector, unbiased: FloatVector, covariance: FloatMatrix, *, parts: bool
 ) -> tuple[FloatVector, float]:
-    """Estimates of answers of one kind, and the logarithm of how likely the answers are.
+    """Return the estimates of answers of one kind, and the log likelihood of the answers.
 
-    Let y be the unbiased answers, s their deviations, C the covariance of their errors, and let the
-    truth be normal with mean f m, m being the synthetic graph's answers, and independent deviations
-    of variance t^2 m^2 + g^2 s^2. Its best estimate is then y - C (C + t^2 diag(m^2) + g^2
-    diag(s^2))^-1 (y - f m). The factor f, t and g are common to the kind; each has nothing to
-    correct (f = 1, t = 0, g = 0) with a prior chance of 1 - .5/sqrt(answers), of parts of
-    1 - 1.2/sqrt(answers), else any value of a grid, and the estimates are averaged over what the
-    answers leave open. In units of s one decomposition for each t serves all f and g.
+    Let y be the unbiased answers, s their deviations, C the covariance of their noise, and m the
+    synthetic values. The true values are normal with mean f m and independent deviations of
+    variance t^2 m^2 + g^2 s^2, so that their best estimate is
 
-    Few answers can tell little of f, t and g, so no estimate moves by more than .45 deviations for
-    each of them.
+        y - C (C + t^2 diag(m^2) + g^2 diag(s^2))^-1 (y - f m).
+
+    The factor f, the relative deviation t and the noise multiple g are common to the kind. Each has
+    nothing to correct (f = 1, t = 0, g = 0) with the prior probability 1 - .5/sqrt(answers), or 1 -
+    1.2/sqrt(answers) for parts of a partition; otherwise each other value of its grid is equally
+    likely. The estimates are averaged over the posterior of (t, f, g).
+
+    In units of s the matrix C + t^2 diag(m^2) has one eigendecomposition for all f and g.
+
+    A few answers say little about f, t and g, so no estimate moves by more than .45 deviations
+    times the number of answers.
+
+    Args:
+        synthetic: m, shape (cuts,).
+        unbiased: y, shape (cuts,).
+        covariance: C, with a positive diagonal, shape (cuts, cuts).
+        parts: see `shrunk_towards`.
     """
     count, scale = len(unbiased), np.sqrt(covariance.diagonal())
     y, m = unbiased / scale, synthetic / scale
     noise = covariance / np.outer(scale, scale)
-    of_relative, of_factors, of_ratios = (
-        _prior(len(grid), count, parts=parts) for grid in (_RELATIVE, _FACTORS, _RATIOS)
+    log_prior_t, log_prior_f, log_prior_g = (
+        _log_prior(len(grid), count, parts=parts)
+        for grid in (_RELATIVE_DEVIATIONS, _FACTORS, _NOISE_MULTIPLES)
     )
-    # Covariances of answers with groups hold nearly: variances below 0 show by how much, about.
-    lowest = float(scipy.linalg.eigvalsh(noise, subset_by_index=[0, 0])[0])
-    least = max(_SMALLEST, -_NEARLY * lowest)
-    logs = np.empty((len(_RELATIVE), len(_FACTORS), len(_RATIOS)))
-    solved = []
-    for place, relative in enumerate(_RELATIVE):
-        variances, axes = scipy.linalg.eigh(noise + np.diag((relative * m) ** 2))
-        spreads = np.maximum(variances, least) + _RATIOS[:, None] ** 2
+    lowest_eigenvalue = float(scipy.linalg.eigvalsh(noise, subset_by_index=[0, 0])[0])
+    least_variance = max(_SMALLEST_VARIANCE, -_EIGENVALUE_ERROR_RATIO * lowest_eigenvalue)
+    log_posterior = np.empty((len(_RELATIVE_DEVIATIONS), len(_FACTORS), len(_NOISE_MULTIPLES)))
+    solutions = []  # for each t: eigenvectors, residuals (f, axis), precisions (g, axis)
+    for t_index, t in enumerate(_RELATIVE_DEVIATIONS):
+        eigenvalues, axes = scipy.linalg.eigh(noise + np.diag((t * m) ** 2))
+        variances = np.maximum(eigenvalues, least_variance) + _NOISE_MULTIPLES[:, None] ** 2
+        precisions = 1 / variances
         residuals = axes.T @ y - _FACTORS[:, None] * (axes.T @ m)
-        logs[place] = -((residuals**2) @ (1 / spreads).T + np.log(spreads).sum(axis=1)) / 2
-        logs[place] += of_relative[place] + of_factors[:, None] + of_ratios
-        solved.append((axes, residuals, 1 / spreads))
-    likely = float(scipy.special.logsumexp(logs))
-    moves = np.zeros(count)
-    for chances, (axes, residuals, weights) in zip(np.exp(logs - likely), solved, strict=True):
-        moves += axes @ ((chances.T @ residuals) * weights).sum(axis=0)
-    most = _MOST_MOVED * count
-    return unbiased - scale * np.clip(noise @ moves, -most, most), likely
+        # Log density of a normal law: -(sum of residual^2 / variance + sum of ln variance) / 2.
+        log_density = -((residuals**2) @ precisions.T + np.log(variances).sum(axis=1)) / 2
+        log_posterior[t_index] = log_density
+        log_posterior[t_index] += log_prior_t[t_index] + log_prior_f[:, None] + log_prior_g
+        solutions.append((axes, residuals, precisions))
+    log_likelihood = float(scipy.special.logsumexp(log_posterior))
+    # Posterior mean of (C + t^2 diag(m^2) + g^2)^-1 (y - f m).
+    weighted_residuals = np.zeros(count)
+    posterior = np.exp(log_posterior - log_likelihood)
+    for chances, (axes, residuals, precisions) in zip(posterior, solutions, strict=True):
+        mean_residuals = chances.T @ residuals  # (g, axis)
+        weighted_residuals += axes @ (mean_residuals * precisions).sum(axis=0)
+    largest_move = _LARGEST_MOVE * count
+    moves = np.clip(noise @ weighted_residuals, -largest_move, largest_move)
+    return unbiased - scale * moves, log_likelihood
 
 
-def _prior(values: int, answers: int, *, parts: bool) -> FloatVector:
-    """Logarithms of the chances of the values of a grid, of which the first corrects nothing."""
-    doubt = _DOUBT_OF_PARTS if parts else _DOUBT
-    others = min(doubt / math.sqrt(answers), _MOST_DOUBT)
-    found = np.full(values, math.log(others / (values - 1)))
-    found[0] = math.log1p(-others)
-    return found
+def _log_prior(grid_size: int, answers: int, *, parts: bool) -> FloatVector:
+    """Return the log prior of the values of a grid, whose first value corrects nothing."""
+    doubt = _PRIOR_DOUBT_OF_PARTS if parts else _PRIOR_DOUBT
+    chance_of_others = min(doubt / math.sqrt(answers), _LARGEST_PRIOR_DOUBT)
+    log_prior = np.full(grid_size, math.log(chance_of_others / (grid_size - 1)))
+    log_prior[0] = math.log1p(-chance_of_others)
+    return log_prior

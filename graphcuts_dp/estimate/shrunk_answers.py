@@ -1,4 +1,8 @@
-"""Estimates of cuts between the unbiased ones and those of the synthetic graph; see `shrinkage`."""
+"""An estimator of cuts that shrinks unbiased answers towards the synthetic graph.
+
+It replaces the values of `MatrixEstimator` by those of `shrinkage.shrunk_list`. The intervals stay
+those of the unbiased answers, and are proven.
+"""
 
 from collections.abc import Sequence
 from typing import final
@@ -7,9 +11,9 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import GraphError
-from graphcuts_dp.estimate.estimator import AnswerOptions, Estimates
+from graphcuts_dp.estimate.estimator import AnswerOptions, CutMasks, Estimates
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
-from graphcuts_dp.estimate.shrinkage import Cut, Synthetic, shrunk_list
+from graphcuts_dp.estimate.shrinkage import Synthetic, shrunk_list
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery
 
 NO_SYNTHETIC_GRAPH = "this release has no synthetic graph: it was made with fit='none'"
@@ -22,7 +26,7 @@ class ShrunkEstimator:
     The values have no guarantee; the intervals are those of the unbiased estimates, and proven.
 
     Args:
-        unbiased: of the same release.
+        unbiased: estimator of the same release.
         synthetic: its synthetic graph; None if it was made without one.
     """
 
@@ -33,32 +37,38 @@ class ShrunkEstimator:
     def estimate(self, queries: Sequence[LinearQuery], options: AnswerOptions) -> Estimates:
         """Estimate a list of cuts together; see `Estimator.estimate`.
 
+        Args:
+            queries: cuts. `MatrixEstimator` refuses other queries for these options.
+            options: with an `estimate` other than "unbiased".
+
         Raises:
-            QueryError: a cut that does not fit, or another query.
-            GraphError: there is no synthetic graph.
+            QueryError: if a query does not fit the vertex sets, or is no cut.
+            GraphError: if there is no synthetic graph.
         """
         estimates, synthetic = self.unbiased.estimate(queries, options), self.synthetic
         if synthetic is None:
             raise GraphError(NO_SYNTHETIC_GRAPH)
         cuts = [query for query in queries if isinstance(query, CutQuery)]
-        masks, noisy = [cut.masks(self.space) for cut in cuts], self.unbiased.noisy
+        noisy = self.unbiased.noisy
 
-        def covariances(some: Sequence[Cut]) -> FloatMatrix:
-            """Of the unbiased errors, without the noise that the synthetic graph repeats."""
-            shares = np.sqrt(synthetic.apart(some))
-            return np.asarray(self.unbiased.covariances(some) * np.outer(shares, shares))
+        def covariances(masks: Sequence[CutMasks]) -> FloatMatrix:
+            """Return the covariance of the noise that the synthetic graph does not repeat."""
+            deviation_shares = np.sqrt(synthetic.independent_shares(masks))
+            return np.asarray(
+                self.unbiased.covariances(masks) * np.outer(deviation_shares, deviation_shares)
+            )
 
         shrunk = shrunk_list(
-            masks,
+            [cut.masks(self.space) for cut in cuts],
             synthetic.values(cuts),
-            np.array([each.value for each in estimates.queries]),
+            np.array([estimate.value for estimate in estimates.queries]),
             covariances,
             hollow=noisy.blocks.layout.hollow,
             symmetric=noisy.symmetric,
         )
-        values = np.clip(shrunk, 0, [each.most for each in estimates.queries]).tolist()
-        changed = [
-            each._replace(value=value, kind="shrunk")
-            for each, value in zip(estimates.queries, values, strict=True)
+        values = np.clip(shrunk, 0, [estimate.most for estimate in estimates.queries]).tolist()
+        shrunk_estimates = [
+            estimate._replace(value=value, kind="shrunk")
+            for estimate, value in zip(estimates.queries, values, strict=True)
         ]
-        return estimates._replace(queries=changed)
+        return estimates._replace(queries=shrunk_estimates)

@@ -1,295 +1,79 @@
-"""A graph of kept edges and a degree-corrected block model of what they leave, never a matrix."""
+"""The model of a sparse release: kept edges, and a block model of the weight that they leave.
+
+A sparse release does not hold a noisy number for each pair. It holds *kept edges* (pairs above a
+threshold, see `kept_edges`), noisy degrees, and noisy sums between groups of vertices.
+`SparseModel` is fitted to them. Its expected weights are
+
+    x_ij = kept_ij + r_i c_j B[a_i, b_j],
+
+where the second term is the *residual weight*: a degree-corrected block model with row groups a,
+column groups b, shares r and c of the vertices in their groups, and block weights B. This matrix is
+never written out in full.
+
+Sums over cuts are computed from *vertex parts*: a partition of the vertices such that each set of
+each cut is a union of parts. `VertexParts` adds numbers up over parts once, `CutSets` says which
+parts belong to the sets of which cut (`cut_sets` builds both), and `SparseModel.expected` computes
+the weights of the cuts. Read `SparseModel` first.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
-from typing import Any, NamedTuple, Self, final
+from typing import Any, Literal, NamedTuple, Self, final
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolMatrix, FloatMatrix, FloatVector, IndexArray, IntVector
-from graphcuts_dp.estimate.base import PairMeasurement
-from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.privacy.exceeding import tail_chance
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Space
 
+# Names of the arrays in files, which are those of the fields. Those of the columns are stored for
+# directed and bipartite graphs only: of an undirected graph they equal those of the rows.
 _ARRAYS = (
-    *("rows", "columns", "weights", "spread", "chances"),
-    *("row_codes", "row_factors", "row_spread", "blocks", "left_points", "left_shares"),
+    "rows",
+    "columns",
+    "weights",
+    "spread",
+    "chances",
+    "row_codes",
+    "row_factors",
+    "row_spread",
+    "blocks",
+    "left_points",
+    "left_shares",
 )
-
-
-FALSE_SHARE = 0.1  # false edges for each edge, in a filter
-_GRAINS = 8  # of a threshold within the scale of the noise
-
-
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class KeptEdges(PairMeasurement):
-    """All pairs whose noisy weight reached a threshold, in the order of pairs.
-
-    What comes out has the law of the whole noisy matrix filtered by a public threshold: kept pairs
-    with weight, and pairs without, look alike. Values are biased upwards, since small ones are
-    missing.
-
-    Attributes:
-        rows: row of each kept pair (of an undirected graph the smaller end), shape (k,).
-        columns: its column, shape (k,).
-        steps: released integers, each at least the threshold; the noisy weight is steps * unit.
-        threshold: public, in steps, >= 1.
-        distribution: of the noise of each pair.
-        space: which pairs there are.
-    """
-
-    rows: IndexArray
-    columns: IndexArray
-    steps: IntVector
-    threshold: int
-    distribution: LaplaceNoise
-    space: Space
-
-    name = "kept edges"
-
-    @property
-    def pair_noise(self) -> LaplaceNoise:
-        """See `PairMeasurement.pair_noise`."""
-        return self.distribution
-
-    @cached_property
-    def layout(self) -> Layout:
-        """How pairs are ordered."""
-        return Layout.of(self.space)
-
-    @cached_property
-    def weights(self) -> FloatVector:
-        """Noisy weights in units of weight, shape (k,)."""
-        weights: FloatVector = self.steps * np.float64(self.unit)
-        return weights
-
-    @property
-    def false_chance(self) -> float:
-        """Probability that a pair without weight is kept."""
-        return tail_chance(self.distribution.rate, self.threshold)
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Plain values for receipts, and arrays: the pairs and their integers."""
-        rate = self.distribution.rate
-        fields = {
-            "threshold": self.threshold,
-            "unit": self.unit,
-            "log2_step": self.distribution.log2_step,
-            "max_weight": self.distribution.max_weight,
-            "epsilon": [self.epsilon.numerator, self.epsilon.denominator],
-            "rate": [rate.numerator, rate.denominator],
-            "false_chance": self.false_chance,
-            "note": "noisy weight = (released integer) * unit; pairs below the threshold are "
-            "not released, pairs without weight are kept with the false chance",
-        }
-        return fields, {"rows": self.rows, "columns": self.columns, "steps": self.steps}
-
-    @classmethod
-    def from_parts(
-        cls, stored: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], space: Space
-    ) -> Self:
-        """Read what `parts` gave.
-
-        Raises:
-            KeyError, TypeError, ValueError, ArithmeticError: it is something else.
-        """
-        cap = stored["max_weight"]
-        distribution = LaplaceNoise(
-            Fraction(*stored["epsilon"]),
-            None if cap is None else float(cap),
-            int(stored["log2_step"]),
-        )
-        if distribution.rate != Fraction(*stored["rate"]):
-            raise ValueError("the noise is of another scale")
-        rows, columns = (np.array(arrays[name], dtype=np.int32) for name in ("rows", "columns"))
-        steps = np.array(arrays["steps"], dtype=np.int64)
-        found = cls(
-            rows=rows,
-            columns=columns,
-            steps=steps,
-            threshold=int(stored["threshold"]),
-            distribution=distribution,
-            space=space,
-        )
-        found.check()
-        return found
-
-    def check(self) -> None:
-        """Check that pairs are in order, within the space, and reach the threshold.
-
-        Raises:
-            ValueError: they are not.
-        """
-        if not self.rows.shape == self.columns.shape == self.steps.shape or self.rows.ndim != 1:
-            raise ValueError("there is one value for each pair")
-        if not len(self.rows):
-            return
-        shape = self.layout.shape
-        ends = (self.rows, shape[0]), (self.columns, shape[1])
-        if any(each.min() < 0 or each.max() >= size for each, size in ends):
-            raise ValueError("a pair lies outside the vertex set")
-        if self.layout.symmetric and (self.rows >= self.columns).any():
-            raise ValueError("a pair is the wrong way round")
-        if self.layout.directed and (self.rows == self.columns).any():
-            raise ValueError("a vertex is paired with itself")
-        places = self.layout.places(self.rows.astype(np.int64), self.columns.astype(np.int64))
-        if (np.diff(places) <= 0).any() or self.steps.min() < self.threshold:
-            raise ValueError("pairs are out of order, or below the threshold")
-
-    def __repr__(self) -> str:
-        return f"KeptEdges(threshold={self.threshold * self.unit:g}, law={self.distribution.law})"
-
-
-def threshold_for(
-    distribution: LaplaceNoise, *, pairs: int, edges: float, false_share: float = FALSE_SHARE
-) -> int:
-    """The least threshold at which false edges are expected to be a share of the edges, at most.
-
-    N e^(-rate T)/(1 + e^-rate) <= share m, so that T >= ln(N/(share m (1 + e^-rate)))/rate; that is
-    rounded up to an eighth of the noise's scale, so that few samplers of gaps are made.
-
-    Args:
-        distribution: of the noise.
-        pairs: N, how many pairs there are.
-        edges: m, from noisy data; less than one counts as one.
-        false_share: false edges for each edge.
-
-    Returns:
-        In steps, >= 1.
-    """
-    rate = float(distribution.rate)
-    wanted = false_share * max(edges, 1.0)
-    grain = max(1, math.floor(1 / (_GRAINS * rate)))
-    least = (math.log(pairs / wanted) - math.log1p(math.exp(-rate))) / rate
-    return max(1, math.ceil(least / grain)) * grain
-
-
-@final
-class Between:
-    """Sums over pairs between parts, each pair once however it lies in a cut.
-
-    Args:
-        matrix: sums over the pairs that are listed with the row in part a, the column in part b.
-        symmetric: whether pairs have no direction.
-    """
-
-    def __init__(self, matrix: FloatMatrix, symmetric: bool) -> None:
-        self._once = matrix
-        self._all = matrix + matrix.T if symmetric else matrix
-        self._symmetric = symmetric
-
-    def sums(self, S: BoolMatrix, T: BoolMatrix) -> FloatVector:
-        """For each cut: pairs with ends in S and T, less those that both orders name."""
-        found: FloatVector = ((S.astype(np.float64) @ self._all) * T).sum(axis=1)
-        both = S & T if self._symmetric else S[:0]
-        if both.any():
-            found -= ((both.astype(np.float64) @ self._once) * both).sum(axis=1)
-        return found
-
-
-@final
-class VertexParts:
-    """Parts of the vertices, and sums over them by the model's groups, each added up once.
-
-    Args:
-        model: of the groups.
-        of: part of each row, and of each column; one object twice where both are one set.
-        shape: how many parts there are of the rows, and of the columns.
-    """
-
-    def __init__(
-        self, model: "SparseModel", of: tuple[IntVector, IntVector], shape: tuple[int, int]
-    ) -> None:
-        self._model, self._of, self._shape = model, of, shape
-        self._tables: dict[tuple[int, int], tuple[FloatVector | None, FloatMatrix]] = {}
-        # Of one vertex set both sides have the same sums, and are added up once.
-        self._one = of[0] is of[1] and model.codes[0] is model.codes[1]
-
-    def table(self, side: int, values: FloatVector | None) -> FloatMatrix:
-        """Sums of values of each row (side 0) or column (1), or of ones, shape (parts, groups)."""
-        side = 0 if self._one else side
-        key = side, id(values)
-        if key not in self._tables:
-            shape = self._shape[side], self._model.blocks.shape[side]
-            places = self._of[side] * shape[1] + self._model.codes[side]
-            sums = np.bincount(places, values, math.prod(shape)).reshape(shape)
-            self._tables[key] = values, sums.astype(np.float64)
-        return self._tables[key][1]
-
-    @cached_property
-    def kept(self) -> tuple[Between, Between]:
-        """Weight, and variance, of the kept pairs between parts."""
-        model, shape, (rows, columns) = self._model, self._shape, self._of
-        ends = np.ravel_multi_index((rows[model.rows], columns[model.columns]), shape)
-        weights, spread = (
-            np.bincount(ends, each, math.prod(shape)).astype(np.float64).reshape(shape)
-            for each in (model.weights, model.spread)
-        )
-        return Between(weights, model.symmetric), Between(spread, model.symmetric)
-
-
-@final
-class CutSets(NamedTuple):
-    """The sets of some cuts of a list, as parts of the vertices.
-
-    Attributes:
-        places: which of the list they are, q of them.
-        parts: that no set divides.
-        S: parts of each S, shape (q, parts of rows).
-        T: parts of each T, shape (q, parts of columns).
-        both: parts of the vertices in both, of one vertex set; else none.
-    """
-
-    places: Sequence[int]
-    parts: VertexParts
-    S: BoolMatrix
-    T: BoolMatrix
-    both: BoolMatrix
-
-    def by_group(self, which: int, values: FloatVector | None = None) -> FloatMatrix:
-        """Sums of values of each vertex by the model's groups, shape (q, groups).
-
-        Args:
-            which: of those in S (0), in T (1), in both (2).
-            values: None for ones.
-        """
-        chosen = (self.S, self.T, self.both)[which].astype(np.float64)
-        return np.asarray(chosen @ self.parts.table(which % 2, values))
+_COLUMN_ARRAYS = ("column_codes", "column_factors", "column_spread")
 
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SparseModel:
-    """Expected weights x_ij = kept_ij + r_i c_j B[a_i, b_j], never written out.
+    """Expected weights x_ij = kept_ij + r_i c_j B[a_i, b_j] of all pairs.
 
     Attributes:
-        space: which pairs there are.
-        max_weight: public largest weight, or None.
+        space: the vertex sets, which say what pairs there are.
+        max_weight: public largest weight, or None if there is none.
         whole: whether weights are whole numbers.
-        rows: row of each kept pair (of an undirected graph the smaller end), shape (kept,).
-        columns: column, likewise.
-        weights: expected weight of each, >= 0.
-        spread: variance of each.
-        chances: probability that each is an edge.
-        row_codes: group of each row, shape (n,).
-        column_codes: group of each column; one object with `row_codes` for an undirected graph.
-        row_factors: r, each group sums to 1, shape (n,).
+        rows: row of each kept pair (the smaller vertex of an undirected graph), shape (kept,).
+        columns: column of each kept pair, shape (kept,).
+        weights: expected weight of each kept pair, >= 0, shape (kept,).
+        spread: variance of the weight of each kept pair, shape (kept,).
+        chances: probability that each kept pair is an edge, shape (kept,).
+        row_codes: a, the group of each row, shape (rows,).
+        column_codes: b, the group of each column; one object with `row_codes` for an undirected
+            graph.
+        row_factors: r, which adds up to 1 over each group, shape (rows,).
         column_factors: c; one object with `row_factors` for an undirected graph.
-        blocks: B, shape (groups, groups); symmetric for an undirected graph.
-        row_spread: variance of the residual weight of each row that noise leaves open.
-        column_spread: likewise.
+        blocks: B, shape (row groups, column groups); symmetric for an undirected graph.
+        row_spread: variance of the residual weight of each row that its noisy degree leaves.
+        column_spread: the same of each column.
         left_mean: mean weight of an edge of the residual part.
-        left_square: mean of its square.
-        left_points: weights that it may have, shape (p,).
-        left_shares: how often each, adds up to 1.
+        left_square: mean squared weight of such an edge.
+        left_points: weights that such an edge may have, shape (p,).
+        left_shares: probability of each of these weights; adds up to 1, shape (p,).
     """
 
     space: Space
@@ -319,86 +103,95 @@ class SparseModel:
 
     @cached_property
     def layout(self) -> Layout:
-        """Which pairs there are, as a matrix."""
+        """The pairs as positions in a matrix."""
         return Layout.of(self.space)
 
     @property
     def symmetric(self) -> bool:
-        """Whether pairs have no direction."""
+        """True for an undirected graph, whose pairs have no direction."""
         return self.layout.symmetric
 
     @cached_property
-    def kept(self) -> sp.csr_array:
+    def kept_matrix(self) -> sp.csr_array:
         """Weights of kept pairs as a sparse matrix; symmetric for an undirected graph."""
-        # Both ways round in one go: a sum of matrices would drop zeros, of which there are others.
         rows, columns, values = self.rows, self.columns, self.weights
         if self.symmetric:
+            # Both directions at once: adding the transpose would drop pairs of weight 0.
             rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
             values = np.concatenate([values, values])
         return sp.coo_array((values, (rows, columns)), shape=self.layout.shape).tocsr()
 
     @cached_property
-    def loops(self) -> FloatVector:
-        """r_i c_i B of each vertex and itself, which is no pair."""
+    def self_weights(self) -> FloatVector:
+        """r_i c_i B[a_i, b_i] of each vertex with itself, to be subtracted: it is no pair."""
         if not self.layout.hollow:
             return np.zeros(self.layout.shape[0])
-        found: FloatVector = (
+        self_weights: FloatVector = (
             self.row_factors * self.column_factors * self.blocks[self.row_codes, self.column_codes]
         )
-        return found
+        return self_weights
 
     def degrees(self) -> tuple[FloatVector, FloatVector]:
-        """Expected row sums and column sums."""
-        rows = self.row_factors * self.blocks.sum(axis=1)[self.row_codes] - self.loops
-        rows = rows + self.kept.sum(axis=1)
+        """Return the expected row sums and column sums."""
+        rows = self.row_factors * self.blocks.sum(axis=1)[self.row_codes] - self.self_weights
+        rows = rows + self.kept_matrix.sum(axis=1)
         if self.symmetric:
             return rows, rows
         columns = self.column_factors * self.blocks.sum(axis=0)[self.column_codes]
         if self.layout.hollow:
-            columns = columns - self.loops
-        return rows, columns + self.kept.sum(axis=0)
+            columns = columns - self.self_weights
+        return rows, columns + self.kept_matrix.sum(axis=0)
 
-    def expected(self, cuts: CutSets) -> tuple[FloatVector, FloatVector]:
-        """Expected weight of some cuts, each pair once, and the typical error of each: no proof.
-
-        The error is the deviation of the model's own law: residual edges fall as a Poisson number
-        on each pair, weights of kept pairs and residual degrees have their posterior variances, all
-        independently. It is what resampling from the model comes to.
-        """
-        left, left_spread = (cuts.by_group(0, v) for v in (self.row_factors, self.row_spread))
-        right, right_spread = (
-            cuts.by_group(1, v) for v in (self.column_factors, self.column_spread)
+    def residual_at(self, rows: IntVector, columns: IntVector) -> FloatVector:
+        """Return the residual weight of single pairs, given by their rows and columns."""
+        residual: FloatVector = (
+            self.row_factors[rows]
+            * self.column_factors[columns]
+            * self.blocks[self.row_codes[rows], self.column_codes[columns]]
         )
-        inside, loops = cuts.by_group(2, self.row_factors), cuts.by_group(2, self.loops).sum(axis=1)
-        onward, back = right @ self.blocks.T, left @ self.blocks
-        residual = (back * right).sum(axis=1) - loops
-        if self.symmetric:
-            residual -= (((inside @ self.blocks) * inside).sum(axis=1) - loops) / 2
-        # A residual degree that is off by one moves the cut by the share that goes across.
-        across = self.shares(onward, self.blocks.sum(axis=1))
-        homeward = self.shares(back, self.blocks.sum(axis=0))
-        blurred = (left_spread * across**2).sum(axis=1)
-        blurred += (right_spread * homeward**2).sum(axis=1)
-        residual = np.maximum(residual, 0)
-        scattered = residual * self.left_square / max(self.left_mean, 1e-300)
-        kept, spread = (each.sums(cuts.S, cuts.T) for each in cuts.parts.kept)
-        return residual + kept, np.sqrt(np.maximum(spread, 0) + scattered + blurred)
+        return residual
 
-    @staticmethod
-    def shares(part: npt.NDArray[Any], whole: FloatVector) -> npt.NDArray[Any]:
-        """Part / whole along the last axis; 0 where the whole is."""
-        found: npt.NDArray[Any] = np.zeros_like(part)
-        np.divide(part, whole, out=found, where=np.broadcast_to(whole > 0, part.shape))
-        return found
+    def expected(self, cuts: "CutSets") -> tuple[FloatVector, FloatVector]:
+        """Return the expected weight of each cut, and its typical error by the model itself.
+
+        The typical error is the standard deviation of the weight in the law of the model, and no
+        proven bound. In that law three things vary independently: residual edges fall on pairs as
+        Poisson numbers, weights of kept pairs have their posterior variance, and so have the
+        residual degrees. Resampling from the model gives the same numbers.
+
+        Returns:
+            Two arrays of shape (cuts,), each pair counted once.
+        """
+        # Shares of the groups in S, T and both, and the variances of their degrees: (cuts, groups).
+        in_S, in_T = cuts.by_group("S", self.row_factors), cuts.by_group("T", self.column_factors)
+        in_both = cuts.by_group("both", self.row_factors)
+        degree_variance_S = cuts.by_group("S", self.row_spread)
+        degree_variance_T = cuts.by_group("T", self.column_spread)
+        self_weight = cuts.by_group("both", self.self_weights).sum(axis=1)
+
+        weight_to_T, weight_to_S = in_T @ self.blocks.T, in_S @ self.blocks
+        residual = (weight_to_S * in_T).sum(axis=1) - self_weight
+        if self.symmetric:  # pairs within both sets were counted twice
+            residual -= (((in_both @ self.blocks) * in_both).sum(axis=1) - self_weight) / 2
+        residual = np.maximum(residual, 0)
+
+        # If the residual degree of a vertex is wrong by d, the cut is wrong by d times the share of
+        # the weight of its group that crosses the cut.
+        crossing_S = _shares(weight_to_T, self.blocks.sum(axis=1))
+        crossing_T = _shares(weight_to_S, self.blocks.sum(axis=0))
+        degree_variance = (degree_variance_S * crossing_S**2).sum(axis=1)
+        degree_variance += (degree_variance_T * crossing_T**2).sum(axis=1)
+        poisson_variance = residual * self.left_square / max(self.left_mean, 1e-300)
+        kept_weight, kept_variance = (sums.sums(cuts.S, cuts.T) for sums in cuts.parts.kept)
+        variance = np.maximum(kept_variance, 0) + poisson_variance + degree_variance
+        return residual + kept_weight, np.sqrt(variance)
 
     def to_parts(self) -> dict[str, npt.NDArray[Any]]:
-        """Arrays for files."""
-        found = {name: np.asarray(getattr(self, name)) for name in _ARRAYS}
-        if not self.symmetric:
-            for name in ("column_codes", "column_factors", "column_spread"):
-                found[name] = getattr(self, name)
-        found["left"] = np.array([self.left_mean, self.left_square])
-        return found
+        """Return the arrays for files."""
+        names = _ARRAYS if self.symmetric else _ARRAYS + _COLUMN_ARRAYS
+        arrays = {name: np.asarray(getattr(self, name)) for name in names}
+        arrays["left"] = np.array([self.left_mean, self.left_square])
+        return arrays
 
     @classmethod
     def from_parts(
@@ -409,57 +202,190 @@ class SparseModel:
         max_weight: float | None,
         whole: bool,
     ) -> Self:
-        """Read what `to_parts` gave.
+        """Return the model that `to_parts` described.
 
         Raises:
-            KeyError, ValueError, TypeError: it is something else.
+            KeyError, ValueError, TypeError: if the arrays are not such.
         """
-        values = dict(parts)
-        mean, square = values.pop("left").tolist()
+        arrays = dict(parts)
+        left_mean, left_square = arrays.pop("left").tolist()
         layout = Layout.of(space)
         if layout.symmetric:
             for name in ("codes", "factors", "spread"):
-                values[f"column_{name}"] = values[f"row_{name}"]
-        found = cls(
+                arrays[f"column_{name}"] = arrays[f"row_{name}"]
+        model = cls(
             space=space,
             max_weight=max_weight,
             whole=whole,
-            left_mean=mean,
-            left_square=square,
-            **values,
+            left_mean=left_mean,
+            left_square=left_square,
+            **arrays,
         )
-        found.check()
-        return found
+        model.check()
+        return model
 
     def check(self) -> None:
-        """Check shapes and ranges of all arrays.
+        """Check that arrays fit together, indices are in range, and weights are not negative.
 
         Raises:
-            ValueError: they do not fit together.
+            ValueError: if one of these does not hold.
         """
-        kept, groups = self.rows.shape, self.blocks.shape
-        alike = (self.columns, self.weights, self.spread, self.chances)
-        if len(kept) != 1 or len(groups) != 2 or any(each.shape != kept for each in alike):
+        kept_shape, block_shape = self.rows.shape, self.blocks.shape
+        of_kept = (self.columns, self.weights, self.spread, self.chances)
+        if len(kept_shape) != 1 or len(block_shape) != 2:
             raise ValueError("kept pairs are of different numbers")
-        for side, size in enumerate(self.layout.shape):
-            ends = (self.rows, self.columns)[side]
-            codes = (self.row_codes, self.column_codes)[side]
-            factors = (self.row_factors, self.column_factors)[side]
-            spread = (self.row_spread, self.column_spread)[side]
-            if not codes.shape == factors.shape == spread.shape == (size,):
+        if any(array.shape != kept_shape for array in of_kept):
+            raise ValueError("kept pairs are of different numbers")
+        row_count, column_count = self.layout.shape
+        sides = (
+            (row_count, self.rows, self.row_codes, self.row_factors, self.row_spread),
+            (
+                *(column_count, self.columns),
+                *(self.column_codes, self.column_factors, self.column_spread),
+            ),
+        )
+        for groups, (size, vertices, codes, factors, variances) in zip(
+            block_shape, sides, strict=True
+        ):
+            if not codes.shape == factors.shape == variances.shape == (size,):
                 raise ValueError("there are other vertices")
-            within = (ends, size), (codes, groups[side])
-            if any(each.min(initial=0) < 0 or each.max(initial=0) >= end for each, end in within):
-                raise ValueError("a number is out of range")
-        numbers = (*alike[1:], self.row_factors, self.column_factors, self.blocks)
-        if not all(np.isfinite(each).all() and each.min(initial=0) >= 0 for each in numbers):
+            for indices, limit in ((vertices, size), (codes, groups)):
+                if indices.min(initial=0) < 0 or indices.max(initial=0) >= limit:
+                    raise ValueError("a number is out of range")
+        nonnegative = (
+            *(self.weights, self.spread, self.chances),
+            *(self.row_factors, self.column_factors, self.blocks),
+        )
+        if not all(np.isfinite(array).all() and array.min(initial=0) >= 0 for array in nonnegative):
             raise ValueError("a number is below 0 or not finite")
 
-    def residual_at(self, rows: IntVector, columns: IntVector) -> FloatVector:
-        """Residual weight of single pairs."""
-        found: FloatVector = (
-            self.row_factors[rows]
-            * self.column_factors[columns]
-            * self.blocks[self.row_codes[rows], self.column_codes[columns]]
+
+def _shares(portion: FloatMatrix, total: FloatVector) -> FloatMatrix:
+    """Return portion / total along the last axis, 0 where the total is 0."""
+    shares: FloatMatrix = np.zeros_like(portion)
+    np.divide(portion, total, out=shares, where=np.broadcast_to(total > 0, portion.shape))
+    return shares
+
+
+@final
+class Between:
+    """Sums over pairs between vertex parts, for cuts that are unions of parts.
+
+    Args:
+        matrix: sums over the listed pairs with the row in part a and the column in part b.
+        symmetric: whether pairs have no direction; each is listed in one of both.
+    """
+
+    def __init__(self, matrix: FloatMatrix, symmetric: bool) -> None:
+        self._listed = matrix
+        self._both_directions = matrix + matrix.T if symmetric else matrix
+        self._symmetric = symmetric
+
+    def sums(self, S: BoolMatrix, T: BoolMatrix) -> FloatVector:
+        """Return the sum over the pairs of each cut, each pair once.
+
+        Args:
+            S: parts of the first set of each cut, shape (cuts, parts of rows).
+            T: parts of the second set, shape (cuts, parts of columns).
+        """
+        sums: FloatVector = ((S.astype(np.float64) @ self._both_directions) * T).sum(axis=1)
+        both = S & T if self._symmetric else S[:0]
+        if both.any():  # pairs within S and T were added in both directions
+            sums -= ((both.astype(np.float64) @ self._listed) * both).sum(axis=1)
+        return sums
+
+
+@final
+class VertexParts:
+    """A partition of the rows and one of the columns, with sums over its parts.
+
+    Each table of sums is computed once, when it is first needed.
+
+    Args:
+        model: of the release.
+        of: part of each row, and of each column; one object twice if both are one vertex set.
+        shape: numbers of parts of the rows, and of the columns.
+    """
+
+    def __init__(
+        self, model: SparseModel, of: tuple[IntVector, IntVector], shape: tuple[int, int]
+    ) -> None:
+        self._model, self._of, self._shape = model, of, shape
+        # By side and identity of the added values. The values are stored too, so that no other
+        # array can get their identity.
+        self._tables: dict[tuple[int, int], tuple[FloatVector | None, FloatMatrix]] = {}
+        self._one_vertex_set = of[0] is of[1] and model.codes[0] is model.codes[1]
+
+    def table(self, side: int, values: FloatVector | None) -> FloatMatrix:
+        """Return sums of values over each part and group, shape (parts, groups).
+
+        Args:
+            side: 0 for rows, 1 for columns.
+            values: of each row or column; None for ones.
+        """
+        side = 0 if self._one_vertex_set else side
+        key = side, id(values)
+        if key not in self._tables:
+            shape = self._shape[side], self._model.blocks.shape[side]
+            positions = self._of[side] * shape[1] + self._model.codes[side]
+            sums = np.bincount(positions, values, math.prod(shape)).reshape(shape)
+            self._tables[key] = values, sums.astype(np.float64)
+        return self._tables[key][1]
+
+    @cached_property
+    def kept(self) -> tuple[Between, Between]:
+        """Weight, and variance, of the kept pairs between parts."""
+        model, shape, (row_parts, column_parts) = self._model, self._shape, self._of
+        positions = np.ravel_multi_index(
+            (row_parts[model.rows], column_parts[model.columns]), shape
         )
-        return found
+        weights, variances = (
+            np.bincount(positions, values, math.prod(shape)).astype(np.float64).reshape(shape)
+            for values in (model.weights, model.spread)
+        )
+        return Between(weights, model.symmetric), Between(variances, model.symmetric)
+
+
+@final
+class CutSets(NamedTuple):
+    """The sets of some cuts of a list, each as a union of vertex parts.
+
+    Attributes:
+        indices: which cuts of the list they are, q of them.
+        parts: the partition, of which no set divides a part.
+        S: which parts belong to the first set of each cut, shape (q, parts of rows).
+        T: which parts belong to the second set, shape (q, parts of columns).
+        both: which parts belong to both sets, of one vertex set; all False for two vertex sets.
+    """
+
+    indices: Sequence[int]
+    parts: VertexParts
+    S: BoolMatrix
+    T: BoolMatrix
+    both: BoolMatrix
+
+    def by_group(
+        self, vertices: Literal["S", "T", "both"], values: FloatVector | None = None
+    ) -> FloatMatrix:
+        """Return sums over the vertices of S, T or both, by groups of the model.
+
+        Args:
+            vertices: the set to add up over.
+            values: of each row (S, both) or column (T); None for ones, which counts vertices.
+
+        Returns:
+            Shape (q, groups).
+        """
+        if vertices == "S":
+            side, members = 0, self.S
+        elif vertices == "T":
+            side, members = 1, self.T
+        else:
+            side, members = 0, self.both
+        return np.asarray(members.astype(np.float64) @ self.parts.table(side, values))
+
+    def subset(self, chosen: slice) -> "CutSets":
+        """Return the sets of some of the cuts."""
+        return CutSets(
+            self.indices[chosen], self.parts, self.S[chosen], self.T[chosen], self.both[chosen]
+        )

@@ -1,61 +1,70 @@
-"""Which levels of a table are measured, and which share of the budget each of them gets.
+"""Strategies for tables of flows: which levels are measured, and with which share of the budget.
 
-Chosen before anything is spent, from the sizes of the public groups alone; so is what errors to
-expect.
+A table of flows has a tree of *cells* (`CellTree`) with several levels. Levels are numbered by a
+*level index*: 0 is the grand total, i the i-th level. A measured level gets a *share* of the budget
+(epsilon of Laplace noise, rho of Gaussian noise); the estimates then combine all measured levels by
+least squares (`LeastSquares`). `choose_strategy` finds the shares with the least expected error for
+a *workload*, which says what is to be accurate. `FlowWorkload` is what users give, `FlowStrategy`
+the result.
+
+All of this reads public numbers alone: the sizes of the groups. `flow_errors` says what errors a
+strategy leads to. `equal_groups` generates groups for planning.
 """
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.confidence import DEFAULT_FAILURE, DEFAULT_PERCENT
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import place_variances
-from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.options import check, option
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change, count_noise
-from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, exact_epsilon
+from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.group_tree import GroupTree
 
-ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"
+ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"  # workloads beside level names
 NOISES = ("auto", *COUNT_NOISES)
-_PARTS = 128  # shares are whole multiples of one over this
-_LEAST = 13  # parts for the finest level, so that every cell has an estimate: a tenth
-_SCALE = 2**47  # of the noise, in steps: 64-bit integers hold it
+_SHARE_UNITS = 128  # shares of the budget are whole multiples of one over this
+_FEWEST_UNITS_OF_FINEST = 13  # a tenth for the finest level, so that every cell has an estimate
+_IMPROVEMENT = 1 - 1e-9  # factor by which a better value is below: less is rounding
+_LARGEST_SCALE = 2**47  # of the noise, in grid units: 64-bit integers hold it
+_MOST_GROUPS = 2000  # of a planned level: two million cells
+
+_Units = tuple[int, ...]  # for each level index its share, in units of 1/128
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class FlowWorkload:
-    """What a table of flows is for, and how its cells are counted. Public.
+    """The purpose of a table of flows, and how its cells are counted. Public.
 
-    Where `release_flows` takes one, a string stands for one that says what should be accurate.
+    Where `release_flows` takes a workload, a string stands for one that says what is to be
+    accurate.
 
     Attributes:
-        accurate: what the levels' shares of the budget are chosen for: "all levels" (every level
-            counts alike), "all cells" (every cell of every level counts alike, so that the finest
-            level counts most), "totals" (the grand total), or the name of a level.
+        accurate: what the shares of the budget are chosen for: "all levels" (every level counts
+            alike), "all cells" (every cell of every level counts alike, so that the finest level
+            counts most), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
-        whole: count weights in whole numbers, rounded down; else in small steps. Of users with
-            more rows than count: keep so many whole ones; else each row counts for a share of one.
-        expected_cell: about what a cell of the finest level holds, a public guess: a release whose
-            noise is above it is refused, before anything is spent. None: one of a graph without
-            weights is refused where most of these cells cannot hold as many edges as the noise; 0
-            releases it all the same, with a warning.
+        whole: whether weights are rounded down to whole numbers; otherwise to small grid units. Of
+            users with more rows than count, so many whole rows are kept; otherwise each of their
+            rows counts for a fraction of one.
+        expected_cell: a public guess of what a cell of the finest level holds. A release whose
+            noise is above it is refused before anything is spent. None: a release of a graph
+            without weights is refused if most of these cells cannot hold as many edges as the
+            noise. 0: it is released all the same, with a warning.
 
     Raises:
-        ParameterError: an option out of range.
+        ParameterError: if an option is out of range.
 
     Examples:
         >>> club, groups = gc.datasets.load("karate"), gc.datasets.load_groups("karate")
@@ -89,7 +98,7 @@ class FlowWorkload:
         """Return the workload that a name or an object stands for.
 
         Raises:
-            ParameterError: something else.
+            ParameterError: if it is neither.
         """
         if not isinstance(workload, str | FlowWorkload):
             raise ParameterError(f"workload is a name or a FlowWorkload, not {workload!r:.60}")
@@ -99,15 +108,15 @@ class FlowWorkload:
 @final
 @dataclass(frozen=True, kw_only=True)
 class FlowStrategy:
-    """How a table will be measured. Public.
+    """The levels of a table that will be measured, with their noise. Public.
 
     Attributes:
-        workload: what the shares were chosen for.
-        places: measured places, ascending; 0 is the grand total, i the level i from 1.
-        shares: of the budget (epsilon, or rho), one a measured place; they add up to 1.
-        noise: a parameter for each measured place.
-        deviations: expected standard deviation of a cell of each place, the root of the mean
-            variance, in steps; place 0 first.
+        workload: what the shares were chosen for, see `FlowWorkload.accurate`.
+        places: level indices of the measured levels, ascending.
+        shares: of the budget (epsilon, or rho), one for each measured level; they add up to 1.
+        noise: one parameter for each measured level.
+        deviations: expected standard deviation of the error of a cell, in grid units, for each
+            level index: the root of the mean variance over the cells of the level.
     """
 
     workload: str
@@ -119,23 +128,27 @@ class FlowStrategy:
     def budget_plan(
         self, cells: CellTree, *, epsilon: float | Fraction, delta: float = 0.0
     ) -> BudgetPlan:
-        """Return the budget plan of the measured places: a step each, with the shares of these.
+        """Return the budget plan: one step for each measured level.
+
+        The share of a step is that of the budget which the steps before it left.
 
         Args:
             cells: the public cells.
-            epsilon: that the strategy was chosen for.
-            delta: likewise.
+            epsilon: for which the strategy was chosen.
+            delta: for which the strategy was chosen.
         """
-        kind, names = self.noise.distribution, ("total", *cells.levels)
-        pure = COUNT_NOISES[kind].pure
-        steps, left = [], Fraction(1)
-        for place, share in zip(self.places, self.shares, strict=True):
-            noise = f"discrete {kind.capitalize()}"
-            steps.append(BudgetStep(statistic=names[place], share=share / left, noise=noise))
-            left -= share
+        distribution, level_names = self.noise.distribution, ("total", *cells.levels)
+        pure = COUNT_NOISES[distribution].pure
+        noise_name = f"discrete {distribution.capitalize()}"
+        steps, remaining = [], Fraction(1)
+        for level_index, share in zip(self.places, self.shares, strict=True):
+            statistic = level_names[level_index]
+            step = BudgetStep(statistic=statistic, share=share / remaining, noise=noise_name)
+            steps.append(step)
+            remaining -= share
         return BudgetPlan(
             steps=tuple(steps),
-            amount=count_noise(kind).budget(exact_epsilon(epsilon), delta=delta),
+            amount=count_noise(distribution).budget(exact_epsilon(epsilon), delta=delta),
             currency="epsilon" if pure else "rho",
             delta=0.0 if pure else delta,
         )
@@ -150,85 +163,82 @@ def choose_strategy(
     workload: str = ALL_LEVELS,
     noise: str = "auto",
 ) -> FlowStrategy:
-    """The shares with the least mean variance of a workload after least squares.
+    """Return the strategy with the least mean variance of a workload after least squares.
 
-    The variance of the estimate of a cell is a formula of the variances v_p of the places (two
-    passes, see `LeastSquares`): upwards 1/w = 1/v + 1/W, W = sum of the parts' w; downwards
-    Var(x_part) = w (1 - w/W) + (w/W)^2 Var(x). With a share e of the budget, v is
-    1/(2 sinh(e epsilon/(2 s))^2), about 2 (s/(e epsilon))^2, for discrete Laplace noise and a sum
-    of |changes| of s, and q/(2 e rho) for discrete Gaussian noise and a sum of squares of q. The
-    objective is the mean variance of the cells of the workload. It is minimised over whole
-    multiples of 1/128 by moving parts from one place to another as long as that helps, from several
-    starts: the finest level alone, all levels alike, and the levels of the workload. (For Gaussian
-    noise the problem is convex in the shares; for Laplace noise it is not, hence the starts.) The
-    finest level gets at least a tenth, so that every cell has an estimate. With delta > 0 the
-    better of both noises. Of several coarsest periods each stands for itself: the grand total is
-    not measured, but the sum of what each of them tells.
+    The variance v of a noisy sum follows from its share e of the budget. It is 1/(2 sinh(e epsilon/
+    (2 s))^2), about 2 (s/(e epsilon))^2, for discrete Laplace noise and a sum of |changes| of s. It
+    is q/(2 e rho) for discrete Gaussian noise and a sum of squared changes of q. The variances of
+    the estimates are a formula of those of the levels (`LeastSquares`). The objective is their mean
+    over the cells of the workload.
+
+    It is minimised over shares that are whole multiples of 1/128. From several starts (the finest
+    level alone, all levels alike, the levels of the workload) a part of a share is moved from one
+    level to another as long as this helps. For Gaussian noise the problem is convex in the shares;
+    for Laplace noise it is not, hence the starts. The finest level gets at least a tenth, so that
+    every cell has an estimate.
+
+    If there are several coarsest periods, each of them has its own sums. The grand total is then
+    not measured: it is the sum over these periods.
 
     Args:
         cells: the public cells.
         epsilon: privacy parameter, in [1e-6, 50].
         delta: in [0, 1); 0 for pure privacy.
-        changes: of each place, see `cell_changes`; None for one pair of a graph without weights.
-        workload: "all levels" (every level counts alike), "all cells" (every cell of every level
-            counts alike, so that the finest level counts most), "totals" (the grand total), or
-            the name of a level.
+        changes: of each level index, see `cell_changes`; None for one pair of a graph without
+            weights.
+        workload: what is to be accurate, see `FlowWorkload.accurate`.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the better of the two.
 
     Raises:
-        ParameterError: a number out of range, an unknown workload or noise, or an epsilon so small
-            that the noise would not fit into 64 bits.
+        ParameterError: if a number is out of range, the workload or the noise is unknown, or
+            epsilon is so small that the noise would not fit into 64 bits.
     """
     exact = exact_epsilon(epsilon)
     if not (isinstance(delta, int | float) and 0 <= delta < 1):
         raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
     changes = ((1, 1),) * cells.depth if changes is None else changes
-    if max(change[0] for change in changes) * _PARTS / exact > _SCALE:
+    largest_change = max(absolute_sum for absolute_sum, _ in changes)
+    if largest_change * _SHARE_UNITS / exact > _LARGEST_SCALE:
         raise ParameterError("epsilon is too small for weights of this cap")
-    wanted = _workload(cells, workload)
-    times = 1  # so many periods are alike, and one of them tells all
+    weights = _level_weights(cells, workload)
+    # If all coarsest periods have the same cells, the formulas of one of them hold for all.
+    period_count = 1
     if cells.has_one_period_level:
-        times, cells = len(cells.lengths(1)), cells.of_period()
-    shape = _Shape.of(cells)
-    first = 1 if times > 1 or cells.has_period_trees else 0
-    found = []
-    for kind in _kinds(noise, delta):
-        budget = count_noise(kind).budget(exact, delta=delta)
-
-        @cache
-        def value(parts: tuple[int, ...], kind: str = kind, budget: Fraction = budget) -> float:
-            noise, places = _noise(kind, budget, changes, parts)
-            means = shape.mean_variances(place_variances(noise, places, cells.depth))
-            return float(means @ wanted)
-
-        least, parts = _best_parts(value, wanted, first)
-        found.append((least, kind, budget, parts))
-    _, kind, budget, parts = min(found, key=lambda each: each[0])
-    chosen_noise, places = _noise(kind, budget, changes, parts)
-    means = shape.mean_variances(place_variances(chosen_noise, places, cells.depth))
+        period_count, cells = len(cells.lengths(1)), cells.of_period()
+    shape = _TreeShape.of(cells)
+    # The grand total (level index 0) is not measured if there are several coarsest periods.
+    first_level = 1 if period_count > 1 or cells.has_period_trees else 0
+    candidates = []
+    for distribution in _candidate_noises(noise, delta):
+        budget = count_noise(distribution).budget(exact, delta=delta)
+        objective = _Objective(distribution, budget, changes, shape, weights)
+        candidates.append((*_best_units(objective, weights, first_level), objective))
+    _, units, objective = min(candidates, key=lambda candidate: candidate[0])
+    level_noise, level_indices = objective.noise(units)
+    means = objective.mean_variances(units)
     return FlowStrategy(
         workload=workload,
-        places=places,
-        shares=tuple(Fraction(parts[p], _PARTS) for p in places),
-        noise=chosen_noise,
-        deviations=tuple(math.sqrt(mean) for mean in (means[0] * times, *means[1:])),
+        places=level_indices,
+        shares=tuple(Fraction(units[level_index], _SHARE_UNITS) for level_index in level_indices),
+        noise=level_noise,
+        deviations=tuple(math.sqrt(mean) for mean in (means[0] * period_count, *means[1:])),
     )
 
 
-def _kinds(noise: str, delta: float) -> tuple[str, ...]:
-    """The noises to try: one, or all that this delta allows."""
+def _candidate_noises(noise: str, delta: float) -> tuple[str, ...]:
+    """Return the names of the noises to try: the given one, or all that this delta allows."""
     if noise not in NOISES:
         raise ParameterError(f"unknown noise {noise!r:.60}; choose one of {', '.join(NOISES)}")
     if noise != "auto":
         return (noise,)
-    return tuple(name for name, kind in COUNT_NOISES.items() if kind.pure or delta)
+    return tuple(name for name, distribution in COUNT_NOISES.items() if distribution.pure or delta)
 
 
-def _workload(cells: CellTree, workload: str) -> FloatVector:
-    """How much the mean variance of each place counts; the weights add up to 1."""
+def _level_weights(cells: CellTree, workload: str) -> FloatVector:
+    """Return the weight of the mean variance of each level in a workload; they add up to 1."""
     weights = np.zeros(cells.depth)
     if workload == ALL_CELLS:
-        weights[1:] = [cells.size(place) for place in range(1, cells.depth)]
+        weights[1:] = [cells.size(level_index) for level_index in range(1, cells.depth)]
     elif workload == ALL_LEVELS:
         weights[1:] = 1.0
     elif workload == TOTALS:
@@ -243,324 +253,178 @@ def _workload(cells: CellTree, workload: str) -> FloatVector:
     return np.asarray(weights / weights.sum())
 
 
-def _noise(
-    kind: str, budget: Fraction, changes: Sequence[Change], parts: Sequence[int]
-) -> tuple[LevelNoise, tuple[int, ...]]:
-    places = tuple(place for place, part in enumerate(parts) if part)
-    spent = [(budget * Fraction(parts[place], _PARTS), changes[place]) for place in places]
-    return LevelNoise(kind, tuple(count_noise(kind).parameter(*each) for each in spent)), places
-
-
 @final
 @dataclass(frozen=True, eq=False)
-class _Shape:
-    """What the variances depend on: who is part of whom, and how many parts the last ones have.
+class _TreeShape:
+    """The facts about a tree of cells on which the variances of estimates depend.
 
     Attributes:
-        parents: of the cells of each place but the last.
-        last: how many of the finest cells each cell of the place before them has.
+        parents: for each level but the finest, the parent of each cell.
+        finest_parts: number of finest cells within each cell of the level above them.
     """
 
     parents: tuple[IntVector, ...]
-    last: FloatVector
+    finest_parts: FloatVector
 
     @classmethod
-    def of(cls, cells: CellTree) -> "_Shape":
-        end = cells.depth - 1
-        counts = np.bincount(cells.parents(end), minlength=cells.size(end - 1))
-        return cls(tuple(cells.parents(place) for place in range(end)), counts.astype(np.float64))
+    def of(cls, cells: CellTree) -> "_TreeShape":
+        """Return the shape of a tree."""
+        finest = cells.depth - 1
+        part_counts = np.bincount(cells.parents(finest), minlength=cells.size(finest - 1))
+        parents = tuple(cells.parents(level_index) for level_index in range(finest))
+        return cls(parents, part_counts.astype(np.float64))
 
     def mean_variances(self, noise: FloatVector) -> FloatVector:
-        """Mean variance of the estimates of each place, for these variances of its sums."""
+        """Return the mean variance of the estimates of each level, shape (depth,).
+
+        These are the two passes of `LeastSquares`, without arrays of finest cells: all parts of a
+        cell have the same variance there. This is called hundreds of times in a search.
+
+        Args:
+            noise: variance v of a noisy sum of each level, infinite if it is not measured.
+        """
         depth = len(self.parents) + 1
-        totals = [np.empty(0)] * depth  # W
-        spread = [np.empty(0)] * depth  # w
-        totals[depth - 2] = self.last * noise[-1]
-        for place in range(depth - 2, -1, -1):
-            # 1/(1/v + 1/W), also for an infinite v
-            spread[place] = 1 / (1 / noise[place] + 1 / totals[place])
-            if place:
-                above = len(self.parents[place - 1])
-                totals[place - 1] = np.bincount(
-                    self.parents[place], weights=spread[place], minlength=above
+        W = [np.empty(0)] * depth  # sum of w over the parts of each cell
+        w = [np.empty(0)] * depth  # variances after the upward pass
+        W[depth - 2] = self.finest_parts * noise[-1]
+        for level_index in range(depth - 2, -1, -1):
+            w[level_index] = 1 / (1 / noise[level_index] + 1 / W[level_index])  # also infinite v
+            if level_index:
+                W[level_index - 1] = np.bincount(
+                    self.parents[level_index],
+                    weights=w[level_index],
+                    minlength=len(self.parents[level_index - 1]),
                 ).astype(np.float64)
-        variances = spread[0]
+        variances = w[0]
         means = [float(variances.mean())]
-        for place in range(1, depth - 1):
-            share = spread[place] / totals[place - 1][self.parents[place]]
-            variances = spread[place] * (1 - share) + share**2 * variances[self.parents[place]]
+        for level_index in range(1, depth - 1):
+            parents = self.parents[level_index]
+            share = w[level_index] / W[level_index - 1][parents]
+            variances = w[level_index] * (1 - share) + share**2 * variances[parents]
             means.append(float(variances.mean()))
-        total = ((self.last - 1) * noise[-1] + variances / self.last).sum()
-        means.append(float(total / self.last.sum()))
+        # With share = 1/parts, a finest cell has v (1 - share) + share^2 (variance of the parent).
+        finest_sum = ((self.finest_parts - 1) * noise[-1] + variances / self.finest_parts).sum()
+        means.append(float(finest_sum / self.finest_parts.sum()))
         return np.array(means)
 
 
-def _best_parts(
-    value: Callable[[tuple[int, ...]], float], wanted: FloatVector, first: int
-) -> tuple[float, tuple[int, ...]]:
-    """The least value of a search from several starts, and the parts of places from `first` on."""
-    depth = len(wanted)
-    levels, kept = range(1, depth), {depth - 1}
-    picks = [kept, {*levels}, {0, *levels}, {*np.flatnonzero(wanted).tolist()} | kept]
-    starts = sorted({_even(pick & {*range(first, depth)}, depth) for pick in picks})
-    found = [_improved(start, value, first) for start in starts]
-    return min((value(parts), parts) for parts in found)
-
-
-def _even(pick: set[int], depth: int) -> tuple[int, ...]:
-    parts = [_PARTS // len(pick) if place in pick else 0 for place in range(depth)]
-    parts[-1] += _PARTS - sum(parts)
-    return tuple(parts)
-
-
-def _improved(
-    parts: tuple[int, ...], value: Callable[[tuple[int, ...]], float], first: int
-) -> tuple[int, ...]:
-    step = _PARTS // 4
-    while step:
-        better = min((value(moved), moved) for moved in (parts, *_moves(parts, step, first)))
-        if better[0] < value(parts) * (1 - 1e-9):
-            parts = better[1]
-        else:
-            step //= 2
-    return parts
-
-
-def _moves(parts: tuple[int, ...], step: int, first: int) -> Iterator[tuple[int, ...]]:
-    last = len(parts) - 1
-    for source, target in itertools.permutations(range(first, len(parts)), 2):
-        given = min(step, parts[source] - (_LEAST if source == last else 0))
-        if given > 0:
-            moved = list(parts)
-            moved[source] -= given
-            moved[target] += given
-            yield tuple(moved)
-
-
-def noise_warning(
-    cells: CellTree,
-    choose: Callable[..., FlowStrategy],
-    strategy: FlowStrategy,
-    *,
-    epsilon: float | Fraction,
-    unit: float,
-    weighted: bool,
-    expected: float | None,
-) -> str | None:
-    """Why noise will hide the cells of the finest level, where that is to be released all the same.
-
-    The noise of a cell is the root of the mean variance of all of its level, and half of the cells
-    hold at most the number of pairs that is compared with it. Reads public numbers alone.
-
-    Args:
-        cells: the public cells.
-        choose: the strategy for another epsilon: `choose_strategy` with all else given.
-        strategy: that of this one.
-        epsilon: of the release.
-        unit: weight of a step.
-        weighted: whether edges have weights, so that the pairs of a cell bound nothing.
-        expected: see `FlowWorkload.expected_cell`.
-
-    Raises:
-        ParameterError: noise would hide the cells, and nobody said that it may.
-    """
-    end = cells.depth - 1
-    deviations = strategy.deviations
-    noise = deviations[end] * unit
-    held = math.inf if weighted else _pairs_of_half(cells, end)
-    most = min(held, expected or math.inf)
-    if noise <= most:
-        return None
-    told = f"noise of {_three(noise)} is expected on a cell of level {cells.levels[-1]!r:.60}"
-    if noise > held:
-        told += f", and half of these cells can hold {_counted(held, 'edge')} at most"
-    else:
-        told += f", above the {expected:,.6g} that you expect in one"
-    if expected == 0:
-        return f"{told}: what is shown of this level is noise"
-    ways = []
-    needed = _least_epsilon(lambda e: choose(epsilon=e).deviations[end] * unit <= most, epsilon)
-    if needed is not None:
-        ways.append(f"raise epsilon to {needed:g}")
-    for place in range(end - 1, 0, -1):
-        within = (expected or math.inf) * cells.size(end) / cells.size(place)
-        if not weighted:
-            within = min(within, _pairs_of_half(cells, place))
-        if deviations[place] * unit <= within:
-            ways.append(
-                f"leave out what is finer than level {cells.levels[place - 1]!r:.60} (noise of "
-                f"{_three(deviations[place] * unit)})"
-            )
-            break
-    if noise > held:
-        ways.append("pass expected_cell=0 to release it all the same")
-    raise ParameterError(f"{told}; {', or '.join(ways) or 'no epsilon is enough for such cells'}")
-
-
-def least_cell_note(cells: CellTree, strategy: FlowStrategy, *, unit: float, counted: str) -> str:
-    """What a cell of rows has to hold to show above its noise: nothing public bounds what it does.
-
-    Reads public numbers alone: twice the noise of a cell, and what so many cells hold together.
-
-    Args:
-        cells: the public cells.
-        strategy: of the levels.
-        unit: weight of a step.
-        counted: what cells count, in a word.
-    """
-    place = cells.depth - 1
-    least, count = 2 * strategy.deviations[place] * unit, cells.size(place)
-    return (
-        f"A cell of level {cells.levels[-1]!r:.60} shows above its noise from about "
-        f"{_three(least)} on, and all {count:,} cells together from a total of "
-        f"{_three(least * count)} ({counted}). --expected-cell NUMBER (expected_cell=) tells what "
-        "you expect in one: then a table of noise is refused before anything is spent."
-    )
-
-
-def _pairs_of_half(cells: CellTree, place: int) -> float:
-    """The largest number of pairs that half of the cells of a place do not exceed."""
-    pairs = np.sort(cells.pairs(place))
-    return float(pairs[(len(pairs) - 1) // 2])
-
-
-def _three(number: float) -> str:
-    """A number with three digits at least, and without an exponent where it is large."""
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
-
-
-def _counted(number: float, what: str) -> str:
-    return f"{number:,.0f} {what}" + "s" * (number != 1)
-
-
-def _least_epsilon(enough: Callable[[float], bool], epsilon: float | Fraction) -> float | None:
-    """The least epsilon above one that is not enough, rounded up to two digits; None for none."""
-    low, high = math.log(epsilon), math.log(LARGEST_EPSILON)
-    if not enough(LARGEST_EPSILON):
-        return None
-    while high - low > 0.03:
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
-    scale = 10.0 ** (math.floor(high / math.log(10)) - 1)
-    return min(LARGEST_EPSILON, math.ceil(math.exp(high) / scale) * scale)
-
-
-_MOST_GROUPS = 2000  # two million cells
-
-
 @final
-class LevelErrors(NamedTuple):
-    """What to expect of the cells of one level, in units of weight; known before anything is spent.
-
-    Attributes:
-        level: its name.
-        cell: expected error: root of the mean variance of a cell.
-        within: half of the longest interval of a single cell, of the default confidence.
-        all_within: half of the longest of the intervals that hold for all cells at once.
-    """
-
-    level: str
-    cell: float
-    within: float
-    all_within: float
-
-    @property
-    def note(self) -> str:
-        """In a sentence."""
-        return (
-            f"Expected error of a cell of level {self.level!r}: {_three(self.cell)}; "
-            f"{DEFAULT_PERCENT} intervals: +-{_three(self.within)}, and "
-            f"+-{_three(self.all_within)} for all cells at once."
-        )
-
-
-def level_errors(cells: CellTree, strategy: FlowStrategy, *, unit: float) -> list[LevelErrors]:
-    """Of each level, the coarsest first.
+class _Objective:
+    """The mean variance of a workload as a function of the shares, for one distribution of noise.
 
     Args:
-        cells: the public cells.
-        strategy: of the levels.
-        unit: weight of a step.
+        distribution: name of the noise.
+        budget: to be divided: epsilon, or rho.
+        changes: of each level index.
+        shape: of the tree.
+        weights: of the mean variance of each level.
     """
-    part = cells.of_period() if cells.has_one_period_level else cells
-    fit = LeastSquares(part, place_variances(strategy.noise, strategy.places, cells.depth))
-    found = []
-    for place, level in enumerate(cells.levels, 1):
-        spread = fit.spreads(place)
-        within = (
-            float(error_radii(strategy.noise, strategy.places, spread, failure=f).max()) * unit
-            for f in (DEFAULT_FAILURE, DEFAULT_FAILURE / cells.total_size)
+
+    def __init__(
+        self,
+        distribution: str,
+        budget: Fraction,
+        changes: Sequence[Change],
+        shape: _TreeShape,
+        weights: FloatVector,
+    ) -> None:
+        self._distribution, self._budget, self._changes = distribution, budget, changes
+        self._shape, self._weights = shape, weights
+        self._values: dict[_Units, float] = {}
+
+    def noise(self, units: _Units) -> tuple[LevelNoise, tuple[int, ...]]:
+        """Return the noise of the levels that have a share, and their level indices."""
+        level_indices = tuple(level_index for level_index, count in enumerate(units) if count)
+        noise = count_noise(self._distribution)
+        parameters = tuple(
+            noise.parameter(
+                self._budget * Fraction(units[level_index], _SHARE_UNITS),
+                self._changes[level_index],
+            )
+            for level_index in level_indices
         )
-        found.append(LevelErrors(level, strategy.deviations[place] * unit, *within))
-    return found
+        return LevelNoise(self._distribution, parameters), level_indices
+
+    def mean_variances(self, units: _Units) -> FloatVector:
+        """Return the mean variance of the estimates of each level, in squared grid units."""
+        noise, level_indices = self.noise(units)
+        return self._shape.mean_variances(place_variances(noise, level_indices, len(units)))
+
+    def value(self, units: _Units) -> float:
+        """Return the mean variance of the workload."""
+        if units not in self._values:
+            self._values[units] = float(self.mean_variances(units) @ self._weights)
+        return self._values[units]
 
 
-def _unions(cells: CellTree, place: int) -> dict[str, dict[int, FloatVector]]:
-    """The cells between two unions of about sqrt(k) groups, and between half of them and the rest.
-
-    As 0 and 1 for each cell of the place, in its first period; without those for which there are
-    too few groups.
-    """
-    (a, b), (rows, columns) = cells.cells(place), cells.shape(place)
-    smaller = min(rows, columns)
-    few = max(1, round(math.sqrt(smaller)))
-    sides = {}
-    if few * 2 <= smaller:
-        sides["union"] = _first(rows, few), _first(columns, few)[::-1]
-    if smaller >= 2:
-        sides["half"] = _first(rows, rows // 2), 1 - _first(columns, columns // 2)
-    found = {}
-    for name, (left, right) in sides.items():
-        wanted: FloatVector = left[a] * right[b]
-        if cells.symmetric:
-            wanted = np.maximum(wanted, left[b] * right[a])
-        wanted = wanted * (cells.periods_of(place) == 0)
-        if wanted.any():
-            found[name] = {place: wanted}
-    return found
-
-
-def _deviation(fit: LeastSquares, strategy: FlowStrategy, wanted: dict[int, FloatVector]) -> float:
-    """Standard deviation of a combination of cells, in steps."""
-    variances = place_variances(strategy.noise, strategy.places, fit.cells.depth)
-    told = fit.spread_of(fit.coefficients(wanted)).squares[0]
-    return math.sqrt(float(told @ np.where(np.isfinite(variances), variances, 0.0)))
-
-
-def guaranteed_flows(
-    cells: CellTree, strategy: FlowStrategy, *, failure: float
-) -> dict[str, tuple[float, float]]:
-    """Proven error and standard deviation of the finest level, in steps.
+def _best_units(
+    objective: _Objective, weights: FloatVector, first_level: int
+) -> tuple[float, _Units]:
+    """Return the least value that a search from several starts found, and its shares.
 
     Args:
-        cells: the public cells.
-        strategy: of the levels.
-        failure: that one of them is farther off, in (0, 1).
-
-    Returns:
-        Of the worst cell, a union of groups and half of them ("cell", "union", "half"), as far as
-        there are enough groups.
+        objective: to be minimised.
+        weights: of the levels in the workload.
+        first_level: level index from which on levels can be measured.
     """
-    fit = LeastSquares(cells, place_variances(strategy.noise, strategy.places, cells.depth))
-    place = cells.depth - 1
-    worst = np.eye(1, cells.size(place), int(np.argmax(fit.variances[place])))[0]
-    found = {}
-    for name, wanted in ({"cell": {place: worst}} | _unions(cells, place)).items():
-        spread = fit.spread_of(fit.coefficients(wanted))
-        radius = error_radii(strategy.noise, strategy.places, spread, failure=failure)
-        found[name] = float(radius[0]), _deviation(fit, strategy, wanted)
-    return found
+    depth = len(weights)
+    levels, finest = set(range(1, depth)), {depth - 1}
+    workload_levels = set(np.flatnonzero(weights).tolist())
+    measured_sets = [finest, levels, {0} | levels, workload_levels | finest]
+    measurable = set(range(first_level, depth))
+    starts = sorted({_equal_units(measured & measurable, depth) for measured in measured_sets})
+    ends = [_improved(start, objective, first_level) for start in starts]
+    return min((objective.value(units), units) for units in ends)
+
+
+def _equal_units(measured: set[int], depth: int) -> _Units:
+    """Return equal shares for the measured levels; the finest gets what is left by rounding."""
+    units = [
+        _SHARE_UNITS // len(measured) if level_index in measured else 0
+        for level_index in range(depth)
+    ]
+    units[-1] += _SHARE_UNITS - sum(units)
+    return tuple(units)
+
+
+def _improved(units: _Units, objective: _Objective, first_level: int) -> _Units:
+    """Return shares that no move of a part to another level improves.
+
+    Moves begin with a quarter of the budget, which is halved when no move helps.
+    """
+    size = _SHARE_UNITS // 4
+    while size:
+        neighbours = (units, *_moves(units, size, first_level))
+        best_value, best = min((objective.value(neighbour), neighbour) for neighbour in neighbours)
+        if best_value < objective.value(units) * _IMPROVEMENT:
+            units = best
+        else:
+            size //= 2
+    return units
+
+
+def _moves(units: _Units, size: int, first_level: int) -> Iterator[_Units]:
+    """Yield all shares that a move of up to `size` units from one level to another gives."""
+    finest = len(units) - 1
+    for source, target in itertools.permutations(range(first_level, len(units)), 2):
+        least = _FEWEST_UNITS_OF_FINEST if source == finest else 0
+        amount = min(size, units[source] - least)
+        if amount > 0:
+            neighbour = list(units)
+            neighbour[source] -= amount
+            neighbour[target] += amount
+            yield tuple(neighbour)
 
 
 def equal_groups(vertices: int, counts: Sequence[int]) -> GroupTree:
-    """Nested groups of nearly equal sizes, for planning.
+    """Return nested groups of nearly equal sizes, for planning.
 
     Args:
-        vertices: how many.
-        counts: how many groups each level has, from the coarsest to the finest, not falling.
+        vertices: number of vertices.
+        counts: number of groups of each level, from the coarsest to the finest, not falling.
 
     Raises:
-        ParameterError: numbers that do not allow that.
+        ParameterError: if there are no such groups, or too many.
     """
     if not counts or list(counts) != sorted(counts) or not 1 <= counts[0] <= counts[-1] <= vertices:
         raise ParameterError(
@@ -569,20 +433,17 @@ def equal_groups(vertices: int, counts: Sequence[int]) -> GroupTree:
         )
     if counts[-1] > _MOST_GROUPS:
         raise ParameterError(f"at most {_MOST_GROUPS:,} groups can be planned")
-    sizes = [_shares_of(vertices, counts[-1])]
+    sizes = [_equal_parts(vertices, counts[-1])]
     parents: list[IntVector] = []
-    for above, count in zip(reversed(counts[:-1]), reversed(counts[1:]), strict=True):
-        parents.insert(0, np.repeat(np.arange(above), _shares_of(count, above)))
+    for coarser_count, finer_count in reversed(list(itertools.pairwise(counts))):
+        finer_groups = _equal_parts(finer_count, coarser_count)  # of each coarser group
+        parents.insert(0, np.repeat(np.arange(coarser_count), finer_groups))
         sizes.insert(0, np.bincount(parents[0], weights=sizes[0]).astype(np.int64))
     parents.insert(0, np.zeros(counts[0], dtype=np.int64))
     labels = {f"level {i}": range(count) for i, count in enumerate(counts, 1)}
     return GroupTree(labels, sizes, parents)
 
 
-def _shares_of(total: int, parts: int) -> IntVector:
-    """Whole numbers that add up to a total and differ by at most 1."""
+def _equal_parts(total: int, parts: int) -> IntVector:
+    """Return whole numbers that add up to a total and differ by at most 1."""
     return total // parts + (np.arange(parts) < total % parts).astype(np.int64)
-
-
-def _first(size: int, count: int) -> FloatVector:
-    return (np.arange(size) < count).astype(np.float64)

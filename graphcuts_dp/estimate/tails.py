@@ -1,20 +1,27 @@
-"""How far linear combinations of integer noise can be off: proven half widths of intervals.
+"""Proven tail bounds: half widths of intervals for linear combinations of integer noise.
 
-Intervals for ratios of functions of a table invert tests. Whether x is the ratio N/D is tested by
-N - x D, which is 0 if it is; the interval holds every x that no test rejects, so it misses the true
-ratio only if the test of that one number errs. No distribution of the ratio itself is needed.
+The mechanism adds independent integer noise to sums of the cells of a table. Every estimate is a
+linear function of these noisy sums, so its error is a linear combination of the noise. A *radius*
+of a combination is a number t with P(|error| > t) <= failure. Levels of the table are numbered:
+level index 0 is the grand total, i the i-th level; the noise of each measured level has its own
+parameter.
+
+- `error_radii` gives the radius of each of many combinations. It is the shortest one.
+- `LineRadii` gives radii of first - x second for all real x, below which lies a convex function of
+  x. They are a little longer.
+- `ratio_bounds` gives bounds of a ratio N/D by inverting tests. Whether x is the ratio is tested by
+  N - x D, which is 0 if it is. The interval holds every x that no test rejects. It misses the true
+  ratio only if the test of that one number errs, so no distribution of the ratio is needed. The
+  ends are found by a bracketed search, for which the convex function is needed.
 
 Source: Fieller, *Some problems in interval estimation*, 1954, here with proven tails in place of
 normal ones.
-
-The ends of such intervals are found by bisection, for which radii must be convex (`LineRadii`):
-`error_radii` is shorter for a single combination, but no convex function of its coefficients.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,66 +30,89 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.consistency import ErrorSpread, Values
 from graphcuts_dp.privacy.level_noise import LevelNoise
 
-_BLOCK = 1 << 15  # combinations at a time
+_COMBINATIONS_AT_ONCE = 1 << 15  # bounds the memory of one call
+_COMPARED_BITS = 40  # binary places to which coefficients are rounded up before they are compared
+
+_SEARCH_ROUNDS = 12  # golden sections of the search for the best Chernoff bound; all are valid
+_GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
+_FIRST_LOG_SHARE = -1.0  # where no search was made: ln of s over its largest value
+_LEAST_LOG_SHARE, _LARGEST_LOG_SHARE = -8.0, -1e-6  # range of the search
+_COEFFICIENT_DIGITS = 12  # to which coefficients are rounded, so that equal ones are recognised
+_OUTWARD = 1 + 1e-9  # factor on radii: more than the rounding of floats takes from them
+
+_MOST_DOUBLINGS = 200  # of the distance from the ratio, until an x is found that is no ratio
+_END_PRECISION = 1e-4  # of an end of an interval, relative to its distance from the ratio
+_NEAREST_SHARE = 0.02  # new points keep this share of the bracket away from both of its ends
+_TINY = 1e-300  # keeps the excess inside of the bracket below 0
 
 
 def error_radii(
-    noise: LevelNoise, places: tuple[int, ...], spread: ErrorSpread, *, failure: float
+    noise: LevelNoise, level_indices: tuple[int, ...], spread: ErrorSpread, *, failure: float
 ) -> FloatVector:
-    """Half widths t, in steps, with P(|error| > t) <= failure for each combination, proven.
+    """Return half widths t, in grid units, with P(|error| > t) <= failure for each combination.
 
-    One noise alone has its own tail (`CountDistribution.radius`); for more, see
-    `CountDistribution.combination_radii`.
+    A single noise has its own tail (`CountDistribution.radius`). Combinations of several noises
+    have the bound of `CountDistribution.combination_radii`.
 
     Args:
-        noise: one parameter for each measured place.
-        places: the measured places.
-        spread: of the combinations, with a column for each place, measured or not.
-        failure: of each combination, in (0, 1).
+        noise: one parameter for each measured level.
+        level_indices: the measured levels.
+        spread: of the combinations, with a column for each level, measured or not.
+        failure: probability with which the error of one combination is larger, in (0, 1).
 
     Returns:
         Shape (combinations,).
     """
-    taken = list(places)
-    tables = [table[:, taken] for table in (spread.squares, spread.largest, spread.absolute)]
+    measured = list(level_indices)
+    squares, largest, absolute = (
+        table[:, measured] for table in (spread.squares, spread.largest, spread.absolute)
+    )
     parameters = np.array([float(parameter) for parameter in noise.parameters])
-    kinds, back = _kinds(*tables)
-    bounds = np.empty(len(kinds[0]))
-    for start in range(0, len(bounds), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        squares, most, absolute = (table[part] for table in kinds)
-        bounds[part] = noise.kind.combination_radii(parameters, squares, most, absolute, failure)
-    found: FloatVector = bounds[back]
-    for place, parameter in enumerate(noise.parameters):
-        own = noise.kind.radius(parameter, failure)
-        size, summed = tables[1][:, place], tables[2].sum(axis=1)
-        # Exactly alone: the tail of one noise has steps, which the least of others would pass.
-        alone = (size > 0) & (summed == size)
-        found[alone] = own * size[alone]
-    return found
+    distinct, distinct_index = _distinct_combinations(squares, largest, absolute)
+    distinct_radii = np.empty(len(distinct[0]))
+    for start in range(0, len(distinct_radii), _COMBINATIONS_AT_ONCE):
+        block = slice(start, start + _COMBINATIONS_AT_ONCE)
+        block_squares, block_largest, block_absolute = (table[block] for table in distinct)
+        distinct_radii[block] = noise.kind.combination_radii(
+            parameters, block_squares, block_largest, block_absolute, failure
+        )
+    radii: FloatVector = distinct_radii[distinct_index]
+    absolute_sums = absolute.sum(axis=1)
+    for column, parameter in enumerate(noise.parameters):
+        coefficient = largest[:, column]
+        # Compared exactly: the tail of one discrete noise is a step function, and its radius is the
+        # end of a step. The smallest coefficient of another noise would exceed it.
+        single_noise = (coefficient > 0) & (absolute_sums == coefficient)
+        single_radius = noise.kind.radius(parameter, failure)
+        radii[single_noise] = single_radius * coefficient[single_noise]
+    return radii
 
 
-def _kinds(
+def _distinct_combinations(
     *tables: FloatMatrix,
 ) -> tuple[tuple[FloatMatrix, ...], npt.NDArray[np.intp]]:
-    """Combinations that are alike, once each, rounded up; and which kind each one is."""
-    raised = [np.ldexp(np.ceil(np.ldexp(table, 40)), -40) for table in tables]
-    rows = np.concatenate(raised, axis=1)
-    mixed = rows @ np.sqrt(np.arange(2, 2 + rows.shape[1]))  # rows that differ mix differently
-    _, first, back = np.unique(mixed, return_index=True, return_inverse=True)
-    # Where two kinds mix to one number all the same, the larger entries hold for both.
-    found = []
-    for table in raised:
-        most = table[first].copy()
-        np.maximum.at(most, back, table)
-        found.append(most)
-    return tuple(found), back
+    """Return combinations that are equal after rounding up only once.
 
+    Args:
+        tables: properties of the combinations, one row each, >= 0.
 
-_ROUNDS = 12  # of the search for the best tail bound; every number that it finds is valid
-_GOLDEN = (math.sqrt(5) - 1) / 2
-_DIGITS = 12  # to which coefficients are rounded, so that equal ones are found
-_OUTWARD = 1 + 1e-9  # more than floats lose
+    Returns:
+        The tables of the distinct combinations, and for each combination the index of its row.
+    """
+    raised_tables = [
+        np.ldexp(np.ceil(np.ldexp(table, _COMPARED_BITS)), -_COMPARED_BITS) for table in tables
+    ]
+    rows = np.concatenate(raised_tables, axis=1)
+    # A number for each row, by weights sqrt(2), sqrt(3), ...: faster than comparing rows. If two
+    # different rows get one number, the larger entries are taken, which are valid for both.
+    row_numbers = rows @ np.sqrt(np.arange(2, 2 + rows.shape[1]))
+    _, first, distinct_index = np.unique(row_numbers, return_index=True, return_inverse=True)
+    distinct_tables = []
+    for table in raised_tables:
+        largest = table[first].copy()
+        np.maximum.at(largest, distinct_index, table)
+        distinct_tables.append(largest)
+    return tuple(distinct_tables), distinct_index
 
 
 @final
@@ -90,156 +120,175 @@ class LineRadii:
     """Radii R(x) of the combinations first - x second, for every real x.
 
     P(<first - x second, noise> > R(x)) <= failure for each x, and likewise below -R(x). R(x) is at
-    least r(first - x second), where r is a norm of the coefficients w, so that R lies above a
-    convex function of x that is a valid radius itself:
+    least r(first - x second), where r is a norm of the coefficients w and a valid radius itself. So
+    R lies above a convex function of x. There are two such norms:
 
-    - Chernoff's bound (`CountDistribution.norm_radius`): r(w) is the infimum over s of
+    - Chernoff's bound (`CountDistribution.norm_radius`): r(w) is the infimum over s > 0 of
       (L + sum_i K_i(s w_i))/s with L = ln(1/failure) and K_i = `CountDistribution.log_mgf`.
-      L + sum K is convex and even; u (L + sum K(w/u)), u = 1/s, is its perspective, convex in both
-      w and u, so its infimum over u is convex in w. Doubling w and u doubles it.
-    - Noise that is nearly normal, of variances v_i (`CountDistribution.normal_quantile`):
-      sqrt(sum v_i w_i^2) z + sum |w_i| with z the normal quantile. Which of the two is taken
-      follows from the noise and both combinations before any x is tried.
+      L + sum K is convex and even; with u = 1/s, u (L + sum K(w/u)) is its perspective, which is
+      convex in w and u together. So its infimum over u is convex in w, and doubling w and u doubles
+      it.
+    - For noise that is nearly normal, of variances v_i (`CountDistribution.normal_quantile`):
+      sqrt(sum v_i w_i^2) z + sum |w_i| with z a normal quantile.
+
+    The shorter one is chosen from the noise and both combinations, before any x is tried.
 
     Args:
-        noise: one parameter for each measured place.
-        places: the measured places.
-        first: coefficients of the noisy sums, for each place.
-        second: likewise.
+        noise: one parameter for each measured level.
+        level_indices: the measured levels.
+        first: coefficients of the noisy sums, shape (cells,) for each level.
+        second: the same of the second combination.
         failure: of each side, in (0, 1/2].
     """
 
     def __init__(
         self,
         noise: LevelNoise,
-        places: tuple[int, ...],
+        level_indices: tuple[int, ...],
         first: Sequence[FloatVector],
         second: Sequence[FloatVector],
         *,
         failure: float,
     ) -> None:
-        self._log = -math.log(failure)
-        kinds = [_pairs_of_coefficients(first[place], second[place]) for place in places]
-        self._first = np.concatenate([kind[0] for kind in kinds])
-        self._second = np.concatenate([kind[1] for kind in kinds])
-        self._counts = np.concatenate([kind[2] for kind in kinds])
+        self._log_failures = -math.log(failure)
+        pairs = [
+            _coefficient_pairs(first[level_index], second[level_index])
+            for level_index in level_indices
+        ]
+        # Equal pairs of coefficients of a level are kept once, with their number.
+        self._first = np.concatenate([level_first for level_first, _, _ in pairs])
+        self._second = np.concatenate([level_second for _, level_second, _ in pairs])
+        self._counts = np.concatenate([counts for _, _, counts in pairs])
         parameters = np.array([float(parameter) for parameter in noise.parameters])
-        self._noise = np.repeat(parameters, [len(kind[2]) for kind in kinds])
-        self._kind = noise.kind
-        self._part = -1.0  # logarithm of s over the largest one that is allowed
-        self._normal = 0.0
-        self._lost = self._lost_by_rounding(parameters)
-        if len(self._noise):
-            self._choose_normal(failure)
+        self._parameters = np.repeat(parameters, [len(counts) for _, _, counts in pairs])
+        self._distribution = noise.kind
+        self._log_share = _FIRST_LOG_SHARE
+        self._first_slack, self._second_slack = self._rounding_slacks(parameters)
+        self._quantile = self._shorter_normal_quantile(failure) if len(self._parameters) else 0.0
 
     def at(self, x: float, *, search: bool = False) -> float:
-        """R(x).
+        """Return R(x).
 
         Args:
             x: any number.
-            search: look for the best s again; else the last one is taken, which is as valid.
+            search: whether to look for the best s of Chernoff's bound again. Otherwise the last one
+                is taken, which is as valid.
         """
-        lost = self._lost[0] + abs(x) * self._lost[1]
-        return self._radius(self._first - x * self._second, search) + lost
+        slack = self._first_slack + abs(x) * self._second_slack
+        return self._radius(self._first - x * self._second, search=search) + slack
 
-    def second(self) -> float:
-        """The radius of `second` alone: the slope that the convex function has far out."""
-        return self._radius(self._second, True) + self._lost[1]
+    def slope(self) -> float:
+        """Return the radius of `second` alone: the slope of the convex function for large x."""
+        return self._radius(self._second, search=True) + self._second_slack
 
-    def _radius(self, coefficients: FloatVector, search: bool) -> float:
+    def _radius(self, coefficients: FloatVector, *, search: bool) -> float:
         if not (coefficients != 0).any():
             return 0.0
-        if self._normal:
-            return self._shifted(coefficients)
+        if self._quantile:
+            return self._normal_radius(coefficients, self._quantile)
         if search:
-            self._part = self._best_part(coefficients)
-        return self._chernoff(coefficients, self._part) * _OUTWARD
+            self._log_share = self._best_log_share(coefficients)
+        return self._chernoff_radius(coefficients, self._log_share) * _OUTWARD
 
-    def _best_part(self, coefficients: FloatVector) -> float:
-        """By golden sections, between e^-8 and nearly all of what is allowed."""
-        low, high = -8.0, -1e-6
-        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        at_left, at_right = (self._chernoff(coefficients, part) for part in (left, right))
-        for _ in range(_ROUNDS):
+    def _best_log_share(self, coefficients: FloatVector) -> float:
+        """Return ln of s over its largest value for which Chernoff's bound is shortest.
+
+        A search by golden sections, between e^-8 and nearly all of the largest value.
+        """
+        low, high = _LEAST_LOG_SHARE, _LARGEST_LOG_SHARE
+        left, right = high - _GOLDEN_RATIO * (high - low), low + _GOLDEN_RATIO * (high - low)
+        at_left = self._chernoff_radius(coefficients, left)
+        at_right = self._chernoff_radius(coefficients, right)
+        for _ in range(_SEARCH_ROUNDS):
             if at_left > at_right:
                 low, left, at_left = left, right, at_right
-                right = low + _GOLDEN * (high - low)
-                at_right = self._chernoff(coefficients, right)
+                right = low + _GOLDEN_RATIO * (high - low)
+                at_right = self._chernoff_radius(coefficients, right)
             else:
                 high, right, at_right = right, left, at_left
-                left = high - _GOLDEN * (high - low)
-                at_left = self._chernoff(coefficients, left)
+                left = high - _GOLDEN_RATIO * (high - low)
+                at_left = self._chernoff_radius(coefficients, left)
         return left if at_left < at_right else right
 
-    def _chernoff(self, coefficients: FloatVector, part: float) -> float:
-        return self._kind.norm_radius(self._noise, self._counts, coefficients, self._log, part)
+    def _chernoff_radius(self, coefficients: FloatVector, log_share: float) -> float:
+        return self._distribution.norm_radius(
+            self._parameters, self._counts, coefficients, self._log_failures, log_share
+        )
 
-    def _shifted(self, coefficients: FloatVector) -> float:
-        deviation = math.sqrt(float((self._counts * self._noise) @ coefficients**2))
-        shift = float(self._counts @ np.abs(coefficients))
-        return (deviation * self._normal + shift) * _OUTWARD
+    def _normal_radius(self, coefficients: FloatVector, quantile: float) -> float:
+        # The parameter of nearly normal noise is its variance.
+        deviation = math.sqrt(float((self._counts * self._parameters) @ coefficients**2))
+        absolute_sum = float(self._counts @ np.abs(coefficients))
+        return (deviation * quantile + absolute_sum) * _OUTWARD
 
-    def _choose_normal(self, failure: float) -> None:
-        """Take the normal quantile where it is shorter, for both combinations together."""
-        quantile = self._kind.normal_quantile(self._noise, failure)
-        if quantile:
-            both = (self._first, self._second)
-            plain = sum(self._radius(each, False) for each in both)
-            self._normal = quantile
-            if sum(self._shifted(each) for each in both) > plain:
-                self._normal = 0.0
+    def _shorter_normal_quantile(self, failure: float) -> float:
+        """Return the normal quantile z if it gives shorter radii, else 0.
 
-    def _lost_by_rounding(self, parameters: FloatVector) -> tuple[float, float]:
-        """Bounds on what rounding `first` and `second` took from the radius: r is a norm."""
-        one = self._kind.unit_radius(parameters, self._log)
-        terms = float(self._counts.sum()) * 10.0**-_DIGITS * one
-        sizes = (float(np.abs(each).max(initial=0.0)) for each in (self._first, self._second))
-        first, second = (size * terms for size in sizes)
-        return first, second
+        The radii of both combinations are added up and compared.
+        """
+        quantile = self._distribution.normal_quantile(self._parameters, failure)
+        if not quantile:
+            return 0.0
+        chernoff, normal = 0.0, 0.0
+        for coefficients in (self._first, self._second):
+            if (coefficients != 0).any():
+                chernoff += self._chernoff_radius(coefficients, _FIRST_LOG_SHARE) * _OUTWARD
+            normal += self._normal_radius(coefficients, quantile)
+        return 0.0 if normal > chernoff else quantile
+
+    def _rounding_slacks(self, parameters: FloatVector) -> tuple[float, float]:
+        """Return bounds on what rounding `first` and `second` took from the radius.
+
+        The radius is a norm, so it changes by at most the sum over all noises of the change of the
+        coefficient times the radius of one noise with coefficient 1.
+        """
+        unit_radius = self._distribution.unit_radius(parameters, self._log_failures)
+        relative = float(self._counts.sum()) * 10.0**-_COEFFICIENT_DIGITS * unit_radius
+        first_size, second_size = (
+            float(np.abs(coefficients).max(initial=0.0))
+            for coefficients in (self._first, self._second)
+        )
+        return first_size * relative, second_size * relative
 
 
-def _pairs_of_coefficients(
+def _coefficient_pairs(
     first: FloatVector, second: FloatVector
-) -> tuple[FloatVector, FloatVector, npt.NDArray[np.float64]]:
-    """Pairs of coefficients, rounded, and how often each occurs; those of 0 and 0 left out."""
+) -> tuple[FloatVector, FloatVector, FloatVector]:
+    """Return the distinct pairs of rounded coefficients, without (0, 0), and their numbers."""
     used = (first != 0) | (second != 0)
-    mixed = _rounded(first[used]) + 1j * _rounded(second[used])
-    found, counts = np.unique(mixed, return_counts=True)
-    return found.real, found.imag, counts.astype(np.float64)
+    pairs = _rounded(first[used]) + 1j * _rounded(second[used])  # complex, to compare pairs
+    distinct, counts = np.unique(pairs, return_counts=True)
+    return distinct.real, distinct.imag, counts.astype(np.float64)
 
 
 def _rounded(values: FloatVector) -> FloatVector:
+    """Return values rounded to multiples of the largest one times 10^-12."""
     largest = float(np.abs(values).max(initial=0.0))
     if not largest:
         return values
-    step = largest * 10.0**-_DIGITS
-    found: FloatVector = np.rint(values / step) * step
-    return found
-
-
-_DOUBLINGS = 200
-_PRECISION = 1e-4  # of an end of an interval, relative to its distance from the ratio
+    multiple = largest * 10.0**-_COEFFICIENT_DIGITS
+    rounded: FloatVector = np.rint(values / multiple) * multiple
+    return rounded
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Numerator or denominator: an estimate, in steps, and what makes its error.
+    """The numerator or the denominator of a ratio.
 
     Attributes:
-        value: the estimate.
-        told: coefficients of the noisy sums in its error, for each place.
-        slack: bound on what else it can be off by.
+        value: its estimate, in grid units.
+        coefficients: of the noisy sums in its error, shape (cells,) for each level.
+        slack: bound on the part of its error that is no noise, in grid units.
     """
 
     value: float
-    told: Values
+    coefficients: Values
     slack: float
 
 
 @final
-@dataclass(frozen=True)
-class RatioBounds:
+class RatioBounds(NamedTuple):
     """Lower and upper bounds of a ratio; infinite where the denominator may be 0."""
 
     low: float
@@ -248,73 +297,84 @@ class RatioBounds:
 
 def ratio_bounds(
     noise: LevelNoise,
-    places: tuple[int, ...],
+    level_indices: tuple[int, ...],
     top: Side,
     bottom: Side,
     *,
     below: float,
     above: float,
 ) -> RatioBounds:
-    """Bounds with P(ratio < low) <= below and P(ratio > high) <= above.
+    """Return bounds with P(ratio < low) <= below and P(ratio > high) <= above.
 
-    With N, D the true values, D > 0, n, d the estimates, and R(x) the radius of n - x d (see
-    `LineRadii`) plus its slack: x is too large if x d - n > R(x). The true x is called too large
-    with a probability of at most `above`. r being the convex function below R,
-    h(x) = r(x) - (x d - n) is convex, and far out its slope is r(second) - d. Where that is below
-    0, h falls everywhere; so everything beyond an x that is too large is too large, and bisection
-    finds an upper bound. It is rounded outward: it is the last x that was found too large.
-    Else the denominator may be 0, and there is no bound. Likewise below.
+    Let N and D > 0 be the true values, n and d the estimates, and R(x) the radius of n - x d (see
+    `LineRadii`) plus its slack. A number x is *too large* if x d - n > R(x). The true ratio is too
+    large with a probability of at most `above`.
+
+    Let r be the convex function below R, and h(x) = r(x) - (x d - n). For large x its slope is that
+    of r less d. If this is below 0, h falls everywhere, so every number beyond one that is too
+    large is too large for r as well. The upper bound is the least number that the search found to
+    be too large. If the slope is not below 0, the denominator may be 0, and there is no bound. The
+    same holds of numbers that are too small.
 
     Args:
-        noise: one parameter for each measured place.
-        places: the measured places.
+        noise: one parameter for each measured level.
+        level_indices: the measured levels.
         top: the numerator.
         bottom: the denominator, truly > 0.
-        below: chance that the lower bound fails, in (0, 1/2].
-        above: likewise.
+        below: probability that the lower bound fails, in (0, 1/2].
+        above: probability that the upper bound fails, in (0, 1/2].
     """
     if bottom.value <= 0:
         return RatioBounds(-math.inf, math.inf)
     ratio = top.value / bottom.value
-    if not top.slack and not any(told.any() for told in top.told):
-        return RatioBounds(ratio, ratio)  # only known cells, which are 0
-    found = []
-    for sign, failure in ((-1, below), (1, above)):
-        line = LineRadii(noise, places, top.told, bottom.told, failure=failure)
-        if line.second() + bottom.slack >= bottom.value:
-            found.append(sign * math.inf)
-            continue
-
-        def excess(
-            x: float, search: bool = False, *, line: LineRadii = line, s: int = sign
-        ) -> float:
-            radius = line.at(x, search=search) + top.slack + abs(x) * bottom.slack
-            return s * (x * bottom.value - top.value) - radius
-
-        found.append(_end(excess, ratio, sign, bottom.value))
-    return RatioBounds(*found)
+    if not top.slack and not any(level.any() for level in top.coefficients):
+        return RatioBounds(ratio, ratio)  # the numerator has no error: all of its cells are known
+    low, high = (
+        _ratio_bound(
+            LineRadii(noise, level_indices, top.coefficients, bottom.coefficients, failure=failure),
+            top,
+            bottom,
+            sign=sign,
+        )
+        for sign, failure in ((-1, below), (1, above))
+    )
+    return RatioBounds(low, high)
 
 
-def _end(
-    excess: Callable[[float, bool], float], ratio: float, sign: int, denominator: float
-) -> float:
-    """A number with an excess above 0 on one side of the ratio, near to the first such one."""
-    inside, lacking = 0.0, min(excess(ratio, True), -1e-300)
-    outside = -lacking / denominator
-    for _ in range(_DOUBLINGS):
-        passed = excess(ratio + sign * outside, True)
-        if passed > 0:
+def _ratio_bound(radii: LineRadii, top: Side, bottom: Side, *, sign: int) -> float:
+    """Return the bound of a ratio on one side: above for sign 1, below for sign -1.
+
+    The *excess* of x is by how much it is too large (or too small): sign (x d - n) - R(x). A
+    bracket of two distances from the ratio, with an excess below 0 and one above 0, is narrowed by
+    false position in its Illinois variant, which halves the excess of an end that stays.
+    """
+    if radii.slope() + bottom.slack >= bottom.value:
+        return sign * math.inf
+    ratio = top.value / bottom.value
+
+    def excess(distance: float, *, search: bool) -> float:
+        x = ratio + sign * distance
+        radius = radii.at(x, search=search) + top.slack + abs(x) * bottom.slack
+        return sign * (x * bottom.value - top.value) - radius
+
+    inside, excess_inside = 0.0, min(excess(0.0, search=True), -_TINY)
+    outside = -excess_inside / bottom.value
+    for _ in range(_MOST_DOUBLINGS):
+        excess_outside = excess(outside, search=True)
+        if excess_outside > 0:
             break
-        inside, lacking, outside = outside, passed, 2 * outside
+        inside, excess_inside, outside = outside, excess_outside, 2 * outside
     else:
         return sign * math.inf
-    while outside - inside > _PRECISION * outside:
-        # False position, kept away from both ends; only numbers that were tried come out.
-        part = min(max(lacking / (lacking - passed), 0.02), 0.98)
-        middle = inside + part * (outside - inside)
-        found = excess(ratio + sign * middle, False)
-        if found > 0:
-            outside, passed, lacking = middle, found, lacking / 2
+    while outside - inside > _END_PRECISION * outside:
+        share = excess_inside / (excess_inside - excess_outside)
+        share = min(max(share, _NEAREST_SHARE), 1 - _NEAREST_SHARE)
+        middle = inside + share * (outside - inside)
+        excess_middle = excess(middle, search=False)
+        if excess_middle > 0:
+            outside, excess_outside = middle, excess_middle
+            excess_inside = excess_inside / 2
         else:
-            inside, lacking, passed = middle, min(found, -1e-300), passed / 2
+            inside, excess_inside = middle, min(excess_middle, -_TINY)
+            excess_outside = excess_outside / 2
     return ratio + sign * outside

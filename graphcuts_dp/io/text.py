@@ -170,7 +170,7 @@ def batches_of(table: TextTable, options: Options, bad: BadRows) -> TextBatches:
         columns=columns,
         roles=[role for role in reader.places if role != "period" or options.periods is not None],
         reading=columns.reading(skip=options.columns.skip, text=True),
-        batches=(reader.batch(block, line) for block, line in table.blocks(lambda: BLOCK)),
+        batches=(reader.batch(block, line) for block, line in table.blocks(BLOCK)),
     )
 
 

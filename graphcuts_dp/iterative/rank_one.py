@@ -42,7 +42,7 @@ from scipy.sparse.linalg import ArpackError, eigsh, svds
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import HypothesisError, ParameterError
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.distinguisher import (

@@ -120,16 +120,17 @@ class BlockHypothesis(Hypothesis):
         if not isinstance(query, CutQuery):
             raise QueryError("blocks are updated by cut queries; use a DenseHypothesis")
         S, T = self.universe.masks(query)
+        # New block of each vertex, old block of each new one, and whether new ones lie in S and T.
         if self.universe.symmetric:
-            left, rows, (in_S, in_T) = _split_blocks(self.labels[0], S, T)
-            right, columns = left, rows
+            left, old_left, (in_S, in_T) = _split_blocks(self.labels[0], S, T)
+            right, old_right = left, old_left
         else:
-            left, rows, (in_S,) = _split_blocks(self.labels[0], S)
-            right, columns, (in_T,) = _split_blocks(self.labels[1], T)
+            left, old_left, (in_S,) = _split_blocks(self.labels[0], S)
+            right, old_right, (in_T,) = _split_blocks(self.labels[1], T)
         coefficients = np.logical_and.outer(in_S, in_T)
         if self.universe.symmetric:
             coefficients |= coefficients.T
-        split_weights = self.weights[np.ix_(rows, columns)]
+        split_weights = self.weights[np.ix_(old_left, old_right)]
         tilted = self._with(left, right, tilt(split_weights, coefficients, exponent))
         return self._with(left, right, tilted.weights * (self.total() / tilted.total()))
 

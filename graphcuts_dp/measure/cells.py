@@ -11,7 +11,8 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, cell_changes
+from graphcuts_dp.estimate.cell_changes import cell_changes
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import (
     BoundedEdges,

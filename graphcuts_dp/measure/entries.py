@@ -12,8 +12,9 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, IndexArray, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_distribution
-from graphcuts_dp.estimate.sparse_model import KeptEdges
+from graphcuts_dp.estimate.kept_edges import KeptEdges
+from graphcuts_dp.estimate.noises import noise_distribution
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import whole_steps
 from graphcuts_dp.privacy.distributions import LARGEST_STEPS, LaplaceNoise, NoiseDistribution

@@ -39,7 +39,7 @@ from graphcuts_dp.estimate.measurement import (
     Total,
     weight_classes,
 )
-from graphcuts_dp.estimate.noisy_matrix import LARGEST_ENTRY, sums_grid
+from graphcuts_dp.estimate.noises import LARGEST_ENTRY, sums_grid
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.graph.grid import Grid, checked_bound, joined_digits, most_degree, whole_steps
 from graphcuts_dp.graph.rows import Rows

@@ -12,7 +12,7 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_FAILURE, percent
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import cell_changes
+from graphcuts_dp.estimate.cell_changes import cell_changes
 from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.estimate.strategy import choose_strategy
 from graphcuts_dp.former_names import refuses_former_options

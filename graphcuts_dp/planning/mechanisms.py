@@ -17,8 +17,8 @@ from typing import Any, cast, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.estimator import AnswerOptions, Sizes
-from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound
 from graphcuts_dp.estimate.partition_noise import FOR_EACH
+from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
 from graphcuts_dp.iterative.construction import PLAYERS, Game, PlayerGame
 from graphcuts_dp.iterative.distinguisher import Exponential
 from graphcuts_dp.iterative.lists import FOR_TEST, MOST_LISTED, MOST_SENSED_PAIRS, Steps

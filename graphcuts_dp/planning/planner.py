@@ -13,8 +13,9 @@ import numpy as np
 
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import cell_changes, counts_in_parts
-from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows
+from graphcuts_dp.estimate.cell_changes import cell_changes, counts_in_parts
+from graphcuts_dp.estimate.flow_errors import guaranteed_flows
+from graphcuts_dp.estimate.strategy import choose_strategy
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.learn.sizes import ArcsOn, Size, shape_of, usual_edges

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, final
 
-from graphcuts_dp.estimate.sparse_model import FALSE_SHARE
+from graphcuts_dp.estimate.kept_edges import FALSE_SHARE
 from graphcuts_dp.learn.detectability import SHOWN, epsilon_needed, sqrt_and_degree_per_edge
 from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON

@@ -404,6 +404,7 @@ class BudgetPlan(Tabled):
         raise ValueError("more was spent than there was")
 
     def _card(self) -> Card:
+        """Return the table that notebooks and `print` show."""
         runs = {run.step: run for run in self.ran or ()}
         rows = []
         for index, step in enumerate(self.steps):

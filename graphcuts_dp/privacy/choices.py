@@ -8,6 +8,8 @@ scores are chosen with larger probability, at a `rate` > 0 for one unit of score
 
 Both have a guaranteed `shortfall`: how far the chosen score may lie below the largest. `Choice`
 draws from any list of real weights, exactly.
+
+Papers: DR14 is Dwork, Roth, *The Algorithmic Foundations of Differential Privacy*, 2014.
 """
 
 import math

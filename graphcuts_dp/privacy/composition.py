@@ -12,6 +12,8 @@ zCDP implies (epsilon, delta)-DP for many pairs: `zcdp_epsilon`, `zcdp_delta` an
 compute one of the three numbers from the other two. Everything composed here has a proven zCDP
 bound or a stated (epsilon, delta), for which the sharp conversion is a formula. The accountants of
 dp-accounting would return the same numbers at the orders of their grid.
+
+Papers: DR14 is Dwork, Roth, *The Algorithmic Foundations of Differential Privacy*, 2014.
 """
 
 import math

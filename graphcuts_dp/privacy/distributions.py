@@ -2,12 +2,14 @@
 
 A `NoiseDistribution` turns each private entry into a public integer y, independently of all other
 entries; (y - offset) * unit is an unbiased estimate of the entry. It is itself public: epsilon, the
-maximum weight and a name determine it. The names are in `NOISES` of `estimate.noisy_matrix`.
+maximum weight and a name determine it. The names are in `NOISES` of `estimate.noises`.
 
 There are two ways to add noise. `BinaryResponse` flips the bits of a graph without weights.
 `GridNoise` counts weights in grid units of 2^log2_step, rounds them down to whole numbers, and adds
 an `IntegerNoise` (`privacy.count_noise`); subclasses choose that noise and the grid, as
 `LaplaceNoise` here and `staircase.StaircaseNoise`.
+
+Papers: GRU12 is Gupta, Roth, Ullman, *Iterative Constructions and Private Data Release*, 2012.
 """
 
 import math

@@ -99,9 +99,11 @@ class Explanation(Displayed):
         return f"Explanation({self.privacy_unit}, epsilon={self.epsilon:g}{delta})"
 
     def _picture(self) -> "Figure | None":
+        """Return the picture that notebooks show below the table."""
         return self.plot()
 
     def _card(self) -> Card:
+        """Return the table that notebooks show."""
         return Card(
             title="What the guarantee means",
             facts=tuple(self.sentences.items()),

@@ -196,6 +196,7 @@ class PrivacyGuarantee(Displayed):
         return text if self.is_private else f"{SEEDED_WARNING} ({text})"
 
     def _card(self) -> Card:
+        """Return the table that notebooks show."""
         return Card(title="Privacy guarantee", facts=self.facts, warning=self.warning)
 
 

@@ -8,6 +8,8 @@ ball is the convex hull of the columns and their negatives; here unit vectors ar
 its *facets* (the linear functions that bound it) are rounded to rational numbers.
 
 `KNormNoise` is the mechanism; `k_norm_radius` bounds its errors before any columns are known.
+
+Papers: GRU12 is Gupta, Roth, Ullman, *Iterative Constructions and Private Data Release*, 2012.
 """
 
 import math

@@ -11,6 +11,8 @@ independent, and are drawn in *digit groups* (`DigitGroup`), each with an invers
 
 No sample overflows: where 64 bits could be too few, samples are Python integers in an array of
 objects. Adding such an array in place to one of 64-bit integers raises an error.
+
+Papers: GV14 is Geng, Viswanath, *The Optimal Mechanism in Differential Privacy*, 2014.
 """
 
 import math

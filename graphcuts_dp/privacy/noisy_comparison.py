@@ -4,6 +4,8 @@ A round adds discrete Laplace noise to a private count. If the noisy count is wi
 of a public guess, the round is *silent*; else the noisy count is shown. After B shown counts no
 more private data are read. The cost below does not depend on the number of silent rounds. It
 replaces the proof of GRU12's Theorem 4.1, which does not hold as printed.
+
+Papers: GRU12 is Gupta, Roth, Ullman, *Iterative Constructions and Private Data Release*, 2012.
 """
 
 import math

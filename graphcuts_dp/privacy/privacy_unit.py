@@ -17,6 +17,8 @@ The number k of changes is the *group size*. The cost of k changes follows from 
 privacy (`Cost.for_group`); `budget_per_change` and `per_change` divide a budget accordingly.
 
 Source: DR14 Theorem 2.2; Bun, Steinke 2016, Proposition 1.9 (zCDP).
+
+Papers: DR14 is Dwork, Roth, *The Algorithmic Foundations of Differential Privacy*, 2014.
 """
 
 import math

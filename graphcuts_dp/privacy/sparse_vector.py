@@ -14,6 +14,10 @@ nothing beyond that. The noise of the running instances is the *secret* of the m
 
 Three kinds of tests share the interface `GapTest`: `OneSidedPair` (ours, the cheapest),
 `SharedThreshold` (DR14) and `NoisyComparison` (GRU12, JT12).
+
+Papers: DR14 is Dwork, Roth, *The Algorithmic Foundations of Differential Privacy*, 2014; GRU12 is
+Gupta, Roth, Ullman, *Iterative Constructions and Private Data Release*, 2012; JT12 is Jain,
+Thakurta, *Mirror Descent based Database Privacy*, 2012.
 """
 
 import math

@@ -11,6 +11,8 @@ integers |k| < r; m(|k|) is the number of stairs between the top and k. `Stairca
 matrix.
 
 Source: GV14; Geng, Kairouz, Oh, Viswanath, *The Staircase Mechanism in Differential Privacy*, 2015.
+
+Papers: GV14 is Geng, Viswanath, *The Optimal Mechanism in Differential Privacy*, 2014.
 """
 
 import math

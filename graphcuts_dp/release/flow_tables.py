@@ -11,16 +11,19 @@ from functools import cached_property, partial
 from typing import Any, final
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, counts_in_parts
+from graphcuts_dp.estimate.cell_changes import counts_in_parts
+from graphcuts_dp.estimate.flow_errors import (
+    LevelErrors,
+    least_cell_note,
+    level_errors,
+    noise_warning,
+)
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
 from graphcuts_dp.estimate.strategy import (
     ALL_LEVELS,
     FlowStrategy,
     FlowWorkload,
-    LevelErrors,
     choose_strategy,
-    least_cell_note,
-    level_errors,
-    noise_warning,
 )
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options

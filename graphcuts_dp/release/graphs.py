@@ -17,13 +17,9 @@ import numpy as np
 
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, Total
-from graphcuts_dp.estimate.noisy_matrix import (
-    NoisyMatrix,
-    accuracy_warning,
-    best_capped_noise,
-    expected_error_note,
-    noise_distribution,
-)
+from graphcuts_dp.estimate.noises import best_capped_noise, noise_distribution
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.worst_cut_errors import accuracy_warning, expected_error_note
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_parts_on, from_rows_on

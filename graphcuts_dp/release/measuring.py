@@ -12,7 +12,7 @@ from typing import ClassVar, final
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.base import Measurement
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import measure_kept_edges, randomized_response

@@ -683,7 +683,7 @@ def _by_gradient(
     """
     noisy, count, symmetric = ends.flows.noisy, len(ends.labels), ends.flows.cells.symmetric
     forms = [ends.side(form) for form in ends.forms()]
-    sizes = [[np.abs(form.told[place]) for place in noisy.map.places] for form in forms]
+    sizes = [[np.abs(form.coefficients[place]) for place in noisy.map.places] for form in forms]
     spread = Spread(
         np.array([[(size**2).sum() for size in own] for own in sizes]),
         np.array([[size.max(initial=0.0) for size in own] for own in sizes]),

@@ -26,9 +26,8 @@ from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
 from graphcuts_dp.display import Card, Displayed, short
 from graphcuts_dp.errors import FileFormatError, GraphError
-from graphcuts_dp.estimate.answers import FOR_TOTAL
 from graphcuts_dp.estimate.estimator import ROUNDING
-from graphcuts_dp.estimate.partition_noise import FOR_EACH, PartitionNoise
+from graphcuts_dp.estimate.partition_noise import FOR_EACH, FOR_TOTAL, PartitionNoise
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING

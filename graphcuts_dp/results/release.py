@@ -16,7 +16,6 @@ from graphcuts_dp.cutnorm.certificate import CutNormCertificate, frozen_mask
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed, size_text
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.answers import (
-    FOR_TOTAL,
     AnswerList,
     CutAnswer,
     answer_queries,
@@ -33,11 +32,13 @@ from graphcuts_dp.estimate.measurement import (
     Total,
     read_measurement,
 )
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, expected_worst_cut, noise_cut_bound
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.partition_noise import FOR_TOTAL
 from graphcuts_dp.estimate.shrinkage import Synthetic
 from graphcuts_dp.estimate.shrunk_answers import NO_SYNTHETIC_GRAPH, ShrunkEstimator
 from graphcuts_dp.estimate.sparse_answers import SparseEstimator
 from graphcuts_dp.estimate.sparse_model import SparseModel
+from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut, noise_cut_bound
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.privacy.budget_plan import BudgetPlan

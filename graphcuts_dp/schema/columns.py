@@ -22,11 +22,17 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.options import INPUT, check, option
 from graphcuts_dp.schema.bad_rows import OnBad, left_out
+from graphcuts_dp.schema.column_names import (
+    NO_ENDPOINTS,
+    NO_WEIGHTS,
+    WEIGHTS,
+    known_name,
+    normalised_names,
+)
 from graphcuts_dp.schema.dates import check_date_format
 from graphcuts_dp.schema.header_words import (
     endpoint_pairs,
     is_header_word,
-    meanings_of,
     side_of,
 )
 from graphcuts_dp.schema.text_format import TextFormat
@@ -36,28 +42,7 @@ Column = str | int  # a column by its name, or by its position from 0
 TAIL = "tail"  # as a user: the user is the source, unless a header has a column of this name
 INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z", re.ASCII)  # an integer as Python prints it
 
-# Names of columns, normalised by `_normalised_names`. These are weights:
-WEIGHTS = (
-    *("weight", "weights", "w", "count", "counts", "value", "amount", "frequency", "strength"),
-    *("length", "distance"),
-)
-# Neither weights nor endpoints:
-_NO_WEIGHTS = (
-    *("type", "id", "edgeid", "index", "label", "timeset", "interval", "kind", "directed"),
-    *("time", "timestamp", "ts", "date", "datetime", "unixts", "when", "created", "createdat"),
-    *("relation", "relationship", "relationtype", "starttime", "endtime"),
-)
-# All known names that are no endpoints:
-_NO_ENDPOINTS = {*WEIGHTS, *_NO_WEIGHTS}
-# Types that Neo4j writes behind a colon in names of columns, as in weight:float.
-_NEO4J_TYPES = (
-    *("int", "long", "float", "double", "boolean", "byte", "short", "char", "string", "point"),
-    *("date", "localtime", "time", "localdatetime", "datetime", "duration"),
-)
 _SHOWN_COLUMNS = 6  # that a sentence names
-_MOST_QUOTED_CHARACTERS = 60  # of a name in a sentence
-# A name of words between single separators, which differs little from its known word.
-_PLAIN_NAME = re.compile(r"[^\W_](?:[\w .-]*[^\W_])?")
 _WORD = re.compile(r"[\w-]+")  # a name that needs no quotes when it is typed
 _NO_HEADER = (
     "the first line does not name the columns in known words: pass header=False if the file has no "
@@ -85,6 +70,9 @@ def delimiter_of(text: str) -> str:
     return _DELIMITERS.get(text, text)
 
 
+# `option` is a field with its help text and its limits, from which the command line and the HTTP
+# interface are made, and which `check` applies; see `graphcuts_dp.options`. Names of options of
+# version 0.1 are refused with the new name.
 @refuses_former_options()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
@@ -101,11 +89,11 @@ class Columns:
         target: column of the endpoints to which edges go; None as for `source`, with the second
             column. Pick both endpoints or none.
         weight: column of weights. None: a column of a known name (weight, count, amount, length,
-            ...: `columns.WEIGHTS`), or the third one if a comment above the rows of one of our own
-            files, or of one of KONECT's, declares weights; no other is ever taken for one. Of a
-            GraphML file, the name of the edge attribute; None as for columns. Of a .gml file and a
-            graph of networkx or igraph, the edge attribute; None for "weight" (in .gml files also
-            "value").
+            ...: see `schema.column_names`), or the third one if a comment above the rows of one of
+            our own files, or of one of KONECT's, declares weights; no other is ever taken for one.
+            Of a GraphML file, the name of the edge attribute; None as for columns. Of a .gml file
+            and a graph of networkx or igraph, the edge attribute; None for "weight" (in .gml files
+            also "value").
         user: column that names the user of each row, for `Rows`. "tail": the user is the source,
             unless the header has a column of this name. None: rows have no users.
         period: column that tells the period of each row, such as its month, for `Rows`. None: rows
@@ -321,8 +309,8 @@ def has_header(header: bool | None, picked: Iterable[Column | None], form: TextF
     """Decide whether the first line names the columns: by the options, else by the file's ending.
 
     Args:
-        header: what the caller says; None if he leaves it open.
-        picked: the columns that the caller picks; None for those that he leaves open.
+        header: what the caller says; None if nothing.
+        picked: the columns that the caller picks; None for those that are left open.
         form: how files with this ending are written.
 
     Raises:
@@ -362,7 +350,7 @@ def find_columns(
         FileFormatError: no such column, or the caller must say which one.
     """
     _check_options(options, weighted)
-    names = _normalised_names(header)
+    names = normalised_names(header)
     weight = None if options.weight is None else position_in_header(options.weight, header)
     user = None
     if options.user is not None and (options.user != TAIL or TAIL in header):
@@ -471,8 +459,8 @@ def check_names(header: Sequence[str], columns: ColumnPlaces | None = None) -> N
     if columns is not None:
         positions = (columns.source, columns.target, columns.weight)
         _check_no_number([header[position] for position in positions if position is not None])
-    names = _normalised_names(header)
-    if not any(name in _NO_ENDPOINTS or is_header_word(name) for name in names):
+    names = normalised_names(header)
+    if not any(name in NO_ENDPOINTS or is_header_word(name) for name in names):
         raise FileFormatError(_NO_HEADER)
 
 
@@ -488,7 +476,7 @@ def check_no_names(first_row: Sequence[str]) -> None:
     Raises:
         FileFormatError: it has two names that belong together.
     """
-    if endpoint_pairs(_normalised_names(first_row), range(len(first_row))):
+    if endpoint_pairs(normalised_names(first_row), range(len(first_row))):
         raise FileFormatError(
             "the first line looks like names of columns: pass header=True if it is, else "
             "header=False"
@@ -527,7 +515,7 @@ def _endpoints(
         candidates = [
             position
             for position in candidates
-            if names[position] and names[position] not in _NO_ENDPOINTS
+            if names[position] and names[position] not in NO_ENDPOINTS
         ]
     else:  # a table needs two endpoints, whatever their names; `_checked` refuses double roles
         candidates = [*range(len(names))]
@@ -573,7 +561,7 @@ def _typed_options(
     for pair in pairs:
         columns: list[Column] = []
         for position in pair:
-            name = _known_name(header[position], names[position])
+            name = known_name(header[position], names[position])
             is_clear = (
                 name == header[position] and _WORD.fullmatch(name) and header.count(name) == 1
             )
@@ -602,7 +590,7 @@ def _check_no_weight(names: Sequence[str], other_roles: Sequence[int | None]) ->
     unclear = [
         str(position + 1)
         for position, name in enumerate(names)
-        if position not in other_roles and name and name not in _NO_WEIGHTS
+        if position not in other_roles and name and name not in NO_WEIGHTS
     ]
     if unclear:
         columns = ", ".join(unclear[:_SHOWN_COLUMNS])
@@ -642,10 +630,10 @@ def find_weight_attribute(
         return None
     candidates = [  # normalised names; "" for attributes that are no weights
         name if is_number or name == WEIGHTS[0] else ""
-        for name, is_number in zip(_normalised_names(names), numeric, strict=True)
+        for name, is_number in zip(normalised_names(names), numeric, strict=True)
     ]
     index = _named_weight(candidates, ())
-    unclear = [names[i] for i, name in enumerate(candidates) if name and name not in _NO_WEIGHTS]
+    unclear = [names[i] for i, name in enumerate(candidates) if name and name not in NO_WEIGHTS]
     if index is None and unclear:
         raise FileFormatError(
             f"cannot tell which edge attribute is a weight ({shown_names(unclear)}); pass weight= "
@@ -665,53 +653,9 @@ def _quotable_names(
 ) -> tuple[str, ...]:
     """Return the names that a message may quote: known here or typed by the caller; else ""."""
     return tuple(
-        header_name if header_name in options.named else _known_name(header_name, name)
+        header_name if header_name in options.named else known_name(header_name, name)
         for header_name, name in zip(header, names, strict=True)
     )
-
-
-def _known_name(header_name: str, name: str) -> str:
-    """Return a known name as it may be quoted; "" if it is not known.
-
-    Args:
-        header_name: the name in the header.
-        name: the same, normalised.
-
-    Returns:
-        The name in the header, if only its case and its separators differ from a known word, so
-        that a quote reveals nothing; else the known word.
-    """
-    if name not in _NO_ENDPOINTS and not meanings_of(name):
-        return ""
-    is_short = len(header_name) <= _MOST_QUOTED_CHARACTERS
-    if is_short and _PLAIN_NAME.fullmatch(header_name):
-        letters = re.sub(r"[\W_]", "", header_name).casefold()
-        if letters == name:
-            return header_name
-    return name
-
-
-def _normalised_names(names: Sequence[str]) -> list[str]:
-    """Return names without case, blanks, signs, what stands in brackets, and Neo4j's types."""
-    # Each distinct name once: a line may hold millions of equal cells.
-    normalised = {
-        name: re.sub(r"\(.*?\)|[\W_]", "", _without_neo4j_type(name)).casefold()
-        for name in {*names}
-    }
-    return [normalised[name] for name in names]
-
-
-def _without_neo4j_type(name: str) -> str:
-    """Return `weight` for `weight:float`, and `:START_ID` for `person:START_ID`, as in Neo4j."""
-    property_name, colon, neo4j_type = name.partition(":")
-    if not colon:
-        return name
-    neo4j_type = re.sub(r"\(.*?\)|\[\]", "", neo4j_type).strip()
-    if neo4j_type.upper() in ("START_ID", "END_ID", "TYPE"):
-        return f":{neo4j_type}"
-    if property_name and neo4j_type.casefold() in _NEO4J_TYPES:
-        return property_name
-    return name
 
 
 def position_in_header(column: Column, header: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ line is a row or nothing, see `schema.bad_rows`. Read `begin` first, then `RowRe
 
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import BinaryIO, Literal, final
@@ -76,16 +76,15 @@ class TextTable:
     block: bytes
     line: int
 
-    def blocks(self, size: Callable[[], int]) -> Iterator[tuple[bytes, int]]:
+    def blocks(self, size: int) -> Iterator[tuple[bytes, int]]:
         """Generate all rows as blocks of whole lines, each with the number of its first line.
 
         Args:
-            size: returns about how many bytes the next block has. It is called for each block, so
-                that a reader can change the size as it goes.
+            size: of a block in bytes, about.
         """
         block, line = self.block, self.line
         while True:
-            data = self.stream.read(size())
+            data = self.stream.read(size)
             if data:
                 data += self.stream.readline()  # the rest of a line that was cut
             block += data
@@ -114,7 +113,7 @@ def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> T
     named = has_header(columns.header, columns.named, form)
     if columns.delimiter is not None:
         check_delimiter(columns.delimiter)
-    headless = bad.skip and not named
+    headless = bad.skip and not named  # nothing that stands in the file may decide anything
     stream = utf8_stream(file, columns.encoding, by_line=bad.skip, detect_mark=not headless)
     comments = _comment_rule(form, has_header=named)
     if headless:
@@ -390,7 +389,7 @@ def read_rows(
     table = begin(io.BytesIO(data), form, columns, bad)
     rows = [
         row
-        for block, line in table.blocks(lambda: _BLOCK_BYTES)
+        for block, line in table.blocks(_BLOCK_BYTES)
         for row in table.reader.rows(block, line, bad)
     ]
     bad.check()

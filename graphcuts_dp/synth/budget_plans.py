@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Self, final
 
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution, sums_grid
+from graphcuts_dp.estimate.noises import noise_distribution, sums_grid
 from graphcuts_dp.privacy.budget_plan import (
     ALL_LEFT,
     BudgetPlan,

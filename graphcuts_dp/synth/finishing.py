@@ -17,7 +17,8 @@ from graphcuts_dp.arrays import FloatVector, IntegerVector, RealMatrix
 from graphcuts_dp.cutnorm.certificate import CutNormCertificate
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.estimate.blocks import RowBlock
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, noise_cut_bound
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.resources import NEVER, Deadline, Progress
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary

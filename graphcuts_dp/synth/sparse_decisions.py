@@ -18,8 +18,10 @@ from typing import final
 
 import numpy as np
 
-from graphcuts_dp.estimate.measurement import Classes
-from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
+from graphcuts_dp.estimate.kept_edges import KeptEdges, threshold_for
+from graphcuts_dp.estimate.measurement import (
+    Classes,
+)
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.schema.groups import Groups, Sides

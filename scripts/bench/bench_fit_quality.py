@@ -32,7 +32,7 @@ import networkx as nx
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.evaluation.cut_error import cut_families
 from scripts.bench.harness import Table, run, timed
 from scripts.benchmark.baselines import BASELINES

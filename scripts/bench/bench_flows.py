@@ -21,7 +21,7 @@ from collections import defaultdict
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.privacy.noise_scales import discrete_gaussian_scale, gaussian_scale
 from scripts.bench.harness import Table, run
 from scripts.benchmark.baselines import noisy_degrees_chung_lu

@@ -26,7 +26,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from scripts.bench.baseline_graphs import drawn, ends
 from scripts.bench.harness import run, timed
 

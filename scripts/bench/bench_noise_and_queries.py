@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
+from graphcuts_dp.estimate.noises import NOISES, noise_distribution
 from graphcuts_dp.privacy.entropy import SystemEntropy
 from graphcuts_dp.privacy.noise import sample_discrete_gaussian
 from scripts.bench.harness import median_seconds, run

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from scripts.bench.harness import Table, run
 
 SEEDS, QUICK_SEEDS = 50, 3

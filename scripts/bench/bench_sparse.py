@@ -31,9 +31,9 @@ from unittest import mock
 import numpy as np
 
 import graphcuts_dp as gc
+from graphcuts_dp.estimate.kept_edges import threshold_for
 from graphcuts_dp.estimate.measurement import Measurements
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.estimate.sparse_model import threshold_for
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_degrees, measure_weight_counts

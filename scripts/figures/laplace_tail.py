@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import largest_singular_value, prefix_cuts
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.resources import Progress

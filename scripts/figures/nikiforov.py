@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.cutnorm.spectral import exact_normalised, largest_singular_value, prefix_cuts
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.plotting.style import PAGE, house_style
 from graphcuts_dp.privacy.entropy import SeededEntropy

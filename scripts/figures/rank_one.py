@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.iterative.rank_one import (
     PowerRankOne,

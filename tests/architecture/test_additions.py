@@ -74,8 +74,8 @@ def write_arrows(graph, handle):
 ADDITIONS = {
     "noise": (
         ("privacy/wide_noise.py", WIDE_NOISE),
-        "estimate/noisy_matrix.py",
-        '    "discrete-laplace": _discrete_laplace,\n',
+        "estimate/noises.py",
+        '    "discrete-laplace": discrete_laplace_noise,\n',
         '    "wide": wide_noise,\n',
         "from graphcuts_dp.privacy.wide_noise import wide_noise\n",
     ),

@@ -10,7 +10,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound
+from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
 from graphcuts_dp.iterative.distinguisher import Distinguisher, Found
 from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.learn.cut_sum import CutSum

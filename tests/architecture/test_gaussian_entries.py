@@ -13,7 +13,7 @@ from test_additions import ROOT, asked, shown_below
 from graphcuts_dp.privacy.composition import zcdp_rho
 
 FILE = "privacy/gaussian_entries.py"
-TABLE = "estimate/noisy_matrix.py"
+TABLE = "estimate/noises.py"
 START = """
 import json, warnings
 import numpy as np
@@ -130,7 +130,7 @@ def tree(tmp_path_factory):
     package = tree / "graphcuts_dp"
     (package / FILE).write_text(source)
     table = (package / TABLE).read_text()
-    last = '    "staircase": _staircase,\n'
+    last = '    "staircase": staircase_noise,\n'
     assert table.count(last) == 1
     begin = table.index("\nfrom graphcuts_dp") + 1
     table = table[:begin] + imported + table[begin:]

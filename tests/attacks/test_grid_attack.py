@@ -26,7 +26,7 @@ from graphcuts_dp.distances.embeddings import exact_embedding
 from graphcuts_dp.distances.learner import L1Learner
 from graphcuts_dp.distances.session import InteractiveDistances
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
+from graphcuts_dp.estimate.noises import NOISES, noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.lists import Steps
 from graphcuts_dp.iterative.rank_one import ResponseRankOne

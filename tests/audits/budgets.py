@@ -16,7 +16,8 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Degrees, Measurements
-from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix
+from graphcuts_dp.estimate.noises import NOISES
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response

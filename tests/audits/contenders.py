@@ -16,7 +16,7 @@ import scipy
 
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.privacy.distributions import LaplaceNoise

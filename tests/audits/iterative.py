@@ -16,7 +16,7 @@ import scipy
 
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatMatrix, IntMatrix
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import (

@@ -11,7 +11,7 @@ from typing import Any
 
 from graphcuts_dp.distances import answers as distance_answers
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_matrix import NOISES
+from graphcuts_dp.estimate.noises import NOISES
 from graphcuts_dp.evaluation.audit import ALPHA
 from graphcuts_dp.iterative.construction import PLAYERS
 from graphcuts_dp.iterative.methods import DISTINGUISHERS, MEDIAN

@@ -13,7 +13,8 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.estimate.noisy_matrix import NOISES, NoisyMatrix, noise_distribution
+from graphcuts_dp.estimate.noises import NOISES, noise_distribution
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import distribution_for, randomized_response

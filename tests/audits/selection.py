@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
 from graphcuts_dp.iterative import lists
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential

@@ -8,6 +8,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.estimate.kept_edges import KeptEdges, threshold_for
 from graphcuts_dp.estimate.measurement import (
     CellSums,
     Classes,
@@ -15,7 +16,6 @@ from graphcuts_dp.estimate.measurement import (
     Degrees,
     Measurements,
 )
-from graphcuts_dp.estimate.sparse_model import KeptEdges, threshold_for
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import measure_kept_edges

@@ -14,7 +14,7 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import Classes, Degrees
-from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
+from graphcuts_dp.estimate.noises import NOISES, noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Neighbours, audit
 from graphcuts_dp.privacy.entropy import SeededEntropy, entropy_source
 from graphcuts_dp.release.graphs import graph_job

@@ -16,7 +16,7 @@ import numpy as np
 
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.estimate.measurement import cell_changes
+from graphcuts_dp.estimate.cell_changes import cell_changes
 from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid

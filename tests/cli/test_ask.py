@@ -9,7 +9,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.cli import plan as asking
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.server import app
 
 N = 40

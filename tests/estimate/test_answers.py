@@ -14,10 +14,10 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT
 from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.estimate import least_squares
+from graphcuts_dp.estimate import pair_types
 from graphcuts_dp.estimate.estimator import Sizes, log_cuts
-from graphcuts_dp.estimate.least_squares import best_combination
 from graphcuts_dp.estimate.measurement import CellSums
+from graphcuts_dp.estimate.pair_types import best_combination
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.linear import CutQuery
@@ -120,7 +120,7 @@ def test_classes_that_are_put_together_lose_precision_and_nothing_else(most, mon
     release = drawn(graph, groups, "degrees+randomized-response")
     pairs, patterns, _, variances = observations(release)
     inverse = np.linalg.inv(patterns.T @ (patterns / variances[:, None]))
-    monkeypatch.setattr(least_squares, "_MOST_SPLIT", most)
+    monkeypatch.setattr(pair_types, "_MOST_SPLIT_GROUPS", most)
     rng = np.random.default_rng(7)
     for _ in range(10):
         S, T = rng.random((2, graph.n)) < 0.5

@@ -7,7 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.measurement import cell_changes
+from graphcuts_dp.estimate.cell_changes import cell_changes
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import Reach
 

@@ -149,7 +149,7 @@ def test_radii_are_convex_and_a_norm(noise, seed):
     assert (radii[1:-1] <= (radii[:-2] + radii[2:]) / 2 * (1 + 1e-3)).all()
     twice = LineRadii(noise, PLACES, [2 * part for part in first], second, failure=0.01)
     assert twice.at(0, search=True) == pytest.approx(2 * line.at(0, search=True), rel=1e-3)
-    assert line.second() == pytest.approx(line.at(1e6, search=True) / 1e6, rel=1e-2)
+    assert line.slope() == pytest.approx(line.at(1e6, search=True) / 1e6, rel=1e-2)
 
 
 @EACH_NOISE
@@ -170,7 +170,8 @@ def test_ratios_without_noise_in_the_denominator_are_plain_intervals():
     top = Side(30.0, [np.zeros(1), np.ones(4), np.zeros(2)], 0.0)
     bottom = Side(100.0, [np.zeros(1), np.zeros(4), np.zeros(2)], 0.0)
     found = ratio_bounds(LAPLACE, PLACES, top, bottom, below=0.025, above=0.025)
-    radius = LineRadii(LAPLACE, PLACES, top.told, bottom.told, failure=0.025).at(0, search=True)
+    line = LineRadii(LAPLACE, PLACES, top.coefficients, bottom.coefficients, failure=0.025)
+    radius = line.at(0, search=True)
     assert found.low == pytest.approx(0.3 - radius / 100, rel=1e-3)
     assert found.high == pytest.approx(0.3 + radius / 100, rel=1e-3)
     assert found.high >= 0.3 + radius / 100 * (1 - 1e-3)

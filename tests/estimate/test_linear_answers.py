@@ -89,11 +89,11 @@ def test_the_best_use_of_degrees_is_found(kind):
         coefficients = np.triu(coefficients, 1)
 
     def variance(k, columns):
-        rest = coefficients - estimator._spread(k, columns)
+        rest = coefficients - estimator._added_shifts(k, columns)
         sums = k @ k + (0 if kind == "plain" else columns @ columns)
         return entry * float((rest**2).sum()) + own * float(sums)
 
-    k, columns = estimator._shifts(coefficients)
+    k, columns = estimator._best_shifts(coefficients)
     best = variance(k, columns)
     rng = np.random.default_rng(0)
     for _ in range(20):

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.partition_noise import PartitionNoise, log_partitions, radius
 
 

@@ -210,15 +210,15 @@ def test_noise_that_is_not_repeated_is_what_the_projection_leaves(shape):
     seen = int((sizes > deviation * np.prod(shape) ** 0.25).sum())
     assert seen == 2  # three blocks are one direction more than degrees tell
     U, V = left[:, :seen], right[:seen].T
-    for cut, found in zip(cuts, made.apart(cuts), strict=True):
+    for cut, found in zip(cuts, made.independent_shares(cuts), strict=True):
         s, t = (side - side.mean() for side in cut)
         whole = np.outer(s, t) + (np.outer(t, s) if symmetric else 0)
         rest = (np.eye(shape[0]) - U @ U.T) @ whole @ (np.eye(shape[1]) - V @ V.T)
         expected = (rest**2).sum() / (whole**2).sum() if np.abs(whole).max() > 1e-12 else 1.0
         assert found == pytest.approx(expected, abs=1e-3)
-    assert made.apart(cuts)[6] < 0.05  # between blocks
+    assert made.independent_shares(cuts)[6] < 0.05  # between blocks
     noisier = Synthetic(matrix, space, 1e6 * deviation, symmetric=symmetric)
-    np.testing.assert_array_equal(noisier.apart(cuts), 1.0)  # nothing shows
+    np.testing.assert_array_equal(noisier.independent_shares(cuts), 1.0)  # nothing shows
 
 
 def test_agreement_with_a_graph_that_follows_the_noise_is_no_evidence():
@@ -229,7 +229,8 @@ def test_agreement_with_a_graph_that_follows_the_noise_is_no_evidence():
     graph = gc.Graph(*ends, vertices=60)
     made = release_graph(graph, epsilon=1.5, seed=1)
     across, random_half = gc.CutQuery(half), gc.CutQuery(np.arange(60) % 2 == 0)
-    shares = made._synthetic.apart([query.masks(made.space) for query in (across, random_half)])
+    masks = [query.masks(made.space) for query in (across, random_half)]
+    shares = made._synthetic.independent_shares(masks)
     assert shares[0] < 0.05
     assert shares[1] > 0.8
     own, moved = (made.answer(across, estimate=each).value for each in ("unbiased", "shrunk"))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate import sparse_answers
-from graphcuts_dp.estimate.sparse_answers import common_parts, parted_cuts
+from graphcuts_dp.estimate import cut_sets, sparse_answers
+from graphcuts_dp.estimate.cut_sets import common_parts, parted_cuts
 from graphcuts_dp.schema.groups import GroupUnion
 
 N, M = 60, 40  # rows, and columns of two sides
@@ -113,7 +113,7 @@ def test_sets_that_many_cuts_share_are_parts_too(monkeypatch):
     )
     shared = [gc.CutQuery(masks[i % 6], masks[i // 6 % 6]) for i in range(60)]
     check_answers(release, shared, ways=WAYS[:1])
-    assert seen[0].places == list(range(60))
+    assert seen[0].indices == list(range(60))
     seen.clear()
     once = [gc.CutQuery(rng.random(N) < 0.5) for _ in range(60)]  # each looked at alone
     check_answers(release, once, ways=WAYS[:1])
@@ -123,7 +123,7 @@ def test_sets_that_many_cuts_share_are_parts_too(monkeypatch):
 def test_cuts_are_answered_some_at_a_time_so_that_their_parts_are_few(monkeypatch):
     release, _, _ = made("plain")
     seen, merged = [], []
-    original, without_gaps = sparse_answers.sets_of_masks, sparse_answers._without_gaps
+    original, without_gaps = sparse_answers.sets_of_masks, cut_sets._without_gaps
 
     def looked_at(model, masks, places):
         seen.append([S for S, _ in masks] + [T for _, T in masks if T is not None])
@@ -131,7 +131,7 @@ def test_cuts_are_answered_some_at_a_time_so_that_their_parts_are_few(monkeypatc
 
     monkeypatch.setattr(sparse_answers, "sets_of_masks", looked_at)
     monkeypatch.setattr(
-        sparse_answers, "_without_gaps", lambda of: merged.append(len(of)) or without_gaps(of)
+        cut_sets, "_without_gaps", lambda of: merged.append(len(of)) or without_gaps(of)
     )
     rng = np.random.default_rng(3)
     halves = [gc.CutQuery(rng.random(N) < 0.5) for _ in range(20)]

@@ -12,13 +12,12 @@ from flow_cases import random_cells
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
+from graphcuts_dp.estimate.flow_errors import guaranteed_flows, level_errors
 from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.estimate.strategy import (
-    _Shape,
+    _TreeShape,
     choose_strategy,
     equal_groups,
-    guaranteed_flows,
-    level_errors,
 )
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.group_tree import GroupTree
@@ -42,7 +41,7 @@ def test_mean_variances_are_those_of_least_squares(kind):
     for variances in ([2.0, 3.0, 5.0, 1.0], [np.inf, 1.0, np.inf, 4.0], [np.inf] * 3 + [2.0]):
         fit = LeastSquares(cells, np.array(variances))
         means = [part.mean() for part in fit.variances]
-        assert np.allclose(_Shape.of(cells).mean_variances(np.array(variances)), means)
+        assert np.allclose(_TreeShape.of(cells).mean_variances(np.array(variances)), means)
 
 
 # Of each workload, the part of every level; 3 groups have 6 pairs of groups, 12 have 78.
@@ -73,7 +72,7 @@ def test_no_other_shares_are_much_better(workload, delta):
             else:
                 rho = made.noise.cost(delta=1e-6, changes=[(1, 1)] * len(made.places)).rho
                 variances = 1 / (2 * rho * shares)
-        best = min(best, _Shape.of(cells).mean_variances(variances) @ wanted)
+        best = min(best, _TreeShape.of(cells).mean_variances(variances) @ wanted)
     assert np.array(made.deviations) ** 2 @ wanted <= best * 1.001
     alone = place_variances(made.noise, made.places, 3)  # what measured places have by themselves
     measured = [place in made.places for place in range(3)]

@@ -28,7 +28,7 @@ from golden_facts import (
 )
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_matrix import NOISES
+from graphcuts_dp.estimate.noises import NOISES
 from graphcuts_dp.iterative.construction import PLAYERS
 from graphcuts_dp.iterative.tuning import CALIBRATIONS as OFFLINE_CALIBRATIONS
 from graphcuts_dp.learn.calibrations import CALIBRATIONS

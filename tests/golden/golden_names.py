@@ -5,7 +5,7 @@ import inspect
 from graphcuts_dp.cli.main import COMMANDS
 from graphcuts_dp.cutnorm.cut_norm import NORMS as CUT_NORMS
 from graphcuts_dp.distances.answers import MECHANISMS as DISTANCES
-from graphcuts_dp.estimate.noisy_matrix import NOISES
+from graphcuts_dp.estimate.noises import NOISES
 from graphcuts_dp.io.files import FORMATS
 from graphcuts_dp.iterative.construction import PLAYERS
 from graphcuts_dp.iterative.methods import DISTINGUISHER_NAMES, MEDIAN

@@ -16,7 +16,7 @@ import scipy.stats
 from helpers import frieze_kannan, random_graph
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import distinguisher
 from graphcuts_dp.iterative.distinguisher import CutSampler, ExactCuts, Exponential

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import ArpackNoConvergence
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import rank_one
 from graphcuts_dp.iterative.rank_one import PowerRankOne, PowerSearch, ResponseRankOne

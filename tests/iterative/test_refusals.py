@@ -10,7 +10,7 @@ from helpers import random_graph
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphCutsError, HypothesisError, ParameterError
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction
 from graphcuts_dp.iterative.distinguisher import ExactCuts, Exponential, Found

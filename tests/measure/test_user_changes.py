@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from graphcuts_dp.estimate.measurement import cell_changes
+from graphcuts_dp.estimate.cell_changes import cell_changes
 from graphcuts_dp.graph.adjacency import on_space
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import reach_of

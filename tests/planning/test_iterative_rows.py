@@ -13,7 +13,7 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import AccuracyWarning
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.construction import IterativeConstruction, PlayerGame, finished
 from graphcuts_dp.iterative.distinguisher import Exponential

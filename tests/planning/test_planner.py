@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound, noise_distribution
+from graphcuts_dp.estimate.flow_errors import guaranteed_flows
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.strategy import (
     choose_strategy,
     equal_groups,
-    guaranteed_flows,
 )
+from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn import bounds
 from graphcuts_dp.learn.bounds import (

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
-from graphcuts_dp.estimate.sparse_model import threshold_for
+from graphcuts_dp.estimate.kept_edges import threshold_for
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.learn.detectability import degrees_needed
 from graphcuts_dp.learn.sizes import ArcsOn
 from graphcuts_dp.learn.workload import Setting

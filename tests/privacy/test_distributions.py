@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_matrix import NOISES, noise_distribution
+from graphcuts_dp.estimate.noises import NOISES, noise_distribution
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy

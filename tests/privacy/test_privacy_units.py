@@ -12,7 +12,7 @@ from products import GRAPH, RELEASES, make
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import AccuracyWarning, BudgetError, ParameterError
-from graphcuts_dp.estimate.measurement import cell_changes, largest_squares
+from graphcuts_dp.estimate.cell_changes import cell_changes, largest_squares
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, zcdp_delta, zcdp_rho
 from graphcuts_dp.privacy.default_unit import EDGE

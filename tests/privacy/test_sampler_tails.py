@@ -17,7 +17,7 @@ import pytest
 import scipy.stats
 from p_values import chi_square, dependence
 
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.privacy import noise

@@ -16,11 +16,8 @@ from test_distributions import BITS, ERROR, geometric_pmf, limits
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_matrix import (
-    NoisyMatrix,
-    best_capped_noise,
-    noise_distribution,
-)
+from graphcuts_dp.estimate.noises import best_capped_noise, noise_distribution
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.privacy import noise
 from graphcuts_dp.privacy.entropy import SeededEntropy

@@ -15,7 +15,7 @@ from noisy_cases import indicators, planted
 import graphcuts_dp as gc
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import AccuracyWarning
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.results.release import Release
 

@@ -13,8 +13,8 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
+from graphcuts_dp.estimate.kept_edges import KeptEdges
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, weight_classes
-from graphcuts_dp.estimate.sparse_model import KeptEdges
 from graphcuts_dp.measure.statistics import measure_weight_counts
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy

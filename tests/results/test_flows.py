@@ -11,7 +11,7 @@ from helpers import random_graph
 import graphcuts_dp as gc
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError, QueryError
-from graphcuts_dp.estimate.consistency import _topped_up
+from graphcuts_dp.estimate.consistency import _with_remainders_rounded_up
 
 HUGE = 50.0  # the noise is then hardly ever other than 0
 GROUPS = random_groups(np.random.default_rng(0))
@@ -171,7 +171,7 @@ def test_rounded_tables_are_possible_and_near(exact):
 def test_rounding_is_the_nearest_possible_table_of_one_level():
     """Against a small quadratic problem with one cell above, solved by enumeration."""
     parents = np.zeros(4, dtype=np.int64)
-    made = _topped_up(
+    made = _with_remainders_rounded_up(
         parents,
         np.array([2.0, 0.0, 1.0, 3.0]),
         np.array([0.5, 0.2, 0.9, 0.4]),

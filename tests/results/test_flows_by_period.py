@@ -11,8 +11,9 @@ from period_cases import EXACT, MONTHS, SHOPS, ZONES, cells_of, flows_of, sums_a
 import graphcuts_dp as gc
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.estimate.flow_errors import guaranteed_flows, level_errors
 from graphcuts_dp.estimate.measurement import CountMeasurement
-from graphcuts_dp.estimate.strategy import choose_strategy, guaranteed_flows, level_errors
+from graphcuts_dp.estimate.strategy import choose_strategy
 
 pytestmark = pytest.mark.usefixtures("one_database")  # of many small tables
 

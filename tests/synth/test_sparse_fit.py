@@ -12,8 +12,8 @@ import pytest
 from noisy_numbers import counts_of
 
 import graphcuts_dp as gc
+from graphcuts_dp.estimate.cut_sets import sets_of_masks
 from graphcuts_dp.estimate.measurement import weight_classes
-from graphcuts_dp.estimate.sparse_answers import sets_of_masks
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.synth import residual_degrees

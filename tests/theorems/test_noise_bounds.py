@@ -13,7 +13,8 @@ from norm_reference import NOISES, exact_cut_norm, truth_and_noisy
 
 import graphcuts_dp as gc
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.estimate.noisy_matrix import expected_worst_cut, noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
+from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy

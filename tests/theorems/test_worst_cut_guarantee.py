@@ -17,7 +17,8 @@ from norm_reference import NOISES, exact_cut_norm, truth_and_noisy
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import GraphError, QueryError
-from graphcuts_dp.estimate.noisy_matrix import noise_cut_bound, noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
+from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
 from graphcuts_dp.measure.entries import distribution_for
 from graphcuts_dp.synth import finishing
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import whole_steps
 from graphcuts_dp.privacy.composition import Cost

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.measure.cells import refinable_groups, sides_of_groups
 from graphcuts_dp.measure.statistics import measure_degrees
 from graphcuts_dp.queries.universe import Universe

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
-from graphcuts_dp.estimate.noisy_matrix import noise_distribution
+from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.entries import measure_kept_edges
 from graphcuts_dp.measure.statistics import measure_total

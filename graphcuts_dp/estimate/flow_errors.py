@@ -1,0 +1,269 @@
+"""Expected and proven errors of a table of flows, known before anything is spent.
+
+All of it is computed from public numbers: the tree of cells (`CellTree`) and the strategy, which
+says how the levels are measured (`FlowStrategy`). Levels are numbered by a *level index*: 0 is the
+grand total, i the i-th level. The *noise of a cell* is the expected standard deviation of its
+estimate.
+
+`noise_warning` refuses tables whose finest cells drown in noise. `level_errors` and
+`least_cell_note` describe what users can expect; `guaranteed_flows` is for plans.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import NamedTuple, final
+
+import numpy as np
+
+from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.confidence import DEFAULT_FAILURE, DEFAULT_PERCENT
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.consistency import LeastSquares
+from graphcuts_dp.estimate.measurement import place_variances
+from graphcuts_dp.estimate.strategy import FlowStrategy
+from graphcuts_dp.estimate.tails import error_radii
+from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
+from graphcuts_dp.schema.cells import CellTree
+
+_EPSILON_PRECISION = 0.03  # relative width at which the search for an epsilon ends
+# A cell shows above its noise from this many standard deviations on.
+_VISIBLE_DEVIATIONS = 2
+
+
+def noise_warning(
+    cells: CellTree,
+    choose: Callable[..., FlowStrategy],
+    strategy: FlowStrategy,
+    *,
+    epsilon: float | Fraction,
+    unit: float,
+    weighted: bool,
+    expected: float | None,
+) -> str | None:
+    """Return a warning if noise will hide the cells of the finest level, or refuse the release.
+
+    The noise of a cell is compared with two numbers: the user's guess of what a cell holds, and,
+    for graphs without weights, the number of pairs that half of the cells do not exceed.
+
+    Args:
+        cells: the public cells.
+        choose: returns the strategy for another `epsilon=`, all else being equal.
+        strategy: for this epsilon.
+        epsilon: of the release.
+        unit: weight of a grid unit.
+        weighted: whether edges have weights. The number of pairs of a cell then bounds nothing.
+        expected: the guess, see `FlowWorkload.expected_cell`. None if the user gave none; 0 if the
+            table is to be released all the same.
+
+    Returns:
+        None if noise will not hide the cells.
+
+    Raises:
+        ParameterError: if noise would hide the cells, and `expected` is not 0.
+    """
+    finest = cells.depth - 1
+    noise = strategy.deviations[finest] * unit
+    possible = math.inf if weighted else _lower_median_pairs(cells, finest)
+    guess = expected if expected else math.inf
+    visible = min(possible, guess)
+    if noise <= visible:
+        return None
+    finding = f"noise of {_three_digits(noise)} is expected on a cell of level "
+    finding += f"{cells.levels[-1]!r:.60}"
+    if noise > possible:
+        finding += f", and half of these cells can hold {_edges(possible)} at most"
+    else:
+        finding += f", above the {expected:,.6g} that you expect in one"
+    if expected == 0:
+        return f"{finding}: what is shown of this level is noise"
+
+    def is_enough(candidate: float) -> bool:
+        return choose(epsilon=candidate).deviations[finest] * unit <= visible
+
+    remedies = []
+    enough = _least_epsilon(is_enough, epsilon)
+    if enough is not None:
+        remedies.append(f"raise epsilon to {enough:g}")
+    for level_index in range(finest - 1, 0, -1):
+        visible_here = guess * cells.size(finest) / cells.size(level_index)
+        if not weighted:
+            visible_here = min(visible_here, _lower_median_pairs(cells, level_index))
+        level_noise = strategy.deviations[level_index] * unit
+        if level_noise <= visible_here:
+            remedies.append(
+                f"leave out what is finer than level {cells.levels[level_index - 1]!r:.60} (noise "
+                f"of {_three_digits(level_noise)})"
+            )
+            break
+    if noise > possible:
+        remedies.append("pass expected_cell=0 to release it all the same")
+    advice = ", or ".join(remedies) or "no epsilon is enough for such cells"
+    raise ParameterError(f"{finding}; {advice}")
+
+
+def least_cell_note(cells: CellTree, strategy: FlowStrategy, *, unit: float, counted: str) -> str:
+    """Return a note on what a finest cell of rows has to hold to show above its noise.
+
+    Nothing public bounds what cells of rows hold, so their noise cannot be compared with a bound.
+
+    Args:
+        cells: the public cells.
+        strategy: of the levels.
+        unit: weight of a grid unit.
+        counted: what cells count, in a word.
+    """
+    finest = cells.depth - 1
+    least = _VISIBLE_DEVIATIONS * strategy.deviations[finest] * unit
+    cell_count = cells.size(finest)
+    return (
+        f"A cell of level {cells.levels[-1]!r:.60} shows above its noise from about "
+        f"{_three_digits(least)} on, and all {cell_count:,} cells together from a total of "
+        f"{_three_digits(least * cell_count)} ({counted}). --expected-cell NUMBER "
+        "(expected_cell=) tells what you expect in one: then a table of noise is refused before "
+        "anything is spent."
+    )
+
+
+@final
+class LevelErrors(NamedTuple):
+    """Errors to expect of the cells of one level, in units of weight, before anything is spent.
+
+    Attributes:
+        level: its name.
+        cell: expected error: root of the mean variance of a cell.
+        within: half width of the longest interval of a single cell, of the default confidence.
+        all_within: half width of the longest of the intervals that hold for all cells of all levels
+            at once.
+    """
+
+    level: str
+    cell: float
+    within: float
+    all_within: float
+
+    @property
+    def note(self) -> str:
+        """The errors in a sentence."""
+        return (
+            f"Expected error of a cell of level {self.level!r}: {_three_digits(self.cell)}; "
+            f"{DEFAULT_PERCENT} intervals: +-{_three_digits(self.within)}, and "
+            f"+-{_three_digits(self.all_within)} for all cells at once."
+        )
+
+
+def level_errors(cells: CellTree, strategy: FlowStrategy, *, unit: float) -> list[LevelErrors]:
+    """Return the errors to expect of each level, the coarsest first.
+
+    Args:
+        cells: the public cells.
+        strategy: of the levels.
+        unit: weight of a grid unit.
+    """
+    # If all coarsest periods have the same cells, one of them has the errors of all.
+    representative = cells.of_period() if cells.has_one_period_level else cells
+    variances = place_variances(strategy.noise, strategy.places, cells.depth)
+    fit = LeastSquares(representative, variances)
+    errors = []
+    for level_index, level in enumerate(cells.levels, 1):
+        spread = fit.spreads(level_index)
+        within, all_within = (
+            float(error_radii(strategy.noise, strategy.places, spread, failure=failure).max())
+            for failure in (DEFAULT_FAILURE, DEFAULT_FAILURE / cells.total_size)
+        )
+        deviation = strategy.deviations[level_index]
+        errors.append(LevelErrors(level, deviation * unit, within * unit, all_within * unit))
+    return errors
+
+
+def guaranteed_flows(
+    cells: CellTree, strategy: FlowStrategy, *, failure: float
+) -> dict[str, tuple[float, float]]:
+    """Return the proven error and the standard deviation of sums of finest cells, in grid units.
+
+    Args:
+        cells: the public cells.
+        strategy: of the levels.
+        failure: probability that an error is larger, for each sum, in (0, 1).
+
+    Returns:
+        (proven error, standard deviation) of "cell", the cell of the largest variance; "union", the
+        flow between two unions of about sqrt(k) groups; and "half", the flow between half of the
+        groups and the others. The last two are left out if there are too few groups.
+    """
+    variances = place_variances(strategy.noise, strategy.places, cells.depth)
+    fit = LeastSquares(cells, variances)
+    finest = cells.depth - 1
+    worst_cell = np.zeros(cells.size(finest))
+    worst_cell[np.argmax(fit.variances[finest])] = 1.0
+    measured_variances = np.where(np.isfinite(variances), variances, 0.0)
+    errors = {}
+    for name, indicator in ({"cell": worst_cell} | _union_indicators(cells, finest)).items():
+        spread = fit.spread_of(fit.coefficients({finest: indicator}))
+        radii = error_radii(strategy.noise, strategy.places, spread, failure=failure)
+        deviation = math.sqrt(float(spread.squares[0] @ measured_variances))
+        errors[name] = float(radii[0]), deviation
+    return errors
+
+
+def _union_indicators(cells: CellTree, level_index: int) -> dict[str, FloatVector]:
+    """Return the cells between two unions of groups, as 1 for each cell of the sum and else 0.
+
+    Only cells of the first period count. See `guaranteed_flows` for the names.
+    """
+    (a, b), (row_groups, column_groups) = cells.cells(level_index), cells.shape(level_index)
+    fewest_groups = min(row_groups, column_groups)
+    root = max(1, round(math.sqrt(fewest_groups)))
+    unions = {}
+    if root * 2 <= fewest_groups:
+        unions["union"] = _first(row_groups, root), _first(column_groups, root)[::-1]
+    if fewest_groups >= 2:
+        first_half = _first(column_groups, column_groups // 2)
+        unions["half"] = _first(row_groups, row_groups // 2), 1 - first_half
+    indicators = {}
+    for name, (in_rows, in_columns) in unions.items():
+        indicator: FloatVector = in_rows[a] * in_columns[b]
+        if cells.symmetric:
+            indicator = np.maximum(indicator, in_rows[b] * in_columns[a])
+        indicator = indicator * (cells.periods_of(level_index) == 0)
+        if indicator.any():
+            indicators[name] = indicator
+    return indicators
+
+
+def _first(size: int, count: int) -> FloatVector:
+    """Return a vector of a size with 1 in the first entries and 0 in the others."""
+    return (np.arange(size) < count).astype(np.float64)
+
+
+def _lower_median_pairs(cells: CellTree, level_index: int) -> float:
+    """Return the lower median of the numbers of pairs of a level's cells."""
+    pairs = np.sort(cells.pairs(level_index))
+    return float(pairs[(len(pairs) - 1) // 2])
+
+
+def _least_epsilon(is_enough: Callable[[float], bool], epsilon: float | Fraction) -> float | None:
+    """Return the least epsilon that is enough, rounded up to two digits; None if there is none.
+
+    Args:
+        is_enough: true from some epsilon on.
+        epsilon: for which it is false.
+    """
+    low, high = math.log(epsilon), math.log(LARGEST_EPSILON)
+    if not is_enough(LARGEST_EPSILON):
+        return None
+    while high - low > _EPSILON_PRECISION:
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_enough(math.exp(middle)) else (middle, high)
+    scale = 10.0 ** (math.floor(high / math.log(10)) - 1)
+    return min(LARGEST_EPSILON, math.ceil(math.exp(high) / scale) * scale)
+
+
+def _three_digits(number: float) -> str:
+    """Return a number with at least three digits, without an exponent if it is large."""
+    return f"{number:,.0f}" if number >= 1000 else f"{number:.3g}"
+
+
+def _edges(number: float) -> str:
+    """Return a number of edges in words."""
+    return f"{number:,.0f} edge" + "s" * (number != 1)
