@@ -47,7 +47,7 @@ from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.schema.groups import Sides
 from graphcuts_dp.synth import budget_plans
 from graphcuts_dp.synth.budget_plans import DEGREES, GROUPS, TOTAL, MatrixShares
-from graphcuts_dp.synth.targets import CellEstimates
+from graphcuts_dp.synth.group_sums import CellEstimates
 
 # Thresholds of `MatrixDecisions` were tuned on the graphs called "tuning" in
 # scripts/bench/baseline_graphs.py at epsilon .5, 1 and 2. The other graphs only decided whether

@@ -100,8 +100,8 @@ class _Dual:
         self.slack = cap * sums.slack * self.strength
         self.ridge = cap * sums.ridge * self.strength
         self.sides = len(sums.rows) + (0 if self.symmetric else len(sums.columns))
-        k = len(sums.groups)
-        free = k * (k + 1) // 2 if self.symmetric else sums.groups.size
+        k = len(sums.frame_sums)
+        free = k * (k + 1) // 2 if self.symmetric else sums.frame_sums.size
         self.scale = np.ones(self.sides + free)
         self.scale = 1 / np.sqrt(self._curvature())
 
@@ -116,7 +116,7 @@ class _Dual:
     def _split(self, point: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
         """a, b and Theta of a scaled point."""
         plain = point * self.scale
-        n, shape = len(self.sums.rows), self.sums.groups.shape
+        n, shape = len(self.sums.rows), self.sums.frame_sums.shape
         a, rest = plain[:n], plain[self.sides :]
         if not self.symmetric:
             return a, plain[n : self.sides], rest.reshape(shape)
@@ -133,30 +133,30 @@ class _Dual:
 
     def factors(self, point: FloatVector) -> Factors:
         a, b, theta = self._split(point)
-        left = np.column_stack([self.strength * self.sums.left @ theta, a, np.ones_like(a)])
-        right = np.column_stack([self.sums.right, np.ones_like(b), b])
+        left = np.column_stack([self.strength * self.sums.left_frame @ theta, a, np.ones_like(a)])
+        right = np.column_stack([self.sums.right_frame, np.ones_like(b), b])
         return Factors(left.astype(np.float32), right.astype(np.float32))
 
     def __call__(self, point: FloatVector) -> tuple[float, FloatVector]:
         a, b, theta = self._split(point)
         sums, cap = self.sums, self.cap
-        right = sums.right.astype(np.float32)
+        right = sums.right_frame.astype(np.float32)
         parts = self.blocks.map(_moments, self.factors(point), right)
         logs, by_row, by_column, products = zip(*parts, strict=True)
         rows = cap * np.concatenate(by_row)
         columns = rows if self.symmetric else cap * np.sum(by_column, 0)
-        groups = cap * (sums.left.T @ np.concatenate(products))
+        groups = cap * (sums.left_frame.T @ np.concatenate(products))
         if self.symmetric:
             groups = (groups + groups.T) / 2
         near_a, near_b = a - a.mean(), b - b.mean()
         value = self.half * (
             cap * sum(logs)
-            - self.strength * float((theta * sums.groups).sum())
+            - self.strength * float((theta * sums.frame_sums).sum())
             + 0.5 * float((self.slack * theta**2).sum())
             + 0.5 * self.ridge * float(near_a @ near_a + near_b @ near_b)
         )
         value -= float(a @ sums.rows if self.symmetric else a @ sums.rows + b @ sums.columns)
-        slope = self.half * (self.strength * (groups - sums.groups) + self.slack * theta)
+        slope = self.half * (self.strength * (groups - sums.frame_sums) + self.slack * theta)
         row_slope = rows - sums.rows + self.ridge * near_a
         return value, self._join(row_slope, columns - sums.columns + self.ridge * near_b, slope)
 
@@ -166,7 +166,7 @@ class _Dual:
         rows = self.cap * np.concatenate(by_row)
         columns = rows if self.symmetric else self.cap * np.sum(by_column, axis=0)
         # As if the spread x (1 - x/cap) of a pair were a product of one number for each end.
-        left, right = self.sums.left, self.sums.right
+        left, right = self.sums.left_frame, self.sums.right_frame
         root = math.sqrt(max(rows.sum(), _TINY))  # nothing is spread where evidence settles all
         shares_left, shares_right = rows / root, columns / root
         squares = np.outer((left**2).T @ shares_left, (right**2).T @ shares_right)

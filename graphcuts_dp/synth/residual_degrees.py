@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
-from graphcuts_dp.synth.targets import posterior_shares
+from graphcuts_dp.synth.empirical_bayes import posterior_shares
 
 _MOST_STRATA = 12
 _STRATUM_SIZE = 400  # vertices of a stratum, at least, if there are several

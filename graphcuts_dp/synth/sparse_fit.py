@@ -32,9 +32,10 @@ from graphcuts_dp.estimate.measurement import (
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Space
+from graphcuts_dp.synth.group_sums import CellEstimates
 from graphcuts_dp.synth.residual_degrees import corrections, posterior_residuals
 from graphcuts_dp.synth.sampling import saturated_pairs
-from graphcuts_dp.synth.targets import CellEstimates, known_totals, weighed
+from graphcuts_dp.synth.targets import known_totals, precision_weighted_mean
 from graphcuts_dp.synth.weight_prior import KeptPosterior, WeightPrior
 
 _LISTINGS = 3  # times that pairs above the cap are listed and the residual graph is fitted anew
@@ -286,10 +287,10 @@ class _SparseFit:
         kept_edges = self._kept_sums(model, model.chances)  # expected number at each vertex
         doubled = 2 if model.symmetric else 1  # every pair is in two degrees of one side
         residual_weight = missed.moment(1)
-        # Estimates of the sum of the matrix, with variances; `weighed` is their weighted mean.
+        # Estimates of the sum of the matrix, with variances.
         totals = known_totals(self.degrees, self.groups, self.layout)
         if totals:
-            total_weight = max(weighed(totals) / doubled, 0.0)
+            total_weight = max(precision_weighted_mean(totals) / doubled, 0.0)
             residual_weight = max(total_weight - float(model.weights.sum()), 0.0)
         if self.degrees is None:
             return [

@@ -23,7 +23,7 @@ from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.synth.targets import MAX_ROUNDS, chung_lu_ends
+from graphcuts_dp.synth.chung_lu import MAX_ROUNDS, chung_lu_factors
 from scripts.benchmark.base import hidden
 
 COUNT_SHARE = Fraction(1, 10)  # of the budget of `top_m_filter`, for the number of edges
@@ -218,7 +218,7 @@ def chung_lu(
     """The matrix min(1, r_i c_j) with given row and column sums, or min(1, t_i t_j).
 
     Args:
-        rows: as for `chung_lu_ends`, which tells how close the sums come.
+        rows: as for `chung_lu_factors`, which tells how close the sums come.
         columns: likewise; None for a symmetric matrix.
         hollow: whether the diagonal is zero.
         max_rounds: likewise.
@@ -226,7 +226,7 @@ def chung_lu(
     Returns:
         Entries in [0, 1].
     """
-    r, c = chung_lu_ends(rows, columns, hollow=hollow, max_rounds=max_rounds)
+    r, c = chung_lu_factors(rows, columns, hollow=hollow, max_rounds=max_rounds)
     matrix: FloatMatrix = np.minimum(np.outer(r, c), 1.0)
     if hollow:
         np.fill_diagonal(matrix, 0.0)

@@ -82,10 +82,10 @@ def test_sums_come_out_but_for_the_stated_slack(kind, noise):
     near = 0.05 * math.sqrt(max(given.shape) / 4)
     assert np.abs(x.sum(axis=1) - sums.rows + ridge * (a - a.mean())).max() < near
     assert np.abs(x.sum(axis=0) - sums.columns + ridge * (b - b.mean())).max() < near
-    theta = sums.left.T @ solution[0].left[:, :-2] / strength
-    had = sums.left.T @ x @ sums.right
-    assert np.abs(had - sums.groups + targets.SLACK * theta).max() < 0.05
-    assert np.abs(had - sums.groups).max() < 0.15 * np.abs(sums.groups).max()
+    theta = sums.left_frame.T @ solution[0].left[:, :-2] / strength
+    had = sums.left_frame.T @ x @ sums.right_frame
+    assert np.abs(had - sums.frame_sums + targets.SLACK * theta).max() < 0.05
+    assert np.abs(had - sums.frame_sums).max() < 0.15 * np.abs(sums.frame_sums).max()
 
 
 @KINDS
@@ -102,11 +102,13 @@ def test_no_other_matrix_with_those_sums_is_nearer_to_the_evidence(kind):
     rest = np.zeros_like(x)
     rest[off] = np.log(x[off] / (1 - x[off])) - evidence[off]
     n, m = x.shape
-    left, right = (np.column_stack([np.eye(k), f]) for k, f in ((n, sums.left), (m, sums.right)))
+    left, right = (
+        np.column_stack([np.eye(k), f]) for k, f in ((n, sums.left_frame), (m, sums.right_frame))
+    )
     # All a_i + b_j + q_i^T Theta r_j, as columns.
     ends = [np.outer(left[:, i], np.ones(m)) for i in range(n)]
     ends += [np.outer(np.ones(n), right[:, j]) for j in range(m)]
-    ends += [np.outer(q, r) for q in sums.left.T for r in sums.right.T]
+    ends += [np.outer(q, r) for q in sums.left_frame.T for r in sums.right_frame.T]
     basis = np.array([end[off] for end in ends]).T
     found = np.linalg.lstsq(basis, rest[off], rcond=None)[0]
     assert np.abs(basis @ found - rest[off]).max() < 2e-3  # float32
@@ -127,7 +129,7 @@ def test_any_wish_gives_a_matrix_in_the_box(kind, wish):
     given, sums = case(kind)
     rows, groups = ABSURD[wish](sums.rows)
     columns = rows if kind == "undirected" else ABSURD[wish](sums.columns)[0]
-    wanted = Targets(rows, columns, sums.left, sums.right, sums.groups + groups)
+    wanted = Targets(rows, columns, sums.left_frame, sums.right_frame, sums.frame_sums + groups)
     x = matrix_of(given, solve(given.blocks, wanted, 1.0))
     assert np.isfinite(x).all()
     assert 0 <= x.min() <= x.max() <= 1

@@ -20,11 +20,11 @@ from noisy_cases import (
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.resources import Deadline
 from graphcuts_dp.schema import layout as layout_module
+from graphcuts_dp.synth.chung_lu import chung_lu_factors
 from graphcuts_dp.synth.message_passing import sharpened_structure
 from graphcuts_dp.synth.mixture import Mixture, fit_mixture
 from graphcuts_dp.synth.spectrum import directions_near_noise, find_spectrum, largest_triples
 from graphcuts_dp.synth.structure import View
-from graphcuts_dp.synth.targets import chung_lu_ends
 from scripts.figures.random_graphs import directed_blocks
 
 SIGNALS = (4.0, -3.0, 2.0)  # in units of the noise's deviation times sqrt(n)
@@ -214,7 +214,7 @@ def test_products_are_the_dense_ones(kind, rows_at_once, monkeypatch):
     else:
         graph, columns = planted_bipartite((15, 20), (10, 9), 0.6, 0.1)[0], np.linspace(2, 34, 19)
     blocks = problem(graph).blocks
-    ends = chung_lu_ends(rows, columns, hollow=kind != "bipartite")
+    ends = chung_lu_factors(rows, columns, hollow=kind != "bipartite")
     expected, Z = cap * np.minimum(np.outer(*ends), 1), blocks.estimate()
     if kind != "bipartite":
         np.fill_diagonal(expected, 0)

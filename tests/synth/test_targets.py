@@ -19,9 +19,11 @@ import graphcuts_dp as gc
 from graphcuts_dp.estimate.measurement import CellSums, Degrees
 from graphcuts_dp.resources import Deadline
 from graphcuts_dp.schema.groups import Groups
-from graphcuts_dp.synth import targets
+from graphcuts_dp.synth import chung_lu as chung_lu_module
+from graphcuts_dp.synth import empirical_bayes, targets
 from graphcuts_dp.synth.base import FitProblem
-from graphcuts_dp.synth.targets import CellEstimates, credible_sums
+from graphcuts_dp.synth.group_sums import CellEstimates, shrunk
+from graphcuts_dp.synth.targets import credible_sums
 
 
 @pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
@@ -31,11 +33,15 @@ def test_posterior_means_beat_raw_on_a_heavy_tail(distribution):
         true = np.minimum(3 * (1 + rng.pareto(1.3, 500)), 500)
         if distribution == "gaussian":
             observed = true + rng.normal(0, 10, 500)
-            means = targets.posterior_means(observed, 10.0, targets.grid_for(observed))
+            means = empirical_bayes.posterior_means(
+                observed, 10.0, empirical_bayes.grid_for(observed)
+            )
         else:
             observed = true + rng.laplace(0, 10 / 2**0.5, 500)
             counts = [(observed, 2**0.5 / 10)]
-            means = targets.posterior_means(observed, math.inf, targets.grid_for(observed), counts)
+            means = empirical_bayes.posterior_means(
+                observed, math.inf, empirical_bayes.grid_for(observed), counts
+            )
         assert ((means - true) ** 2).mean() < 0.6 * ((observed - true) ** 2).mean()
         # The tail is not shrunk away.
         large = true > 100
@@ -44,10 +50,10 @@ def test_posterior_means_beat_raw_on_a_heavy_tail(distribution):
 
 @pytest.mark.parametrize("observed", [np.array([3.0]), np.full(7, -2.0), np.array([0.0, 1e12])])
 def test_single_equal_and_far_observations(observed):
-    grid = targets.grid_for(observed)
+    grid = empirical_bayes.grid_for(observed)
     assert grid.min() >= observed.min()
     assert grid.max() <= observed.max()
-    means = targets.posterior_means(observed, 1.0, grid)
+    means = empirical_bayes.posterior_means(observed, 1.0, grid)
     assert means == pytest.approx(observed, rel=0.02, abs=1e-9)
 
 
@@ -78,17 +84,17 @@ def test_sums_fit_each_other_and_noisy_degrees_make_better_ones(case):
             assert (len(sums.rows), len(sums.columns)) == graph.shape
             assert sums.rows.sum() == pytest.approx(sums.columns.sum())
             assert sums.rows.min() > 0
-            for frame in (sums.left, sums.right):
+            for frame in (sums.left_frame, sums.right_frame):
                 assert frame.T @ frame == pytest.approx(np.eye(frame.shape[1]), abs=1e-9)
-            spanned = sums.right @ sums.right.sum(axis=0)
+            spanned = sums.right_frame @ sums.right_frame.sum(axis=0)
             assert spanned == pytest.approx(np.ones(graph.shape[1]), abs=1e-6)
             near = 0.02 * sums.rows.sum() / len(sums.rows)
-            margins = sums.groups @ sums.right.sum(axis=0)
-            assert margins == pytest.approx(sums.left.T @ sums.rows, abs=near)
+            margins = sums.frame_sums @ sums.right_frame.sum(axis=0)
+            assert margins == pytest.approx(sums.left_frame.T @ sums.rows, abs=near)
             if case == "undirected":
                 assert sums.columns is sums.rows
-                assert sums.right is sums.left
-                assert np.array_equal(sums.groups, sums.groups.T)
+                assert sums.right_frame is sums.left_frame
+                assert np.array_equal(sums.frame_sums, sums.frame_sums.T)
         true = graph.dense().sum(axis=1)
         errors.append(np.mean([((sums.rows - true) ** 2).mean() for sums in found]))
     raw = np.mean([((each.blocks.estimate().sum(axis=1) - true) ** 2).mean() for each in asked])
@@ -122,8 +128,8 @@ def test_true_blocks_get_their_sums():
     groups, A = indicators((100, 100)), graph.dense()
     for degrees in (None, 1):
         sums = sums_of(problem(graph, degrees=degrees))
-        inner = groups.T @ sums.left
-        assert inner @ sums.groups @ inner.T == pytest.approx(groups.T @ A @ groups, rel=0.1)
+        inner = groups.T @ sums.left_frame
+        assert inner @ sums.frame_sums @ inner.T == pytest.approx(groups.T @ A @ groups, rel=0.1)
     sizes = (160, 130, 110, 100)
     graph, _ = planted(sizes, 0.4, 0.05)
     rows = sums_of(problem(graph, degrees=0.08)).rows
@@ -149,8 +155,8 @@ def frame_of(n, k):
 
 def weighed(seen, frame, deviation, largest, *, symmetric=True):
     nothing = np.zeros(seen.shape)
-    return targets.weighed_sums(
-        seen, nothing, frame, frame, deviation, largest=largest, symmetric=symmetric
+    return targets.combined_sums(
+        seen, nothing, frame, frame, deviation, largest_error=largest, symmetric=symmetric
     )
 
 
@@ -178,7 +184,10 @@ def test_noise_above_all_that_entries_can_be_counts_for_little():
     seen = seen_by(frame, 1000.0, 3)
     assert np.abs(weighed(seen, frame, 1000.0, 5.0)).max() <= 2.5e-5 * np.abs(seen).max()
     frame, said = frame_of(50, 1), np.array([[7.0]])
-    assert targets.weighed_sums(said, said, frame, frame, 1.0, largest=9.0, symmetric=True) == said
+    assert (
+        targets.combined_sums(said, said, frame, frame, 1.0, largest_error=9.0, symmetric=True)
+        == said
+    )
 
 
 # Sums between public groups.
@@ -222,9 +231,9 @@ def test_degrees_and_sums_between_groups_agree_and_are_near_the_truth(kind, how)
     left, right = cells.indicators
     lengths = [np.sqrt(each.sum(axis=0)) for each in (left, right)]
     count = cells.groups.shape
-    wanted = sums.groups[: count[0], : count[1]] * np.outer(*lengths)
+    wanted = sums.frame_sums[: count[0], : count[1]] * np.outer(*lengths)
     # The frame begins with the groups, and degrees have the volumes of the groups as their sums.
-    assert np.allclose(sums.left[:, : count[0]] * lengths[0], left)
+    assert np.allclose(sums.left_frame[:, : count[0]] * lengths[0], left)
     assert np.allclose(wanted.sum(axis=1), left.T @ sums.rows)
     assert np.allclose(wanted.sum(axis=0), right.T @ sums.columns)
     assert (sums.slack[: count[0], : count[1]] < sums.slack.max()).all()
@@ -278,7 +287,7 @@ def test_what_noise_explains_is_drawn_to_what_degrees_expect():
     noise = random.normal(size=300) * 30
     structure = expected * (1 + 3 * random.normal(size=300))
     for truth, most in ((expected, 0.15), (structure, 1.05)):
-        found = targets.shrunk(truth + noise, expected, variances, cap=1.0)
+        found = shrunk(truth + noise, expected, variances, cap=1.0)
         assert np.abs(found - truth).mean() < most * np.abs(noise).mean()
 
 
@@ -288,9 +297,9 @@ def test_what_noise_explains_is_drawn_to_what_degrees_expect():
 def chung_lu(kind, rows, columns):
     """The matrix of what was found, which is a graph: finite, within the box, hollow, symmetric."""
     if kind == "graph":
-        r, c = targets.chung_lu_ends(rows)
+        r, c = chung_lu_module.chung_lu_factors(rows)
     else:
-        r, c = targets.chung_lu_ends(rows, columns, hollow=kind == "arcs")
+        r, c = chung_lu_module.chung_lu_factors(rows, columns, hollow=kind == "arcs")
     x = np.minimum(np.outer(r, c), 1.0)
     if kind != "two sides":
         np.fill_diagonal(x, 0.0)
