@@ -23,12 +23,12 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGETS = {
     "privacy": "*",
     "measure": "statistics cells entries",
-    "estimate": "measurement strategy",
+    "estimate": "measurement cell_changes strategy",
     "release": "graphs flow_tables measuring",
     "synth": "budget_plans decisions sparse_decisions",
     "iterative": "accuracy construction *tuning lists query_lists distinguisher* rank_one",
     "cuts": "least network",
-    "learn": "calibrations bounds",
+    "learn": "calibrations bounds forecasts workload",
     "session": "online plain queries runner",
     "ledger": "ledger opening uses",
     "distances": "coordinate counts",
@@ -46,9 +46,8 @@ CORE = re.compile(
     "iterative/(distinguisher|rank_one)[.]|"
     "distances/(coordinate|counts)[.]"
 )
-GUARDED = re.compile(
-    r"1e-\d+|_SLACK|_MARGIN|_OUTWARD"
-)  # margins for rounding: a flip changes the last digits
+# Margins for rounding: a flip changes the last digits.
+GUARDED = re.compile(r"1e-\d+|_SLACK|_MARGIN|_OUTWARD")
 SYMMETRIC = re.compile(r"draw\(|sample_discrete|degree_noise")  # its sign does not matter
 PRIVATE = re.compile(
     r"sensitiv|scale|rate|rho|epsilon|delta|budget|cost|spen[dt]|share|sigma|\beta\b|left|remain|"

@@ -62,7 +62,7 @@ from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.job import Job
 from graphcuts_dp.resources import Progress, silent
-from graphcuts_dp.synth.finishing import weights_of
+from graphcuts_dp.synth.fit_weights import weights_of
 
 _OF_THE_TOTAL = (MultiplicativeWeightsLearner, FriezeKannanLearner, MirrorDescentLearner)
 # their first hypotheses weigh no more than the total

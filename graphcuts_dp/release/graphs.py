@@ -60,7 +60,8 @@ from graphcuts_dp.synth.budget_plans import (
     sparse_plan,
 )
 from graphcuts_dp.synth.decisions import Decisions, MatrixDecisions
-from graphcuts_dp.synth.finishing import finished_fit, row_parts, weights_of, whole_weights
+from graphcuts_dp.synth.finishing import finished_fit
+from graphcuts_dp.synth.fit_weights import decimal_units, row_parts, weights_of
 from graphcuts_dp.synth.mechanisms import (
     AUTO,
     MECHANISM_OPTIONS,
@@ -438,7 +439,7 @@ class MatrixJob(GraphJob):
             fit=summary,
             certificate=certificate,
             _graph=graph,
-            _weights=None if weighted else whole_weights(model.expected),
+            _weights=None if weighted else decimal_units(model.expected),
         )
 
     @property

@@ -60,7 +60,7 @@ from graphcuts_dp.results.bundle import Saved, space_fields, space_from
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Space, VertexSet, sets_in
 from graphcuts_dp.synth.base import FitSummary
-from graphcuts_dp.synth.finishing import DECIMALS, TOLERANCE, row_parts
+from graphcuts_dp.synth.fit_weights import DECIMALS, TOLERANCE, row_parts
 
 KIND = "release"  # of `bundle`
 _TIME_LIMIT = (

@@ -45,7 +45,7 @@ _TINY = 1e-9  # in place of an expected sum of 0, by which is divided
 @final
 @dataclass(frozen=True, eq=False)
 class PublicTargets:
-    """What public groups add to the sums that a synthetic graph must have.
+    """Sums that public groups ask of a synthetic graph.
 
     Attributes:
         degrees: of rows and columns (a list of one array for a symmetric matrix); their sums over

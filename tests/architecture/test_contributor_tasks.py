@@ -48,7 +48,7 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, expected_worst_cut
 from graphcuts_dp.cli import main
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.graphs import graph_job
 
 warnings.simplefilter("ignore")

@@ -23,7 +23,7 @@ from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.noise import SeededEntropy
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.graphs import graph_job
 
 warnings.simplefilter("ignore")

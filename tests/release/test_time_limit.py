@@ -15,7 +15,14 @@ from graphcuts_dp.cutnorm.low_rank import LowRankSolver
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.resources import Deadline
 from graphcuts_dp.results.bundle import receipt_path
-from graphcuts_dp.synth import cutting_plane, finishing, first_order, maximum_entropy, mixture
+from graphcuts_dp.synth import (
+    cutting_plane,
+    finishing,
+    first_order,
+    fit_weights,
+    maximum_entropy,
+    mixture,
+)
 from graphcuts_dp.synth.message_passing import sharpened_structure
 from graphcuts_dp.synth.methods import FitOptions
 from graphcuts_dp.synth.structure import View
@@ -31,7 +38,7 @@ PIECES = [
     (LowRankSolver, "step"),
     (low_rank, "tabu_search"),
     (low_rank, "recombine"),
-    (finishing, "cut_norm"),
+    (fit_weights, "cut_norm"),
 ]
 
 

@@ -12,8 +12,9 @@ import graphcuts_dp as gc
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.graphs import release_graph
-from graphcuts_dp.synth import finishing
-from graphcuts_dp.synth.finishing import certify, round_keeping_degrees, weights_of
+from graphcuts_dp.synth import dependent_rounding, fit_weights
+from graphcuts_dp.synth.dependent_rounding import round_keeping_degrees
+from graphcuts_dp.synth.fit_weights import certify, weights_of
 
 
 class FixedBytes:
@@ -96,7 +97,7 @@ COPIES = 25
 @pytest.fixture
 def copies_in_one_order(monkeypatch):
     """The order of each copy in `largest_deviation` is that of the matrix alone."""
-    real = finishing._orders
+    real = dependent_rounding._orders
 
     def orders(matrix, *, symmetric):
         side = len(matrix) // COPIES
@@ -104,7 +105,7 @@ def copies_in_one_order(monkeypatch):
         alone = real(matrix[:side, :side], symmetric=symmetric)
         return tuple((starts + order).reshape(-1) for order in alone)
 
-    monkeypatch.setattr(finishing, "_orders", orders)
+    monkeypatch.setattr(dependent_rounding, "_orders", orders)
 
 
 def largest_deviation(matrix, *, symmetric, source, draws=1500):
@@ -145,8 +146,8 @@ def test_both_moves_of_an_entry_are_equally_likely(shape, seed):
     """Opposite coins give opposite moves, so each has probability 1/2 exactly."""
     rng = np.random.default_rng(seed)
     places = np.flatnonzero(rng.random(shape) < rng.random())
-    up = finishing._alternate(places, shape[1], FixedBytes(0))
-    down = finishing._alternate(places, shape[1], FixedBytes(255))
+    up = dependent_rounding._alternate(places, shape[1], FixedBytes(0))
+    down = dependent_rounding._alternate(places, shape[1], FixedBytes(255))
     assert np.array_equal(up, ~down)
     moves = np.zeros(shape)
     moves.reshape(-1)[places] = np.where(up, 1, -1)
@@ -166,8 +167,8 @@ def test_the_first_step_is_right_to_the_last_coin():
                 assert count == 4
                 return np.array([self.byte], dtype="<u4").view(np.uint8)
 
-        below = finishing._to_grid(entry, bits, Coin(threshold - 1))
-        above = finishing._to_grid(entry, bits, Coin(threshold))
+        below = dependent_rounding._to_grid(entry, bits, Coin(threshold - 1))
+        above = dependent_rounding._to_grid(entry, bits, Coin(threshold))
         assert below[0] == math.floor(scaled) + 1
         assert above[0] == math.floor(scaled)
 
@@ -223,7 +224,7 @@ def test_a_narrow_certificate_holds_for_the_exact_difference(noise, symmetric, m
         exact = cut_norm(made.graph.dense() - made.noisy.estimate(), method="exact")
         assert math.isclose(made.certificate.lower, exact.lower, rel_tol=1e-12)
         with monkeypatch.context() as patch:
-            patch.setattr(finishing, "_LARGEST_WIDE", 0)
+            patch.setattr(fit_weights, "_MOST_DOUBLE_ENTRIES", 0)
             narrow = certify(made.graph.dense(), made.noisy, 1.0)
         assert narrow.lower <= exact.lower
         assert exact.upper <= narrow.upper

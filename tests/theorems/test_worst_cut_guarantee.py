@@ -20,7 +20,7 @@ from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
 from graphcuts_dp.measure.entries import distribution_for
-from graphcuts_dp.synth import finishing
+from graphcuts_dp.synth import finishing, fit_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning")
 
@@ -227,7 +227,7 @@ def test_a_mixture_that_misses_the_bound_does_not_cost_the_whole_fit(missed, mon
             return dataclasses.replace(tried[-1], upper=far)
         return tried[-1]
 
-    real = finishing.certify
+    real = fit_weights.certify
     with monkeypatch.context() as patch:
         patch.setattr(finishing, "noise_cut_bound", lambda *_, **__: bound)
         patch.setattr(finishing, "certify", certify_badly)
