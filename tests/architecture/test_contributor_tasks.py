@@ -46,7 +46,8 @@ import json, sys, warnings
 from fractions import Fraction
 import numpy as np
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix, expected_worst_cut
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut
 from graphcuts_dp.cli import main
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.release.graphs import graph_job

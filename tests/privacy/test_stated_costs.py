@@ -31,7 +31,7 @@ from graphcuts_dp.iterative.tuning import (
     PureIterative,
     TightIterative,
 )
-from graphcuts_dp.learn import bounds, calibrations
+from graphcuts_dp.learn import calibrations, forecasts
 from graphcuts_dp.learn.calibrations import CALIBRATIONS, DR14, GRU12, JT12, START_SHARE, Tight
 from graphcuts_dp.learn.constructions import CONSTRUCTIONS
 from graphcuts_dp.ledger.opening import Budget
@@ -162,7 +162,7 @@ def twice(found):
     return found * 2
 
 
-TESTS = of_result(calibrations, "_rates", lambda found: (found[0] * 2, found[1] * 2))
+TESTS = of_result(calibrations, "_test_rates", lambda found: (found[0] * 2, found[1] * 2))
 TOTAL = of_noise(calibrations, 50)
 COORDINATES = of_result(
     learner, "tune_coordinate", lambda tuned: replace(tuned, spent=tuned.spent * HUNDREDTH)
@@ -171,7 +171,7 @@ LEVELS = of_result(counts, "split_budget", dearer_levels)
 TABLES = of_result(
     flow_tables, "choose_strategy", lambda made: replace(made, noise=dearer_levels(made.noise))
 )
-ANSWERS = of_noise(bounds, HUNDREDTH)
+ANSWERS = of_noise(forecasts, HUNDREDTH)
 OFFLINE = {"answers": of_noise(tuning)}
 STEP = {"rate": of_result(PrivacyUnit, "per_change", twice)}
 ENTRIES, DEGREES = of_part("noise_distribution"), of_part("refinable_degrees")
