@@ -45,7 +45,7 @@ from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
 from graphcuts_dp.results.bundle import KINDS, check_path
 from graphcuts_dp.schema.vertices import Space
 from graphcuts_dp.synth.mechanisms import MECHANISM_OPTIONS, SPARSE, Mechanism
-from graphcuts_dp.synth.methods import FIT_OPTIONS, FitOptions
+from graphcuts_dp.synth.methods import FitOptions, fit_options
 
 BLOCKS = 12  # on each side of the picture of a made graph
 R = TypeVar("R")
@@ -64,7 +64,7 @@ class ReleaseMethod(Checked):
         of=MECHANISM_OPTIONS,
     )
     fit: FitOptions = option(
-        FitOptions(), help="How the graph is fitted; auto if omitted.", of=FIT_OPTIONS
+        FitOptions(), help="How the graph is fitted; auto if omitted.", of=fit_options()
     )
     noise: str | None = option(
         None,

@@ -177,11 +177,13 @@ class KNormNoise:
         listed_reach = _integral_radius(k, rate, failure * _CUT)
         if (2 * listed_reach + 1) ** k > _MOST_LISTED:
             return bound
-        return min(bound, self._listed_radius(listed_reach, failure))
+        listed = self._listed_radius(listed_reach, failure)
+        return bound if listed is None else min(bound, listed)
 
-    def _listed_radius(self, reach: int, failure: float) -> int:
+    def _listed_radius(self, reach: int, failure: float) -> int | None:
         """Return the quantile of max |z_i|, from all vectors with max |z_i| <= reach.
 
+        It is None if the failure probability is below the rounding error of the sums.
         Vectors beyond the reach have a probability of at most failure * _CUT.
         """
         coordinates = np.arange(-reach, reach + 1)
@@ -194,7 +196,8 @@ class KNormNoise:
             weights = np.exp(-float(self.rate) / (self.weight << _FACET_BITS) * self.scaled_norm(z))
             weights_by_maximum += np.bincount(np.abs(z).max(axis=1), weights, minlength=reach + 1)
         above = 1 - np.cumsum(weights_by_maximum) / weights_by_maximum.sum()
-        return int(np.argmax(above <= failure * (1 - 2 * _CUT) - _SUM_ERROR))
+        (proven,) = np.nonzero(above <= failure * (1 - 2 * _CUT) - _SUM_ERROR)
+        return int(proven[0]) if len(proven) else None
 
 
 def k_norm_radius(counts: int, rate: float, failure: float) -> int:

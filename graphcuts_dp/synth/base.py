@@ -1,32 +1,33 @@
-"""What every fit solves and returns.
+"""The problem that every fit solves, what it returns, and the loop of those that close a gap.
 
-Given a noisy matrix z, find x in the box [0, cap] that is near z in a cut norm:
-GRU12 Lemma 6.2 with the cut norm, GRU12 section 6.2 with the normalised one. Because the true
-matrix A lies in the box, a minimiser has ||x - z|| <= ||A - z||, hence ||x - A|| <= 2 ||A - z||;
-a point whose value is at most c times the minimum has ||x - A|| <= (1 + c) ||A - z||.
-Fits read z alone, so they are post-processing: they cost no privacy.
+Given a noisy matrix z, a fit finds x in the *box*, the matrices with entries in [0, cap], such that
+x - z is small in a norm of cuts: the cut norm in GRU12 Lemma 6.2, the normalised one in GRU12
+section 6.2. The true matrix A lies in the box, so a minimiser has ||x - z|| <= ||A - z||, hence
+||x - A|| <= 2 ||A - z||. A point whose value is at most c times the minimum has
+||x - A|| <= (1 + c) ||A - z||.
+
+Most fits are searches that keep the best value found and a lower bound on all values. The *gap*
+is how far these are apart. `FitProblem` is what a fit gets, `Fit` what it returns, `GapSearch` and
+`close_gap` are the search, and `FitMethod` describes a fit for the table in `synth.methods`.
+
+Privacy: fits read z alone, so they are post-processing and cost nothing.
 """
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, final
 
 import numpy as np
-import numpy.typing as npt
 
-from graphcuts_dp.arrays import FloatVector, RealMatrix
-from graphcuts_dp.estimate.blocks import Blocks, RowBlock
+from graphcuts_dp.arrays import RealMatrix
+from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Degrees, Total
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.resources import NEVER, Deadline, Progress, one_blas_thread, silent
-
-_PIECE = 1 << 16  # entries worked on at a time: they stay in the cache
-_SWEEPS = 15
-_STEP = 0.7
 
 Stopped = Literal["gap", "settled", "rounds", "time"]
 
@@ -37,12 +38,13 @@ class FitProblem:
     """A noisy matrix and the box that the synthetic one must lie in.
 
     Attributes:
-        blocks: z, in blocks of rows: shape (n, n), symmetric with zero diagonal, or
-            (n_left, n_right), or (n, n) with zero diagonal for a directed graph.
-        cap: upper side of the box; infinity when weights have no public bound.
-        degrees: noisy degrees besides, when the budget was split.
-        total: a noisy sum of all of z's true entries besides, likewise.
-        groups: noisy sums between public groups besides, likewise.
+        blocks: z, in blocks of rows. Its shape is (n, n), symmetric with zero diagonal, for an
+            undirected graph; (n_left, n_right) for a bipartite one; (n, n) with zero diagonal for
+            a directed one.
+        cap: largest entry of a matrix in the box; infinity if weights have no public maximum.
+        degrees: noisy degrees. None if the budget was not split.
+        total: noisy sum of all true entries. None if the budget was not split.
+        groups: noisy sums between public groups. None without such groups.
     """
 
     blocks: Blocks
@@ -53,17 +55,17 @@ class FitProblem:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """The numbers of rows and columns."""
         return self.blocks.shape
 
     @property
     def symmetric(self) -> bool:
-        """Whether z is an adjacency matrix (else a biadjacency matrix)."""
+        """True if z is the adjacency matrix of an undirected graph."""
         return self.blocks.layout.symmetric
 
     @property
     def hollow(self) -> bool:
-        """Whether z and x have a zero diagonal: of one vertex set, with or without directions."""
+        """True if z and x have a zero diagonal: rows and columns are the same vertices."""
         return self.blocks.layout.hollow
 
     @cached_property
@@ -72,57 +74,63 @@ class FitProblem:
         return self.blocks.estimate()
 
     def project(self, matrix: RealMatrix) -> RealMatrix:
-        """Nearest matrix in the box, in place. A symmetric matrix stays so to the last bit."""
+        """Project a matrix to the box, in place; a symmetric matrix stays so to the last bit."""
         np.clip(matrix, 0.0, self.cap, out=matrix)
         if self.hollow:
             np.fill_diagonal(matrix, 0.0)
         return matrix
 
     def dual_value(self, direction: RealMatrix) -> float:
-        """Least <direction, x - z> over the box: a lower bound for any norm of x - z whose dual
-        unit ball holds `direction`.
+        """Return the minimum of <W, x - z> over all x in the box, for a direction W.
+
+        A norm of x - z is the largest <W, x - z> over its dual unit ball. So for W in that ball the
+        minimum is a lower bound on the norm of x - z, for every x in the box.
 
         Args:
-            direction: same shape and symmetry as z.
+            direction: W, same shape and symmetry as z.
         """
-        negative = float(np.minimum(direction, 0).sum(dtype=np.float64))
-        box = self.cap * negative if negative else 0.0
-        return box - float(np.vdot(direction.astype(np.float64), self.noisy))
+        negative_sum = float(np.minimum(direction, 0).sum(dtype=np.float64))
+        # x is the cap where W < 0, else 0. Without a cap, 0 x infinity has to be avoided.
+        box_minimum = self.cap * negative_sum if negative_sum else 0.0
+        return box_minimum - float(np.vdot(direction.astype(np.float64), self.noisy))
 
 
 def gap_between(value: float, lower: float) -> float:
-    """How far above a lower bound a value is, as a fraction of the value; in [0, 1]."""
+    """Return how far a value is above a lower bound, as a fraction of the value; in [0, 1]."""
     return max(0.0, 1.0 - lower / value) if value > 0 else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitSummary:
-    """How the synthetic graph was fitted; plain values, all from noisy data.
+    """Report on how the synthetic graph was fitted; plain values, all from noisy data.
+
+    A *direction* is a singular vector of z. It is *detected* if its singular value is above what
+    noise alone would have. Detected directions show communities.
 
     Attributes:
         method: name of the fit.
         objective: the norm of x - z that was minimised, or "relative entropy".
-        value: that norm at x, as the method found it, before the weights were rounded; None if it
-            is no norm.
-        lower: no point of the box has a smaller value, up to rounding; never below 0. None
-            likewise.
-        rounds: steps taken.
-        stopped: why it ended: "gap" (within the tolerance), "settled" (stood still), "rounds" or
-            "time" (also when the time was over before a mixture was proven to be within the bound
-            that it was to keep).
-        tolerance: gap at which the method was to stop; None if it has none.
-        time_limit: seconds that it, mixtures and certificates were given together, or None.
-        rounding: proven bound on what it moved any cut by (in the cut norm, matrix form) to round
-            the weights to 0 and 1; None where they were kept.
+        value: this norm at x, as the method computed it, before the weights were rounded. None if
+            the objective is no norm.
+        lower: lower bound on the values of all points of the box, up to rounding; at least 0. None
+            if the objective is no norm.
+        rounds: number of steps.
+        stopped: why it ended: "gap" (within the tolerance), "settled" (it did not change any more),
+            "rounds", or "time" (also if time was over before a mixture with the first-order fit
+            was proven to be within its bound).
+        tolerance: gap at which the method was to stop. None if it has no gap.
+        time_limit: seconds for the fit, mixtures and certificates together. None if unlimited.
+        rounding: proven bound, in the cut norm, on how far rounding the weights to 0 and 1 has
+            moved any cut. None if they were not rounded.
         mixed: share of the first-order fit that was mixed in to keep a bound; nearly always 0.
-        near_noise: how many directions of z stand out of its noise by less than half of what the
-            least visible ones have; the synthetic graph may have merged the communities behind
-            them.
-        directions: how many directions of z beyond its noise the graph was held to; None where that
-            tells nothing: entries that tell edges, no noisy degrees, public groups, other fits.
-        shown_from: if there are none, epsilon from which communities of a graph of so many edges,
-            by the noisy data, could show, perhaps one out of range; None where it could be seen
-            already.
+        near_noise: number of directions that are barely detected: by less than half of the usual
+            margin. The synthetic graph may have merged the communities that they show.
+        directions: number of detected directions that the fit was held to. None if that says
+            nothing: if single entries show the edges, without noisy degrees, with public groups,
+            and for fits that do not count them.
+        shown_from: epsilon from which communities of a graph with this noisy number of edges could
+            be detected; it may be above the largest epsilon that is allowed. None if it is unknown,
+            or if they could have been detected already.
     """
 
     method: str
@@ -141,14 +149,14 @@ class FitSummary:
 
     @property
     def gap(self) -> float | None:
-        """How far above the minimum the value may be, as a fraction of the value; in [0, 1]."""
+        """Largest excess of the value over the minimum, as a fraction of the value; in [0, 1]."""
         if self.value is None or self.lower is None:
             return None
         return gap_between(self.value, self.lower)
 
     @property
     def warning(self) -> str | None:
-        """What a reader of the synthetic graph should know of it; None if there is nothing."""
+        """A sentence for users about communities that may be missing; None if there is none."""
         if not self.near_noise and self.directions == 0:
             return (
                 "this graph has the degrees of yours and none of its communities, if it has any: "
@@ -156,15 +164,19 @@ class FitSummary:
             )
         if not self.near_noise:
             return None
-        some = "a direction" if self.near_noise == 1 else f"{self.near_noise} directions"
+        many = "a direction" if self.near_noise == 1 else f"{self.near_noise} directions"
         return (
-            f"communities may be merged in the synthetic graph: {some} of the noisy matrix barely "
+            f"communities may be merged in the synthetic graph: {many} of the noisy matrix barely "
             "passed its noise; ask answer for sums between groups, or raise epsilon"
         )
 
 
 def what_could_show(epsilon: float | None) -> str:
-    """What could show communities, and an epsilon that would do, rounded up; None if unknown."""
+    """Return the subject and verb of a sentence about what could show communities.
+
+    Args:
+        epsilon: from which on they could be detected; it is rounded up. None if unknown.
+    """
     if epsilon is None:
         return "public groups, or more epsilon, could show"
     if epsilon > LARGEST_EPSILON:
@@ -175,7 +187,7 @@ def what_could_show(epsilon: float | None) -> str:
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fit(FitSummary):
-    """A point of the box and how it was found.
+    """A point of the box, with the report on how it was found.
 
     Attributes:
         matrix: x, same shape and symmetry as z, every entry in [0, cap].
@@ -187,17 +199,19 @@ class Fit(FitSummary):
 class GapSearch(ABC):
     """A fit that closes the gap between the best value so far and a lower bound, round by round.
 
-    Made of a problem, the deadline of the whole run, and options of its own.
+    Subclasses take a problem, the deadline of the whole run, and options of their own. `close_gap`
+    runs them.
 
     Attributes:
         method, objective: see `FitSummary`.
-        tolerance: gap at which it stops, where nothing else is said.
-        most_rounds: it does, up to so many vertices.
-        one_thread: whether its pieces are too small to be shared out in BLAS calls.
-        best: least value found.
-        best_matrix: where.
-        lower: no point of the box has less.
-        rounds: done so far.
+        tolerance: gap at which the search stops, unless the caller names another one.
+        most_rounds: most rounds, by the largest number of vertices that they are meant for,
+            ascending.
+        one_thread: whether BLAS calls of a round are too small to be divided among threads.
+        best: least value so far.
+        best_matrix: the point that has it, if the search holds it as a matrix.
+        lower: lower bound so far on the values of all points of the box.
+        rounds: number of rounds so far.
     """
 
     method: str
@@ -215,18 +229,21 @@ class GapSearch(ABC):
 
     @abstractmethod
     def round(self) -> None:
-        """One step, which counts itself and may find a better point or a larger bound."""
+        """Do one round: count it, and update `best`, `lower` and the best point."""
 
     def confirm(self) -> float:
-        """Look at the best point again, lest its value is understated; the gap with that."""
+        """Compute the value of the best point more carefully, and return the gap with it.
+
+        A round may understate a value, if it searches for the largest cut in a hurry.
+        """
         return self.gap()
 
     def best_point(self) -> RealMatrix:
-        """The best x, dense; ends the search."""
+        """Return the best x as a dense matrix; the search cannot go on after it."""
         return self.best_matrix
 
     def gap(self) -> float:
-        """How far above the lower bound the best value may be."""
+        """Return how far the best value may be above the minimum, as a fraction of it."""
         return gap_between(self.best, self.lower)
 
 
@@ -240,15 +257,15 @@ def close_gap(
     progress: Progress = silent,
     **options: Any,
 ) -> Fit:
-    """Search until the gap is at most the tolerance, all rounds are done, or time is up.
+    """Search until the gap is at most the tolerance, all rounds are done, or time is over.
 
-    Same input, same output, unless the time limit strikes.
+    The same input gives the same output, unless the time limit ends the search.
 
     Args:
-        search: what is done in a round.
+        search: the class whose rounds are run.
         problem: z and the box.
-        tolerance: stop when the gap is at most this; None for that of the search.
-        max_rounds: most rounds; None lets the search choose from n.
+        tolerance: gap at which to stop, in [0, 1]; None for that of the search.
+        max_rounds: most rounds, >= 1; None for those of the search at this number of vertices.
         time_limit: seconds after which the best point so far is returned; None for no limit.
         progress: called with the fraction done and a message.
         options: of the search.
@@ -256,18 +273,19 @@ def close_gap(
     deadline = Deadline.after(time_limit)
     tolerance = search.tolerance if tolerance is None else tolerance
     n = max(problem.shape)
-    most = max_rounds or next(most for size, most in search.most_rounds.items() if n <= size)
+    if max_rounds is None:
+        max_rounds = next(rounds for size, rounds in search.most_rounds.items() if n <= size)
     stopped: Stopped | None = None
     with one_blas_thread() if search.one_thread else nullcontext():
         run = search(problem, deadline, **options)
         while stopped is None:
             run.round()
-            progress(run.rounds / most, f"error {run.best:.4g}, gap {run.gap():.0%}")
+            progress(run.rounds / max_rounds, f"error {run.best:.4g}, gap {run.gap():.0%}")
             if run.gap() <= tolerance and run.confirm() <= tolerance:
                 stopped = "gap"
             elif deadline.passed():
                 stopped = "time"
-            elif run.rounds == most:
+            elif run.rounds == max_rounds:
                 stopped = "rounds"
         if stopped != "gap":
             run.confirm()
@@ -286,18 +304,19 @@ def close_gap(
 @final
 @dataclass(frozen=True)
 class FitMethod:
-    """A way to solve a `FitProblem`, and what it needs.
+    """A method that solves a `FitProblem`, and what it needs.
+
+    It reads noisy data alone, so it needs no audit and no budget. If it minimises no norm (`value`
+    is None) and its certificate exceeds `noise_cut_bound`, the release mixes it with the
+    first-order fit.
 
     Attributes:
-        run: gets the problem, `time_limit`, seconds after which it is to return the best point so
-            far, or None, and `progress`, called with the fraction done and a message.
+        run: called with the problem; `time_limit`, seconds after which it is to return the best
+            point so far, or None; and `progress`, called with the fraction done and a message.
         uses_degrees: whether noisy degrees and a noisy total help it: a budget may then be split.
-        needs_cap: whether it refuses weights without a public bound.
+        needs_cap: whether it refuses weights without a public maximum.
 
-    It reads noisy data alone, so it needs no audit and no budget. One that minimises no norm
-    (`value` is None) is mixed with the first-order fit where its certificate exceeds
-    `noise_cut_bound`. A fit of your own, which `release_graph(graph, epsilon=1.0,
-    fit=FitMethod(clipped))` takes::
+    A fit of your own, which `release_graph(graph, epsilon=1.0, fit=FitMethod(clipped))` takes::
 
         def clipped(problem, *, time_limit=None, progress=silent):
             x = problem.project(problem.noisy.copy())
@@ -307,89 +326,3 @@ class FitMethod:
     run: Callable[..., Fit]
     uses_degrees: bool = False
     needs_cap: bool = False
-
-
-def degree_matched_start(problem: FitProblem) -> RealMatrix:
-    """A start x = clip(z + a_i + b_j) whose row and column sums are near those of z; dense."""
-    rows, columns = degree_matched_shifts(problem)
-    return problem.blocks.gather(
-        shifted, rows, columns, problem.cap, np.float64, width=problem.shape[1], dtype=np.float64
-    )
-
-
-def degree_matched_shifts(problem: FitProblem) -> tuple[FloatVector, FloatVector]:
-    """Vectors a, b such that clip(z + a_i + b_j) has nearly the row and column sums of z.
-
-    Clipping z alone moves cuts by order n^2; shifting rows and columns takes most of that back.
-    """
-    row_target, column_target, *_ = _all_margins(problem, None, None)
-    rows, columns = np.zeros(problem.shape[0]), np.zeros(problem.shape[1])
-    for _ in range(_SWEEPS):
-        by_row, by_column, free_rows, free_columns = _all_margins(problem, rows, columns)
-        rows = rows + _share(row_target - by_row, free_rows)
-        if problem.symmetric:
-            columns = rows  # the very same numbers: x stays symmetric to the last bit
-        else:
-            columns = columns + _share(column_target - by_column, free_columns)
-    return rows, columns
-
-
-def _share(missing: FloatVector, free: FloatVector) -> FloatVector:
-    # Moving both ends of a pair would overshoot when nothing is clipped, hence a floor.
-    return _STEP * (missing / np.maximum(free, 0.05 * len(missing)) / 2)
-
-
-def shifted(
-    block: RowBlock,
-    rows: FloatVector,
-    columns: FloatVector,
-    cap: float,
-    dtype: npt.DTypeLike = np.float32,
-) -> RealMatrix:
-    """clip(z + a_i + b_j) for the rows of a block, zero on the diagonal."""
-    x = block.estimate(dtype)
-    x += np.add(rows[block.start : block.stop, None], columns, dtype=dtype)
-    np.maximum(x, x.dtype.type(0), out=x)
-    np.minimum(x, x.dtype.type(cap), out=x)
-    return block.clear_diagonal(x)
-
-
-def _all_margins(
-    problem: FitProblem, rows: FloatVector | None, columns: FloatVector | None
-) -> list[FloatVector]:
-    """Row and column sums, and how many entries lie inside the box in each row and column."""
-    parts = zip(*problem.blocks.map(_margins, rows, columns, problem.cap), strict=True)
-    by_row, by_column, free_rows, free_columns = parts
-    return [
-        np.concatenate(by_row),
-        np.sum(by_column, axis=0),
-        np.concatenate(free_rows),
-        np.sum(free_columns, axis=0),
-    ]
-
-
-def _margins(
-    block: RowBlock, rows: FloatVector | None, columns: FloatVector | None, cap: float
-) -> list[FloatVector]:
-    """Sums and free counts of a block of z, or of clip(z + a_i + b_j) if there are shifts."""
-    height, width = block.shape
-    by_row, by_column, free_rows, free_columns = map(np.zeros, (height, width, height, width))
-    for part, where in pieces(block, _PIECE):
-        if rows is None or columns is None:
-            x = part.estimate()
-        else:
-            x = shifted(part, rows, columns, cap)
-            free = (x > 0) & (x < cap)
-            free_rows[where] = np.count_nonzero(free, axis=1)
-            if not block.layout.symmetric:
-                free_columns += np.count_nonzero(free, axis=0)
-        by_row[where] = x.sum(axis=1)
-        if not block.layout.symmetric:
-            by_column += x.sum(axis=0)
-    return [by_row, by_column, free_rows, free_columns]
-
-
-def pieces(block: RowBlock, entries: int) -> Iterator[tuple[RowBlock, slice]]:
-    """Parts of a block that fit into the cache, each with its place in the block."""
-    for part in block.parts(entries):
-        yield part, slice(part.start - block.start, part.stop - block.start)

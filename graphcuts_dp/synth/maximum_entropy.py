@@ -18,7 +18,8 @@ from graphcuts_dp.arrays import FloatVector, RealMatrix
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.blocks import Blocks, RowBlock, mirror_upper
 from graphcuts_dp.resources import NEVER, Deadline, Progress, one_blas_thread, silent
-from graphcuts_dp.synth.base import Fit, FitProblem, Stopped, pieces
+from graphcuts_dp.synth.base import Fit, FitProblem, Stopped
+from graphcuts_dp.synth.degree_matching import chunks
 from graphcuts_dp.synth.targets import Targets, credible_sums
 
 _PIECE = 1 << 17  # entries worked on at once, so that they stay in the cache
@@ -78,7 +79,7 @@ def solve(
             raise StopIteration
         stopped = "settled" if done < rounds else "rounds"
 
-    found = scipy.optimize.minimize(
+    solution = scipy.optimize.minimize(
         dual,
         dual.start(),
         jac=True,
@@ -86,7 +87,7 @@ def solve(
         callback=after_round,
         options={"maxiter": rounds, "maxcor": _MEMORY, "gtol": _TOLERANCE, "ftol": 1e-12},
     )
-    return dual.factors(found.x), done, stopped
+    return dual.factors(solution.x), done, stopped
 
 
 class _Dual:
@@ -114,14 +115,14 @@ class _Dual:
         return np.asarray(point / self.scale)
 
     def _split(self, point: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
-        """a, b and Theta of a scaled point."""
+        """Return a, b and Theta of a scaled point."""
         plain = point * self.scale
         n, shape = len(self.sums.rows), self.sums.frame_sums.shape
-        a, rest = plain[:n], plain[self.sides :]
+        a, theta_entries = plain[:n], plain[self.sides :]
         if not self.symmetric:
-            return a, plain[n : self.sides], rest.reshape(shape)
+            return a, plain[n : self.sides], theta_entries.reshape(shape)
         theta = np.zeros(shape)
-        theta[np.triu_indices(shape[0])] = rest
+        theta[np.triu_indices(shape[0])] = theta_entries
         return a, a, theta + np.triu(theta, 1).T
 
     def _join(self, a: FloatVector, b: FloatVector, theta: FloatVector) -> FloatVector:
@@ -161,7 +162,7 @@ class _Dual:
         return value, self._join(row_slope, columns - sums.columns + self.ridge * near_b, slope)
 
     def _curvature(self) -> FloatVector:
-        """About the diagonal of the Hessian at the start, in plain variables."""
+        """Return nearly the diagonal of the Hessian at the start, in plain variables."""
         by_row, by_column = zip(*self.blocks.map(_spreads, self.factors(self.start())), strict=True)
         rows = self.cap * np.concatenate(by_row)
         columns = rows if self.symmetric else self.cap * np.sum(by_column, axis=0)
@@ -182,38 +183,38 @@ class _Dual:
 def _moments(
     block: RowBlock, factors: Factors, right: _Short
 ) -> tuple[float, FloatVector, FloatVector, npt.NDArray[np.float64]]:
-    """Sum of log(1 + e^L), row and column sums of sigmoid(L), and its product with R."""
+    """Return the sum of log(1 + e^L), the row and column sums of sigmoid(L), and sigmoid(L) R."""
     rows, columns = map(np.zeros, block.shape)
     products = np.zeros((block.shape[0], right.shape[1]))
     logs = 0.0
-    for part, where in pieces(block, _PIECE):
-        odds = _log_odds(part, factors)
+    for chunk, rows_of_chunk in chunks(block, _PIECE):
+        odds = _log_odds(chunk, factors)
         logs += float(np.maximum(odds, 0).sum(dtype=np.float64))
         small = np.exp(-np.abs(odds))
-        whole = small + np.float32(1)
-        logs += float(np.log(whole).sum(dtype=np.float64))
+        one_plus = small + np.float32(1)  # 1 + e^-|L|
+        logs += float(np.log(one_plus).sum(dtype=np.float64))
         x = np.where(odds > 0, np.float32(1), small)
-        x /= whole
-        rows[where] = x.sum(axis=1)
+        x /= one_plus
+        rows[rows_of_chunk] = x.sum(axis=1)
         if not block.layout.symmetric:
             columns += x.sum(axis=0)
-        products[where] = x @ right
+        products[rows_of_chunk] = x @ right
     return logs, rows, columns, products
 
 
 def _spreads(block: RowBlock, factors: Factors) -> tuple[FloatVector, FloatVector]:
-    """Row and column sums of x (1 - x), x = sigmoid(L)."""
+    """Return row and column sums of x (1 - x), x = sigmoid(L)."""
     rows, columns = map(np.zeros, block.shape)
-    for part, where in pieces(block, _PIECE):
-        x = sigmoid(_log_odds(part, factors))
+    for chunk, rows_of_chunk in chunks(block, _PIECE):
+        x = sigmoid(_log_odds(chunk, factors))
         x *= 1 - x
-        rows[where] = x.sum(axis=1)
+        rows[rows_of_chunk] = x.sum(axis=1)
         columns += x.sum(axis=0)
     return rows, columns
 
 
 def synthetic_rows(block: RowBlock, factors: Factors, cap: float) -> RealMatrix:
-    """Rows of x, float32, zero on the diagonal."""
+    """Return rows of x, float32, zero on the diagonal."""
     x = sigmoid(_log_odds(block, factors))
     x *= np.float32(cap)
     return block.clear_diagonal(x)

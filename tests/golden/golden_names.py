@@ -18,9 +18,9 @@ from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS
 from graphcuts_dp.queries.graph_queries import STATISTICS
 from graphcuts_dp.session.online import STARTS
 from graphcuts_dp.session.terms import LINEAR_METHODS, METHODS
-from graphcuts_dp.synth.cutting_plane import ORACLES
 from graphcuts_dp.synth.mechanisms import ALL_MECHANISMS
 from graphcuts_dp.synth.methods import FIT_NAMES
+from graphcuts_dp.synth.separation_oracles import ORACLES
 from scripts.benchmark.baselines import BASELINES
 from scripts.benchmark.contenders.table import CONTENDERS
 from scripts.figures.registry import FIGURES

@@ -254,3 +254,12 @@ def test_the_noise_of_a_level_is_of_its_own_size_and_independent_in_each_count(d
         assert np.var(draws.reshape(400, 20).sum(axis=1)) == pytest.approx(
             20 * deviation**2, rel=0.4
         )
+
+
+def test_a_radius_for_a_tiny_failure_probability_is_not_zero():
+    """Below the rounding error of sums of probabilities, the proven bound takes their place."""
+    noise = KNormNoise.of_columns(np.array([[1, 0], [0, 1], [1, 1]]).T, Fraction(2), norm="k-norm")
+    radii = [noise.radius(failure) for failure in (1e-3, 1e-6, 1e-9, 1e-12, 1e-13, 1e-15)]
+    assert radii == sorted(radii)
+    assert radii[0] > 0
+    assert radii[-1] <= k_norm_radius(noise.counts, 2.0, 1e-15)

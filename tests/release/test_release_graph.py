@@ -20,9 +20,9 @@ from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.vertices import VertexSet
 from graphcuts_dp.synth.base import Fit, FitMethod
-from graphcuts_dp.synth.cutting_plane import QueryGame
 from graphcuts_dp.synth.mechanisms import Mechanism
 from graphcuts_dp.synth.methods import FitOptions
+from graphcuts_dp.synth.query_game import QueryGame
 
 NORM_FITS = ["cutting-plane", "first-order", "spectral", "game"]  # they minimise a norm, to a gap
 FITS = ["maximum-entropy", *NORM_FITS]

@@ -29,7 +29,8 @@ from graphcuts_dp.iterative.construction import PlayerGame, WeightsPlayer, best_
 from graphcuts_dp.iterative.tuning import PracticalIterative
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.queries.universe import Universe
-from graphcuts_dp.synth.cutting_plane import QueryGame, cutting_plane, query_game
+from graphcuts_dp.synth.cutting_plane import cutting_plane
+from graphcuts_dp.synth.query_game import QueryGame, query_game
 from scripts.figures.update_sequence import checked
 from tests.audits.iterative import game_of, paths
 

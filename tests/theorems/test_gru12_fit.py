@@ -23,9 +23,10 @@ from norm_reference import (
 
 import graphcuts_dp as gc
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
-from graphcuts_dp.synth.cutting_plane import CutNormOracle, CuttingPlane, cutting_plane
+from graphcuts_dp.synth.cutting_plane import CuttingPlane, cutting_plane
 from graphcuts_dp.synth.first_order import first_order
 from graphcuts_dp.synth.methods import spectral
+from graphcuts_dp.synth.separation_oracles import CutNormOracle
 
 SEEDS = range(24)  # every combination of density, noise level and kind of graph that there is
 SIZES = (5, 7, 9, 12)
