@@ -211,6 +211,7 @@ class DenseHypothesis(Hypothesis):
         """Return a hypothesis with weights times exp(exponent * coefficient), of the same total."""
         weights = tilt(self.matrix, self.universe.coefficients(query), exponent)
         self.universe.clear_diagonal(weights)
+        # `universe.total` sums over pairs: each undirected pair counts once.
         return type(self)(self.universe, weights * (self.total() / self.universe.total(weights)))
 
     def total(self) -> float:
@@ -230,9 +231,9 @@ class DenseHypothesis(Hypothesis):
 def tilt(
     weights: FloatMatrix, coefficients: npt.NDArray[np.generic], exponent: float
 ) -> FloatMatrix:
-    """Return max(weights * exp(exponent * coefficients), tiny), with the smallest positive float.
+    """Return max(weights * exp(exponent * coefficients), tiny), with the smallest normal float.
 
-    So no weight ever becomes 0, from which multiplication could not bring it back.
+    So no weight becomes 0 here, from which multiplication could not bring it back.
 
     Args:
         weights: >= 0, any shape.

@@ -143,6 +143,7 @@ class BlockHypothesis(Hypothesis):
         entries = np.outer(*self._sizes)  # (K_left, K_right), matrix entries for each two blocks
         if self.universe.hollow:  # take out (i, i), one entry of the blocks of each vertex i
             np.subtract.at(entries, self.labels, 1)
+        # `universe.total` sums any matrix, and halves the sum if pairs are undirected.
         return self.universe.total(self.weights * entries)
 
     def dense(self) -> FloatMatrix:

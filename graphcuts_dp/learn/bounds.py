@@ -346,7 +346,7 @@ def tight_online(
 
 
 def _least_alpha(update_bound: UpdateBound, updates: float) -> float:
-    """Return the least alpha, within 1e-12, at which B allows no more than `updates` updates.
+    """Return the least alpha (ln alpha to 1e-12) at which B allows no more than `updates` updates.
 
     These are the alpha with B(alpha) < updates + 1. The largest alpha is returned if there is none.
     """

@@ -401,6 +401,7 @@ def _test_rates(
         rho: the budget.
         updates: c.
     """
+    # `at_most` rounds a rate down to a short fraction, which only makes the noise larger.
     r1, r2 = at_most(1 / scales.threshold_scale), at_most(1 / scales.query_scale)
     while (updates + 2) * (r1 + 2 * r2) ** 2 / 8 > rho:
         r1, r2 = r1 * _RATE_CUT, r2 * _RATE_CUT

@@ -64,8 +64,8 @@ def learner_of(
         universe: the public vertex pairs.
         disjoint: whether all queries are cuts with disjoint S and T.
         rule: of a named construction, see `Rule`.
-        norm: of mirror descent, see `parse_norm`; None for "auto", or for "l2" if `signed` is not
-            None.
+        norm: of mirror descent, see `parse_norm`. None means "auto" for cuts (`signed` None) and
+            "l2" for a list of linear queries (`signed` given).
         signed: for a public list of any linear queries with coefficients in [-1, 1]: whether some
             are negative. None for cuts.
         announced: `max_right_size`, `may_measure_degrees`, `linear`, `max_spectral_norm` of mirror

@@ -27,7 +27,8 @@ from graphcuts_dp.privacy.distributions import BinaryResponse, response_radius
 
 # B from the size, the edges, the form of the rule and whether S and T are disjoint.
 Updates = Callable[[Size, float, Rule, bool], UpdateBound]
-# Choices for one vertex, by whether S and T are disjoint: in S, in T, in neither, or in both.
+# How many places a vertex can have: in S, in T or in neither if S and T are disjoint (True), else
+# in both as well (False).
 _CHOICES: Mapping[bool, int] = {True: 3, False: 4}
 _CACHED = 1 << 16  # radii: each takes about a millisecond, and many cuts have equally many pairs
 
@@ -146,7 +147,7 @@ def learning_error(updates: Updates, setting: Setting, calibration: str = TIGHT)
     """Return the error of a session that learns, if m is the number of edges.
 
     The cuts may depend on earlier answers. A session measures m with a small part of its budget,
-    which makes its error about 2 % larger.
+    which makes its error about 2 % larger than the one returned here.
 
     Args:
         updates: B. The papers' calibrations take B as printed, which has no gain from disjoint

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+# The bound holds for each exponent; the best one on this grid is taken.
 _TILTS = np.linspace(0.001, 0.999, 999)  # exponents t of Markov's inequality, as parts of the rate
 
 

@@ -288,7 +288,7 @@ class Entropy(Potential):
         return float(f.max() - f.min()) / 2
 
     def to_dual(self, x: FloatArray) -> FloatArray:
-        """Return M (1 + ln x); entries that underflowed to 0 count as the least positive float."""
+        """Return M (1 + ln x); entries that underflowed to 0 count as the least normal float."""
         return self.total * (1 + np.log(np.maximum(x, np.finfo(np.float64).tiny)))
 
     def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:

@@ -141,6 +141,7 @@ class FriezeKannanRule(_SteppingRule[A]):
             QueryError: ||q||^2 is above `largest_norm_squared` (or X, as printed).
             HypothesisError: a query with coefficient 0 for each pair.
         """
+        # ||q||_2^2 over pairs, each pair once: for a cut, the number of pairs it counts
         norm_squared = self.start.universe.norm_squared(query)
         if norm_squared > self._norm_limit * (1 + _ROUNDING):
             raise QueryError(

@@ -25,7 +25,7 @@ _SMALLEST_BETA = 1e-12
 @final
 @dataclass(frozen=True, kw_only=True)
 class SessionWorkload(Checked):
-    """Announcement of what a session will be asked. The less is announced, the less noise.
+    """Announcement of what a session will be asked. The fewer queries it allows, the less noise.
 
     A plan takes a workload, too. A plan assumes that all cuts have disjoint S and T, whatever
     `disjoint` says; with `linear` it assumes queries with a largest coefficient of 1.
