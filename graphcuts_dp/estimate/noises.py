@@ -53,7 +53,7 @@ def noise_distribution(
     if max_weight is not None and not (
         math.isfinite(max_weight) and max_weight > _LEAST_MAX_WEIGHT
     ):
-        raise ParameterError("max_weight must be a positive, finite number, of at least 1e-300")
+        raise ParameterError("max_weight must be a positive, finite number above 1e-300")
     if (max_weight or 1.0) / exact > _LARGEST_SCALE:
         raise ParameterError(
             "the maximum weight is too large for this epsilon; rescale the weights"

@@ -3,7 +3,8 @@
 Noise is added to the weight of every pair, in whole *grid units*. The released integers are kept in
 blocks of rows (`Blocks`): bits for binary noise, else integers. The estimate of an entry is
 (integer - offset) * unit, with the offset and the unit of the noise distribution. Sums are taken
-over the integers, exactly, and converted afterwards.
+over the integers and converted afterwards; they are exact, but for row and column sums of 64-bit
+integers, which are rounded where blocks are joined.
 """
 
 import math

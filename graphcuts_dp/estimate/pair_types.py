@@ -35,8 +35,8 @@ from graphcuts_dp.estimate.measurement import CellSums
 from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.schema.layout import Layout
 
-# Groups that a cut splits get a class of their own, up to this many of the largest; see
-# `group_classes`. More would make the regression larger for little precision.
+# Most classes of the groups that a cut splits; see `group_classes`. More would make the regression
+# larger for little precision.
 _MOST_SPLIT_GROUPS = 12
 
 SideClasses = tuple[IntVector, IntVector]  # a class >= 0 for each row and for each column
@@ -224,9 +224,10 @@ def group_classes(groups: CellSums, S: BoolVector, T: BoolVector) -> SideClasses
     """Return a class for each row and each column, so that sums between groups fit the pair types.
 
     Groups that a cut does not split are in one class for each way in which they can lie to it (in
-    S, in T, in both, in neither): permuting such groups changes nothing but their sizes. The
-    largest 12 groups that it splits are classes of their own; the others are one class together.
-    Fewer classes mean that fewer numbers get a k of their own, never a bias.
+    S, in T, in both, in neither): permuting such groups changes nothing but their sizes. Groups
+    that it splits have at most 12 classes: one for each of them, or, if there are more, one for
+    each of the 11 largest and one for all others. Fewer classes mean that fewer numbers get a k of
+    their own, never a bias.
 
     Returns:
         One array twice for an undirected graph.

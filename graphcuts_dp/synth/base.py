@@ -265,7 +265,7 @@ def close_gap(
         search: the class whose rounds are run.
         problem: z and the box.
         tolerance: gap at which to stop, in [0, 1]; None for that of the search.
-        max_rounds: most rounds, >= 1; None for those of the search at this number of vertices.
+        max_rounds: most rounds; None or 0 for those of the search at this number of vertices.
         time_limit: seconds after which the best point so far is returned; None for no limit.
         progress: called with the fraction done and a message.
         options: of the search.
@@ -273,7 +273,7 @@ def close_gap(
     deadline = Deadline.after(time_limit)
     tolerance = search.tolerance if tolerance is None else tolerance
     n = max(problem.shape)
-    if max_rounds is None:
+    if not max_rounds:
         max_rounds = next(rounds for size, rounds in search.most_rounds.items() if n <= size)
     stopped: Stopped | None = None
     with one_blas_thread() if search.one_thread else nullcontext():
