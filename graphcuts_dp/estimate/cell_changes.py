@@ -55,8 +55,8 @@ def cell_changes(
 
         If all rows of a user begin at one vertex v of a group g, they lie in the cells of g. The
         cell of g and h has as many pairs of v as h has vertices (without v itself, unless there are
-        loops) in each period. A vertex of the smallest group leaves the largest groups entire, so
-        no other vertex has more pairs in the j largest cells, for any j.
+        loops) in each period. If v is in the smallest group, only that group lacks a vertex. So no
+        other vertex has more pairs in the j largest cells, for any j.
 
         Edges at a vertex change bounded sums by what `bounded_changes` says.
 
@@ -64,13 +64,14 @@ def cell_changes(
         cells: the public cells.
         privacy_unit: what neighbouring data differ by.
         sensitivity: s, in grid units, see `Grid.sensitivity`. For a vertex it is D, the bound on
-            its weight, in grid units. None for units of one edge.
+            its weight, in grid units. None if cells count edges: then it is 1, or the
+            `max_degree` of the privacy unit.
         capped: whether a pair changes by no more than s, however many changes fall on it: true for
             graphs without weights, and for weights with a maximum.
-        largest: of a vertex: the weight of a pair at most, in grid units, if there is a maximum.
-        reach: of rows: whether each pair changes once, and which cells the rows of a user can
-            touch. None for a graph. If a user may be replaced by another, one user's rows go and
-            another's come: both sums at most double, since (x - y)^2 <= x^2 + y^2 for x, y >= 0.
+        largest: largest weight of a pair, in grid units. It matters for vertices, if `capped`.
+        reach: of rows: whether the rows of a user change each pair at most once (`once`), and
+            whether they all begin at one vertex (`tail`). None for a graph. Neighbours differ in a
+            user who is added or removed; one who is replaced by another is two users.
 
     Returns:
         For each level index the pair (sum of |change|, sum of change^2).
@@ -94,12 +95,13 @@ def _pairs_of_one_vertex(cells: CellTree, level_index: int) -> IntVector:
     """Return the largest numbers of pairs of one vertex of the rows in its cells of a level."""
     groups = cells.columns
     if level_index:
-        _, column_level = cells.names(level_index)
+        _, column_level = cells.names(level_index)  # the level of groups that cells join to
         sizes = np.sort(groups.sizes(column_level))
     else:
         sizes = np.array([groups.n])
     if cells.one_set and not cells.loops:
         sizes[0] -= 1  # the vertex itself, of the smallest group
+    # A pair counts once in each of the shortest periods that a period of this level holds.
     pairs: IntVector = np.outer(cells.lengths(level_index), sizes).ravel()
     return pairs
 
@@ -165,6 +167,7 @@ def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> 
     for level_index in range(cells.depth - 1, -1, -1):
         cell_count = cells.size(level_index)
         # Add up the entries of a group that fall into the same cell of this level.
+        # A key is a pair (group, cell) as one number.
         keys, entry = np.unique(groups * cell_count + touched_cells, return_inverse=True)
         change = np.bincount(entry, weights=change).astype(np.int64)  # exact: far below 2^53
         groups, touched_cells = np.divmod(keys, cell_count)

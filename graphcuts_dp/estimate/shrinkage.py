@@ -42,8 +42,9 @@ _FACTORS: FloatVector = np.array(
 _RELATIVE_DEVIATIONS: FloatVector = np.array([0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])
 _NOISE_MULTIPLES: FloatVector = np.concatenate([[0.0], np.geomspace(0.4, 100.0, 14)])
 
-# Prior chance that a parameter has something to correct: this over the square root of the number of
-# answers. The synthetic graph is less often right on the parts of a partition.
+# The prior probability that a parameter has something to correct is this number, divided by the
+# square root of the number of answers. It is larger on the parts of a partition, on which the
+# synthetic graph is less often right.
 _PRIOR_DOUBT = 0.5
 _PRIOR_DOUBT_OF_PARTS = 1.2
 _LARGEST_PRIOR_DOUBT = 0.9  # probability: some chance is left for "nothing to correct"
@@ -65,8 +66,8 @@ _FEWEST_PARTS = 3
 _COVERAGE_RATIO = 2
 
 _MOST_DIRECTIONS = 30  # singular vectors of the synthetic graph that are computed
-# Covariances of answers with groups are approximate. An eigenvalue of -x shows an error of about x;
-# other eigenvalues are then taken to be wrong by up to this many times x.
+# Covariances of answers with groups are approximate, so that an eigenvalue may come out negative.
+# If the least is -x, eigenvalues below this many times x are raised to it.
 _EIGENVALUE_ERROR_RATIO = 50.0
 _SMALLEST_VARIANCE = 1e-9  # in units of the variance of an answer; less is rounding
 
@@ -115,6 +116,7 @@ class Synthetic:
         a = s - (s @ row_vectors) @ row_vectors.T
         b = t - (t @ column_vectors) @ column_vectors.T
         all_squares, independent_squares = self._squared_norms(s, t), self._squared_norms(a, b)
+        # Cuts that degrees explain entirely have all_squares = 0 but for rounding.
         negligible = all_squares <= _SMALLEST_VARIANCE * (S**2).sum(axis=1) * (T**2).sum(axis=1)
         divisor = np.where(negligible, 1.0, all_squares)
         return np.where(negligible, 1.0, np.minimum(independent_squares / divisor, 1.0))
@@ -195,7 +197,8 @@ class _CutShape(NamedTuple):
     Attributes:
         relation: how S and T lie to each other: whether they cover all vertices, whether they
             overlap, and whether they are equal.
-        pairs: number of pairs that the cut joins, at least 1.
+        pairs: number of pairs that the cut joins, at least 1. Directed graphs have more where S
+            and T overlap; then it only orders the cuts.
         sets: masks of the two sets that the cut is about, shape (2, vertices), see `_sets`.
     """
 
@@ -269,6 +272,7 @@ def _kinds(
         members = indices[np.array(kind)]
         sets = [shapes[position].sets for position in kind]
         of_partition, covered = _largest_partition(sets)
+        # Is there a partition that clearly covers more than the next best one?
         remaining = np.setdiff1d(np.arange(len(kind)), of_partition)
         next_covered = _largest_partition([sets[i] for i in remaining])[1] if len(remaining) else 0
         if len(of_partition) < _FEWEST_PARTS or covered < _COVERAGE_RATIO * next_covered:

@@ -1,4 +1,4 @@
-"""The privacy cost of noisy answers that are shown only where they are far from a public guess.
+"""The privacy cost of noisy answers that are shown only if they are far from a public guess.
 
 A round adds discrete Laplace noise to a private count. If the noisy count is within a threshold T
 of a public guess, the round is *silent*; else the noisy count is shown. After B shown counts no
@@ -22,24 +22,24 @@ _OUTWARD = 1 + 1e-9  # factor of an epsilon: more than its floats lose
 def comparison_moment(order: float, count_epsilon: float) -> float:
     """Return mu, the logarithm of the moment that each shown count contributes.
 
-    Theorem "Noisy comparison with a public guess": with theta = e^e - 1 and
+    With theta = exp(e) - 1 and K = a (a+1)/2 exp((a+2) e),
 
-        K = a (a+1)/2 e^((a+2) e),    mu = 2 artanh(K theta^2/(1 - a theta)),
+        mu = 2 artanh(K theta^2/(1 - a theta)).
 
-    for a theta < 1 and an argument below 1, all rounds together are (epsilon, delta)-DP for every
-    epsilon and delta >= e^(mu B - a epsilon). Guesses and queries may be chosen after earlier
-    rounds. For small e this is about (1 + a) e^2 B in Renyi divergence of order 1 + a, twice the
-    cost of B noisy counts that are always shown.
+    For small e, mu B/a is about (1 + a) e^2 B: twice the Renyi divergence of order 1 + a of B noisy
+    counts that are always shown.
 
     Args:
         order: a > 0.
         count_epsilon: e > 0, the pure epsilon of one noisy count: its rate times its sensitivity.
 
     Returns:
-        mu; infinity if the theorem says nothing.
+        mu; infinity if a theta >= 1, or if the argument of artanh is not below 1.
 
     Privacy:
-        Theorem "Noisy comparison with a public guess".
+        By Theorem "Noisy comparison with a public guess", all rounds together are
+        (epsilon, delta)-DP for every epsilon and delta >= exp(mu B - a epsilon). Guesses and
+        queries may be chosen after earlier rounds.
 
     Source: ours.
     """
