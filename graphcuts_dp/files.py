@@ -102,7 +102,7 @@ def check_not_kept(path: PathLike) -> None:
         FileFormatError: it is one.
     """
     if Path(os.path.realpath(path)) in _KEPT.get():
-        raise FileFormatError(f"{path} is read by this command; write to another file")
+        raise FileFormatError(f"{path} is read or kept by this command; write to another file")
 
 
 def check_writable(path: PathLike, *, force: bool = False) -> Path:

@@ -49,7 +49,7 @@ def test_weights_of_the_fit_are_written_beside_the_graph(told, refused, mail, tm
     more = ("--force", "--epsilon", "50")
     for taken in ("./s.csv", "s.csv.noisy.npz"):
         assert "are the same file" in refused(*line, taken, *more)
-    assert "is read by this command" in refused(*line, mail, *more)
+    assert "is read or kept by this command" in refused(*line, mail, *more)
     assert "unknown ending" in refused(*line, "w.docx", *more)
     assert "exists" in refused(*line, "w.edges")
     for option in ("--fit=none", "--mechanism=sparse"):
@@ -170,7 +170,7 @@ def test_queries_that_cannot_be_answered(refused, tmp_path):
         ([*FILE, "--to", "1"], "leave out --to"),
         (["--from", "1", "--joint"], "are for --queries"),
         ([*FILE, "-o", "a.txt"], "must end in .csv"),
-        ([*FILE, "-o", "cuts.csv", "--force"], "read by this command"),
+        ([*FILE, "-o", "cuts.csv", "--force"], "read or kept by this command"),
         ([*FILE, "--joint", "--simultaneous"], "not both"),
         *((["--queries", name], words) for name, (_, words) in QUERIES.items()),
     ):
@@ -225,11 +225,11 @@ def test_files_that_cannot_be_read_or_written(done, refused, mail, tmp_path):
         (tmp_path, "s.csv", "ending"),
         (mail, "no/s.csv", "create it first"),
         (mail, "s.docx", "unknown ending"),
-        (mail, mail, "is read by this command"),
+        (mail, mail, "is read or kept by this command"),
     ]:
         assert message in refused("release", source, target, *ONE)
     sides = ("--kind", "bipartite", "--vertices", "left.txt,s.txt", "--force")
-    assert "is read by this command" in refused("release", mail, "s.txt", *ONE, *sides)
+    assert "is read or kept by this command" in refused("release", mail, "s.txt", *ONE, *sides)
     (tmp_path / "s.csv.json").write_text("mine")
     assert "exists" in refused("release", mail, "s.csv", *ONE)
     done("release", mail, "s.csv", *ONE, "--force")

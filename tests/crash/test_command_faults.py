@@ -133,5 +133,5 @@ def test_what_is_read_is_never_written_over(inputs, tmp_path, line):
     cases.prepare(tmp_path / "work", inputs)
     ended = cases.call(tmp_path / "work", f"{line} --force")
     assert ended.status == 2
-    assert "is read by this command; write to another file" in ended.err
+    assert "is read or kept by this command; write to another file" in ended.err
     assert faults.visible(tmp_path / "work") == inputs

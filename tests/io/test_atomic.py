@@ -264,7 +264,7 @@ def test_a_database_is_never_replaced(tmp_path):
 def test_kept_files_are_not_written_until_the_block_ends(tmp_path):
     with kept_files([tmp_path / "here", tmp_path / "later"]):
         for name in ("here", "later"):
-            with pytest.raises(FileFormatError, match="is read by this command"):
+            with pytest.raises(FileFormatError, match="is read or kept by this command"):
                 check_writable(tmp_path / name, force=True)
         check_writable(tmp_path / "other")
     check_writable(tmp_path / "here")
