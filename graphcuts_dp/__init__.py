@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from graphcuts_dp.release.contributions import release_contributions as release_contributions
     from graphcuts_dp.release.flow_tables import release_flows as release_flows
     from graphcuts_dp.release.graphs import release_graph as release_graph
+    from graphcuts_dp.release.resume import resume as resume
     from graphcuts_dp.results.bundle import load as load
     from graphcuts_dp.results.flows import FlowAnswer as FlowAnswer
     from graphcuts_dp.results.flows import Flows as Flows
@@ -109,6 +110,7 @@ _HOMES = {
     "privacy.privacy_unit": ("PrivacyUnit",),
     "release.flow_tables": ("release_flows",),
     "release.graphs": ("release_graph",),
+    "release.resume": ("resume",),
     "synth.mechanisms": ("Mechanism",),
     "results.bundle": ("load",),
     "results.flows": ("Flows",),

@@ -9,6 +9,7 @@ from graphcuts_dp.cli.console import Report, foretold
 from graphcuts_dp.cli.queries import read_set
 from graphcuts_dp.cli.reading import GRAPH_UNIT, Reading, Spending, TriedRun
 from graphcuts_dp.cli.release import carry_out, released
+from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
@@ -97,6 +98,9 @@ def cuts(
         private, _ = reading.without_file(privacy_unit)
     else:
         check_path(KIND, target, force=run.force)
+        kept = kept_result(Partition)
+        if kept is not None:
+            return _report(kept, target, source, force=run.force)
         private, _ = reading.read_private(source, privacy_unit)
         spending.remind(private, source)
     vertices = sides_of(bounded_graph(without_rows(private), privacy_unit))[0]

@@ -18,8 +18,9 @@ from graphcuts_dp.cli.reading import (
     note,
 )
 from graphcuts_dp.cli.release import carry_out, released
+from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.noisy_contributions import check_bounds
+from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.files import check_writable_set
 from graphcuts_dp.graph.rows import Rows
@@ -30,6 +31,7 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.contributions import (
     BoundJob,
+    ContributionBound,
     ContributionsJob,
     bound_job,
     contributions_job,
@@ -86,7 +88,15 @@ class BoundTable:
         self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
     ) -> Report:
         """Release the table, with noise."""
-        table = execute(self.job(rows, epsilon), rows, store=store, seed=seed)
+        return self.report_of(execute(self.job(rows, epsilon), rows, store=store, seed=seed))
+
+    def kept_report(self) -> Report | None:
+        """Show the table that a store has kept; None where one is to be released."""
+        table = kept_result(Contributions)
+        return None if table is None else self.report_of(table)
+
+    def report_of(self, table: Contributions) -> Report:
+        """Show a table that was released."""
         plan = plan_contribution_bounds(
             table, epsilon=self.for_epsilon, cells=self.cells, known_max=self.known_max
         )
@@ -125,7 +135,15 @@ class BoundChoice:
         self, rows: Rows, *, epsilon: float, store: Store | None, seed: int | None
     ) -> Report:
         """Choose the bound, with noise."""
-        choice = execute(self.job(rows, epsilon), rows, store=store, seed=seed)
+        return self.report_of(execute(self.job(rows, epsilon), rows, store=store, seed=seed))
+
+    def kept_report(self) -> Report | None:
+        """Show the bound that a store has kept; None where one is to be chosen."""
+        choice = kept_result(ContributionBound)
+        return None if choice is None else self.report_of(choice)
+
+    def report_of(self, choice: ContributionBound) -> Report:
+        """Show a bound that was chosen."""
         facts = {"guarantee": str(choice.guarantee), "max_contributions": choice.max_contributions}
         note = "The users above the bound, however few, may have most of the rows."
         return Report(facts, [facts], [note])
@@ -251,6 +269,9 @@ def flows(
                 "--contributions needs the file of rows and --columns user=COLUMN, and no OUT or "
                 "maps: what it finds is printed"
             )
+        shown = asked.contributions.kept_report()
+        if shown is not None:
+            return shown
         if asked.dry_run:
             unread = reading.rows_without_file(reading.vertices_beside(files))
             return _contributions_forecast(asked.contributions, unread, privacy.epsilon)
@@ -272,6 +293,9 @@ def flows(
     else:
         check_path("flows", target, force=asked.force)
         places = asked.read(target)
+        kept = kept_result(Flows)
+        if kept is not None:
+            return _written(kept, target, source, asked, places)
         private, found = reading.read_private(source, privacy.privacy_unit, files)
         spending.remind(private, source)
     sides: Any = found  # never None: the file is named
@@ -294,6 +318,13 @@ def flows(
         cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
         return foretold(job.guarantee, privacy_unit, errors, job.notes, job.warning, cells)
     made = carry_out(job, private, store=store, seed=asked.seed)
+    return _written(made, target, source, asked, places)
+
+
+def _written(
+    made: Flows, target: str, source: str, asked: FlowOptions, places: GroupLocations | None
+) -> Report:
+    """Write a table of flows, and what else is asked for of it."""
     written = [*made.save(target, force=asked.force), *asked.write(made, places)]
     report = released(_facts(made), made.guarantee, written, source)
     return replace(report, blocks=[made, {"files": "  ".join(written)}], most=_SHOWN)

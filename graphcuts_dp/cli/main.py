@@ -5,7 +5,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -19,8 +19,10 @@ import graphcuts_dp
 from graphcuts_dp._version import __version__
 from graphcuts_dp.cli.console import HELP, out, say
 from graphcuts_dp.cli.options import Command, Commands, Group
+from graphcuts_dp.cli.resumption import remember_words
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.former_names import FLAGS
+from graphcuts_dp.ledger.observed import BegunCharge, observed_charges
 
 _EPILOG = """Each command has its own help: graphcuts-dp release -h. With --install-completion the
 shell completes commands and options with the Tab key.
@@ -72,9 +74,17 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "cli.evaluate.evaluate",
         "Measure errors against the truth: evaluate TRUE SYNTHETIC.",
     ),
+    "resume": (
+        "cli.resume.resume",
+        "Write the result of a release again that a store has charged; it costs nothing more.",
+    ),
     "session": (
         "cli.session.session",
         "Answer cut queries on a private graph one by one, with a durable ledger.",
+    ),
+    "store": (
+        "cli.store.store",
+        "Look after a store: what was spent, and which results belong to it.",
     ),
     "serve": ("cli.serve.serve", "Serve sessions to analysts over HTTP, with a page for browsers."),
     "page": (
@@ -93,12 +103,13 @@ class _Commands(Group):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """Load it, or None for a name that is none."""
-        return _loaded(cmd_name) if cmd_name in COMMANDS else None
+        return loaded_command(cmd_name) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Names that are nearly right are suggested."""
         names: Any = dict.fromkeys(COMMANDS)
         self.commands = names
+        remember_words(args)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
@@ -120,7 +131,8 @@ app = typer.Typer(
 
 
 @functools.cache
-def _loaded(name: str) -> Any:
+def loaded_command(name: str) -> Any:
+    """Return the command, or group of commands, of a name in `COMMANDS`."""
     place, _, attribute = COMMANDS[name][0].rpartition(".")
     own = place.startswith(("cli.", "page."))
     found = getattr(load(f"graphcuts_dp.{place}" if own else place), attribute)
@@ -182,11 +194,21 @@ def _status() -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # File names need not be text, and not every terminal can show every label.
         sys.stdout.reconfigure(errors="backslashreplace")
+    with observed_charges() as charges:
+        return _status_of_command(charges)
+
+
+def _status_of_command(charges: Sequence[BegunCharge]) -> int:
+    """Run the command; where it fails after a charge, say what was spent and how to go on."""
+
+    def advised(text: str) -> str:
+        return "; ".join([text, *(charge.advice for charge in charges[-1:] if charge.advice)])
+
     try:
         status = _command()(prog_name=app.info.name, standalone_mode=False)
         sys.stdout.flush()  # while an error can still be told
     except GraphCutsError as problem:
-        return _failed(str(problem))
+        return _failed(advised(str(problem)))
     except Exit as ended:
         status = ended.exit_code
     except TyperException as problem:
@@ -196,11 +218,11 @@ def _status() -> int:
     except OSError as problem:
         # Forget what standard output could not take, so that leaving does not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _failed(f"cannot write the output: {problem.strerror}")
+        return _failed(advised(f"cannot write the output: {problem.strerror}"))
     except MemoryError:
-        return _failed("not enough memory for a graph of this size")
+        return _failed(advised("not enough memory for a graph of this size"))
     if status == _INTERRUPTED:
-        say("interrupted: no file is half-written")
+        say(advised("interrupted: no file is half-written"))
     return status if isinstance(status, int) else 0
 
 

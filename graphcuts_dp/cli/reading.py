@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast, final
@@ -12,6 +12,7 @@ from typing import Any, cast, final
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.options import naming
+from graphcuts_dp.cli.resumption import command_words, current_resumption
 from graphcuts_dp.errors import GraphCutsError, ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph, kind_of_graph
 from graphcuts_dp.graph.rows import (
@@ -664,6 +665,16 @@ class Spending:
         False,
         help="Charge no store. Without this, a use beside a store about the same data is refused.",
     )
+    purpose: str | None = privacy_option(
+        None, help="What the result is for, in a few words: for the store and the receipt."
+    )
+    author: str | None = privacy_option(
+        None, help="Who releases it, for the receipt; the store also keeps the name of the account."
+    )
+    no_keep: bool = privacy_option(
+        False,
+        help="Do not keep in the store what was measured: a result that is lost cannot be resumed.",
+    )
 
     def check(self) -> Store | None:
         """The store to charge; call it before anything is read.
@@ -672,12 +683,26 @@ class Spending:
             ParameterError: options that do not fit together.
             LedgerError: no file name.
         """
+        resumption = current_resumption()
+        if resumption is not None:
+            return Store(resumption.store, resume=True)
         if self.store is not None:
             if self.uncounted:
                 raise ParameterError("give --store or --uncounted, not both")
-            return store_named(self.store, self.budget)
+            return replace(
+                store_named(self.store, self.budget),
+                purpose=self.purpose or "",
+                author=self.author or "",
+                keep=not self.no_keep,
+                command=command_words(),
+            )
         if self.budget is not None:
             raise ParameterError("a budget is kept in a store: add, for example, --store mail.db")
+        if self.purpose is not None or self.author is not None or self.no_keep:
+            raise ParameterError(
+                "purpose, author and what was measured are kept in a store: add, for example, "
+                "--store mail.db"
+            )
         return None
 
     def remind(self, data: PrivateData | Subject, file: str) -> None:

@@ -20,6 +20,7 @@ from graphcuts_dp.cli.reading import (
     Run,
     Spending,
 )
+from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.confidence import DEFAULT_FAILURE, percent
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import NOISES
@@ -30,6 +31,7 @@ from graphcuts_dp.iterative.accuracy import NetChoice
 from graphcuts_dp.iterative.lists import Sensing
 from graphcuts_dp.iterative.methods import CONSTRUCTION, Learning, release_iteratively
 from graphcuts_dp.iterative.release import GRAPH, IterativeRelease
+from graphcuts_dp.ledger.observed import latest_charge
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import METHOD, Checked, input_option, option, output_option
 from graphcuts_dp.privacy.composition import Cost
@@ -42,7 +44,8 @@ from graphcuts_dp.release.graphs import communities_note, graph_job, may_be_spar
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.sizes import check_size
 from graphcuts_dp.release.usefulness import Usefulness, usefulness_of
-from graphcuts_dp.results.bundle import KINDS, check_path
+from graphcuts_dp.results.bundle import KINDS, check_path, sha256_of
+from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.vertices import Space
 from graphcuts_dp.synth.mechanisms import MECHANISM_OPTIONS, SPARSE, Mechanism
 from graphcuts_dp.synth.methods import FitOptions, fit_options
@@ -133,10 +136,10 @@ def release(
         graph = reading.made_up(guess, grouping.space(bipartite=reading.bipartite))
         each, groups = float(privacy_unit.per_change(privacy.epsilon)), grouping.read(graph.space)
         job = graph_job(graph, epsilon=each, groups=groups, fitted=False, **vars(method))
-        made = job.run(graph, SeededEntropy(0))
-        found = usefulness_of(made, edges=guess)
+        simulated = job.run(graph, SeededEntropy(0))
+        found = usefulness_of(simulated, edges=guess)
         lost = None
-        dense = made.measurements.matrix is not None
+        dense = simulated.measurements.matrix is not None
         if dense and fit.fit != "none" and not graph.weighted and groups is None:
             lost = communities_note(
                 graph, each, noise=likely, guess=guess, steps=privacy_unit.group_size
@@ -161,20 +164,26 @@ def release(
         check_writable_set(files, force=force)
     if reading.counts is not None and not may_be_sparse(method.mechanism, fit):
         check_size(reading.counts, noise=likely, fit=fit.fit != "none")  # before a long reading
-    private, groups = reading.read_private(source, privacy_unit, grouping)
-    graph = bounded_graph(without_rows(private), privacy_unit)
-    spending.remind(private, source)
-    check_labels(target, graph)
-    if weights is not None:
-        check_labels(weights, graph)
-    job = graph_job(
-        private, epsilon=privacy.epsilon, groups=groups, privacy_unit=privacy_unit, **vars(method)
-    )
-    if weights is not None and (fit.fit == "none" or job.parameters["mechanism"] == SPARSE):
-        raise ParameterError("--weights is for a release with a fit, and not for a sparse one")
-    if job.warning is not None and not trial.allow_useless:
-        raise ParameterError(f"{job.warning}; --allow-useless releases it all the same")
-    made = carry_out(job, private, store=store, seed=run.seed)
+    made = kept_result(Release)
+    if made is None:
+        private, groups = reading.read_private(source, privacy_unit, grouping)
+        graph = bounded_graph(without_rows(private), privacy_unit)
+        spending.remind(private, source)
+        check_labels(target, graph)
+        if weights is not None:
+            check_labels(weights, graph)
+        job = graph_job(
+            private,
+            epsilon=privacy.epsilon,
+            groups=groups,
+            privacy_unit=privacy_unit,
+            **vars(method),
+        )
+        if weights is not None and (fit.fit == "none" or job.parameters["mechanism"] == SPARSE):
+            raise ParameterError("--weights is for a release with a fit, and not for a sparse one")
+        if job.warning is not None and not trial.allow_useless:
+            raise ParameterError(f"{job.warning}; --allow-useless releases it all the same")
+        made = carry_out(job, private, store=store, seed=run.seed)
     written = [*made.save(target, force=force)]
     if weights is not None:
         made.expected.write(weights, force=force)
@@ -218,6 +227,9 @@ def released(
 
     Of something public `source` is None.
     """
+    charge = latest_charge()
+    if charge is not None:
+        charge.record_files({Path(file).name: sha256_of(Path(file)) for file in written})
     text = f"May be published: {', '.join(Path(file).name for file in written)}."
     kept = "the rows" if source == STDIN else source
     text += "" if source is None else f" Keep to yourself: {kept}, its store, errors against it."
@@ -281,26 +293,28 @@ def iteratively(
         if reading.directed:
             raise ParameterError("ratings have two sides; leave out --kind directed")
         reading = replace(reading, kind="bipartite")
-    private, _ = reading.read_private(source, privacy_unit)
-    graph = bounded_graph(without_rows(private), privacy_unit)
-    spending.remind(private, source)
-    if construction.files == GRAPH:
-        check_labels(target, graph)
-    space = space_of(graph)
-    asked = None if queries is None else _read(queries, space, grouping.names(space))
-    with progress_bar("learning") as progress:
-        made = release_iteratively(
-            private,
-            asked,
-            epsilon=privacy.epsilon,
-            delta=privacy.delta,
-            construction=construction,
-            beta=beta,
-            privacy_unit=privacy_unit,
-            store=store,
-            seed=run.seed,
-            progress=progress,
-        )
+    made = kept_result(IterativeRelease)
+    if made is None:
+        private, _ = reading.read_private(source, privacy_unit)
+        graph = bounded_graph(without_rows(private), privacy_unit)
+        spending.remind(private, source)
+        if construction.files == GRAPH:
+            check_labels(target, graph)
+        space = space_of(graph)
+        asked = None if queries is None else _read(queries, space, grouping.names(space))
+        with progress_bar("learning") as progress:
+            made = release_iteratively(
+                private,
+                asked,
+                epsilon=privacy.epsilon,
+                delta=privacy.delta,
+                construction=construction,
+                beta=beta,
+                privacy_unit=privacy_unit,
+                store=store,
+                seed=run.seed,
+                progress=progress,
+            )
     return released(_facts(made), made.guarantee, made.save(target, force=run.force), source)
 
 

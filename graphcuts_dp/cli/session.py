@@ -343,17 +343,20 @@ def status(
     """
     found = store_status(store_named(store, expect_head=expect_head))
     chosen = _chosen(found, name)
-    columns = ("began (UTC)", "by", "use", "state", "epsilon", "delta")
+    columns = ("no.", "began (UTC)", "by", "use", "purpose", "state", "epsilon", "delta", "files")
     rows = [
         (
+            str(each.use.number),
             each.use.time.removesuffix("+00:00").replace("T", " "),
-            each.use.user,
+            each.use.author or each.use.user,
             f"{each.use.kind} {each.use.name}".rstrip()
             + _periods_text(each.use.periods)
             + (" (seeded: not private)" if each.use.seed is not None else ""),
+            each.use.purpose,
             each.state,
             f"{each.use.guarantee.epsilon:g}",
             f"{each.use.guarantee.delta:g}",
+            ", ".join(each.files),
         )
         for each in found.uses
     ]

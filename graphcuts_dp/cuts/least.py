@@ -6,7 +6,7 @@ by itself. The proofs are in docs/mathematics.md, "Least cuts".
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -37,6 +37,7 @@ from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.results.partition import Partition
 from graphcuts_dp.schema.vertices import Label, VertexSet
 
@@ -211,6 +212,9 @@ class CutJob(Job[Partition]):
     ) -> Partition:
         """See `Job.finish`."""
         del source, progress
+        return self._partition(measured, guarantee)
+
+    def _partition(self, measured: IntVector, guarantee: PrivacyGuarantee) -> Partition:
         labels = self.graph.labels
         named = [[labels[row] for row in rows.tolist()] for rows in self.terminal_rows]
         heavy = self._heavy
@@ -225,6 +229,17 @@ class CutJob(Job[Partition]):
             notes=_terminals_alone(named, np.bincount(measured, minlength=len(named)))
             + (self.notes if heavy else ()),
         )
+
+    def parts(self, measured: IntVector, guarantee: PrivacyGuarantee) -> ResultParts:
+        """See `Job.parts`."""
+        return self._partition(measured, guarantee).to_parts()
+
+    def completed(
+        self, saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
+    ) -> Partition:
+        """See `Job.completed`."""
+        del completion, progress
+        return Partition.from_saved(saved)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -380,7 +395,7 @@ def measure_cut(
     weights = np.ones(len(graph.rows), np.int64) if steps is None else steps
     weights = np.minimum(weights, MOST_TOTAL // n)  # `largest_weight`, which is stated
     halvings = math.ceil(math.log2(len(terminal_rows)))
-    # Parts and terminals go by the leading binary digits of the terminals' numbers.
+    # ResultParts and terminals go by the leading binary digits of the terminals' numbers.
     part = np.zeros(n, dtype=np.int64)
     for bit in reversed(range(halvings)):
         progress(1 - (bit + 1) / halvings, "cutting")

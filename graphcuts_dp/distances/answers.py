@@ -24,8 +24,8 @@ from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.frames import made_frame
+from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.options import check_probability
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
@@ -34,6 +34,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.results import bundle
+from graphcuts_dp.results.packing import ResultParts, pack, unpack
 from graphcuts_dp.schema.vertices import Label
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.transcript import answer_to_dict
@@ -441,9 +442,10 @@ class DistanceAnswers(Displayed):
         """
         fields = self.to_dict()
         del fields["guarantee"]
-        names = bundle.save(
-            "distances", path, self.guarantee, fields, table=self._table, force=force
+        parts = ResultParts(
+            kind="distances", guarantee=self.guarantee, fields=fields, table=self._table
         )
+        names = bundle.save(parts, path, force=force)
         return names[0], names[1]
 
     @property
@@ -598,20 +600,34 @@ def answer_distances(
         delta=delta,
         seed=source.seed,
     )
-    with charged(
+    charge = begin_charge(
         store,
         placed.subject,
         kind="distances",
         parameters={"mechanism": built.name},
         cost=cost,
         guarantee=guarantee,
-    ):
+        stacklevel=3,
+    )
+    if charge.kept is None:
         values, radii = built.answered(placed, source, confidence=confidence)
+        charge = charge.keep(pack(_kept_parts(values, radii, guarantee)), {})
+    else:
+        kept = unpack(charge.kept.content, charge.provenance).arrays()
+        values, radii = kept["values"], kept["radii"]
     return DistanceAnswers(
         metric=metric,
         values=values,
         radii=radii + 1e-9 * metric.diameter,  # the rounding of floats
         confidence=confidence,
-        guarantee=guarantee,
+        guarantee=guarantee.released_as(charge.provenance),
         plan=plan,
     )
+
+
+def _kept_parts(
+    values: FloatVector, radii: FloatVector, guarantee: PrivacyGuarantee
+) -> ResultParts:
+    """Return what a store keeps: the answers, without the public map."""
+    arrays = {"values": values, "radii": radii}
+    return ResultParts(kind="distances", guarantee=guarantee, fields={}, arrays=arrays)

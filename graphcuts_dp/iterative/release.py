@@ -35,6 +35,7 @@ from graphcuts_dp.queries.graph_queries import GraphQuery, Question
 from graphcuts_dp.queries.linear import Subset
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.results import bundle
+from graphcuts_dp.results.packing import ResultParts, SavedParts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -251,6 +252,10 @@ class IterativeRelease(Displayed):
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
+        return bundle.save(self.to_parts(), path, force=force)
+
+    def to_parts(self) -> ResultParts:
+        """Return what `save` writes."""
         transcript, found = self.transcript, self.listed
         queries = [measured.query for measured in transcript]
         if found is None and queries:
@@ -274,8 +279,8 @@ class IterativeRelease(Displayed):
         if isinstance(self.law, CountNoise):
             arrays["facets"] = self.law.noise.facets
         kind = GRAPH if self.has_graph else TABLE
-        return bundle.save(
-            kind, path, self.guarantee, fields, arrays, graph=self._graph, force=force
+        return ResultParts(
+            kind=kind, guarantee=self.guarantee, fields=fields, arrays=arrays, graph=self._graph
         )
 
     @classmethod
@@ -289,38 +294,48 @@ class IterativeRelease(Displayed):
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
         with bundle.opened(path, GRAPH, TABLE) as saved:
-            fields, arrays = saved.fields, saved.arrays()
-            universe = Universe.over(saved.space)
-            found: Any = None
-            if fields["list"]["kind"] is not None:
-                parts = {
-                    name.removeprefix("list_"): values
-                    for name, values in arrays.items()
-                    if name.startswith("list_")
-                }
-                found = _LISTS[fields["list"]["kind"]].of_arrays(universe, **parts)
-            rows = zip(*(arrays[name].tolist() for name in _TOLD), strict=True)
-            learnt, accuracy = arrays.get("matrix"), Accuracy(**fields["accuracy"])
-            places = arrays.get("places", np.zeros(0, dtype=np.int64)).tolist()
-            if accuracy.queries != "measured":  # else places tell it
-                places = [found.asked[place] for place in places]
-            made = cls(
-                universe=universe,
-                guarantee=saved.guarantee,
-                accuracy=accuracy,
-                settings=Settings(**fields["settings"]),
-                _graph=saved.graph(universe.space) if saved.kind == GRAPH else None,
-                hypothesis=None if learnt is None else DenseHypothesis(universe, learnt),
-                transcript=tuple(
-                    Measured(query=query, **dict(zip(_TOLD, row, strict=True)))
-                    for query, row in zip(places, rows, strict=True)
-                ),
-                cap=fields["cap"],
-                listed=found if fields["list"]["listed"] else None,
-                law=law_from(fields["law"], arrays),
-            )
-            made._check_whole()
-            return made
+            return cls.from_saved(saved)
+
+    @classmethod
+    def from_saved(cls, saved: SavedParts) -> Self:
+        """Read what `to_parts` returned.
+
+        Raises:
+            GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something
+                else.
+        """
+        fields, arrays = saved.fields, saved.arrays()
+        universe = Universe.over(bundle.space_from(fields))
+        found: Any = None
+        if fields["list"]["kind"] is not None:
+            parts = {
+                name.removeprefix("list_"): values
+                for name, values in arrays.items()
+                if name.startswith("list_")
+            }
+            found = _LISTS[fields["list"]["kind"]].of_arrays(universe, **parts)
+        rows = zip(*(arrays[name].tolist() for name in _TOLD), strict=True)
+        learnt, accuracy = arrays.get("matrix"), Accuracy(**fields["accuracy"])
+        places = arrays.get("places", np.zeros(0, dtype=np.int64)).tolist()
+        if accuracy.queries != "measured":  # else places tell it
+            places = [found.asked[place] for place in places]
+        made = cls(
+            universe=universe,
+            guarantee=saved.guarantee,
+            accuracy=accuracy,
+            settings=Settings(**fields["settings"]),
+            _graph=saved.graph(universe.space) if saved.kind == GRAPH else None,
+            hypothesis=None if learnt is None else DenseHypothesis(universe, learnt),
+            transcript=tuple(
+                Measured(query=query, **dict(zip(_TOLD, row, strict=True)))
+                for query, row in zip(places, rows, strict=True)
+            ),
+            cap=fields["cap"],
+            listed=found if fields["list"]["listed"] else None,
+            law=law_from(fields["law"], arrays),
+        )
+        made._check_whole()
+        return made
 
     def _check_whole(self) -> None:
         """Refuse parts of a saved release that do not belong together."""

@@ -1,7 +1,7 @@
 """What is asked of a construction of an iterative release, and the job that carries it out."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
@@ -24,6 +24,7 @@ from graphcuts_dp.queries.graph_queries import Question
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.job import Job
 from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.results.packing import ResultParts, SavedParts
 
 
 @final
@@ -212,6 +213,17 @@ class IterativeJob(Job[IterativeRelease]):
         """See `Job.finish`."""
         del source, progress
         return self.releasing(measured, guarantee)
+
+    def parts(self, measured: Any, guarantee: PrivacyGuarantee) -> ResultParts:
+        """See `Job.parts`."""
+        return self.releasing(measured, guarantee).to_parts()
+
+    def completed(
+        self, saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
+    ) -> IterativeRelease:
+        """See `Job.completed`."""
+        del completion, progress
+        return IterativeRelease.from_saved(saved)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -58,7 +58,9 @@ class Kind(IntEnum):
     INTERRUPTED = 7  # reserved steps that were lost count as spent
     UNGUARANTEED = 8  # an answer after the mechanism had stopped; it cost nothing
     SNAPSHOT = 9  # the hypothesis after all corrections so far
-    FINISHED = 10  # a use that is no session has handed over its result
+    FINISHED = 10  # what a use that is no session has measured; only then may it leave the process
+    RESUMED = 11  # a use that was interrupted before it was finished is measured again
+    SAVED = 12  # the files that hold the result of a use
 
 
 @final
@@ -117,6 +119,8 @@ class UseTotals:
         snapshot: record of the latest hypothesis, or None.
         corrections: records of corrections since that snapshot.
         state: record that the stored state belongs to, or None.
+        finished: record of what a use that is no session has measured, or None.
+        saved: records of the files that were written of that, in order.
     """
 
     number: int
@@ -131,6 +135,8 @@ class UseTotals:
     snapshot: int | None = None
     corrections: list[int] = field(default_factory=list)
     state: int | None = None
+    finished: int | None = None
+    saved: list[int] = field(default_factory=list)
 
     def follow(self, seq: int, kind: int, query: bytes, body: bytes) -> None:
         """Take one more record into account."""
@@ -162,6 +168,9 @@ class UseTotals:
             self.state = seq
         elif kind == Kind.FINISHED:
             self.started = True
+            self.finished = seq
+        elif kind == Kind.SAVED:
+            self.saved.append(seq)
 
 
 @final
@@ -225,11 +234,16 @@ class Entries:
                 (use, self.records, nonce, state.public, state.secret),
             )
 
-    def content(self, data: bytes) -> bytes:
-        """Keep large contents once, compressed; returns the digest that names them."""
+    def content(self, data: bytes, *, packed: bool = False) -> bytes:
+        """Keep large contents once; returns the digest that names them.
+
+        Args:
+            data: the contents.
+            packed: whether they are compressed already; if not, they are compressed here.
+        """
         digest = hashlib.sha256(data).digest()
-        packed = zlib.compress(data)
-        kept = _COMPRESSED + packed if len(packed) < len(data) else _PLAIN + data
+        smaller = data if packed else zlib.compress(data)
+        kept = _COMPRESSED + smaller if len(smaller) < len(data) else _PLAIN + data
         self._connection.execute(
             "INSERT INTO contents (digest, data) SELECT :digest, :data "
             "WHERE NOT EXISTS (SELECT 1 FROM contents WHERE digest = :digest)",

@@ -1,6 +1,7 @@
 """What a ledger is about: which private data, within which budget; finding and making one."""
 
 import contextlib
+import hashlib
 import json
 import math
 import os
@@ -41,6 +42,7 @@ _READABLE = (9, _FORMAT)
 _SQLITE = b"SQLite format 3\0"
 _PLACE = slice(68, 72)  # of the application's number in the first page
 _MOST_FILES = 10_000
+_LONGEST_TEXT = 500  # characters of a purpose or an author
 
 
 @final
@@ -105,12 +107,47 @@ class Store:
         expect_head: what `store_status` gave as head at some time: a store that has forgotten
             anything since, such as an older copy, is refused. None looks for nothing.
         timeout: seconds to wait for other processes and threads.
+        purpose: what the next uses are for, in a few words; it is kept with each of them, and in
+            the receipts of their results. Empty if not stated.
+        author: who begins these uses, for receipts; the store also keeps the name of the account.
+        keep: whether what is measured is kept in the store, from which `resume` makes the result
+            again, free of charge, after a crash, a full disk or a lost file.
+        resume: True takes over a use that this store has charged already for the same call on the
+            same data: it costs nothing more. What was measured comes from the store; if the use was
+            interrupted before it was stored, it is measured again.
+        command: words of the command line that begins the uses; empty outside of it.
+
+    Raises:
+        ParameterError: a purpose or an author that is no text of at most 500 characters.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "club.db"
+        >>> club = gc.datasets.load("karate")
+        >>> store = gc.Store(path, budget=2.0, purpose="monthly report")
+        >>> first = gc.release_graph(club, epsilon=1.0, store=store)
+        >>> again = gc.release_graph(club, epsilon=1.0, store=gc.Store(path, resume=True))
+        >>> again.answer([0]).value == first.answer([0]).value, gc.store_status(path).epsilon
+        (True, 1.0)
     """
 
     path: PathLike
     budget: "float | tuple[float, float] | Budget | None" = None
     expect_head: str | None = None
     timeout: float = 30.0
+    purpose: str = ""
+    author: str = ""
+    keep: bool = True
+    resume: bool = False
+    command: tuple[str, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("purpose", "author"):
+            text = getattr(self, name)
+            if not (isinstance(text, str) and text.isprintable() and len(text) <= _LONGEST_TEXT):
+                raise ParameterError(
+                    f"{name} is a printable text of at most {_LONGEST_TEXT} characters"
+                )
 
     @classmethod
     def of(cls, store: "PathLike | Store") -> "Store":
@@ -391,6 +428,15 @@ def ledger_budget(ledger: Ledger) -> Budget | None:
     """The cap on the sum of all uses, or None."""
     stored = ledger.header["budget"]
     return None if stored is None else Budget(**stored)
+
+
+def store_id(ledger: Ledger) -> str:
+    """Return the public identifier of a store: 32 hexadecimal digits, the same in all its copies.
+
+    It is a digest of the header. It tells nothing of that, since the header holds a salt of 32
+    random bytes that is known to the store alone.
+    """
+    return hashlib.sha256(b"store " + ledger.file.header).hexdigest()[:32]
 
 
 def ledger_universe(ledger: Ledger) -> Universe:

@@ -37,35 +37,30 @@ names: two names of it are two values of that column, and no row has both.
 
 import getpass
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any, final
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
-from graphcuts_dp.files import PathLike
-from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.ledger import Kind, Ledger, from_plain, intact, plain
 from graphcuts_dp.ledger.opening import (
     Budget,
     Store,
-    Subject,
-    create_ledger,
     ledger_budget,
-    open_ledger,
-    size_of,
 )
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.filters import least_epsilon
-from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.schema.periods import DATES, around, kind_of
 
 SESSION = "session"
 DISTANCE_SESSION = "distance session"
+MADE_BY = f"graphcuts_dp {__version__}"  # the program that writes a record
 _Place = tuple[str, ...]  # the periods around a period, and itself, see `around`
 
 
@@ -89,6 +84,11 @@ class Use:
         time: when it began, in UTC, as ISO 8601 writes it.
         user: of the operating system, who began it.
         made_by: the version of this program.
+        purpose: what it is for, as stated; empty if nothing was stated.
+        author: who released it, as stated; empty if nothing was stated.
+        command: words of the command line that began it; empty outside of the command line. They
+            name files, so they are as private as the store.
+        folder: working folder of that command; empty likewise.
 
     Raises:
         ParameterError: periods that are none.
@@ -107,6 +107,10 @@ class Use:
     time: str
     user: str
     made_by: str
+    purpose: str = ""
+    author: str = ""
+    command: tuple[str, ...] = ()
+    folder: str = ""
 
     def __post_init__(self) -> None:
         # What reads no period would cost nothing.
@@ -371,7 +375,7 @@ def check_privacy_unit(ledger: Ledger, guarantee: PrivacyGuarantee) -> None:
         )
 
 
-def begin_use(
+def begin_use(  # noqa: PLR0913  # the fields of a record
     ledger: Ledger,
     *,
     kind: str,
@@ -383,12 +387,14 @@ def begin_use(
     reading: dict[str, Any] | None = None,
     periods: tuple[str, ...] | None = None,
     column: str = "",
+    store: Store | None = None,
 ) -> Use:
     """Write that a use begins; its whole cost is spent from then on. Within `Ledger.locked`.
 
     Args:
         ledger: the ledger.
         kind: and all others as for `Use`.
+        store: that states purpose, author and command; None if nothing is stated.
 
     Raises:
         BudgetError: the budget does not allow it.
@@ -407,9 +413,10 @@ def begin_use(
         reading=reading or {},
         periods=periods,
         column="" if periods is None else column,
-        time=datetime.now(UTC).isoformat(timespec="seconds"),
+        time=time_now(),
         user=_user(),
-        made_by=f"graphcuts_dp {__version__}",
+        made_by=MADE_BY,
+        **({} if store is None else _stated_by(store)),
     )
     check_privacy_unit(ledger, guarantee)
     _check_scheme(before, begun.coverage)
@@ -419,82 +426,19 @@ def begin_use(
     return begun
 
 
-def opened(
-    store: Store, data: PrivateData | Subject, cost: Cost, guarantee: PrivacyGuarantee
-) -> Ledger:
-    """Open the ledger of a store; make it if it is not there and allows a first use of this cost.
-
-    All uses of a store have the privacy unit of the first one.
-
-    Raises:
-        BudgetError: it does not.
-        LedgerError: as `open_ledger`.
-        ParameterError: likewise.
-    """
-    if not store.exists:
-        check_budget(store.cap, [], cost)
-        create_ledger(store, data, privacy_unit=guarantee.privacy_unit)
-    return open_ledger(store, data)
+def time_now() -> str:
+    """Return the time in UTC, as ISO 8601 writes it, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-@contextmanager
-def charged(
-    store: PathLike | Store | None,
-    data: PrivateData | Subject,
-    *,
-    kind: str,
-    parameters: dict[str, Any],
-    cost: Cost,
-    guarantee: PrivacyGuarantee,
-    periods: tuple[str, ...] | None = None,
-) -> Iterator[None]:
-    """Charge a use that is no session: its cost is on the disk before the body begins.
-
-    Whatever happens in the body, the cost stays spent.
-
-    Args:
-        store: where; None charges nothing.
-        data: private.
-        kind: what the use is.
-        parameters: public, plain values.
-        cost: of all that the body does.
-        guarantee: of the same.
-        periods: labels of the declared periods that the body reads: rows of others change nothing
-            that it draws. None where it may read everything. They count for themselves where
-            neighbours differ in one period, see the module, and else for every period.
-
-    Raises:
-        BudgetError: the budget does not allow it; the body is not run.
-        LedgerError: the store cannot be used; likewise.
-        ParameterError: likewise.
-
-    Warns:
-        PrivacyWarning: before anything is charged, when delta is too large.
-    """
-    count, of = size_of(data)
-    warn_of_delta(cost.delta, count=count, of=of, stacklevel=3)
-    if store is None:
-        yield
-        return
-    place = Store.of(store)
-    with closing(opened(place, data, cost, guarantee)) as ledger, ledger.locked():
-        use = begin_use(
-            ledger,
-            kind=kind,
-            parameters=parameters,
-            cost=cost,
-            guarantee=guarantee,
-            periods=periods,
-            column=str(Subject.of(data).schema.get("period") or ""),
-        )
-    yield
-    with (
-        suppress(LedgerError),  # it is paid for: the result must not be lost for a note
-        closing(open_ledger(place)) as ledger,
-        ledger.locked(),
-        ledger.writing() as entries,
-    ):
-        entries.add(Kind.FINISHED, use.number, {})
+def _stated_by(store: Store) -> dict[str, Any]:
+    folder = str(Path.cwd()) if store.command else ""
+    return {
+        "purpose": store.purpose,
+        "author": store.author,
+        "command": store.command,
+        "folder": folder,
+    }
 
 
 def _user() -> str:

@@ -36,7 +36,8 @@ _WEB = Path(__file__).resolve().parent / "web"
 _HOST = "127.0.0.1"
 _BODY = 1 << 20  # bytes of a request that is no file
 _API = "/api/"
-_ASKED = ("form", "head", "preview", "start", "runs", "run", "truth", "spent")  # by methods of Page
+# By methods of `Page`.
+_ASKED = ("form", "head", "preview", "start", "resume", "runs", "run", "truth", "spent")
 NOT_PRIVATE = "x-not-private"  # heads the one reply that reads the truth
 # A result's picture stands in the page as data.
 _POLICY = (
@@ -152,6 +153,10 @@ class Page:
         """Begin a run."""
         run = self._runs.start(asked["product"], asked["values"], str(asked["source"]))
         return {"run": run.folder.name}
+
+    def resume(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Go on with a run that was charged and has no result."""
+        return {"run": self._runs.resume(str(asked["run"])).folder.name}
 
     def runs(self, _: dict[str, Any]) -> list[dict[str, Any]]:
         """All runs, the latest first."""

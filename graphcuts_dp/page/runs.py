@@ -103,9 +103,8 @@ class PageRun:
         if charge is not None:
             told = (
                 f"The store recorded this use at {charge['time']}: epsilon = "
-                f"{charge['guarantee']['epsilon']:g} is spent. Its result was not written, and "
-                "cannot be had again, since noise is kept nowhere. To have one, run it again: that "
-                "costs as much once more, if the budget allows it."
+                f"{charge['guarantee']['epsilon']:g} is spent. Its result was not written: resume "
+                "it, which costs nothing more."
             )
             return {"state": LOST, "message": told, **self._notes(), "charge": charge}
         notes = self._notes()
@@ -233,19 +232,58 @@ class Runs:
             lock_descriptor(lock.fileno())
             with atomic_write(own / "plan.json") as file:
                 file.write(json.dumps(plan).encode())
-            with (own / "report.json").open("wb") as out, (own / "notes.txt").open("wb") as err:
-                child = subprocess.Popen(  # noqa: S603  # our own program
-                    [*_PROGRAM, *words, "--json"],
-                    cwd=place,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    pass_fds=(lock.fileno(),),
-                    start_new_session=True,  # it goes on where the page is stopped
-                    env={**os.environ, PROGRESS_FILE: str(own / "progress")},
-                )
-        threading.Thread(target=child.wait, daemon=True).start()  # until nothing is left of it
+            _start_process(place, [*words, "--json"], lock.fileno())
         return PageRun(folder=place, plan=plan)
+
+    def resume(self, name: str) -> PageRun:
+        """Go on with a run that was charged and has no result; it costs nothing more.
+
+        Args:
+            name: of the run.
+
+        Raises:
+            GraphCutsError: another run is at work, or there is nothing to resume.
+        """
+        run = self.find(name)
+        told = run.state()
+        if told["state"] != LOST:
+            raise ParameterError("only a run that was charged and has no result can be resumed")
+        if any(each.state()["state"] == RUNNING for each in self.all()):
+            raise ParameterError("a run is at work: wait for its end")
+        own = run.folder / _OWN
+        with (own / "lock").open("ab") as lock:
+            lock_descriptor(lock.fileno())
+            (own / "outcome.json").unlink(missing_ok=True)
+            words = ["resume", self._store_of(run), "--use", str(told["charge"]["number"])]
+            _start_process(run.folder, words, lock.fileno())
+        return run
+
+    @staticmethod
+    def _store_of(run: PageRun) -> str:
+        return str(run.folder / str(run.plan["store"]))
+
+
+def _start_process(folder: Path, words: list[str], lock: int) -> None:
+    """Start a command of this program that goes on where the page is stopped.
+
+    Args:
+        folder: of the run, in which it works.
+        words: of the command.
+        lock: handle of the locked file, which it holds while it lives.
+    """
+    own = folder / _OWN
+    with (own / "report.json").open("wb") as out, (own / "notes.txt").open("wb") as err:
+        child = subprocess.Popen(  # noqa: S603  # our own program
+            [*_PROGRAM, *words],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            pass_fds=(lock,),
+            start_new_session=True,
+            env={**os.environ, PROGRESS_FILE: str(own / "progress")},
+        )
+    threading.Thread(target=child.wait, daemon=True).start()  # until nothing is left of it
 
 
 def uses_on(store: str) -> tuple[UseStatus, ...]:

@@ -6,7 +6,8 @@ seed can compute the noise; its results are marked with `SEEDED_WARNING`.
 """
 
 import os
-from typing import Protocol, final
+from collections.abc import Mapping
+from typing import Any, Protocol, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +99,39 @@ class SeededEntropy:
         stream._start(np.random.SeedSequence(self.seed, spawn_key=key))
         return stream
 
+    @property
+    def state(self) -> dict[str, Any]:
+        """Where the stream stands, as plain values: `from_state` goes on from there."""
+        generator = self._generator.state
+        return {
+            "seed": self.seed,
+            "counter": generator["state"]["counter"].tolist(),
+            "key": generator["state"]["key"].tolist(),
+            "buffer": generator["buffer"].tolist(),
+            "position": int(generator["buffer_pos"]),
+            "spawn_key": list(self._sequence.spawn_key),
+            "splits": self._splits,
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Return the stream that stands where `state` says.
+
+        Raises:
+            LookupError, TypeError, ValueError, OverflowError: it is not the state of a stream.
+        """
+        stream = cls(state["seed"])
+        stream._start(np.random.SeedSequence(stream.seed, spawn_key=tuple(state["spawn_key"])))
+        stream._splits = int(state["splits"])
+        words = {name: np.array(state[name], np.uint64) for name in ("counter", "key", "buffer")}
+        generator = stream._generator.state
+        stream._generator.state = generator | {
+            "state": {"counter": words["counter"], "key": words["key"]},
+            "buffer": words["buffer"],
+            "buffer_pos": int(state["position"]),
+        }
+        return stream
+
     def __repr__(self) -> str:
         return f"SeededEntropy({SEEDED_WARNING})"
 
@@ -105,6 +139,16 @@ class SeededEntropy:
 def entropy_source(seed: int | None) -> EntropySource:
     """Return the operating system's entropy if the seed is None, else a seeded stream."""
     return SystemEntropy() if seed is None else SeededEntropy(seed)
+
+
+def repeatable(source: EntropySource) -> SeededEntropy:
+    """Return a stream whose state can be stored, for random numbers that hide nothing.
+
+    It is the source itself if that is seeded, else a new stream with a seed of 128 random bits.
+    """
+    if isinstance(source, SeededEntropy):
+        return source
+    return SeededEntropy(int.from_bytes(source.bytes(16).tobytes(), "little"))
 
 
 def next_word(source: EntropySource) -> int:

@@ -12,7 +12,7 @@ import math
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self, final
 
@@ -21,6 +21,7 @@ from graphcuts_dp.errors import ParameterError, PrivacyWarning
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import rounded_up
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
+from graphcuts_dp.privacy.provenance import Provenance
 
 SMALLEST_EPSILON = 1e-6  # below, noise hides everything
 LARGEST_EPSILON = 50.0  # above, it hides nothing
@@ -48,6 +49,8 @@ class PrivacyGuarantee(Displayed):
         rho: bound of zero-concentrated privacy; None if none is proven that is better than that of
             a pure epsilon.
         budget_plan: how epsilon was spent; None if no plan was executed.
+        provenance: when, why and by which program it was released, and the store that was charged;
+            None if that is not known. Guarantees that differ in it alone are equal.
     """
 
     epsilon: float
@@ -58,6 +61,7 @@ class PrivacyGuarantee(Displayed):
     privacy_unit: str = "1 edge"
     rho: float | None = None
     budget_plan: BudgetPlan | None = None
+    provenance: Provenance | None = field(default=None, compare=False, repr=False)
 
     # Stores of version 0.1 have this field in place of `budget_plan`; `ledger` reads it.
     former_fields: ClassVar[tuple[str, ...]] = ("parts",)
@@ -76,6 +80,10 @@ class PrivacyGuarantee(Displayed):
     def is_private(self) -> bool:
         """True if the guarantee holds, False for a seeded run."""
         return self.seed is None
+
+    def released_as(self, provenance: Provenance | None) -> Self:
+        """Return the same guarantee with the provenance of a result."""
+        return replace(self, provenance=provenance)
 
     @property
     def warning(self) -> str:

@@ -4,10 +4,10 @@ A bound on degrees, for vertices as privacy units, is chosen privately in the sa
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from graphcuts_dp.privacy.privacy_unit import NO_PERIODS, PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.vertices import public_vertices
 
 EXPONENTIAL = "exponential mechanism"
@@ -58,6 +59,11 @@ class ContributionBound:
     max_contributions: int
     share_above: float
     guarantee: PrivacyGuarantee
+
+    @classmethod
+    def from_saved(cls, saved: SavedParts) -> Self:
+        """Read what a store has kept of the choice."""
+        return cls(**saved.fields, guarantee=saved.guarantee)
 
 
 def release_contributions(
@@ -253,6 +259,12 @@ class DegreeBound:
     candidates: tuple[int, ...]
     guarantee: PrivacyGuarantee
 
+    @classmethod
+    def from_saved(cls, saved: SavedParts) -> Self:
+        """Read what a store has kept of the choice."""
+        max_degree, candidates = saved.fields["max_degree"], tuple(saved.fields["candidates"])
+        return cls(max_degree=max_degree, candidates=candidates, guarantee=saved.guarantee)
+
 
 def choose_degree_bound(
     graph: AnyGraph,
@@ -350,6 +362,17 @@ class ContributionsJob(Job[Contributions]):
         del source, progress
         return self._table(measured, guarantee)
 
+    def parts(self, measured: IntVector, guarantee: PrivacyGuarantee) -> ResultParts:
+        """See `Job.parts`."""
+        return contributions_parts(self._table(measured, guarantee))
+
+    def completed(
+        self, saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
+    ) -> Contributions:
+        """See `Job.completed`."""
+        del completion, progress
+        return contributions_from(saved)
+
     def errors(self) -> Iterable[tuple[str, float]]:
         """See `Job.errors`: of the number of users above each bound."""
         unread = self._table(np.zeros(len(self.bounds) + 1, dtype=np.int64), self.guarantee)
@@ -421,6 +444,18 @@ class BoundJob(Job[ContributionBound]):
             max_contributions=measured, share_above=float(self.share), guarantee=guarantee
         )
 
+    def parts(self, measured: int, guarantee: PrivacyGuarantee) -> ResultParts:
+        """See `Job.parts`."""
+        fields = {"max_contributions": measured, "share_above": float(self.share)}
+        return ResultParts(kind=self.kind, guarantee=guarantee, fields=fields)
+
+    def completed(
+        self, saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
+    ) -> ContributionBound:
+        """See `Job.completed`."""
+        del completion, progress
+        return ContributionBound.from_saved(saved)
+
     def errors(self) -> Iterable[tuple[str, float]]:
         """See `Job.errors`: the share of users above the bound, against the best candidate's.
 
@@ -479,10 +514,51 @@ class DegreeBoundJob(Job[DegreeBound]):
             guarantee=guarantee,
         )
 
+    def parts(self, measured: int, guarantee: PrivacyGuarantee) -> ResultParts:
+        """See `Job.parts`."""
+        fields = {"max_degree": self.candidates[measured], "candidates": list(self.candidates)}
+        return ResultParts(kind=self.kind, guarantee=guarantee, fields=fields)
+
+    def completed(
+        self, saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
+    ) -> DegreeBound:
+        """See `Job.completed`."""
+        del completion, progress
+        return DegreeBound.from_saved(saved)
+
     @property
     def parameters(self) -> dict[str, Any]:
         """See `Job.parameters`."""
         return {"candidates": list(self.candidates), "noise": self.noise}
+
+
+def contributions_parts(table: Contributions) -> ResultParts:
+    """Return what a store keeps of a private table of contributions.
+
+    Raises:
+        ParameterError: a public table, which no store has charged.
+    """
+    if table.guarantee is None:
+        raise ParameterError("a public table of contributions has cost nothing")
+    fields = {"bounds": list(table.bounds), "rate": str(table.rate), "what": table.what}
+    return ResultParts(
+        kind="contributions",
+        guarantee=table.guarantee,
+        fields=fields,
+        arrays={"counts": table.counts},
+    )
+
+
+def contributions_from(saved: SavedParts) -> Contributions:
+    """Read what `contributions_parts` returned."""
+    fields = saved.fields
+    return Contributions(
+        bounds=tuple(fields["bounds"]),
+        counts=saved.arrays()["counts"],
+        rate=Fraction(fields["rate"]),
+        what=fields["what"],
+        guarantee=saved.guarantee,
+    )
 
 
 def _rows_of(job: ContributionsJob | BoundJob) -> Rows:

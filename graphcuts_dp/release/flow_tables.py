@@ -4,7 +4,7 @@ Read `release_flows`, `flows_job`, and the methods `measure` and `finish` of `Fl
 order. The shares of the levels are chosen in `estimate.strategy`, from public sizes.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -56,6 +56,7 @@ from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.flows import Flows
+from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import Reach, counted_by
 from graphcuts_dp.schema.groups import Groups, Sides
@@ -320,6 +321,19 @@ class FlowsJob(Job[Flows]):
         """See `Job.finish`."""
         del source, progress
         return Flows(noisy=measured, strategy=self.strategy, guarantee=guarantee)
+
+    def parts(
+        self, measured: CountMeasurement[CellSums], guarantee: PrivacyGuarantee
+    ) -> ResultParts:
+        """See `Job.parts`."""
+        return Flows(noisy=measured, strategy=self.strategy, guarantee=guarantee).to_parts()
+
+    def completed(
+        self, saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
+    ) -> Flows:
+        """See `Job.completed`."""
+        del completion, progress
+        return Flows.from_saved(saved)
 
     @property
     def parameters(self) -> dict[str, Any]:

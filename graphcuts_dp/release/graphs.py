@@ -6,25 +6,20 @@ costs the edges of a graph and not its pairs. Read `release_graph`, `graph_job`,
 """
 
 import math
-import warnings
 from abc import abstractmethod
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
-import numpy as np
-
-from graphcuts_dp.errors import AccuracyWarning, GraphError, ParameterError
-from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, Total
+from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.estimate.noises import best_capped_noise, noise_distribution
-from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.worst_cut_errors import accuracy_warning, expected_error_note
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options
-from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, from_parts_on, from_rows_on
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
-from graphcuts_dp.io.edge_store import EdgeParts
 from graphcuts_dp.learn.detectability import (
     degrees_needed,
     epsilon_needed,
@@ -38,20 +33,28 @@ from graphcuts_dp.options import chosen
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import rounded_up, stated_cost
 from graphcuts_dp.privacy.distributions import NoiseDistribution
-from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.entropy import EntropySource, repeatable
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.release.completion import (
+    Completion,
+    MatrixCompletion,
+    SparseCompletion,
+    completion_to_dict,
+    release_of,
+)
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.measuring import measure, sparse_distribution
 from graphcuts_dp.release.sizes import check_size, needed_memory, size_note
 from graphcuts_dp.resources import Progress, memory_limit, silent
-from graphcuts_dp.results.release import Release
+from graphcuts_dp.results.packing import ResultParts, SavedParts
+from graphcuts_dp.results.release import Release, measurement_parts
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.vertices import vertex_sets
 from graphcuts_dp.synth import budget_plans
-from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary, what_could_show
+from graphcuts_dp.synth.base import FitMethod, what_could_show
 from graphcuts_dp.synth.budget_plans import (
     ENTRIES,
     MatrixShares,
@@ -60,8 +63,6 @@ from graphcuts_dp.synth.budget_plans import (
     sparse_plan,
 )
 from graphcuts_dp.synth.decisions import Decisions, MatrixDecisions
-from graphcuts_dp.synth.finishing import finished_fit
-from graphcuts_dp.synth.fit_weights import decimal_units, row_parts, weights_of
 from graphcuts_dp.synth.mechanisms import (
     AUTO,
     MECHANISM_OPTIONS,
@@ -71,14 +72,9 @@ from graphcuts_dp.synth.mechanisms import (
     Mechanism,
 )
 from graphcuts_dp.synth.methods import FitOptions
-from graphcuts_dp.synth.sampling import sample_edges
 from graphcuts_dp.synth.sparse_decisions import SparseDecisions
-from graphcuts_dp.synth.sparse_fit import fit_sparse
 
 _MANY_VERTICES = 2000  # of weights without a cap, from which "auto" is a sparse release
-_SPARSE_FIT = FitSummary(
-    method=SPARSE, objective="posterior of kept edges and residual degrees", rounds=0
-)
 
 
 @refuses_former_options()
@@ -253,9 +249,12 @@ class _Request:
             **self._common(distribution, plan),
             least_distribution=least,
             shares=shares,
-            method=method,
-            fitted=fitted,
-            time_limit=fitting.time_limit,
+            how=MatrixCompletion(
+                options=fitting if fitted and method is not None else None,
+                weighted=graph.weighted,
+                max_weight=graph.max_weight,
+            ),
+            may_fit=method is not None,
         )
 
     def sparse_job(
@@ -279,7 +278,12 @@ class _Request:
             )
         return SparseJob(
             **self._common(distribution, plan),
-            with_graph=with_graph,
+            how=SparseCompletion(
+                with_graph=with_graph,
+                weighted=self.graph.weighted,
+                max_weight=self.graph.max_weight,
+                integral=distribution.unit == 1,
+            ),
             asked=response.mechanism == SPARSE,
         )
 
@@ -314,6 +318,7 @@ class GraphJob(Job[Release]):
         noise: name of the distribution of the entries, or of kept edges.
         distribution: of the noise of a pair with all of epsilon.
         groups: public groups whose sums are measured, or None.
+        how: the result is made of what was measured.
     """
 
     kind: str = "release"
@@ -322,6 +327,7 @@ class GraphJob(Job[Release]):
     noise: str
     distribution: NoiseDistribution
     groups: MeasuredGroups | None
+    how: Completion
 
     def bound(self, data: PrivateData) -> AnyGraph:
         """See `Job.bound`."""
@@ -354,6 +360,32 @@ class GraphJob(Job[Release]):
             progress=progress,
         )
 
+    def finish(
+        self,
+        measured: Measurements,
+        guarantee: PrivacyGuarantee,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> Release:
+        """See `Job.finish`, and `release.completion`."""
+        del guarantee  # that of the measurements also says which steps ran
+        return self.how.release(measured, self.graph.space, source, progress)
+
+    def parts(self, measured: Measurements, guarantee: PrivacyGuarantee) -> ResultParts:
+        """See `Job.parts`: what was measured, before the fit."""
+        del guarantee  # as in `finish`
+        return measurement_parts(measured, self.graph.space)
+
+    def completion(self, source: EntropySource) -> dict[str, Any]:
+        """See `Job.completion`."""
+        return completion_to_dict(self.how, repeatable(source))
+
+    def completed(
+        self, saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
+    ) -> Release:
+        """See `Job.completed`: with the fit of the job, which may be one of the user's own."""
+        return release_of(saved, self.how, completion, progress)
+
     @abstractmethod
     def decisions(self) -> Decisions:
         """Return what answers the conditions of the plan, before anything is measured."""
@@ -367,80 +399,17 @@ class MatrixJob(GraphJob):
         least_distribution: of the noise of the entries if as much of epsilon as possible goes to
             other statistics.
         shares: of degrees and total, with the mechanism.
-        method: fits the synthetic graph; None for none.
-        fitted: whether it is fitted.
-        time_limit: of the fit, in seconds, or None.
+        may_fit: whether a graph is fitted, or could be: forecasts do without the fit.
     """
 
     least_distribution: NoiseDistribution
     shares: MatrixShares
-    method: FitMethod | None
-    fitted: bool
-    time_limit: float | None
+    may_fit: bool
 
     def decisions(self) -> Decisions:
         """See `GraphJob.decisions`."""
         sides = None if self.groups is None else self.groups.sides
         return MatrixDecisions(self.shares, self.budget_plan.amount, sides)
-
-    def finish(
-        self,
-        measured: Measurements,
-        guarantee: PrivacyGuarantee,
-        source: EntropySource,
-        progress: Progress = silent,
-    ) -> Release:
-        """See `Job.finish`: fit a synthetic graph, round it, certify it."""
-        del guarantee  # that of the measurements also says which steps ran
-        noisy = measured.matrix
-        if noisy is None:
-            raise TypeError("a release with a noisy matrix has measured none")
-        # Blocks keep what a fit computes of them: the release gets blocks without it.
-        uncached = replace(noisy, blocks=noisy.blocks.copy())
-        values = tuple(uncached if value is noisy else value for value in measured.values)
-        released = replace(measured, values=values)
-        if self.method is None or not self.fitted:
-            return Release(measurements=released)
-        weighted, cap = self.graph.weighted, noisy.distribution.max_weight
-        problem = FitProblem(
-            noisy.blocks,
-            math.inf if cap is None else cap,
-            measured.find(Degrees),
-            measured.find(Total),
-            measured.find(CellSums),
-        )
-        model, certificate, summary = finished_fit(
-            self.method,
-            problem,
-            uncached,
-            time_limit=self.time_limit,
-            weighted=weighted,
-            source=source,
-            progress=progress,
-        )
-        if summary.directions == 0:
-            degree = float(model.expected.sum()) / math.sqrt(math.prod(noisy.shape))
-            spent, stated = float(self.budget_plan.amount), measured.guarantee.epsilon
-            shown_from = _shown_from(noisy, degree, spent=spent, stated=stated)
-            summary = replace(summary, shown_from=shown_from)
-        if summary.warning is not None:
-            # Where warnings are errors, what was paid for must not be lost.
-            with suppress(AccuracyWarning):
-                warnings.warn(summary.warning, AccuracyWarning, stacklevel=7)
-        graph = from_rows_on(
-            noisy.space,
-            (weights_of(rows, problem.cap) for rows in row_parts(model.matrix)),
-            weighted=weighted,
-            max_weight=cap if weighted else None,
-            note=measured.guarantee.warning,
-        )
-        return Release(
-            measurements=released,
-            fit=summary,
-            certificate=certificate,
-            _graph=graph,
-            _weights=None if weighted else decimal_units(model.expected),
-        )
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -457,7 +426,7 @@ class MatrixJob(GraphJob):
     @property
     def notes(self) -> tuple[str, ...]:
         """See `Job.notes`."""
-        graph, fits = self.graph, self.method is not None
+        graph, fits = self.graph, self.may_fit
         notes: list[str | None] = []
         if self.noise == "discrete-laplace" and graph.weighted:
             notes.append("Weights are rounded down to whole numbers.")
@@ -475,11 +444,9 @@ class SparseJob(GraphJob):
     """A release of edges whose noisy weight is large, degrees, and sums between groups.
 
     Attributes:
-        with_graph: whether a synthetic graph is wanted.
         asked: whether the user chose the mechanism.
     """
 
-    with_graph: bool
     asked: bool
 
     def decisions(self) -> Decisions:
@@ -492,41 +459,6 @@ class SparseJob(GraphJob):
             space=self.graph.space,
             groups=None if self.groups is None else self.groups.sides,
         )
-
-    def finish(
-        self,
-        measured: Measurements,
-        guarantee: PrivacyGuarantee,
-        source: EntropySource,
-        progress: Progress = silent,
-    ) -> Release:
-        """See `Job.finish`: make the model, and draw a synthetic graph from it."""
-        del guarantee  # that of the measurements also says which steps ran
-        progress(0.6, "fitting")
-        model = fit_sparse(
-            measured,
-            self.graph.space,
-            max_weight=self.graph.max_weight,
-            whole=self.distribution.unit == 1,
-        )
-        if not self.with_graph:
-            return Release(measurements=measured, _model=model)
-        progress(0.8, "drawing the synthetic graph")
-        weighted = self.graph.weighted
-        seed = int.from_bytes(source.bytes(8).tobytes(), "little")
-        generator = np.random.default_rng(seed)
-        (rows, columns), weights = sample_edges(model, generator, weighted=weighted)
-        parts = EdgeParts(rows, columns, weights if weighted else None, owned=True)
-        del rows, columns, weights
-        graph = from_parts_on(
-            model.space,
-            parts,
-            merge="max",  # each pair is there once
-            max_weight=model.max_weight if weighted else None,
-            note=measured.guarantee.warning,
-        )
-        progress(1.0, "done")
-        return Release(measurements=measured, fit=_SPARSE_FIT, _graph=graph, _model=model)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -613,29 +545,6 @@ def communities_note(
         "Communities show in the synthetic graph from an average degree of about "
         f"{communities:,.3g} on, single edges from {edges:,.3g} on; graphcuts-dp plan tells more."
     )
-
-
-def _shown_from(noisy: NoisyMatrix, degree: float, *, spent: float, stated: float) -> float | None:
-    """Return the epsilon to ask for at which all of it on the entries could show communities.
-
-    Post-processing: a direction is at most as strong as the average degree, which the synthetic
-    graph has from noisy data. None where what was spent would do: there were none to see, it seems,
-    or they are weaker.
-
-    Args:
-        noisy: the entries.
-        degree: the average degree of the synthetic graph.
-        spent: epsilon of the whole plan.
-        stated: for the whole privacy unit.
-    """
-    needed = epsilon_needed(
-        noisy.shape,
-        degree / (noisy.distribution.max_weight or 1.0),
-        flips=noisy.distribution.name == "binary",
-    )
-    if not spent < needed < math.inf:
-        return None
-    return needed * stated / spent
 
 
 def takes_sparse(

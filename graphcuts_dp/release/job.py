@@ -7,21 +7,23 @@ subpackage that charges a store.
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.rows import PrivateData
+from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.opening import Store
-from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.provenance import Provenance
 from graphcuts_dp.resources import Progress, seen, silent
+from graphcuts_dp.results.packing import ResultParts, SavedParts, pack, unpack
 
 R = TypeVar("R")
 _FACTS = (
@@ -38,19 +40,24 @@ def execute(
     seed: int | None = None,
     progress: Progress = silent,
 ) -> R:
-    """Charge a job to a store, and run it: its whole cost is on the disk before noise is drawn.
+    """Charge a job to a store, and run it.
+
+    Its whole cost is on the disk before noise is drawn, and what was measured is on the disk before
+    a result is made of it. The result is made of what the store has, so that `resume` makes the
+    same one again.
 
     Args:
         job: made for data of this schema.
         data: private.
-        store: see `charged`; None charges nothing.
+        store: see `begin_charge`; None charges nothing, and nothing is kept.
         seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
         progress: called with the fraction done and a message; notebooks get a bar without it.
 
     Raises:
         ParameterError: the data have another schema, or the seed is none. Nothing was spent.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
-        LedgerError: the store cannot be used.
+        LedgerError: the store cannot be used; or it cannot keep what was measured, which is then
+            thrown away: the cost is spent, and a store that is to `resume` measures again.
 
     Warns:
         AccuracyWarning: before anything is spent, what the job warns of.
@@ -60,7 +67,7 @@ def execute(
     warning = job.warning
     if warning is not None:
         warnings.warn(warning, AccuracyWarning, stacklevel=4)
-    with charged(
+    charge = begin_charge(
         store,
         data,
         kind=job.kind,
@@ -68,8 +75,20 @@ def execute(
         cost=job.cost,
         guarantee=job.guarantee_of_run(source),
         periods=job.periods,
-    ):
-        return job.run(bounded, source, seen(progress))
+        stacklevel=4,
+    )
+    progress, job = seen(progress), job.released_as(charge.provenance)
+    if charge.kept is not None:
+        saved = unpack(charge.kept.content, charge.provenance)
+        return job.completed(saved, charge.kept.completion, progress)
+    if charge.store is None:
+        return job.run(bounded, source, progress)
+    measured = job.measure(bounded, source, progress)
+    content = pack(job.parts(measured, job.guarantee_of_run(source)))
+    completion = job.completion(source)
+    charge = charge.keep(content, completion)
+    # The privacy boundary: nothing that was measured has left the process before.
+    return job.completed(unpack(content, charge.provenance), completion, progress)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +142,36 @@ class Job(ABC, Generic[R]):
             source: of ordinary random numbers, for what is drawn from a model.
             progress: called with the fraction done and a message.
         """
+
+    @abstractmethod
+    def parts(self, measured: Any, guarantee: PrivacyGuarantee) -> ResultParts:
+        """Return what a store keeps of this job: what was measured, or the whole result.
+
+        Args:
+            measured: what `measure` returned.
+            guarantee: of the run.
+        """
+
+    @abstractmethod
+    def completed(
+        self, saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
+    ) -> R:
+        """Return the result, made of what `parts` returned.
+
+        Args:
+            saved: the parts, as they are read back.
+            completion: what `completion` returned.
+            progress: called with the fraction done and a message.
+        """
+
+    def completion(self, source: EntropySource) -> dict[str, Any]:
+        """Return how the result is made of its `parts`, as plain values for the store.
+
+        Args:
+            source: of the random numbers that this needs.
+        """
+        del source
+        return {}
 
     def bound(self, data: Any) -> Any:
         """Return private data in which nobody has more than the job pays for. Private."""
@@ -226,7 +275,11 @@ class Job(ABC, Generic[R]):
             spent,
         )
 
+    def released_as(self, provenance: Provenance) -> Self:
+        """Return the same job, whose result has this provenance."""
+        return replace(self, guarantee=self.guarantee.released_as(provenance))
+
     def guarantee_of_run(self, source: EntropySource) -> PrivacyGuarantee:
-        """Return the guarantee of a run: a seed voids it."""
+        """Return the guarantee of a run, which a seed voids."""
         plan = self.budget_plan.with_certain_runs()
         return replace(self.guarantee, seed=source.seed, budget_plan=plan)

@@ -34,6 +34,8 @@ from graphcuts_dp.graph.adjacency import AnyGraph, graph_class
 from graphcuts_dp.io.files import check_writable_graph, graph_files
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.provenance import Provenance
+from graphcuts_dp.results.packing import ResultParts
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 
 _LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
@@ -121,29 +123,20 @@ def marked(columns: Mapping[str, Any], guarantee: PrivacyGuarantee) -> dict[str,
     return {**columns, **mark}
 
 
-def save(
-    kind: str,
-    path: PathLike,
-    guarantee: PrivacyGuarantee,
-    fields: Mapping[str, Any],
-    arrays: Mapping[str, Any] | None = None,
-    *,
-    graph: AnyGraph | None = None,
-    table: Mapping[str, Any] | None = None,
-    force: bool,
-) -> tuple[str, ...]:
+def save(parts: ResultParts, path: PathLike, *, force: bool) -> tuple[str, ...]:
     """Write the files of a result, all or none; returns their paths, the receipt last.
 
-    A table is given by its columns, and written as CSV.
+    A table is written as CSV.
 
     Raises:
         FileFormatError: as `check_path`, or a full disk. Older files then stay as they are.
     """
-    form = KINDS[kind]
+    kind, guarantee, graph, table = parts.kind, parts.guarantee, parts.graph, parts.table
+    arrays, form = parts.arrays, KINDS[kind]
     check_path(kind, path, force=force)
     names = form.files(path)
     written = names[-2:] if form.graph and graph is None else names
-    about_graph = None
+    about_graph, provenance = None, guarantee.provenance
     if graph is not None:
         about_graph = {"weighted": bool(graph.weighted), "max_weight": graph.max_weight}
     with atomic_set(names, force=force) as places:
@@ -160,7 +153,8 @@ def save(
             "format": FORMAT,
             "kind": kind,
             "guarantee": guarantee.to_dict(),
-            **fields,
+            "provenance": None if provenance is None else provenance.to_dict(),
+            **parts.fields,
             **({"graph": about_graph} if form.graph else {}),
             "files": {file.name: sha256_of(place[file]) for file in written[:-1]},
         }
@@ -205,6 +199,16 @@ def kind_at(path: PathLike) -> str:
     return str(read_receipt(receipt_path(path))["kind"])
 
 
+def guarantee_of(receipt: Mapping[str, Any]) -> PrivacyGuarantee:
+    """Return the guarantee that a receipt states, with the provenance if it has one.
+
+    Raises:
+        LookupError, TypeError, ValueError, ArithmeticError, AttributeError: it states none.
+    """
+    guarantee, stored = PrivacyGuarantee.from_dict(receipt["guarantee"]), receipt.get("provenance")
+    return guarantee.released_as(None if stored is None else Provenance.from_dict(stored))
+
+
 @final
 @dataclass(frozen=True)
 class Saved:
@@ -225,7 +229,7 @@ class Saved:
     @property
     def guarantee(self) -> PrivacyGuarantee:
         """The guarantee of differential privacy."""
-        return PrivacyGuarantee.from_dict(self.fields["guarantee"])
+        return guarantee_of(self.fields)
 
     def arrays(self) -> dict[str, Any]:
         """The arrays by their names."""

@@ -27,6 +27,7 @@ from graphcuts_dp.privacy.guarantee import guarantee_text
 from graphcuts_dp.results import bundle, od_tables
 from graphcuts_dp.results.flow_statistics import FlowStatistics
 from graphcuts_dp.results.flow_table import NUMBERS, CellSum
+from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.group_tree import GroupTree, listed
 from graphcuts_dp.schema.vertices import Label
 
@@ -384,6 +385,10 @@ class Flows(FlowStatistics, Displayed):
         Raises:
             FileFormatError: another ending, a missing folder, files that are there, a full disk.
         """
+        return bundle.save(self.to_parts(), path, force=force)
+
+    def to_parts(self) -> ResultParts:
+        """Return what `save` writes."""
         table: dict[str, Any] = self.columns()
         for name in NUMBERS:
             table[name] = [f"{x:.{_DIGITS}g}" for x in table[name].tolist()]
@@ -400,7 +405,9 @@ class Flows(FlowStatistics, Displayed):
             "intervals": self._intervals_text,
             "sums": described,
         }
-        return bundle.save("flows", path, self.guarantee, fields, sums, table=table, force=force)
+        return ResultParts(
+            kind="flows", guarantee=self.guarantee, fields=fields, arrays=sums, table=table
+        )
 
     @property
     def _intervals_text(self) -> str:
@@ -426,16 +433,26 @@ class Flows(FlowStatistics, Displayed):
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
         with bundle.opened(path, "flows") as saved:
-            fields = saved.fields
-            noisy = CountMeasurement[CellSums].from_parts("flows", fields["sums"], saved.arrays())
-            strategy = FlowStrategy(
-                workload=fields["workload"],
-                places=noisy.map.places,
-                shares=tuple(Fraction(*share) for share in fields["shares"]),
-                noise=noisy.noise,
-                deviations=tuple(float(each) for each in fields["deviations_in_steps"]),
-            )
-            return cls(noisy=noisy, strategy=strategy, guarantee=saved.guarantee)
+            return cls.from_saved(saved)
+
+    @classmethod
+    def from_saved(cls, saved: SavedParts) -> Self:
+        """Read what `to_parts` returned.
+
+        Raises:
+            GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something
+                else.
+        """
+        fields = saved.fields
+        noisy = CountMeasurement[CellSums].from_parts("flows", fields["sums"], saved.arrays())
+        strategy = FlowStrategy(
+            workload=fields["workload"],
+            places=noisy.map.places,
+            shares=tuple(Fraction(*share) for share in fields["shares"]),
+            noise=noisy.noise,
+            deviations=tuple(float(each) for each in fields["deviations_in_steps"]),
+        )
+        return cls(noisy=noisy, strategy=strategy, guarantee=saved.guarantee)
 
     def _answer(self, query: CellSum, confidence: float, simultaneous: bool) -> FlowAnswer:
         """The estimate of one combination of cells, as callers get it."""

@@ -34,6 +34,7 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, guarantee_text
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.results import bundle
+from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.vertices import ALL, Arcs, Label, VertexSet
 from graphcuts_dp.synth import partitions as found
@@ -205,11 +206,19 @@ class Partition(Displayed):
         Raises:
             FileFormatError: another ending, a missing folder, files that are there, a full disk.
         """
+        return bundle.save(self.to_parts(), path, force=force)
+
+    def to_parts(self) -> ResultParts:
+        """Return what `save` writes."""
         arrays = {name: each for name, each in vars(self).items() if isinstance(each, np.ndarray)}
-        shown = {"partition": self.to_dict(), "measure": self.measure}
-        shown |= bundle.space_fields(self.space)
-        return bundle.save(
-            KIND, path, self.guarantee, shown, arrays, table=self._columns, force=force
+        fields = {"partition": self.to_dict(), "measure": self.measure}
+        fields |= bundle.space_fields(self.space)
+        return ResultParts(
+            kind=KIND,
+            guarantee=self.guarantee,
+            fields=fields,
+            arrays=arrays,
+            table=self._columns,
         )
 
     @classmethod
@@ -223,16 +232,26 @@ class Partition(Displayed):
             FileFormatError: a file is missing, damaged, or not the one that the receipt names.
         """
         with bundle.opened(path, KIND) as saved:
-            told: dict[str, Any] = saved.fields["partition"] | saved.arrays()
-            for name in ("names", "interval", "optimum", "notes"):
-                told[name] = told[name] and tuple(told[name])
-            told["options"] = told["options"] and Partitioning(**told["options"])
-            told |= {"space": saved.space, "guarantee": saved.guarantee}
-            made = cls(**told)
-            if len(np.bincount(made.codes)) > len(made.names):
-                raise FileFormatError(f"{path!s} has vertices in parts that are not named")
-            _ = made.groups  # refused unless each vertex has a part
-            return made
+            return cls.from_saved(saved)
+
+    @classmethod
+    def from_saved(cls, saved: SavedParts) -> Self:
+        """Read what `to_parts` returned.
+
+        Raises:
+            GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something
+                else.
+        """
+        stored: dict[str, Any] = saved.fields["partition"] | saved.arrays()
+        for name in ("names", "interval", "optimum", "notes"):
+            stored[name] = stored[name] and tuple(stored[name])
+        stored["options"] = stored["options"] and Partitioning(**stored["options"])
+        stored |= {"space": bundle.space_from(saved.fields), "guarantee": saved.guarantee}
+        partition = cls(**stored)
+        if len(np.bincount(partition.codes)) > len(partition.names):
+            raise FileFormatError("a partition has vertices in parts that are not named")
+        _ = partition.groups  # refused unless each vertex has a part
+        return partition
 
     @property
     def _words(self) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
@@ -56,7 +56,8 @@ from graphcuts_dp.queries.linear import (
 )
 from graphcuts_dp.queries.mixed_cuts import with_sides
 from graphcuts_dp.results import bundle
-from graphcuts_dp.results.bundle import Saved, space_fields, space_from
+from graphcuts_dp.results.bundle import space_fields, space_from
+from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Space, VertexSet, sets_in
 from graphcuts_dp.synth.base import FitSummary
@@ -467,9 +468,13 @@ class Release(Displayed):
             FileFormatError: unknown ending, missing folder, files that are there, a full disk.
                 Nothing is left behind then, and older files stay as they are.
         """
+        return bundle.save(self.to_parts(), path, force=force)
+
+    def to_parts(self) -> ResultParts:
+        """Return what `save` writes."""
         fields, arrays = _parts(self)
-        return bundle.save(
-            KIND, path, self.guarantee, fields, arrays, graph=self._graph, force=force
+        return ResultParts(
+            kind=KIND, guarantee=self.guarantee, fields=fields, arrays=arrays, graph=self._graph
         )
 
     @classmethod
@@ -571,11 +576,7 @@ def _parts(release: Release) -> tuple[dict[str, Any], _Arrays]:
     model, fit, certificate = release._model, release.fit, release.certificate
     noisy = release.measurements.matrix
     about = space_fields(release.space)
-    arrays: _Arrays = {"about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
-    described = {}
-    for value in release.measurements.values:
-        described[value.name], own = value.parts()
-        arrays |= {f"{value.name}/{name}": each for name, each in own.items()}
+    described, arrays = _described(release.measurements, release.space)
     if release._weights is not None:  # of an undirected graph the upper half tells all
         symmetric = Layout.of(release.space).symmetric
         arrays["weights"] = np.triu(release._weights) if symmetric else release._weights
@@ -598,7 +599,53 @@ def _parts(release: Release) -> tuple[dict[str, Any], _Arrays]:
     return fields, arrays
 
 
-def _read(saved: Saved) -> dict[str, Any]:
+def _described(measurements: Measurements, space: Space) -> tuple[dict[str, Any], _Arrays]:
+    """Return plain values of measurements by name, and their arrays with the vertices."""
+    about = json.dumps(space_fields(space)).encode()
+    described, arrays = {}, {"about": np.frombuffer(about, dtype=np.uint8)}
+    for measurement in measurements.values:
+        described[measurement.name], own = measurement.parts()
+        arrays |= {f"{measurement.name}/{name}": each for name, each in own.items()}
+    return described, arrays
+
+
+def measurement_parts(measurements: Measurements, space: Space) -> ResultParts:
+    """Return the parts of all that a release measured, before a graph is fitted to it.
+
+    Args:
+        measurements: of the release.
+        space: the public vertex set, or both.
+    """
+    described, arrays = _described(measurements, space)
+    return ResultParts(
+        kind=KIND,
+        guarantee=measurements.guarantee,
+        fields={"measurements": described},
+        arrays=arrays,
+    )
+
+
+def read_measurements(saved: SavedParts) -> tuple[Measurements, Space]:
+    """Return what a release measured, and its space, from what `measurement_parts` described.
+
+    Raises:
+        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something else.
+    """
+    return _measurements(saved.guarantee, saved.fields, saved.arrays())
+
+
+def _measurements(
+    guarantee: PrivacyGuarantee, fields: Mapping[str, Any], arrays: _Arrays
+) -> tuple[Measurements, Space]:
+    space = space_from(json.loads(arrays["about"].tobytes()))
+    values = [
+        read_measurement(name, stored, _named(arrays, name), space)
+        for name, stored in fields["measurements"].items()
+    ]
+    return _paid_for(guarantee, values, Layout.of(space).shape), space
+
+
+def _read(saved: SavedParts) -> dict[str, Any]:
     """The fields of a `Release`.
 
     Raises:
@@ -606,13 +653,8 @@ def _read(saved: Saved) -> dict[str, Any]:
             `_parts` describes; see `bundle.opened`.
     """
     fields, arrays = saved.fields, saved.arrays()
-    space = space_from(json.loads(arrays["about"].tobytes()))
+    measurements, space = _measurements(saved.guarantee, fields, arrays)
     layout = Layout.of(space)
-    values = [
-        read_measurement(name, stored, _named(arrays, name), space)
-        for name, stored in fields["measurements"].items()
-    ]
-    measurements = _paid_for(saved.guarantee, values, layout.shape)
     sides = layout.shape[: 1 if layout.symmetric else 2]
     degrees = measurements.find(Degrees)
     if degrees is not None and tuple(map(len, degrees.steps)) != sides:

@@ -22,6 +22,7 @@ from graphcuts_dp.errors import (
     ParameterError,
 )
 from graphcuts_dp.graph.rows import PrivateData
+from graphcuts_dp.ledger.charges import open_to_charge
 from graphcuts_dp.ledger.ledger import (
     DAMAGED,
     Entries,
@@ -35,7 +36,7 @@ from graphcuts_dp.ledger.ledger import (
     plain,
 )
 from graphcuts_dp.ledger.opening import Store, Subject, open_ledger
-from graphcuts_dp.ledger.uses import Use, begin_use, opened, uses_of
+from graphcuts_dp.ledger.uses import Use, begin_use, uses_of
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy, SystemEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
@@ -560,7 +561,7 @@ def begun_or_resumed(
         ledger = open_ledger(store, subject)
     else:
         beginning = made()
-        ledger = opened(store, subject, beginning.mechanism.cost, beginning.guarantee)
+        ledger = open_to_charge(store, subject, beginning.mechanism.cost, beginning.guarantee)
     try:
         with ledger.locked():
             known = {use.name: use for use in uses_of(ledger) if use.kind == kind}
@@ -578,6 +579,7 @@ def begun_or_resumed(
                 parameters=beginning.parameters,
                 cost=beginning.mechanism.cost,
                 guarantee=beginning.guarantee,
+                store=store,
                 **noted,
             )
             runner = Runner[Any](ledger, use, beginning.mechanism, beginning.data)

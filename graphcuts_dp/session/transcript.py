@@ -9,8 +9,15 @@ from typing import Any, final, overload
 from graphcuts_dp._version import __version__
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.frames import made_frame
+from graphcuts_dp.ledger.charges import file_digests
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import Store, ledger_budget, ledger_universe, open_ledger
+from graphcuts_dp.ledger.opening import (
+    Store,
+    ledger_budget,
+    ledger_universe,
+    open_ledger,
+    store_id,
+)
 from graphcuts_dp.ledger.uses import (
     DISTANCE_SESSION,
     SESSION,
@@ -102,10 +109,13 @@ class UseStatus:
         use: what was agreed when it began.
         state: of a session as `SessionStatus.state`; of another use "finished", or "unfinished":
             at work, or interrupted, and its cost counts as spent.
+        files: SHA-256 of the files that hold its result, by name, as the command line recorded
+            them; empty where nothing was recorded.
     """
 
     use: Use
     state: str
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -116,6 +126,9 @@ class UseStatus:
             "state": self.state,
             "time": self.use.time,
             "user": self.use.user,
+            "author": self.use.author,
+            "purpose": self.use.purpose,
+            "files": dict(self.files),
             "periods": None if self.use.periods is None else list(self.use.periods),
             "parameters": self.use.parameters,
             "guarantee": self.use.guarantee.to_dict(),
@@ -128,6 +141,7 @@ class LedgerStatus:
     """The cost of all uses of one private data set together.
 
     Attributes:
+        store: identifier of the store, which receipts name, 32 hexadecimal digits.
         uses: all of them, in the order in which they began.
         sessions: those that are sessions, likewise.
         epsilon: of all uses together, the smallest proven bound; 0 if there are none. Where uses
@@ -143,6 +157,7 @@ class LedgerStatus:
         head: where the record stands, for `Store.expect_head`.
     """
 
+    store: str
     uses: tuple[UseStatus, ...]
     sessions: tuple[SessionStatus, ...]
     epsilon: float
@@ -158,6 +173,7 @@ class LedgerStatus:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {
+            "store": self.store,
             "epsilon": self.epsilon,
             "delta": self.delta,
             "periods": {label: _stated(cost) for label, cost in self.periods.items()},
@@ -209,11 +225,13 @@ def ledger_status(ledger: Ledger) -> LedgerStatus:
         states = {session.terms.number: session.state for session in sessions}
         for number, totals in ledger.uses.items():
             states.setdefault(number, "finished" if totals.started else "unfinished")
-        budget, head = ledger_budget(ledger), str(ledger.head)
+        files = {each.number: file_digests(ledger, each.number) for each in uses}
+        budget, head, identifier = ledger_budget(ledger), str(ledger.head), store_id(ledger)
     total = spent_together(uses, budget) if uses else None
     spent = total.epsilon if total else 0.0
     return LedgerStatus(
-        uses=tuple(UseStatus(each, states[each.number]) for each in uses),
+        store=identifier,
+        uses=tuple(UseStatus(each, states[each.number], files[each.number]) for each in uses),
         sessions=tuple(each for each in sessions if each.terms.kind == SESSION),
         epsilon=spent,
         delta=total.delta if total else 0.0,

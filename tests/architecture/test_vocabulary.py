@@ -125,7 +125,7 @@ def options():
     """All options of commands, also those within others."""
     found = []
     for name in COMMANDS:
-        for command in commands_in(main._loaded(name)):
+        for command in commands_in(main.loaded_command(name)):
             for about in command.known:
                 found += [about, *(key for kind in about.kinds.values() for key in described(kind))]
     return found

@@ -91,7 +91,7 @@ def commands():
     """
     found = {(): (("text",), {"--version": (), "--help": (), "--wrong": ("number",)})}
     for each in main.COMMANDS:
-        for names, command in commands_below(main._loaded(each), each):
+        for names, command in commands_below(main.loaded_command(each), each):
             known = {about.name: about for about in getattr(command, "known", ())}
             arguments, options = [], {}
             for param in command.params:

@@ -16,9 +16,9 @@ COMMANDS = [name for name, (place, _) in main.COMMANDS.items() if not place.star
 def elsewhere(monkeypatch, tmp_path):
     """The package as if it lay in a folder of its own."""
     monkeypatch.setattr(graphcuts_dp, "__file__", str(tmp_path / "graphcuts_dp" / "__init__.py"))
-    main._loaded.cache_clear()
+    main.loaded_command.cache_clear()
     yield
-    main._loaded.cache_clear()
+    main.loaded_command.cache_clear()
 
 
 def test_what_needs_a_checkout():

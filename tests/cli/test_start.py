@@ -26,8 +26,8 @@ def run(code, **options):
 STEPS = {
     f"{COMMAND}; import sys; sys.argv = ['x', '--help']; main._status()": set(),
     "import graphcuts_dp as gc; gc.read_graph": {"scipy"},
-    "main._loaded('session')": {"scipy", "sqlite3"},
-    "main._loaded('release')": {"scipy", "highspy", "sqlite3"},
+    "main.loaded_command('session')": {"scipy", "sqlite3"},
+    "main.loaded_command('release')": {"scipy", "highspy", "sqlite3"},
 }
 
 
@@ -43,7 +43,7 @@ def test_only_what_is_needed_is_loaded():
 
 @pytest.mark.parametrize("name", main.COMMANDS)
 def test_the_list_of_commands_says_what_each_says(name):
-    assert main.COMMANDS[name][1] == main._loaded(name).get_short_help_str(400)
+    assert main.COMMANDS[name][1] == main.loaded_command(name).get_short_help_str(400)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.ledger import identity, opening
+from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.identity import identity_of_edges, identity_of_rows
 from graphcuts_dp.ledger.opening import (
     Store,
@@ -24,7 +25,6 @@ from graphcuts_dp.ledger.opening import (
     open_ledger,
     stores_beside,
 )
-from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.schema.vertices import Arcs, VertexSet
 from graphcuts_dp.session.session import session_of
@@ -269,8 +269,7 @@ def named(read):
 def spend(store, data, epsilon=1):
     use = {"kind": "x", "parameters": {}, "cost": Cost.of_pure(Fraction(epsilon))}
     guarantee = gc.PrivacyGuarantee(epsilon=epsilon, neighbours="a row", privacy_unit="1 user")
-    with charged(store, data, guarantee=guarantee, **use):
-        pass
+    begin_charge(store, data, guarantee=guarantee, **use)
 
 
 def test_data_of_a_name_share_one_budget_however_they_are_read(named, store):

@@ -13,12 +13,12 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
+from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.ledger import Kind, plain
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, create_ledger, open_ledger
 from graphcuts_dp.ledger.uses import (
     Coverage,
     Use,
-    charged,
     check_budget,
     in_all_periods,
     spent_by_period,
@@ -52,8 +52,7 @@ def spend(store, *periods, cost=ONE, privacy_unit="1 row", column="day"):
         "cost": cost,
         "guarantee": guarantee(cost, privacy_unit),
     }
-    with charged(store, rows(column), periods=periods or None, **use):
-        pass
+    begin_charge(store, rows(column), periods=periods or None, **use)
 
 
 @pytest.fixture
@@ -201,19 +200,9 @@ def test_periods_that_cannot_be_compared_are_refused_and_everything_can_be_read(
 
 @pytest.mark.parametrize("periods", [(), ("",), ["2026-01"], "2026-01"])
 def test_a_use_reads_some_period(store, periods):
-    with (
-        pytest.raises(ParameterError, match="name the periods that are read"),
-        charged(
-            store,
-            rows(),
-            kind="x",
-            parameters={},
-            cost=ONE,
-            guarantee=guarantee(),
-            periods=periods,
-        ),
-    ):
-        pass
+    use = {"kind": "x", "parameters": {}, "cost": ONE, "guarantee": guarantee()}
+    with pytest.raises(ParameterError, match="name the periods that are read"):
+        begin_charge(store, rows(), periods=periods, **use)
     assert gc.store_status(store.path).uses == ()
 
 
@@ -281,11 +270,7 @@ def test_whoever_comes_at_the_same_time_gets_no_period_twice(store):
 
 def test_what_is_cut_off_stays_spent_on_its_periods(store):
     use = {"kind": "flows", "parameters": {}, "cost": ONE, "guarantee": guarantee()}
-    with (
-        pytest.raises(KeyboardInterrupt),
-        charged(store, rows(), periods=("2026-03",), **use),
-    ):
-        raise KeyboardInterrupt
+    begin_charge(store, rows(), periods=("2026-03",), **use)  # and nothing follows
     assert spent(store) == {"2026-03": 1.0}
     with pytest.raises(BudgetError, match="reads 2026-03"):
         spend(store, "2026-03")

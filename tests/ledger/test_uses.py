@@ -10,8 +10,8 @@ from products import GRAPH, MAP, PRODUCTS, SESSIONS, kind_of, make
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
+from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.opening import stores_beside
-from graphcuts_dp.ledger.uses import charged
 from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.release import graphs
@@ -136,16 +136,24 @@ def test_the_charge_is_on_the_disk_before_the_noise(path, graph, monkeypatch):
     assert seen == [["release"]]
 
 
-def test_a_disk_that_fails_after_the_release_does_not_lose_it(path, graph, monkeypatch):
-    def finish(*arguments, **options):
+def test_what_a_failing_disk_could_not_keep_is_measured_again_and_not_shown(
+    path, graph, monkeypatch
+):
+    def measured_and_gone(*arguments, **options):
         path.rename(path.with_name("away.db"))
-        return finished(*arguments, **options)
+        return measured(*arguments, **options)
 
-    finished = graphs.MatrixJob.finish
-    monkeypatch.setattr(graphs.MatrixJob, "finish", finish)
-    made = gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
-    assert made.guarantee.epsilon == 1.0
-    assert [use.state for use in gc.store_status(path.with_name("away.db")).uses] == ["unfinished"]
+    measured = graphs.measure
+    with monkeypatch.context() as patched:
+        patched.setattr(graphs, "measure", measured_and_gone)
+        with pytest.raises(LedgerError, match="does not exist"):
+            gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    path.with_name("away.db").rename(path)
+    assert [use.state for use in gc.store_status(path).uses] == ["unfinished"]
+    again = gc.Store(path, resume=True)
+    made = gc.release_graph(graph, epsilon=1.0, store=again, fit="none")
+    assert made.guarantee.epsilon == gc.store_status(path).epsilon == 1.0
+    assert [use.state for use in gc.store_status(path).uses] == ["finished"]
 
 
 def test_another_graph_or_other_locations_are_refused(path, graph):
@@ -173,5 +181,5 @@ def test_stores_beside_the_data_are_found(path, graph):
 def test_no_store_charges_nothing(graph):
     use = {"kind": "x", "parameters": {}, "cost": Cost.of_pure(Fraction(1))}
     use["guarantee"] = gc.PrivacyGuarantee(epsilon=1.0, neighbours="one pair")
-    with charged(None, graph, **use):
-        pass
+    charge = begin_charge(None, graph, **use)
+    assert (charge.store, charge.use, charge.advice) == (None, None, "")

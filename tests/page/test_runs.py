@@ -16,7 +16,7 @@ from filelock import lock_descriptor
 from page_cases import MAIL, TRIPS, PageProcess, placed
 
 import graphcuts_dp as gc
-from graphcuts_dp.ledger.uses import charged
+from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.page.runs import DONE, LOST, REFUSED, RUNNING, STOPPED, Runs
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.results.bundle import receipt_path
@@ -45,11 +45,7 @@ def spend(folder, *, kind="release", epsilon=1.0):
     graph = gc.datasets.load("karate")
     guarantee = gc.PrivacyGuarantee(epsilon=epsilon, neighbours="any one pair")
     store, cost = folder / "mail.db", Cost.of_pure(epsilon)
-    with (
-        contextlib.suppress(KeyboardInterrupt),
-        charged(store, graph, kind=kind, parameters={}, cost=cost, guarantee=guarantee),
-    ):
-        raise KeyboardInterrupt
+    begin_charge(store, graph, kind=kind, parameters={}, cost=cost, guarantee=guarantee)
 
 
 def saved(run):
@@ -67,7 +63,7 @@ def saved(run):
         ([{"kind": "flows"}], "", False, STOPPED, "nothing was spent"),
         ([{"epsilon": 2.0}], "", False, STOPPED, "nothing was spent"),
         ([{}], "", False, LOST, "epsilon = 1 is spent"),
-        ([{}], "error: the disk is full\n", False, LOST, "run it again"),
+        ([{}], "error: the disk is full\n", False, LOST, "costs nothing more"),
         ([{"kind": "flows"}, {}], "", False, LOST, "is spent"),
         ([{}], "", True, DONE, ""),
     ],
@@ -90,6 +86,12 @@ def test_what_a_run_is_when_its_process_is_gone(spent, notes, made, state, words
 def test_what_was_spent_before_a_run_is_not_its_own(tmp_path):
     spend(tmp_path)
     assert planned(tmp_path, uses=1).state()["state"] == STOPPED
+
+
+def test_only_a_run_without_its_result_is_resumed(page, tmp_path):
+    planned(tmp_path)
+    refusal = page.post("resume", run="one", status=422)
+    assert "only a run that was charged" in refusal["detail"]
 
 
 def test_a_run_is_at_work_while_a_process_holds_its_lock(page, tmp_path):
@@ -211,7 +213,11 @@ def test_kill_9_at_any_time_leaves_a_result_that_is_paid_for_or_a_message(mail, 
         assert told["state"] == (DONE if made else LOST if uses else STOPPED), told
         words = {DONE: "", LOST: "is spent", STOPPED: "nothing was spent"}
         assert words[told["state"]] in told["message"]
-        if made:
+        if told["state"] == LOST:
+            assert page.asked.post("resume", run=run)["run"] == run
+            assert page.asked.end_of(run)["state"] == DONE
+            assert len(gc.store_status(store).uses) == len(before) + 1
+        if uses:
             gc.Release.load(folder / run / "synthetic.graphml")
         states.append(told["state"])
     page.end()

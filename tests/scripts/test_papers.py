@@ -63,7 +63,7 @@ def _imported(name):
 
 def _check_command(words):
     first = words.pop(0)
-    command = main._loaded(first)
+    command = main.loaded_command(first)
     while words and hasattr(command, "commands"):
         command = command.commands[words.pop(0)]
     assert not hasattr(command, "commands"), "a group of commands is no command"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from graphcuts_dp.cli.main import _loaded
+from graphcuts_dp.cli.main import loaded_command
 from graphcuts_dp.server.settings import Binding
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
@@ -19,7 +19,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 def parsed(words):
     """Where `serve`, which is `serve start`, listens by these words."""
     assert words[0] == "serve"
-    group = _loaded("serve")
+    group = loaded_command("serve")
     assert group.first == "start"
     given = group.commands["start"].make_context("start", list(words[1:])).params
     told = {each.name: given[each.name] for each in fields(Binding)}

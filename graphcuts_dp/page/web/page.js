@@ -234,12 +234,19 @@ async function begin() {
   });
 }
 
+async function resume() {
+  await busy(by("resume"), async () => {
+    const { run } = await ask("resume", { run: state.run });
+    await follow(run);
+  }).catch(failed);
+}
+
 async function follow(run) {
   state.run = run;
   keep();
   by("result").classList.remove("hidden");
   for (const id of ["files", "shown", "pictures", "compared"]) by(id).replaceChildren();
-  by("truth").classList.add("hidden");
+  for (const id of ["truth", "resume"]) by(id).classList.add("hidden");
   by("reveal").checked = false;
   let status;
   for (;;) {
@@ -257,6 +264,7 @@ async function follow(run) {
   const left = good ? spentText(status.spent) : "";
   show(by("state"), [...status.errors, status.message, good ? `Made. All files below may be published. ${left}` : ""].filter(Boolean).join(" "), good ? "good" : "bad");
   if (good) await open(run, status);
+  by("resume").classList.toggle("hidden", status.state !== "lost");
   by("notes-of-run").replaceChildren(...status.notes.map((text) => element("li", { text })));
   by("result").setAttribute("data-run", `${run} ${status.state}`);
   past();
@@ -318,6 +326,7 @@ function listen() {
   by("place").addEventListener("change", () => tell(""));
   by("cell").addEventListener("input", paint);
   by("run").addEventListener("click", begin);
+  by("resume").addEventListener("click", resume);
   by("reveal").addEventListener("change", reveal);
 }
 

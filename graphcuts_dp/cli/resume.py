@@ -1,0 +1,90 @@
+"""`graphcuts-dp resume`: write the result of a use again that a store has charged, for nothing."""
+
+import os
+from collections.abc import Sequence
+from contextlib import chdir, closing, suppress
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from graphcuts_dp.cli.console import say
+from graphcuts_dp.cli.main import loaded_command
+from graphcuts_dp.cli.reading import store_named
+from graphcuts_dp.cli.resumption import Resumption, resuming
+from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.ledger.charges import charge_of_use, kept_by_use
+from graphcuts_dp.ledger.observed import observe
+from graphcuts_dp.ledger.opening import open_ledger
+from graphcuts_dp.options import input_option, output_option
+from graphcuts_dp.release.resume import PublicDataNeededError, result_of, use_to_resume
+
+_FORCE = "--force"
+
+
+def resume(
+    *,
+    store: str = typer.Argument(metavar="STORE", help="The store that was charged."),
+    use: int | None = input_option(
+        None, help="Number of the use, as `session status` lists them; the last one if omitted."
+    ),
+    data: str | None = input_option(
+        None, help="The private data, if their file has moved since.", metavar="FILE"
+    ),
+    force: bool = output_option(False, help="Replace existing files."),
+) -> None:
+    """Write the result of a release again that a store has charged; it costs nothing more.
+
+    Example: graphcuts-dp resume mail.db
+
+    Example: graphcuts-dp resume mail.db --use 3 --data moved/mail.csv
+
+    After a crash, a full disk or a deleted result: the command that was charged writes its files
+    again, from what the store has kept; the private data are not read. If it was interrupted before
+    anything was kept, the private data are read and measured again under the same charge.
+    """
+    place = store_named(store)
+    with closing(open_ledger(place)) as ledger, ledger.locked():
+        chosen = use_to_resume(ledger, use)
+        pending = ledger.uses[chosen.number].finished is None
+        if not pending:
+            kept_by_use(ledger, chosen.number)  # refused here if the store does not keep it
+            observe(charge_of_use(ledger, place, chosen))  # for the record of what is written
+    if not chosen.command:
+        raise ParameterError(
+            f"use {chosen.number} of {store} was begun outside of the command line; in Python: "
+            f"gc.resume({store!r}, use={chosen.number})"
+        )
+    result = None
+    if not pending:
+        with suppress(PublicDataNeededError):  # then the command reads it again
+            result = result_of(place, chosen.number)
+    if not Path(chosen.folder).is_dir():
+        raise LedgerError(
+            f"the folder {chosen.folder}, in which the command ran, is not there any more: make it "
+            f"again; or in Python: gc.resume({store!r}, use={chosen.number})"
+        )
+    words = _words(chosen.command, data=data, force=force)
+    note = "written from what the store has kept" if result is not None else "done again"
+    say(f"note: use {chosen.number} is {note}, free of charge: {chosen.kind}")
+    target = os.path.abspath(store)  # noqa: PTH100  # links stay: the store is where they lead
+    with resuming(Resumption(target, result)), chdir(chosen.folder):
+        loaded_command(words[0]).main(
+            args=list(words[1:]), prog_name=f"graphcuts-dp {words[0]}", standalone_mode=False
+        )
+
+
+def _words(recorded: Sequence[str], *, data: str | None, force: bool) -> list[str]:
+    """Return the words of a recorded command, with its private file replaced, and with force."""
+    words = list(recorded)
+    if data is not None:
+        command = loaded_command(words[0])
+        with command.make_context(words[0], words[1:], resilient_parsing=True) as context:
+            params: dict[str, Any] = context.params
+        source = params.get("source") or params.get("locations")
+        if source not in words:
+            raise ParameterError("this use has read no file that could have moved")
+        words[words.index(source)] = os.path.abspath(data)  # noqa: PTH100  # before the folder changes
+    if force and _FORCE not in words:
+        words.append(_FORCE)
+    return words

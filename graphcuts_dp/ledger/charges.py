@@ -1,0 +1,319 @@
+"""Charging a use that is no session, keeping what it measured, and taking up what was interrupted.
+
+Order of such a use, and what a crash at each point leaves:
+    1. BEGIN is committed                 before: nothing was spent, nothing is lost
+    2. noise is drawn                     in between: the cost is spent, and there is no result
+    3. FINISHED is committed, with what was measured
+    4. the result is computed and shown   before: the store has what was measured, and the result
+                                          follows from it
+
+Nothing that was measured leaves the process before 3, and a second FINISHED of a use is refused. So
+a use that was interrupted between 1 and 3 may be measured again under the same charge: what anybody
+can see of the first run is when it stopped. See SECURITY.md, "Measuring again after a crash".
+"""
+
+import contextlib
+import hashlib
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.rows import PrivateData
+from graphcuts_dp.ledger.ledger import Kind, Ledger
+from graphcuts_dp.ledger.observed import observe
+from graphcuts_dp.ledger.opening import (
+    Store,
+    Subject,
+    create_ledger,
+    open_ledger,
+    size_of,
+    store_id,
+)
+from graphcuts_dp.ledger.uses import (
+    MADE_BY,
+    Use,
+    begin_use,
+    check_budget,
+    check_privacy_unit,
+    time_now,
+    uses_of,
+)
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
+from graphcuts_dp.privacy.provenance import Provenance
+
+
+@final
+@dataclass(frozen=True)
+class Kept:
+    """What a use has measured, as its store keeps it.
+
+    Attributes:
+        content: the packed measurement, see `results.bundle.pack`.
+        completion: how the result is made of it, plain values.
+    """
+
+    content: bytes = field(repr=False)
+    completion: Mapping[str, Any] = field(repr=False)
+
+
+@final
+@dataclass(frozen=True)
+class Charge:
+    """A use that was paid for.
+
+    Attributes:
+        provenance: of its result.
+        store: that was charged; None if none was.
+        use: its record; None without a store.
+        kept: what it has measured; None if that is still to be done.
+    """
+
+    provenance: Provenance
+    store: Store | None = None
+    use: Use | None = None
+    kept: Kept | None = None
+
+    @property
+    def keeps(self) -> bool:
+        """Whether `keep` stores what was measured."""
+        return self.store is not None and self.store.keep
+
+    def keep(self, content: bytes, completion: Mapping[str, Any]) -> "Charge":
+        """Store what was measured; only then may it be shown.
+
+        Args:
+            content: the packed measurement; of a store that does not keep it, its digest alone is
+                recorded.
+            completion: how the result is made of it, plain values.
+
+        Returns:
+            This charge, whose provenance names what was measured.
+
+        Raises:
+            LedgerError: it cannot be stored, or another process has finished this use meanwhile.
+                What was measured here is then to be forgotten.
+        """
+        if self.store is None or self.use is None:
+            return self
+        digest = hashlib.sha256(content).hexdigest()
+        number = self.use.number
+        with closing(open_ledger(self.store)) as ledger, ledger.locked():
+            if ledger.uses[number].finished is not None:
+                raise LedgerError(
+                    f"another process has taken up use {number} of {self.store.path} and finished "
+                    "it; what was measured here was thrown away"
+                )
+            with ledger.writing() as entries:
+                if self.store.keep:
+                    entries.content(content, packed=True)
+                body = {"measured": digest, "kept": self.store.keep, "completion": {**completion}}
+                entries.add(Kind.FINISHED, number, body)
+        return replace(self, provenance=replace(self.provenance, measured=digest))
+
+    def record_files(self, digests: Mapping[str, str]) -> None:
+        """Record which files hold the result. It is a note: a store that is busy goes without.
+
+        Args:
+            digests: SHA-256 of each file, in hexadecimal, by its name.
+        """
+        if self.store is None or self.use is None:
+            return
+        with (
+            contextlib.suppress(LedgerError),
+            closing(open_ledger(self.store)) as ledger,
+            ledger.locked(),
+            ledger.writing() as entries,
+        ):
+            entries.add(Kind.SAVED, self.use.number, {"time": time_now(), "files": {**digests}})
+
+    @property
+    def advice(self) -> str:
+        """A sentence that says what was spent and how to get the result; empty without a store."""
+        if self.store is None or self.use is None:
+            return ""
+        cost = self.use.cost
+        delta = f", delta = {cost.delta:g}" if cost.delta else ""
+        spent = f"epsilon = {cost.epsilon:g}{delta} was spent (use {self.use.number})"
+        return f"{spent}; resume with: graphcuts-dp resume {self.store.path}"
+
+
+def begin_charge(
+    store: PathLike | Store | None,
+    data: PrivateData | Subject,
+    *,
+    kind: str,
+    parameters: dict[str, Any],
+    cost: Cost,
+    guarantee: PrivacyGuarantee,
+    periods: tuple[str, ...] | None = None,
+    stacklevel: int = 1,
+) -> Charge:
+    """Charge a use that is no session: its whole cost is on the disk when this returns.
+
+    Whatever happens afterwards, the cost stays spent. A store that is to `resume` is charged
+    nothing: a use that it has charged already is taken up.
+
+    Args:
+        store: where; None charges nothing.
+        data: private.
+        kind: what the use is.
+        parameters: public, plain values.
+        cost: of all that it measures.
+        guarantee: of the same.
+        periods: labels of the declared periods that it reads: rows of others change nothing that
+            it draws. None where it may read everything. They count for themselves where neighbours
+            differ in one period, see `uses`, and else for every period.
+        stacklevel: of `warnings.warn`, as seen from the caller.
+
+    Raises:
+        BudgetError: the budget does not allow it.
+        LedgerError: the store cannot be used, or has charged no such use that could be resumed.
+        ParameterError: periods that are none, or options of the store that do not fit.
+
+    Warns:
+        PrivacyWarning: before anything is charged, when delta is too large.
+    """
+    count, of = size_of(data)
+    warn_of_delta(cost.delta, count=count, of=of, stacklevel=stacklevel + 1)
+    if store is None:
+        return Charge(Provenance(time=time_now(), made_by=MADE_BY))
+    place = Store.of(store)
+    described: dict[str, Any] = {
+        "kind": kind,
+        "parameters": parameters,
+        "cost": cost,
+        "guarantee": guarantee,
+        "periods": periods,
+    }
+    with closing(_opened_to_charge(place, data, cost, guarantee)) as ledger, ledger.locked():
+        if place.resume:
+            charge = _taken_up(ledger, place, described)
+        else:
+            column = str(Subject.of(data).schema.get("period") or "")
+            use = begin_use(ledger, **described, column=column, store=place)
+            charge = Charge(_provenance(ledger, use), place, use)
+    observe(charge)
+    return charge
+
+
+def charge_of_use(ledger: Ledger, store: Store, use: Use) -> Charge:
+    """Return the charge of a use that is on the record. Within `Ledger.locked`."""
+    return Charge(provenance_of(ledger, use), store, use)
+
+
+def open_to_charge(
+    store: Store, data: PrivateData | Subject, cost: Cost, guarantee: PrivacyGuarantee
+) -> Ledger:
+    """Open the ledger of a store; make it if it is not there and allows a first use of this cost.
+
+    All uses of a store have the privacy unit of the first one.
+
+    Raises:
+        BudgetError: it does not allow it.
+        LedgerError: as `open_ledger`.
+        ParameterError: likewise.
+    """
+    if not store.exists:
+        check_budget(store.cap, [], cost)
+        create_ledger(store, data, privacy_unit=guarantee.privacy_unit)
+    return open_ledger(store, data)
+
+
+def _opened_to_charge(
+    store: Store, data: PrivateData | Subject, cost: Cost, guarantee: PrivacyGuarantee
+) -> Ledger:
+    if store.resume:  # a store that is not there has nothing to resume, and is not made
+        return open_ledger(store, data)
+    return open_to_charge(store, data, cost, guarantee)
+
+
+def kept_by_use(ledger: Ledger, number: int) -> Kept | None:
+    """Return what a use has measured; None if it has not finished. Within `Ledger.locked`.
+
+    Raises:
+        LedgerError: it has finished, but its store does not keep it; or the store was altered.
+    """
+    record = ledger.uses[number].finished
+    if record is None:
+        return None
+    _, body = ledger.record(record)
+    if not body.get("kept"):
+        raise LedgerError(
+            f"use {number} of {ledger.file.path} has finished, and the store does not keep what it "
+            "measured: its result is in the files that were written then, or lost"
+        )
+    content = ledger.content(bytes.fromhex(body["measured"]))
+    return Kept(content, body["completion"])
+
+
+def provenance_of(ledger: Ledger, use: Use) -> Provenance:
+    """Return the provenance of the result of a use. Within `Ledger.locked`."""
+    provenance = _provenance(ledger, use)
+    record = ledger.uses[use.number].finished
+    if record is None:
+        return provenance
+    _, body = ledger.record(record)
+    return replace(provenance, measured=str(body.get("measured", "")))
+
+
+def _provenance(ledger: Ledger, use: Use) -> Provenance:
+    return Provenance(
+        time=use.time,
+        made_by=use.made_by,
+        purpose=use.purpose,
+        author=use.author,
+        store=store_id(ledger),
+        use=use.number,
+    )
+
+
+def _taken_up(ledger: Ledger, store: Store, described: Mapping[str, Any]) -> Charge:
+    """Take up the last use that was begun by the same call.
+
+    Raises:
+        LedgerError: there is none, or its measurement was not kept.
+    """
+    check_privacy_unit(ledger, described["guarantee"])
+    uses = [
+        use
+        for use in uses_of(ledger)
+        if all(_same(getattr(use, name), value) for name, value in described.items())
+    ]
+    if not uses:
+        raise LedgerError(
+            f"{store.path} has charged no use with these options, so there is nothing to resume; "
+            "nothing was spent"
+        )
+    unfinished = [use for use in uses if ledger.uses[use.number].finished is None]
+    use = (unfinished or uses)[-1]
+    kept = kept_by_use(ledger, use.number)
+    if kept is None:
+        with ledger.writing() as entries:
+            entries.add(Kind.RESUMED, use.number, {"time": time_now(), "made_by": MADE_BY})
+    return Charge(provenance_of(ledger, use), store, use, kept)
+
+
+def _same(recorded: Any, value: Any) -> bool:
+    """Whether a value is the one that was recorded, in which tuples have become lists."""
+    if isinstance(value, Mapping):
+        return (
+            isinstance(recorded, Mapping)
+            and recorded.keys() == value.keys()
+            and all(_same(recorded[key], each) for key, each in value.items())
+        )
+    if isinstance(value, list | tuple) and isinstance(recorded, list | tuple):
+        return len(recorded) == len(value) and all(map(_same, recorded, value))
+    return bool(recorded == value)
+
+
+def file_digests(ledger: Ledger, number: int) -> dict[str, str]:
+    """Return the SHA-256 of the files of the result of a use, by name. Within `Ledger.locked`."""
+    digests: dict[str, str] = {}
+    for record in ledger.uses[number].saved:
+        _, body = ledger.record(record)
+        digests |= {str(name): str(digest) for name, digest in body["files"].items()}
+    return digests

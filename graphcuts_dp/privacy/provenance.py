@@ -1,0 +1,68 @@
+"""Where a result comes from: when and why it was released, and which store was charged for it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self, final
+
+_LONGEST = 500  # characters of a text
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """When, why and by which program something was released. All of it may be published.
+
+    Attributes:
+        time: in UTC, as ISO 8601 writes it: "2026-11-29T08:30:00+00:00".
+        made_by: name and version of the program.
+        purpose: what it is for, as its user stated it; empty if nothing was stated.
+        author: who released it, as stated; empty if nothing was stated.
+        store: identifier of the store that was charged, 32 hexadecimal digits; empty without one.
+        use: number of the use in that store, from 1; 0 without one.
+        measured: SHA-256 of what was measured, as that store records it, in hexadecimal; empty
+            without one.
+    """
+
+    time: str
+    made_by: str
+    purpose: str = ""
+    author: str = ""
+    store: str = ""
+    use: int = 0
+    measured: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for receipts, without the fields that are empty."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value for name, value in values.items() if value not in ("", 0)}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            TypeError, ValueError: it is something else.
+        """
+        provenance = cls(**stored)
+        texts = [value for name, value in stored.items() if name != "use"]
+        if not all(isinstance(text, str) and len(text) <= _LONGEST for text in texts):
+            raise ValueError("a provenance consists of short texts")
+        if type(provenance.use) is not int or provenance.use < 0:
+            raise ValueError("a use has a number from 1")
+        if provenance.measured and not _DIGEST.fullmatch(provenance.measured):
+            raise ValueError("what was measured is named by its SHA-256")
+        return provenance
+
+    @property
+    def facts(self) -> tuple[tuple[str, object], ...]:
+        """Names and values for tables, without those that are empty."""
+        charged = f"use {self.use} of store {self.store[:8]}" if self.store else ""
+        facts = (
+            ("released", self.time.removesuffix("+00:00").replace("T", " ") + " UTC"),
+            ("purpose", self.purpose),
+            ("author", self.author),
+            ("charged to", charged),
+        )
+        return tuple((name, value) for name, value in facts if value)

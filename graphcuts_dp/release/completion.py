@@ -1,0 +1,301 @@
+"""From what a release of a graph has measured to the result: the fit of a synthetic graph.
+
+All of it is post-processing of noisy data. A `Completion` says how it is done: it is made with the
+job, and the store keeps it beside the measurements, so that `resume` does the same again.
+"""
+
+import math
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Protocol, final
+
+import numpy as np
+
+from graphcuts_dp.errors import AccuracyWarning, LedgerError
+from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, Total
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+from graphcuts_dp.graph.adjacency import from_parts_on, from_rows_on
+from graphcuts_dp.io.edge_store import EdgeParts
+from graphcuts_dp.learn.detectability import epsilon_needed
+from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
+from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.results.packing import SavedParts
+from graphcuts_dp.results.release import Release, read_measurements
+from graphcuts_dp.schema.vertices import Space
+from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
+from graphcuts_dp.synth.finishing import finished_fit
+from graphcuts_dp.synth.fit_weights import decimal_units, row_parts, weights_of
+from graphcuts_dp.synth.mechanisms import SPARSE
+from graphcuts_dp.synth.methods import FitOptions
+from graphcuts_dp.synth.sampling import sample_edges
+from graphcuts_dp.synth.sparse_fit import fit_sparse
+
+_SPARSE_FIT = FitSummary(
+    method=SPARSE, objective="posterior of kept edges and residual degrees", rounds=0
+)
+_WARNING_LEVEL = 7  # frames from `warnings.warn` to whoever calls `release_graph`
+
+
+class Completion(Protocol):
+    """How the result of a release is made of what was measured."""
+
+    @abstractmethod
+    def release(
+        self,
+        measured: Measurements,
+        space: Space,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> Release:
+        """Return the result.
+
+        Args:
+            measured: all that was measured.
+            space: the public vertex set, or both.
+            source: of ordinary random numbers, for what is drawn from a model.
+            progress: called with the fraction done and a message.
+        """
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for a store."""
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MatrixCompletion:
+    """The fit of a graph to a noisy matrix.
+
+    Attributes:
+        options: of the fit; None if no graph is fitted.
+        weighted: whether the graph has weights.
+        max_weight: public maximum weight; None without one.
+    """
+
+    options: FitOptions | None
+    weighted: bool
+    max_weight: float | None
+
+    @property
+    def method(self) -> FitMethod | None:
+        """The method of the fit; None if no graph is fitted."""
+        return None if self.options is None else self.options.method(self.max_weight)
+
+    def release(
+        self,
+        measured: Measurements,
+        space: Space,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> Release:
+        """See `Completion.release`: fit a synthetic graph, round it, certify it."""
+        del space  # that of the matrix
+        noisy = measured.matrix
+        if noisy is None:
+            raise TypeError("a release with a noisy matrix has measured none")
+        # Blocks keep what a fit computes of them: the release gets blocks without it.
+        uncached = replace(noisy, blocks=noisy.blocks.copy())
+        values = tuple(uncached if value is noisy else value for value in measured.values)
+        released = replace(measured, values=values)
+        method, options = self.method, self.options
+        if method is None or options is None:
+            return Release(measurements=released)
+        cap = noisy.distribution.max_weight
+        problem = FitProblem(
+            noisy.blocks,
+            math.inf if cap is None else cap,
+            measured.find(Degrees),
+            measured.find(Total),
+            measured.find(CellSums),
+        )
+        model, certificate, summary = finished_fit(
+            method,
+            problem,
+            uncached,
+            time_limit=options.time_limit,
+            weighted=self.weighted,
+            source=source,
+            progress=progress,
+        )
+        if summary.directions == 0:
+            degree = float(model.expected.sum()) / math.sqrt(math.prod(noisy.shape))
+            summary = replace(summary, shown_from=_shown_from(measured, noisy, degree))
+        if summary.warning is not None:
+            # Where warnings are errors, what was paid for must not be lost.
+            with suppress(AccuracyWarning):
+                warnings.warn(summary.warning, AccuracyWarning, stacklevel=_WARNING_LEVEL)
+        graph = from_rows_on(
+            noisy.space,
+            (weights_of(rows, problem.cap) for rows in row_parts(model.matrix)),
+            weighted=self.weighted,
+            max_weight=cap if self.weighted else None,
+            note=measured.guarantee.warning,
+        )
+        return Release(
+            measurements=released,
+            fit=summary,
+            certificate=certificate,
+            _graph=graph,
+            _weights=None if self.weighted else decimal_units(model.expected),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Completion.to_dict`; a fit of the user's own is no plain value, and left out."""
+        options = self.options
+        stored = None
+        if options is not None:
+            own = not isinstance(options.fit, str)
+            stored = {**vars(options), "fit": None if own else options.fit}
+        return {
+            "of": "matrix",
+            "options": stored,
+            "weighted": self.weighted,
+            "max_weight": self.max_weight,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "MatrixCompletion":
+        """Read what `to_dict` returned.
+
+        Raises:
+            LedgerError: the fit was one of the user's own.
+            LookupError, TypeError, ValueError: it is something else.
+        """
+        options = stored["options"]
+        if options is not None and options["fit"] is None:
+            raise LedgerError(
+                "this release was fitted by a method of its user's own, which a store does not "
+                "keep: repeat the call with store=gc.Store(..., resume=True), which costs nothing"
+            )
+        return cls(
+            options=None if options is None else FitOptions(**options),
+            weighted=bool(stored["weighted"]),
+            max_weight=stored["max_weight"],
+        )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class SparseCompletion:
+    """The model of a sparse release, and a synthetic graph that is drawn from it.
+
+    Attributes:
+        with_graph: whether a synthetic graph is wanted.
+        weighted: whether the graph has weights.
+        max_weight: public maximum weight; None without one.
+        integral: whether weights are whole numbers.
+    """
+
+    with_graph: bool
+    weighted: bool
+    max_weight: float | None
+    integral: bool
+
+    def release(
+        self,
+        measured: Measurements,
+        space: Space,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> Release:
+        """See `Completion.release`: make the model, and draw a synthetic graph from it."""
+        progress(0.6, "fitting")
+        model = fit_sparse(measured, space, max_weight=self.max_weight, whole=self.integral)
+        if not self.with_graph:
+            return Release(measurements=measured, _model=model)
+        progress(0.8, "drawing the synthetic graph")
+        seed = int.from_bytes(source.bytes(8).tobytes(), "little")
+        generator = np.random.default_rng(seed)
+        (rows, columns), weights = sample_edges(model, generator, weighted=self.weighted)
+        parts = EdgeParts(rows, columns, weights if self.weighted else None, owned=True)
+        del rows, columns, weights
+        graph = from_parts_on(
+            model.space,
+            parts,
+            merge="max",  # each pair is there once
+            max_weight=model.max_weight if self.weighted else None,
+            note=measured.guarantee.warning,
+        )
+        progress(1.0, "done")
+        return Release(measurements=measured, fit=_SPARSE_FIT, _graph=graph, _model=model)
+
+    def to_dict(self) -> dict[str, Any]:
+        """See `Completion.to_dict`."""
+        return {"of": "sparse", **asdict(self)}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "SparseCompletion":
+        """Read what `to_dict` returned.
+
+        Raises:
+            LookupError, TypeError: it is something else.
+        """
+        return cls(**{name: stored[name] for name in cls.__dataclass_fields__})
+
+
+def completed_release(
+    saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
+) -> Release:
+    """Return the result of a release from what its store has kept.
+
+    Args:
+        saved: all that was measured, see `measurement_parts`.
+        completion: what `completion_to_dict` returned.
+        progress: called with the fraction done and a message.
+
+    Raises:
+        LedgerError: the fit was one of the user's own, which no store keeps.
+        LookupError, TypeError, ValueError, ArithmeticError: the store was altered.
+    """
+    stored = completion["how"]
+    sparse = stored["of"] == "sparse"
+    how = SparseCompletion.from_dict(stored) if sparse else MatrixCompletion.from_dict(stored)
+    return release_of(saved, how, completion, progress)
+
+
+def release_of(
+    saved: SavedParts,
+    how: Completion,
+    completion: Mapping[str, Any],
+    progress: Progress = silent,
+) -> Release:
+    """Return the result of a release, completed in a given way; see `completed_release`."""
+    measured, space = read_measurements(saved)
+    return how.release(measured, space, SeededEntropy.from_state(completion["entropy"]), progress)
+
+
+def completion_to_dict(how: Completion, source: SeededEntropy) -> dict[str, Any]:
+    """Return plain values from which `completed_release` makes the same result each time.
+
+    Args:
+        how: the completion.
+        source: of its random numbers, where it stands now.
+    """
+    return {"how": how.to_dict(), "entropy": source.state}
+
+
+def _shown_from(measured: Measurements, noisy: NoisyMatrix, degree: float) -> float | None:
+    """Return the epsilon to ask for at which all of it on the entries could show communities.
+
+    Post-processing: a direction is at most as strong as the average degree, which the synthetic
+    graph has from noisy data. None where what was spent would do: there were none to see, it seems,
+    or they are weaker.
+
+    Args:
+        measured: all that was measured.
+        noisy: the entries.
+        degree: the average degree of the synthetic graph.
+    """
+    plan, stated = measured.guarantee.budget_plan, measured.guarantee.epsilon
+    spent = stated if plan is None else float(plan.amount)  # on one change of the privacy unit
+    needed = epsilon_needed(
+        noisy.shape,
+        degree / (noisy.distribution.max_weight or 1.0),
+        flips=noisy.distribution.name == "binary",
+    )
+    if not spent < needed < math.inf:
+        return None
+    return needed * stated / spent

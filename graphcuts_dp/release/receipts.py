@@ -1,0 +1,107 @@
+"""Comparing the receipt of a result with the store that it says was charged."""
+
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from graphcuts_dp.errors import FileFormatError, LedgerError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.ledger.charges import file_digests, provenance_of
+from graphcuts_dp.ledger.opening import Store, ledger_budget, open_ledger, store_id
+from graphcuts_dp.ledger.uses import Use, spent_together, uses_of
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.results.bundle import check_files, guarantee_of, read_receipt, receipt_path
+
+
+@final
+@dataclass(frozen=True)
+class ReceiptCheck:
+    """What a store says of a result whose receipt belongs to it.
+
+    Attributes:
+        use: the use that was charged for the result.
+        uses: how many uses the store has recorded, later ones included.
+        before: cost of all uses before this one together; None if there were none.
+        recorded: whether the store has recorded the same files, and not only the measurement.
+    """
+
+    use: Use
+    uses: int
+    before: Cost | None
+    recorded: bool
+
+    def __str__(self) -> str:
+        spent = "nothing else was spent on these data before it"
+        if self.before is not None:
+            delta = f", delta = {self.before.delta:g}" if self.before.delta else ""
+            spent = f"epsilon = {self.before.epsilon:.4g}{delta} was spent on these data before it"
+        return f"use {self.use.number} of {self.uses}; {spent}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        before = self.before
+        return {
+            "use": self.use.number,
+            "uses": self.uses,
+            "epsilon_before": 0.0 if before is None else before.epsilon,
+            "delta_before": 0.0 if before is None else before.delta,
+            "files_recorded": self.recorded,
+        }
+
+
+def check_receipt(store: PathLike | Store, path: PathLike) -> ReceiptCheck:
+    """Compare a saved result and its receipt with the store that was charged for it.
+
+    Args:
+        store: an existing one.
+        path: of the result, as for its `save`.
+
+    Raises:
+        FileFormatError: the receipt or a file of the result is missing, damaged or changed, or the
+            receipt names no store.
+        LedgerError: the store cannot be read, or is not the one that was charged, or says
+            something else of this use.
+    """
+    receipt = read_receipt(receipt_path(path))
+    check_files(path, receipt["files"])
+    try:
+        guarantee = guarantee_of(receipt)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        raise FileFormatError(f"{receipt_path(path)} is damaged or of another version") from None
+    provenance = guarantee.provenance
+    if provenance is None or not provenance.store:
+        raise FileFormatError(f"the receipt of {path!s} names no store: it was charged to none")
+    with closing(open_ledger(store)) as ledger, ledger.locked():
+        place, uses = ledger.file.path, uses_of(ledger)
+        if store_id(ledger) != provenance.store:
+            raise LedgerError(f"{place} is not the store that the receipt of {path!s} names")
+        if not 0 < provenance.use <= len(uses):
+            raise LedgerError(
+                f"{place} has {len(uses)} uses, and the receipt of {path!s} names use "
+                f"{provenance.use}: this is an older copy of the store"
+            )
+        use = uses[provenance.use - 1]
+        recorded = file_digests(ledger, use.number)
+        if provenance_of(ledger, use) != provenance or not _same_guarantee(guarantee, use):
+            raise LedgerError(
+                f"{place} says something else of use {use.number} than the receipt of {path!s}: "
+                "one of them was altered"
+            )
+        before = uses[: use.number - 1]
+        spent = spent_together(before, ledger_budget(ledger)) if before else None
+    names = {Path(name).name: digest for name, digest in receipt["files"].items()}
+    matching = all(recorded.get(name) == digest for name, digest in names.items())
+    return ReceiptCheck(use=use, uses=len(uses), before=spent, recorded=matching)
+
+
+def _same_guarantee(guarantee: PrivacyGuarantee, use: Use) -> bool:
+    """Whether a receipt states the epsilon, delta and privacy unit that a store has recorded."""
+    recorded = use.guarantee
+    return (guarantee.epsilon, guarantee.delta, guarantee.privacy_unit, guarantee.seed) == (
+        recorded.epsilon,
+        recorded.delta,
+        recorded.privacy_unit,
+        recorded.seed,
+    )

@@ -1,0 +1,126 @@
+"""Making the result of a use again, free of charge, from what its store has kept."""
+
+from collections.abc import Callable
+from contextlib import closing
+from importlib import import_module
+from typing import Any
+
+from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.ledger.charges import kept_by_use, provenance_of
+from graphcuts_dp.ledger.ledger import DAMAGED, Ledger
+from graphcuts_dp.ledger.opening import Store, open_ledger
+from graphcuts_dp.ledger.uses import DISTANCE_SESSION, SESSION, Use, uses_of
+from graphcuts_dp.release.completion import completed_release
+from graphcuts_dp.release.contributions import (
+    ContributionBound,
+    DegreeBound,
+    contributions_from,
+)
+from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.results.flows import Flows
+from graphcuts_dp.results.packing import SavedParts, unpack
+from graphcuts_dp.results.partition import Partition
+
+_SESSIONS = (SESSION, DISTANCE_SESSION)
+# Makes a result of what was kept, by its kind. An iterative release is in a layer above.
+_READERS: dict[str, Callable[[SavedParts], Any]] = {
+    "flows": Flows.from_saved,
+    "partition": Partition.from_saved,
+    "contributions": contributions_from,
+    "bound": ContributionBound.from_saved,
+    "degree bound": DegreeBound.from_saved,
+}
+_ITERATIVE = ("iterative construction", "answers")
+
+
+def resume(store: PathLike | Store, *, use: int | None = None, progress: Progress = silent) -> Any:
+    """Make the result of a use again, free of charge, from what its store has kept.
+
+    For results that were lost after a crash, a full disk or a deleted file. The data are not
+    needed. A use that was interrupted before anything was kept is repeated by the same call with
+    `store=Store(path, resume=True)`, which costs nothing more either.
+
+    Args:
+        store: an existing one.
+        use: number of the use, as `store_status` lists them; None for the last one that is no
+            session.
+        progress: called with the fraction of a fit that is done and a message.
+
+    Returns:
+        What the call returned that was charged: a `Release`, `Flows`, `Partition`, ... On the same
+        machine with the same versions it is equal bit by bit, unless a time limit ended its fit.
+
+    Raises:
+        LedgerError: the store cannot be read, there is no such use, or it kept nothing.
+
+    Privacy:
+        It reads noisy measurements alone, whose cost is on the record: post-processing.
+
+    Examples:
+        >>> import tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "club.db"
+        >>> made = gc.release_graph(gc.datasets.load("karate"), epsilon=1.0, store=path)
+        >>> gc.resume(path).answer([0, 1]).value == made.answer([0, 1]).value
+        True
+    """
+    return result_of(store, use, progress=progress)
+
+
+class PublicDataNeededError(LedgerError):
+    """The result also needs public data, which a store does not have."""
+
+
+def result_of(
+    store: PathLike | Store, use: int | None = None, *, progress: Progress = silent
+) -> Any:
+    """Return what `resume` returns.
+
+    Raises:
+        PublicDataNeededError: the same call makes the result again, not this one.
+        LedgerError: as `resume`.
+    """
+    with closing(open_ledger(store)) as ledger, ledger.locked():
+        chosen = use_to_resume(ledger, use)
+        kept, provenance = kept_by_use(ledger, chosen.number), provenance_of(ledger, chosen)
+        path = ledger.file.path
+    if kept is None:
+        raise LedgerError(
+            f"use {chosen.number} of {path} was interrupted before it kept anything: repeat it on "
+            "the same data, which costs nothing more; in Python by the same call with "
+            "store=gc.Store(..., resume=True)"
+        )
+    saved = unpack(kept.content, provenance)
+    try:
+        if saved.kind == "release":
+            return completed_release(saved, kept.completion, progress)
+        if saved.kind in _ITERATIVE:
+            iterative = import_module("graphcuts_dp.iterative.release")
+            return iterative.IterativeRelease.from_saved(saved)
+        if saved.kind in _READERS:
+            return _READERS[saved.kind](saved)
+    except DAMAGED:
+        raise LedgerError(f"what {path} has kept of use {chosen.number} is damaged") from None
+    raise PublicDataNeededError(
+        f"use {chosen.number} of {path} is one of {saved.kind}, which need their public map: "
+        "repeat the call with store=gc.Store(..., resume=True), which costs nothing more"
+    )
+
+
+def use_to_resume(ledger: Ledger, number: int | None) -> Use:
+    """Return the use of a number, or the last one that is no session. Within `Ledger.locked`.
+
+    Raises:
+        LedgerError: there is none.
+    """
+    uses = {use.number: use for use in uses_of(ledger) if use.kind not in _SESSIONS}
+    if not uses:
+        raise LedgerError(f"{ledger.file.path} has charged nothing that could be resumed")
+    chosen = max(uses) if number is None else number
+    if chosen not in uses:
+        there = ", ".join(map(str, uses))
+        raise LedgerError(
+            f"{ledger.file.path} has no use {chosen} that could be resumed; there is: {there}. A "
+            "session goes on by itself: open it again"
+        )
+    return uses[chosen]

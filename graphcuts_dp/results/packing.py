@@ -1,0 +1,160 @@
+"""The parts that a result is saved as, and the same in one piece of bytes for a store.
+
+`ResultParts` are what a kind of results writes: plain values, arrays, a graph or a table.
+`bundle.save` makes files of them, and `pack` makes bytes, which a store keeps with the use that was
+charged.
+`SavedParts` is what both are read back as: from files by `bundle.opened`, from bytes by `unpack`.
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, final
+
+import numpy as np
+
+from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on
+from graphcuts_dp.io.edge_store import EdgeParts
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
+from graphcuts_dp.privacy.provenance import Provenance
+from graphcuts_dp.schema.vertices import Space
+
+_HEADER = "header"  # name of the array that holds the plain values, as JSON in UTF-8
+_GRAPH = "graph"  # what the names of the arrays of a graph begin with
+_LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ResultParts:
+    """What a result is saved as.
+
+    Attributes:
+        kind: of the result, as `bundle.KINDS` names it, or of a measurement.
+        guarantee: of differential privacy, with its provenance.
+        fields: plain values, public.
+        arrays: by name; None where there are none.
+        graph: the graph that belongs to it; None without one.
+        table: columns by name; None without a table.
+    """
+
+    kind: str
+    guarantee: PrivacyGuarantee
+    fields: Mapping[str, Any] = field(repr=False)
+    arrays: Mapping[str, Any] | None = field(default=None, repr=False)
+    graph: AnyGraph | None = field(default=None, repr=False)
+    table: Mapping[str, Any] | None = field(default=None, repr=False)
+
+
+class SavedParts(Protocol):
+    """The parts of a saved result while it is read."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of the result."""
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """Plain values."""
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """The guarantee of differential privacy."""
+
+    def arrays(self) -> dict[str, Any]:
+        """Return the arrays by their names."""
+
+    def graph(self, space: Space) -> AnyGraph | None:
+        """Return the graph on a space; None where none was saved or none is wanted."""
+
+
+def pack(parts: ResultParts) -> bytes:
+    """Return the parts of a result as bytes: an .npz archive without pickles.
+
+    A table is left out: it is computed from the rest.
+    """
+    arrays = dict(parts.arrays or {})
+    graph = parts.graph
+    about_graph = None
+    if graph is not None:
+        about_graph = {"weighted": bool(graph.weighted), "max_weight": graph.max_weight}
+        arrays |= {f"{_GRAPH}/rows": graph.rows, f"{_GRAPH}/columns": graph.columns}
+        if graph.weighted:
+            arrays[f"{_GRAPH}/weights"] = graph.weights
+    provenance = parts.guarantee.provenance
+    header = {
+        "kind": parts.kind,
+        "guarantee": parts.guarantee.to_dict(),
+        "provenance": None if provenance is None else provenance.to_dict(),
+        "graph": about_graph,
+        "fields": {**parts.fields},
+    }
+    arrays[_HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+        for name, values in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, np.asanyarray(values), allow_pickle=False)
+    return buffer.getvalue()
+
+
+@final
+@dataclass(frozen=True)
+class Unpacked:
+    """What `pack` packed: see `SavedParts`."""
+
+    kind: str
+    guarantee: PrivacyGuarantee = field(repr=False)
+    fields: Mapping[str, Any] = field(repr=False)
+    _arrays: Mapping[str, Any] = field(repr=False)
+    _about_graph: Mapping[str, Any] | None = field(repr=False)
+
+    def arrays(self) -> dict[str, Any]:
+        """See `SavedParts.arrays`."""
+        own = f"{_GRAPH}/"
+        return {name: each for name, each in self._arrays.items() if not name.startswith(own)}
+
+    def graph(self, space: Space) -> AnyGraph | None:
+        """See `SavedParts.graph`."""
+        about = self._about_graph
+        if about is None:
+            return None
+        rows, columns = self._arrays[f"{_GRAPH}/rows"], self._arrays[f"{_GRAPH}/columns"]
+        return from_parts_on(
+            space,
+            EdgeParts(rows, columns, self._arrays.get(f"{_GRAPH}/weights"), owned=True),
+            merge="max",  # each pair is there once
+            max_weight=about["max_weight"] if about["weighted"] else None,
+            note=self.guarantee.warning,
+        )
+
+
+def unpack(content: bytes, provenance: Provenance) -> Unpacked:
+    """Read what `pack` returned.
+
+    Args:
+        content: from a store that has checked its digest.
+        provenance: of the use that it belongs to.
+
+    Raises:
+        LedgerError: the content is something else.
+    """
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(arrays.pop(_HEADER).tobytes())
+        guarantee = PrivacyGuarantee.from_dict(header["guarantee"])
+        return Unpacked(
+            str(header["kind"]),
+            guarantee.released_as(provenance),
+            header["fields"],
+            arrays,
+            header["graph"],
+        )
+    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, OSError):
+        raise LedgerError("what the store has kept of this use is damaged") from None
+    except zipfile.BadZipFile:
+        raise LedgerError("what the store has kept of this use is damaged") from None

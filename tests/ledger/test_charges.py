@@ -1,0 +1,273 @@
+"""What a use has measured is kept, one measurement for each, and taken up again for nothing."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import session_workers as workers
+from products import PRODUCTS, SESSIONS, kind_of, make
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.ledger.charges import begin_charge
+from graphcuts_dp.ledger.ledger import Kind
+from graphcuts_dp.ledger.opening import open_ledger
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy, repeatable
+from graphcuts_dp.release import graphs
+from graphcuts_dp.release.receipts import check_receipt
+from graphcuts_dp.results import packing
+
+RELEASES = sorted(set(PRODUCTS) - set(SESSIONS))
+pytestmark = [
+    pytest.mark.usefixtures("no_forecast"),
+    pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning"),
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "mail.db"
+
+
+@pytest.fixture
+def graph():
+    return workers.private_graph()
+
+
+def never(*_):
+    raise AssertionError("noise was drawn")
+
+
+def plain(made):
+    """All that a result consists of, but what is computed of it."""
+    if isinstance(made, gc.distances.DistanceAnswers):
+        return made.to_dict()
+    if hasattr(made, "to_parts"):
+        return packing.pack(made.to_parts())
+    return repr(made)
+
+
+def edges(made):
+    """The edges of a synthetic graph."""
+    return made.graph.rows.tolist(), made.graph.columns.tolist()
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_every_product_is_taken_up_again_bit_by_bit_and_for_nothing(path, name, monkeypatch):
+    made = make(name, store=path)
+    monkeypatch.setattr(SystemEntropy, "bytes", never)
+    again = make(name, store=gc.Store(path, resume=True))
+    assert plain(again) == plain(made)
+    assert again.guarantee.provenance == made.guarantee.provenance
+    found = gc.store_status(path)
+    assert (found.epsilon, len(found.uses)) == (1.0, 1)
+    if kind_of(name) == "distances":
+        with pytest.raises(LedgerError, match="need their public map"):
+            gc.resume(path)
+    else:
+        assert plain(gc.resume(path)) == plain(made)
+
+
+def test_a_seeded_run_is_completed_as_without_a_store(path, graph):
+    alone = gc.release_graph(graph, epsilon=1.0, seed=5)
+    kept = gc.release_graph(graph, epsilon=1.0, seed=5, store=path)
+    assert edges(alone) == edges(kept) == edges(gc.resume(path))
+    assert not gc.resume(path).guarantee.is_private
+
+
+@pytest.mark.parametrize("used", [0, 1, 13, 64])
+def test_a_stream_goes_on_from_its_state(used):
+    stream = SeededEntropy(2**127 + 5)
+    for source in (stream, stream.split(2)[1]):
+        source.bytes(used)
+        state = json.loads(json.dumps(source.state))
+        other = SeededEntropy.from_state(state)
+        assert np.array_equal(other.bytes(100), source.bytes(100))
+        pair = other.split(1)[0].bytes(9), source.split(1)[0].bytes(9)
+        assert np.array_equal(*pair)
+    assert repeatable(stream) is stream
+    first, second = repeatable(SystemEntropy()), repeatable(SystemEntropy())
+    assert first.seed != second.seed
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"epsilon": 2.0},
+        {"noise": "discrete-laplace"},
+        {"privacy_unit": gc.PrivacyUnit.edge(2)},
+        {"seed": 3},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_another_call_is_not_taken_up_for_nothing(path, graph, other):
+    gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    again = {"epsilon": 1.0, "store": gc.Store(path, resume=True), "fit": "none"} | other
+    with pytest.raises((LedgerError, gc.errors.BudgetError)):
+        gc.release_graph(graph, **again)
+    assert gc.store_status(path).epsilon == 1.0
+
+
+def test_other_data_are_not_taken_up(path, graph):
+    gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    with pytest.raises(LedgerError, match="other private data"):
+        gc.release_graph(
+            workers.private_graph(8), epsilon=1.0, store=gc.Store(path, resume=True), fit="none"
+        )
+
+
+def test_a_store_that_is_not_there_is_not_made_to_resume(path, graph):
+    with pytest.raises(LedgerError, match="does not exist"):
+        gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, resume=True), fit="none")
+    assert not path.exists()
+
+
+def unfinished(path, graph):
+    """A use whose measurement was not kept."""
+    charge = begin_charge(
+        path,
+        graph,
+        kind="release",
+        parameters={},
+        cost=Cost.of_pure(Fraction(1)),
+        guarantee=gc.PrivacyGuarantee(epsilon=1.0, neighbours="one pair"),
+    )
+    assert charge.kept is None
+    return charge
+
+
+def test_only_one_measurement_of_a_use_is_ever_shown(path, graph):
+    charge = unfinished(path, graph)
+
+    def refusal(number):
+        try:
+            charge.keep(b"%d" % number, {})
+        except LedgerError as problem:
+            return str(problem)
+        return ""
+
+    with ThreadPoolExecutor(4) as pool:
+        refusals = list(pool.map(refusal, range(8)))
+    assert refusals.count("") == 1
+    assert all("thrown away" in text for text in refusals if text)
+    with closing(open_ledger(path)) as ledger, ledger.locked():
+        finished = [
+            record for record in range(1, ledger.records + 1) if "kept" in ledger.record(record)[1]
+        ]
+    assert len(finished) == 1
+
+
+def test_a_use_that_was_interrupted_says_how_to_go_on(path, graph):
+    unfinished(path, graph)
+    with pytest.raises(LedgerError, match="interrupted before it kept anything"):
+        gc.resume(path)
+    with pytest.raises(LedgerError, match="no use 7 that could be resumed; there is: 1"):
+        gc.resume(path, use=7)
+
+
+def test_that_it_is_measured_again_is_on_the_record(path, graph, monkeypatch):
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(graphs, "measure", killed)
+        with pytest.raises(KeyboardInterrupt):
+            gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, budget=1.0), fit="none")
+    again = gc.Store(path, resume=True)
+    made = gc.release_graph(graph, epsilon=1.0, store=again, fit="none")
+    assert gc.resume(path).answer([1]).value == made.answer([1]).value
+    with closing(open_ledger(path)) as ledger, ledger.locked():
+        statement = "SELECT kind FROM records ORDER BY seq"
+        kinds = [kind for (kind,) in ledger.file.connection.execute(statement)]
+    assert kinds == [Kind.BEGIN, Kind.RESUMED, Kind.FINISHED]
+
+
+def test_a_store_may_keep_nothing(path, graph):
+    made = gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, keep=False), fit="none")
+    assert made.guarantee.provenance.measured
+    with pytest.raises(LedgerError, match="does not keep what it measured"):
+        gc.resume(path)
+    with closing(open_ledger(path)) as ledger, ledger.locked():
+        counted = ledger.file.connection.execute("SELECT COUNT(*) FROM contents").fetchone()
+    assert counted == (0,)
+
+
+def test_a_session_is_not_resumed_so(path, graph):
+    gc.open_session(graph, store=path, epsilon=0.5, queries=5, method="laplace").close()
+    with pytest.raises(LedgerError, match="has charged nothing that could be resumed"):
+        gc.resume(path)
+
+
+def test_a_fit_of_ones_own_is_not_kept_but_taken_up(path, graph):
+    own = gc.FitOptions(fit=graphs.FitOptions("first-order").method(None))
+    made = gc.release_graph(graph, epsilon=1.0, store=path, fit=own)
+    with pytest.raises(LedgerError, match="a method of its user's own"):
+        gc.resume(path)
+    again = gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, resume=True), fit=own)
+    assert edges(again) == edges(made)
+
+
+def test_time_purpose_and_author_are_in_store_and_receipt(path, graph, tmp_path):
+    store = gc.Store(path, purpose="monthly report", author="A. Curator")
+    made = gc.release_graph(graph, epsilon=1.0, store=store, fit="none")
+    made.save(tmp_path / "out.edges")
+    loaded = gc.load(tmp_path / "out.edges").guarantee.provenance
+    assert loaded == made.guarantee.provenance
+    assert (loaded.purpose, loaded.author, loaded.use) == ("monthly report", "A. Curator", 1)
+    (use,) = gc.store_status(path).uses
+    assert (use.use.purpose, use.use.author, use.use.time) == (
+        loaded.purpose,
+        loaded.author,
+        loaded.time,
+    )
+    assert loaded.store == gc.store_status(path).store
+    without = gc.release_graph(graph, epsilon=1.0, fit="none").guarantee.provenance
+    assert (without.store, without.use, bool(without.time)) == ("", 0, True)
+
+
+@pytest.mark.parametrize("text", ["a\nb", "x" * 501, 5])
+def test_a_purpose_is_a_short_text(path, text):
+    with pytest.raises(ParameterError, match="purpose is a printable text"):
+        gc.Store(path, purpose=text)
+
+
+def test_a_receipt_is_compared_with_its_store(path, graph, tmp_path):
+    gc.release_graph(graph, epsilon=0.5, store=path, fit="none")
+    made = gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    made.save(tmp_path / "out.edges")
+    found = check_receipt(path, tmp_path / "out.edges")
+    assert str(found) == "use 2 of 2; epsilon = 0.5 was spent on these data before it"
+    other = tmp_path / "other.db"
+    gc.release_graph(graph, epsilon=1.0, store=other, fit="none")
+    with pytest.raises(LedgerError, match="is not the store that the receipt"):
+        check_receipt(other, tmp_path / "out.edges")
+    gc.release_graph(graph, epsilon=1.0, fit="none").save(tmp_path / "free.edges")
+    with pytest.raises(gc.errors.FileFormatError, match="names no store"):
+        check_receipt(path, tmp_path / "free.edges")
+
+
+def test_an_older_copy_of_a_store_does_not_know_a_later_receipt(path, graph, tmp_path):
+    gc.release_graph(graph, epsilon=0.5, store=path, fit="none")
+    older = tmp_path / "older.db"
+    older.write_bytes(path.read_bytes())
+    older.chmod(0o600)
+    gc.release_graph(graph, epsilon=1.0, store=path, fit="none").save(tmp_path / "out.edges")
+    with pytest.raises(LedgerError, match="older copy"):
+        check_receipt(older, tmp_path / "out.edges")
+
+
+def test_what_is_kept_is_named_by_its_digest_and_checked(path, graph):
+    gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    with closing(open_ledger(path)) as ledger:
+        connection = ledger.file.connection
+        statement = "SELECT sql FROM sqlite_schema WHERE name = 'contents_no_update'"
+        (trigger,) = connection.execute(statement).fetchone()
+        connection.execute("DROP TRIGGER contents_no_update")
+        connection.execute("UPDATE contents SET data = zeroblob(length(data))")
+        connection.execute(trigger)
+    with pytest.raises(LedgerError, match="a content does not fit"):
+        gc.resume(path)
