@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import hmac
 import json
+import os
 import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -26,6 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
+from graphcuts_dp.files import open_secret
 from graphcuts_dp.page import result
 from graphcuts_dp.page.form import PRODUCTS, head_of
 from graphcuts_dp.page.runs import DONE, Runs, spent_on
@@ -36,6 +38,7 @@ _WEB = Path(__file__).resolve().parent / "web"
 _HOST = "127.0.0.1"
 _BODY = 1 << 20  # bytes of a request that is no file
 _API = "/api/"
+_PARTIAL = ".part"  # name of an upload that is not whole
 # By methods of `Page`.
 _ASKED = ("form", "head", "preview", "start", "resume", "runs", "run", "truth", "spent")
 NOT_PRIVATE = "x-not-private"  # heads the one reply that reads the truth
@@ -109,6 +112,8 @@ class Page:
     def __init__(self, folder: Path, largest: int) -> None:
         self._runs, self._largest = Runs(folder), largest
         self._uploads = folder / "data"
+        for partial in self._uploads.glob(f"*/{_PARTIAL}"):  # a page was killed meanwhile
+            partial.unlink()
 
     def routes(self) -> list[Route | Mount]:
         """All of them."""
@@ -194,18 +199,23 @@ class Page:
         name = Path(request.path_params["name"]).name.lstrip(".") or "data"
         self._uploads.mkdir(mode=0o700, exist_ok=True)
         folder = self._uploads / secrets.token_hex(4)
-        folder.mkdir()
-        size = 0
-        with (folder / name).open("xb") as file:
-            async for part in request.stream():
-                size += len(part)
-                if size > self._largest:
-                    break
-                await run_in_threadpool(file.write, part)
-        if size > self._largest:
-            (folder / name).unlink()
-            return _refused(413, f"a file has at most {self._largest:,} bytes: type its path")
-        return JSONResponse({"path": str(folder / name)})
+        folder.mkdir(mode=0o700)
+        partial, size = folder / _PARTIAL, 0
+        try:
+            with os.fdopen(open_secret(partial, new=True), "wb") as file:
+                async for part in request.stream():
+                    size += len(part)
+                    if size > self._largest:
+                        break
+                    await run_in_threadpool(file.write, part)
+            if size <= self._largest:
+                partial.rename(folder / name)  # whole: only now it can be taken for the file
+                return JSONResponse({"path": str(folder / name)})
+        finally:  # also where the browser has gone away
+            if partial.exists():
+                partial.unlink()
+                folder.rmdir()
+        return _refused(413, f"a file has at most {self._largest:,} bytes: type its path")
 
     async def file(self, request: Request) -> Response:
         """A file of a result, or its notebook or printable page."""

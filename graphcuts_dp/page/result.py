@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shlex
 from html import escape
 from pathlib import Path
@@ -27,6 +28,19 @@ _STYLE = (
 def command_of(run: PageRun) -> str:
     """The command that was run, to type again."""
     return shlex.join(["graphcuts-dp", *run.plan["words"]])
+
+
+def _published_words(run: PageRun) -> list[str]:
+    """Return the words of the command, with files by their names alone.
+
+    Where files lie on this machine is nobody else's affair.
+    """
+    return [re.sub(r"[^,=]+", _name_of_file, word) for word in run.plan["words"]]
+
+
+def _name_of_file(part: re.Match[str]) -> str:
+    path = Path(part[0])
+    return path.name if path.is_absolute() else part[0]
 
 
 def fragment(run: PageRun) -> str:
@@ -77,8 +91,7 @@ def printable(run: PageRun) -> str:
     expected = run.plan["expected"]
     errors = [(each["of"], each["bound"]) for each in expected["errors"]]
     title = escape(f"{run.product.title}, {run.plan['time']}")
-    # Files by their names: where they lie on this machine is nobody else's affair.
-    words = [Path(word).name if word.startswith("/") else word for word in run.plan["words"]]
+    words = _published_words(run)
     parts = [
         f"<h1>{title}</h1>",
         f"<p><b>Privacy unit:</b> {escape(expected['unit_in_words'])}</p>",
@@ -93,17 +106,13 @@ def printable(run: PageRun) -> str:
     )
 
 
-_RUN = """import subprocess
-import sys
-from pathlib import Path
+_LOAD = """from pathlib import Path
 
 import graphcuts_dp as gc
 
-COMMAND = {words}
-MADE = Path({made})  # where the page has made it
-RESULT = MADE if MADE.exists() else Path({result})
-if not RESULT.exists():  # made here, which costs its epsilon once more
-    subprocess.run([sys.executable, "-m", "graphcuts_dp", *COMMAND], check=True)"""
+RESULT = Path({result})
+if not RESULT.exists():
+    raise FileNotFoundError({advice})"""
 _SHOW = {
     "flows": ["flows = gc.load(RESULT)\nflows", "flows.to_frame()", "flows.plot()"],
     "release": ["release = gc.load(RESULT)\nrelease", "release.graph", "release.plot()"],
@@ -113,12 +122,18 @@ _SHOW = {
 
 
 def notebook(run: PageRun) -> bytes:
-    """The same as a notebook, which makes the release where it is not there, and shows it."""
-    store = run.plan["store"]  # of a session, which is kept there
-    made, result = (str(run.result), run.product.result) if run.product.result else (store, store)
-    words = json.dumps(run.plan["words"], indent=4).replace("\n]", ",\n]")
-    first = _RUN.format(words=words, made=json.dumps(made), result=json.dumps(result))
-    about = f"# {run.product.title}\n\n{run.plan['expected']['guarantee']}"
+    """Return a notebook that shows the result; it is to lie beside that."""
+    result = run.product.result or Path(run.plan["store"]).name  # a session is kept in its store
+    store = Path(run.plan["store"]).name
+    advice = (
+        f"put this notebook beside {result}; if that is lost, `graphcuts-dp resume {store}` writes "
+        "it again, free of charge"
+    )
+    first = _LOAD.format(result=json.dumps(result), advice=json.dumps(advice))
+    about = (
+        f"# {run.product.title}\n\n{run.plan['expected']['guarantee']}\n\n"
+        f"Made by `graphcuts-dp {shlex.join(_published_words(run))}`"
+    )
     code: dict[str, Any] = {
         "cell_type": "code",
         "execution_count": None,

@@ -4,6 +4,7 @@ import io
 import json
 import random
 import zipfile
+from pathlib import Path
 
 import pytest
 from page_cases import PORT, TOKEN, TRIPS, PageProcess, page_of, placed
@@ -70,6 +71,8 @@ def test_what_is_no_form_is_refused_in_a_line(page, name, body, status):
 
 def test_only_the_account_can_read_a_file_that_is_dropped(page, tmp_path):
     path = page.post("upload/..trips.csv", b"a,b\n1,2\n")["path"]
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+    assert Path(path).parent.stat().st_mode & 0o777 == 0o700
     assert path.startswith(str(tmp_path / "results" / "data"))
     assert path.endswith("/trips.csv")
     assert (tmp_path / "results" / "data").stat().st_mode & 0o77 == 0
@@ -155,6 +158,10 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
     names = page.post("head", path=path)["names"]
     assert names == COLUMNS
     assert len(page.replies) > 60
+    ends_of_published = ("report.html", "notebook.ipynb")
+    published = [each.text for each in page.replies if each.url.path.endswith(ends_of_published)]
+    assert len(published) == 2 * sum(state == "done" for *_, state in RUNS)
+    assert not [text for text in published if str(tmp_path) in text]
     reports = [each.text for each in page.replies if each.url.path.endswith("report.html")]
     assert len(reports) == sum(state == "done" for *_, state in RUNS)
     assert not [text for text in reports if f"{tmp_path}/ends" in text]
