@@ -147,6 +147,33 @@ def check_writable(path: PathLike, *, force: bool = False) -> Path:
     return target
 
 
+def check_space(paths: Iterable[PathLike], needed: int) -> None:
+    """Check that the disk has room for a result, before any privacy budget is spent.
+
+    Args:
+        paths: of files that will be written; one that names no folder is in the working folder.
+        needed: bytes that each of them may take, estimated from public sizes.
+
+    Raises:
+        FileFormatError: a disk has less than that, as far as the system tells.
+    """
+    for path in paths:
+        folder = Path(os.path.realpath(path)).parent
+        try:
+            free = shutil.disk_usage(folder).free
+        except OSError:  # the system does not tell; writing will
+            continue
+        if free < needed:
+            raise FileFormatError(
+                f"{path!s} may need {_megabytes(needed)}, and its disk has {_megabytes(free)}: "
+                "free some space or choose another folder; nothing was spent"
+            )
+
+
+def _megabytes(size: int) -> str:
+    return f"{max(size / 1e6, 0.001):,.3g} MB"
+
+
 def _is_database(file: Path) -> bool:
     try:
         with file.open("rb") as handle:

@@ -108,7 +108,7 @@ def cuts(
     job = cut_job(private, *ends, epsilon=epsilon, privacy_unit=privacy_unit)
     if run.dry_run:
         return foretold(job.guarantee, privacy_unit, job.errors(), job.notes, job.warning)
-    made = carry_out(job, private, store=store, seed=run.seed)
+    made = carry_out(job, private, target, store=store, seed=run.seed)
     return _report(made, target, source, force=run.force)
 
 

@@ -317,7 +317,7 @@ def flows(
         side = max(len(each.labels()) for each in pair)
         cells = {"what": "table", "side": side, "cell": None, "error": errors[0][1]}
         return foretold(job.guarantee, privacy_unit, errors, job.notes, job.warning, cells)
-    made = carry_out(job, private, store=store, seed=asked.seed)
+    made = carry_out(job, private, target, store=store, seed=asked.seed)
     return _written(made, target, source, asked, places)
 
 

@@ -24,7 +24,7 @@ from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.confidence import DEFAULT_FAILURE, percent
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import NOISES
-from graphcuts_dp.files import check_writable_set
+from graphcuts_dp.files import check_space, check_writable_set
 from graphcuts_dp.graph.rows import bounded_graph, without_rows
 from graphcuts_dp.io.files import check_labels, check_writable_graph, graph_files
 from graphcuts_dp.iterative.accuracy import NetChoice
@@ -183,7 +183,7 @@ def release(
             raise ParameterError("--weights is for a release with a fit, and not for a sparse one")
         if job.warning is not None and not trial.allow_useless:
             raise ParameterError(f"{job.warning}; --allow-useless releases it all the same")
-        made = carry_out(job, private, store=store, seed=run.seed)
+        made = carry_out(job, private, target, store=store, seed=run.seed)
     written = [*made.save(target, force=force)]
     if weights is not None:
         made.expected.write(weights, force=force)
@@ -194,14 +194,18 @@ def release(
     return replace(report, fields=report.fields | {"good_for": useful.to_dict()})
 
 
-def carry_out(job: Job[R], private: Any, *, store: Store | None, seed: int | None) -> R:
-    """Say what the job has to say, charge it, and run it.
+def carry_out(
+    job: Job[R], private: Any, target: str, *, store: Store | None, seed: int | None
+) -> R:
+    """Say what the job has to say, check that its result has room, charge it, and run it.
 
     Raises:
         BudgetError, LedgerError, ParameterError: as `execute`.
+        FileFormatError: the disk of the target or of the store has no room for the result.
     """
     for text in job.notes:
         say(f"note: {text}")
+    check_space((target, *([] if store is None else [store.path])), job.result_bytes)
     with progress_bar("releasing") as progress:
         return execute(job, private, store=store, seed=seed, progress=progress)
 

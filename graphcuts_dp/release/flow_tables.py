@@ -53,13 +53,15 @@ from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.guarantees import release_guarantee
-from graphcuts_dp.release.job import Job, execute
+from graphcuts_dp.release.job import SMALL_RESULT, Job, execute
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.cells import CellTree
 from graphcuts_dp.schema.counting import Reach, counted_by
 from graphcuts_dp.schema.groups import Groups, Sides
+
+_LINE_BYTES = 100  # of a cell: a line with two names of groups, three numbers; and its noisy sum
 
 
 @refuses_former_options()
@@ -350,6 +352,11 @@ class FlowsJob(Job[Flows]):
         """See `Job.periods`."""
         rows = self.public
         return rows.periods.labels if isinstance(rows, Rows) and rows.periods else None
+
+    @property
+    def result_bytes(self) -> int:
+        """See `Job.result_bytes`: a line of the table, and the noisy sum."""
+        return SMALL_RESULT + _LINE_BYTES * self.cells.total_size
 
     @cached_property
     def _level_errors(self) -> tuple[LevelErrors, ...]:

@@ -26,6 +26,7 @@ from graphcuts_dp.resources import Progress, seen, silent
 from graphcuts_dp.results.packing import ResultParts, SavedParts, pack, unpack
 
 R = TypeVar("R")
+SMALL_RESULT = 2**18  # bytes of a result that does not grow with the data
 _FACTS = (
     *("space", "weighted", "max_weight", "max_weight_change"),
     *("counting", "unit", "owned", "user_is_source", "periods"),
@@ -195,6 +196,11 @@ class Job(ABC, Generic[R]):
     def periods(self) -> tuple[str, ...] | None:
         """Labels of the declared periods that `measure` reads, see `charged`; None for all."""
         return None
+
+    @property
+    def result_bytes(self) -> int:
+        """About how many bytes the result takes on the disk, from public sizes."""
+        return SMALL_RESULT
 
     @property
     def warning(self) -> str | None:

@@ -1,0 +1,74 @@
+"""A dry run opens no private file and no store, whatever the command."""
+
+import os
+import sqlite3
+
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.cli import main
+
+_GROUPS = "vertex,half\n" + "".join(f"{vertex},{'ab'[vertex > 16]}\n" for vertex in range(34))
+_USERS = "--columns user=who,source=from,target=to"
+LINES = {
+    "release": "release here.csv out.csv --epsilon 1 --vertices 34 --dry-run 78",
+    "flows": "flows here.csv staff.csv out.csv --epsilon 1 --vertices 34 --dry-run",
+    "flows, table of bounds": "flows here.csv --contributions table --epsilon 1 --vertices 34 "
+    f"{_USERS} --dry-run",
+    "flows, choice of a bound": "flows here.csv --contributions choice:share-above=0.1 "
+    f"--epsilon 1 --vertices 34 {_USERS} --dry-run",
+    "cuts": "cuts here.csv out.csv --from 0 --to 33 --epsilon 1 --vertices 34 --dry-run",
+    "session start": "session start here.csv --epsilon 1 --queries 9 --vertices 34 --dry-run",
+}
+
+
+def with_dry_run():
+    """All commands that have a dry run."""
+    for name in main.COMMANDS:
+        if main.COMMANDS[name][0].startswith(("tests.", "scripts.")):
+            continue
+        command = main.loaded_command(name)
+        inner = getattr(command, "commands", {"": command})
+        for own, each in inner.items():
+            if any("--dry-run" in option.opts for option in each.params):
+                yield f"{name} {own}".strip()
+
+
+def test_every_command_that_can_be_tried_is_tried_here():
+    assert {name.partition(",")[0] for name in LINES} == set(with_dry_run())
+
+
+@pytest.fixture
+def watched(tmp_path, monkeypatch):
+    """A store of the data in a folder, and what would open it, or the private file."""
+    (tmp_path / "staff.csv").write_text(_GROUPS)
+    gc.release_graph(
+        gc.datasets.load("karate"), epsilon=1.0, fit="none", store=tmp_path / "mail.db"
+    )
+    opened = []
+    connect = sqlite3.connect
+
+    def seen(place, *arguments, **options):
+        opened.append(str(place))
+        return connect(place, *arguments, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", seen)
+    return opened
+
+
+@pytest.mark.parametrize("kind", ["missing", "unreadable", "a queue that nobody fills"])
+@pytest.mark.parametrize("name", LINES)
+def test_a_dry_run_opens_no_private_file_and_no_store(told, watched, tmp_path, name, kind):
+    here = tmp_path / "here.csv"
+    if kind == "unreadable":
+        here.write_bytes(b"\0private\xff")
+        here.chmod(0)
+    elif kind != "missing":
+        os.mkfifo(here)  # to open it would wait for ever
+    before = sorted(path.name for path in tmp_path.iterdir())
+    store = (tmp_path / "mail.db").read_bytes()
+    forecast = told(*LINES[name].split(), "--store", "mail.db")
+    assert forecast["dry_run"] is True
+    assert watched == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert (tmp_path / "mail.db").read_bytes() == store
