@@ -1,6 +1,7 @@
 """How every test runs: on several processes, the same way each time."""
 
 import gc
+import itertools
 import os
 import sqlite3
 from collections.abc import Callable, Generator
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+_STATES = itertools.count()  # for each test a state folder of its own
 _MEMORY_EACH = 1 << 30  # bytes that the largest test of a process may need
 _OF_A_PERSON = (
     "COLUMNS",
@@ -94,10 +96,14 @@ def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 
 
 @pytest.fixture(autouse=True)
-def _nothing_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a person has set in the shell changes no output that a test reads."""
+def _nothing_of_the_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What a person has set in the shell or has released changes no output that a test reads."""
     for name in _OF_A_PERSON:
         monkeypatch.delenv(name, raising=False)
+    state = tmp_path_factory.getbasetemp() / f"state-{next(_STATES)}"  # made where it is needed
+    monkeypatch.setenv("GRAPHCUTS_DP_STATE", str(state))
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,8 @@ from graphcuts_dp.graph.rows import (
 from graphcuts_dp.io.assemble import GivenVertices
 from graphcuts_dp.io.edge_store import Merge
 from graphcuts_dp.io.files import FORMATS, describe_reading, ending_of, public_vertices_of
+from graphcuts_dp.ledger.charges import check_known
+from graphcuts_dp.ledger.known_data import register, stores_of
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, open_ledger, stores_beside
 from graphcuts_dp.ledger.uses import uses_of
@@ -51,6 +53,18 @@ PRIVACY_UNIT = _unit_option(
     None,
     help="What neighbouring data differ by: edge, row, user (give max-contributions) or vertex "
     "(give max-degree). If omitted edge; of rows whose weight or periods count, row.",
+)
+PURPOSE = privacy_option(
+    None, help="What the result is for, in a few words: for the store and the receipt."
+)
+AUTHOR = privacy_option(
+    None, help="Who releases it, for the receipt; the store also keeps the name of the account."
+)
+SEPARATE_BUDGET = privacy_option(
+    None,
+    metavar="REASON",
+    help="Why these data have a budget of their own here, though another store was charged for "
+    "them, too; it stands in the store and in the receipt.",
 )
 BUDGET = privacy_option(
     None,
@@ -665,12 +679,15 @@ class Spending:
         False,
         help="Charge no store. Without this, a use beside a store about the same data is refused.",
     )
-    purpose: str | None = privacy_option(
-        None, help="What the result is for, in a few words: for the store and the receipt."
+    purpose: str | None = PURPOSE
+    author: str | None = AUTHOR
+    same_people_as: str | None = privacy_option(
+        None,
+        help="In place of --store: the store of other data about the same people, such as the same "
+        "table with later or corrected rows; they share its budget.",
+        metavar="FILE",
     )
-    author: str | None = privacy_option(
-        None, help="Who releases it, for the receipt; the store also keeps the name of the account."
-    )
+    separate_budget: str | None = SEPARATE_BUDGET
     no_keep: bool = privacy_option(
         False,
         help="Do not keep in the store what was measured: a result that is lost cannot be resumed.",
@@ -686,39 +703,66 @@ class Spending:
         resumption = current_resumption()
         if resumption is not None:
             return Store(resumption.store, resume=True)
-        if self.store is not None:
+        path = self.store or self.same_people_as
+        if path is not None:
             if self.uncounted:
                 raise ParameterError("give --store or --uncounted, not both")
+            if None not in (self.store, self.same_people_as):
+                raise ParameterError("--same-people-as names the store: leave out --store")
             return replace(
-                store_named(self.store, self.budget),
+                store_named(path, self.budget),
                 purpose=self.purpose or "",
                 author=self.author or "",
                 keep=not self.no_keep,
+                same_people=self.same_people_as is not None,
+                separate_budget=self.separate_budget or "",
+                registered=True,
                 command=command_words(),
             )
         if self.budget is not None:
             raise ParameterError("a budget is kept in a store: add, for example, --store mail.db")
-        if self.purpose is not None or self.author is not None or self.no_keep:
+        stated = (self.purpose, self.author, self.separate_budget)
+        if stated != (None, None, None) or self.no_keep:
             raise ParameterError(
-                "purpose, author and what was measured are kept in a store: add, for example, "
-                "--store mail.db"
+                "purpose, author, the reason for a separate budget and what was measured are kept "
+                "in a store: add, for example, --store mail.db"
             )
         return None
 
     def remind(self, data: PrivateData | Subject, file: str) -> None:
-        """Refuse to spend beside a store in the data's or the working folder that is about them.
+        """Refuse to spend on data that another store keeps account of.
+
+        That is a store in the data's or the working folder that is about them, where none is
+        named, or any that this account has charged for them. Where they were used before without
+        a store, a note says so.
+
+        Args:
+            data: private.
+            file: that they were read from.
 
         Raises:
-            ParameterError: there is one, and it was not named.
+            ParameterError: a store beside the data was not named.
+            LedgerError: another store was charged.
         """
-        if self.store is not None or self.uncounted:
+        if self.uncounted or current_resumption() is not None:
             return
-        folders = {Path(os.path.realpath(file)).parent, Path.cwd()}
-        for found in stores_beside(sorted(folders), data):
-            raise ParameterError(
-                f"{found} keeps account of what is spent on these data: add --store {found}, "
-                "or --uncounted to spend beside it"
+        store, subject = self.check(), Subject.of(data)
+        if store is None:
+            folders = {Path(os.path.realpath(file)).parent, Path.cwd()}
+            for found in stores_beside(sorted(folders), data):
+                raise ParameterError(
+                    f"{found} keeps account of what is spent on these data: add --store {found}, "
+                    "or --uncounted to spend beside it"
+                )
+        check_known(subject, store)
+        if store is not None:
+            return
+        if "" in stores_of(subject):
+            note(
+                "Epsilon was spent on these data before, without a store. What is spent now adds "
+                "to that; --store keeps account."
             )
+        register(subject, "")
 
 
 def store_named(path: str, budget: Budget | None = None, expect_head: str | None = None) -> Store:

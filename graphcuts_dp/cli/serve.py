@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -11,13 +12,28 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, out, write_out
 from graphcuts_dp.cli.options import Commands, command_first
-from graphcuts_dp.cli.reading import BUDGET, GRAPH_UNIT, GroupFile, Reading, store_named
+from graphcuts_dp.cli.reading import (
+    BUDGET,
+    GRAPH_UNIT,
+    SEPARATE_BUDGET,
+    GroupFile,
+    Reading,
+    store_named,
+)
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import open_secret
 from graphcuts_dp.graph.rows import Rows
+from graphcuts_dp.ledger.charges import check_known
+from graphcuts_dp.ledger.known_data import register
 from graphcuts_dp.ledger.ledger import Head
-from graphcuts_dp.ledger.opening import Budget, create_ledger, ledger_budget, open_ledger
+from graphcuts_dp.ledger.opening import (
+    Budget,
+    Subject,
+    create_ledger,
+    ledger_budget,
+    open_ledger,
+)
 from graphcuts_dp.options import input_option, option, privacy_option
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.server.book import Book, book_of, log_text, read_export, verify
@@ -46,6 +62,7 @@ def start(
     privacy_unit: PrivacyUnit = GRAPH_UNIT,
     budget: Budget | None = BUDGET,
     expect_head: str | None = options.EXPECT_HEAD,
+    separate_budget: str | None = SEPARATE_BUDGET,
 ) -> None:
     """Serve sessions to analysts over HTTP, with a page for browsers.
 
@@ -66,7 +83,7 @@ def start(
         raise ParameterError(
             "the server needs more packages: pip install 'graphcuts-dp[server]'"
         ) from None
-    place = store_named(store, budget, expect_head)
+    place = replace(store_named(store, budget, expect_head), separate_budget=separate_budget or "")
     if not place.exists and budget is None:
         raise ParameterError("a new store needs --budget, the limit of all that is spent")
     with serving(place.file):
@@ -74,8 +91,10 @@ def start(
         if isinstance(private, Rows):
             raise ParameterError("the server reads graphs, not rows with users")
         groups = grouping.read(private.space)
+        check_known(Subject.of(private), place)
         if not place.exists:
             create_ledger(place, private, privacy_unit=str(privacy_unit))
+        register(Subject.of(private), str(place.file))
         with (
             closing(Book(book_of(place.file))) as book,
             closing(Desk(private, place, book, groups, privacy_unit)) as desk,

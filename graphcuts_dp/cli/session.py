@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, final
@@ -17,7 +17,10 @@ from graphcuts_dp.cli.console import Report, foretold, out, progress_bar, say, s
 from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.queries import TypedQuery, read_sets
 from graphcuts_dp.cli.reading import (
+    AUTHOR,
     BUDGET,
+    PURPOSE,
+    SEPARATE_BUDGET,
     STDIN,
     ApproximatePrivacyOptions,
     GroupFile,
@@ -33,7 +36,7 @@ from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.rows import bounded_graph
 from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.ledger.ledger import Ledger
-from graphcuts_dp.ledger.opening import Budget, open_ledger
+from graphcuts_dp.ledger.opening import Budget, Store, open_ledger
 from graphcuts_dp.ledger.uses import SESSION
 from graphcuts_dp.options import input_option, option, privacy_option
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
@@ -95,6 +98,20 @@ class NewSession:
     name: str = options.NAME
     budget: Budget | None = BUDGET
     expect_head: str | None = options.EXPECT_HEAD
+    purpose: str | None = PURPOSE
+    author: str | None = AUTHOR
+    separate_budget: str | None = SEPARATE_BUDGET
+
+    @property
+    def opened(self) -> Store:
+        """The store, with what is stated of the session."""
+        return replace(
+            store_named(self.store, self.budget, self.expect_head),
+            purpose=self.purpose or "",
+            author=self.author or "",
+            separate_budget=self.separate_budget or "",
+            registered=True,
+        )
 
 
 @final
@@ -177,7 +194,7 @@ def start(
     if dry_run:
         empty, _ = reading.without_file(privacy_unit, grouping)
         return _foretold(bounded_graph(empty, privacy_unit), privacy_unit, SessionTerms.of(**terms))
-    kept = store_named(place.store, place.budget, place.expect_head)
+    kept = place.opened
     private, _ = reading.read_private(graph, privacy_unit)
     source = {"path": str(Path(graph).resolve()), **reading.to_dict()}
     with session_of(

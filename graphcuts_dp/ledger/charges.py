@@ -17,11 +17,13 @@ import hashlib
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, final
 
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.rows import PrivateData
+from graphcuts_dp.ledger.known_data import register, stores_of
 from graphcuts_dp.ledger.ledger import Kind, Ledger
 from graphcuts_dp.ledger.observed import observe
 from graphcuts_dp.ledger.opening import (
@@ -217,10 +219,43 @@ def open_to_charge(
         LedgerError: as `open_ledger`.
         ParameterError: likewise.
     """
+    subject = Subject.of(data)
+    if store.registered:
+        check_known(subject, store)
     if not store.exists:
         check_budget(store.cap, [], cost)
         create_ledger(store, data, privacy_unit=guarantee.privacy_unit)
-    return open_ledger(store, data)
+    ledger = open_ledger(store, data)
+    try:
+        if store.registered:
+            register(subject, str(store.file))
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def check_known(subject: Subject, store: Store | None) -> None:
+    """Refuse data that this account has charged to another store, unless a reason is stated.
+
+    Args:
+        subject: the data.
+        store: that is to be charged; None for none.
+
+    Raises:
+        LedgerError: they were, or the index of the account cannot be read.
+    """
+    if store is not None and (store.separate_budget or store.resume):
+        return
+    others = [path for path in stores_of(subject) if path]
+    if not others or (store is not None and str(store.file) in others):
+        return
+    lost = "" if Path(others[0]).exists() else ", which is not there any more: bring it back, or"
+    raise LedgerError(
+        f"these data were charged to the store {others[0]}{lost or ':'} add --store {others[0]}, "
+        "so that what is spent adds up, or say by --separate-budget REASON why they have a budget "
+        "of their own; nothing was spent"
+    )
 
 
 def _opened_to_charge(
@@ -266,6 +301,7 @@ def _provenance(ledger: Ledger, use: Use) -> Provenance:
         made_by=use.made_by,
         purpose=use.purpose,
         author=use.author,
+        separate_budget=use.separate_budget,
         store=store_id(ledger),
         use=use.number,
     )

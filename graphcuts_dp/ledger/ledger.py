@@ -61,6 +61,7 @@ class Kind(IntEnum):
     FINISHED = 10  # what a use that is no session has measured; only then may it leave the process
     RESUMED = 11  # a use that was interrupted before it was finished is measured again
     SAVED = 12  # the files that hold the result of a use
+    JOINED = 13  # other data about the same people share the budget; it belongs to no use
 
 
 @final
@@ -267,6 +268,7 @@ class Ledger:
         records: how many records there are.
         chain: running SHA-256 of header and records.
         uses: totals of each use of the data, by number.
+        joined: records of other data about the same people.
 
     Raises:
         LedgerError: damaged, altered, cut short, of another version, older than `expected`, or
@@ -278,6 +280,7 @@ class Ledger:
         self.records = 0
         self.chain = hashlib.sha256(self.file.header)
         self.uses: dict[int, UseTotals] = {}
+        self.joined: list[int] = []
         self._expected = expected
         try:
             self.header = current(decode(self.file.header, path))
@@ -380,6 +383,8 @@ class Ledger:
         for seq, use, kind, query, body in rows:
             if kind == Kind.BEGIN:
                 self.uses[use] = UseTotals(use, seq)
+            elif kind == Kind.JOINED:
+                self.joined.append(seq)
             else:
                 self.uses[use].follow(seq, kind, query, body)
             self.records = seq

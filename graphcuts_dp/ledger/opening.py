@@ -29,7 +29,7 @@ from graphcuts_dp.ledger.identity import (
     identity_of_name,
     identity_of_rows,
 )
-from graphcuts_dp.ledger.ledger import Head, Ledger
+from graphcuts_dp.ledger.ledger import Head, Kind, Ledger
 from graphcuts_dp.options import PRIVACY, option
 from graphcuts_dp.privacy.composition import Cost, as_stored
 from graphcuts_dp.privacy.filters import admits
@@ -115,10 +115,17 @@ class Store:
         resume: True takes over a use that this store has charged already for the same call on the
             same data: it costs nothing more. What was measured comes from the store; if the use was
             interrupted before it was stored, it is measured again.
+        same_people: True charges data to the store of other data about the same people, such as
+            the same table with later or corrected rows. They share its budget from then on.
+        separate_budget: why data that were charged to another store have a budget of their own
+            here; it is kept with each use, and in receipts. Empty refuses such data, where they
+            are known: the command line knows data that it has charged.
+        registered: whether data are compared with those that this account has charged to other
+            stores, and noted among them; the command line does.
         command: words of the command line that begins the uses; empty outside of it.
 
     Raises:
-        ParameterError: a purpose or an author that is no text of at most 500 characters.
+        ParameterError: a purpose, an author or a reason that is no text of at most 500 characters.
 
     Examples:
         >>> import tempfile, pathlib
@@ -139,10 +146,13 @@ class Store:
     author: str = ""
     keep: bool = True
     resume: bool = False
+    same_people: bool = False
+    separate_budget: str = ""
+    registered: bool = field(default=False, repr=False)
     command: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("purpose", "author"):
+        for name in ("purpose", "author", "separate_budget"):
             text = getattr(self, name)
             if not (isinstance(text, str) and text.isprintable() and len(text) <= _LONGEST_TEXT):
                 raise ParameterError(
@@ -286,7 +296,7 @@ def open_ledger(store: PathLike | Store, data: PrivateData | Subject | None = No
     expected = None if place.expect_head is None else Head.parse(place.expect_head)
     ledger = Ledger(path, timeout=place.timeout, expected=expected)
     try:
-        _check_header(ledger, data)
+        _check_header(ledger, data, same_people=place.same_people)
         if cap not in (None, ledger_budget(ledger)):
             raise ParameterError(
                 f"the budget of {path} was fixed when the store was made: "
@@ -298,7 +308,7 @@ def open_ledger(store: PathLike | Store, data: PrivateData | Subject | None = No
     return ledger
 
 
-def _check_header(ledger: Ledger, data: PrivateData | Subject | None) -> None:
+def _check_header(ledger: Ledger, data: PrivateData | Subject | None, *, same_people: bool) -> None:
     header, path = ledger.header, ledger.file.path
     if header.get("format") not in _READABLE:
         raise LedgerError(
@@ -308,10 +318,15 @@ def _check_header(ledger: Ledger, data: PrivateData | Subject | None) -> None:
     try:
         schema, _ = dict(header["subject"]), ledger_budget(ledger)
         given = None if subject is None else subject.identify(bytes.fromhex(header["salt"]))
-        known = given is None or _in_common(header, given)
-        other = "" if subject is None else _read_otherwise(schema, subject.schema)
+        joined = given is not None and (same_people or _was_joined(ledger, given))
+        known = given is None or joined or _in_common(header, given)
+        other = ""
+        if subject is not None:
+            other = _read_otherwise(schema, subject.schema, other_vertices=joined)
         if given is not None and subject is not None and not other:
-            known = known and _unchanged(header, subject.schema, given)
+            known = joined or (known and _unchanged(header, subject.schema, given))
+        if same_people and given is not None and not other and not _in_common(header, given):
+            _join(ledger, given)
     except (LookupError, TypeError, ValueError, AttributeError):
         raise LedgerError(f"the store {path} was altered: its header is damaged") from None
     if given is not None and not known:
@@ -395,7 +410,22 @@ def _unchanged(header: dict[str, Any], schema: dict[str, Any], given: Identity) 
     return all(kept[name] == given[name] for name in names if name in kept and name in given)
 
 
-def _read_otherwise(before: dict[str, Any], schema: dict[str, Any]) -> str:
+def _was_joined(ledger: Ledger, given: Identity) -> bool:
+    """Whether data were charged before as data about the same people."""
+    with ledger.locked():
+        joined = [ledger.record(record)[1]["data"] for record in ledger.joined]
+    return any(not set(given.values()).isdisjoint(data.values()) for data in joined)
+
+
+def _join(ledger: Ledger, given: Identity) -> None:
+    """Record that data are about the people of a store."""
+    if _was_joined(ledger, given):
+        return
+    with ledger.locked(), ledger.writing() as entries:
+        entries.add(Kind.JOINED, 0, {"data": given})
+
+
+def _read_otherwise(before: dict[str, Any], schema: dict[str, Any], *, other_vertices: bool) -> str:
     """How a store's data were read, where that changes what its record or its guarantees mean.
 
     Recorded queries are about its vertex set. Whether a pair is one arc or two, and whether all of
@@ -403,8 +433,13 @@ def _read_otherwise(before: dict[str, Any], schema: dict[str, Any]) -> str:
     Caps on weights do not: under each of them a pair may have any weight. Rows that are known by a
     name have the same users and endpoints each time: the privacy units of two uses must be
     the same.
+
+    Args:
+        before: schema of the data that the store was made for.
+        schema: of the data that are used now.
+        other_vertices: whether they may have other vertices: those of data about the same people.
     """
-    if before["vertices"] != schema["vertices"]:
+    if before["vertices"] != schema["vertices"] and not other_vertices:
         return "on another vertex set"
     if before.get("directed") != schema.get("directed"):
         return "as directed edges" if before["directed"] else "as undirected edges"
@@ -437,6 +472,22 @@ def store_id(ledger: Ledger) -> str:
     random bytes that is known to the store alone.
     """
     return hashlib.sha256(b"store " + ledger.file.header).hexdigest()[:32]
+
+
+def check_vertices(ledger: Ledger, subject: Subject) -> None:
+    """Refuse data whose vertices are others than those that a store was made for.
+
+    The recorded queries of sessions are about these. Other uses of data about the same people may
+    have more vertices.
+
+    Raises:
+        LedgerError: they are others.
+    """
+    if ledger.header["subject"]["vertices"] != subject.schema["vertices"]:
+        raise LedgerError(
+            f"sessions in {ledger.file.path} are about the vertices that it was made for, and "
+            "these data have others: release their cuts or flows, which share the budget"
+        )
 
 
 def ledger_universe(ledger: Ledger) -> Universe:

@@ -86,6 +86,8 @@ class Use:
         made_by: the version of this program.
         purpose: what it is for, as stated; empty if nothing was stated.
         author: who released it, as stated; empty if nothing was stated.
+        separate_budget: why the data have a budget of their own here, though they were charged to
+            another store, too; empty if they were not.
         command: words of the command line that began it; empty outside of the command line. They
             name files, so they are as private as the store.
         folder: working folder of that command; empty likewise.
@@ -109,6 +111,7 @@ class Use:
     made_by: str
     purpose: str = ""
     author: str = ""
+    separate_budget: str = ""
     command: tuple[str, ...] = ()
     folder: str = ""
 
@@ -436,6 +439,7 @@ def _stated_by(store: Store) -> dict[str, Any]:
     return {
         "purpose": store.purpose,
         "author": store.author,
+        "separate_budget": store.separate_budget,
         "command": store.command,
         "folder": folder,
     }

@@ -19,6 +19,8 @@ class Provenance:
         made_by: name and version of the program.
         purpose: what it is for, as its user stated it; empty if nothing was stated.
         author: who released it, as stated; empty if nothing was stated.
+        separate_budget: why the data have a budget of their own in this store, though they were
+            charged to another one, too; empty if they were not.
         store: identifier of the store that was charged, 32 hexadecimal digits; empty without one.
         use: number of the use in that store, from 1; 0 without one.
         measured: SHA-256 of what was measured, as that store records it, in hexadecimal; empty
@@ -29,6 +31,7 @@ class Provenance:
     made_by: str
     purpose: str = ""
     author: str = ""
+    separate_budget: str = ""
     store: str = ""
     use: int = 0
     measured: str = ""
@@ -63,6 +66,7 @@ class Provenance:
             ("released", self.time.removesuffix("+00:00").replace("T", " ") + " UTC"),
             ("purpose", self.purpose),
             ("author", self.author),
+            ("budget of its own", self.separate_budget),
             ("charged to", charged),
         )
         return tuple((name, value) for name, value in facts if value)

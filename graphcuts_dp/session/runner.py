@@ -35,7 +35,7 @@ from graphcuts_dp.ledger.ledger import (
     intact,
     plain,
 )
-from graphcuts_dp.ledger.opening import Store, Subject, open_ledger
+from graphcuts_dp.ledger.opening import Store, Subject, check_vertices, open_ledger
 from graphcuts_dp.ledger.uses import Use, begin_use, uses_of
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy, SystemEntropy
@@ -563,6 +563,7 @@ def begun_or_resumed(
         beginning = made()
         ledger = open_to_charge(store, subject, beginning.mechanism.cost, beginning.guarantee)
     try:
+        check_vertices(ledger, Subject.of(subject))
         with ledger.locked():
             known = {use.name: use for use in uses_of(ledger) if use.kind == kind}
             if name in known:

@@ -1,0 +1,151 @@
+"""An index of the private data that this account has charged, and of the stores that know them.
+
+A store knows its own data, but two stores know nothing of each other. The index of an account lies
+in its state folder and names, for data that commands have charged, the store. Data are known by
+digests under a key of the account (`ledger.identity`), so the index tells nothing without the key.
+Both are readable by the account alone.
+
+The index is a reminder against accidents: whoever removes it, or works under another account, is
+not stopped. A store beside the data is found without it (`opening.stores_beside`).
+"""
+
+import json
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from filelock import lock_descriptor
+
+from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.files import open_secret
+from graphcuts_dp.ledger.identity import Identity
+from graphcuts_dp.ledger.opening import Subject
+
+STATE_FOLDER = "GRAPHCUTS_DP_STATE"  # variable of the environment that names the state folder
+_KEY_BYTES = 32
+_KEY, _INDEX, _LOCK = "key", "known-data.jsonl", "lock"
+
+
+@final
+@dataclass(frozen=True)
+class KnownUse:
+    """A line of the index: data that were charged to a store, or to none.
+
+    Attributes:
+        digests: of the data, under the key of the account.
+        store: whole path of the store; empty where nothing was charged.
+    """
+
+    digests: Identity
+    store: str
+
+    def concerns(self, digests: Identity) -> bool:
+        """Whether data have a digest in common with these."""
+        return not set(self.digests.values()).isdisjoint(digests.values())
+
+
+def state_folder() -> Path:
+    """Return the folder of the index: that of the system for state, or as the environment says."""
+    chosen = os.environ.get(STATE_FOLDER)
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return base / "graphcuts-dp"
+
+
+def stores_of(subject: Subject) -> tuple[str, ...]:
+    """Return the stores that these data were charged to, an empty text for none, in order.
+
+    Data without digests and without a name are not known.
+
+    Raises:
+        LedgerError: the index cannot be read.
+    """
+    with _locked() as folder:
+        digests = _digests(folder, subject)
+        if not digests:
+            return ()
+        found = [use.store for use in _lines(folder) if use.concerns(digests)]
+        return tuple(dict.fromkeys(found))
+
+
+def register(subject: Subject, store: str) -> None:
+    """Note that data are charged to a store; an empty path notes that they are charged to none.
+
+    Raises:
+        LedgerError: the index cannot be written.
+    """
+    with _locked() as folder:
+        digests = _digests(folder, subject)
+        known = any(use.store == store and use.digests == digests for use in _lines(folder))
+        if not digests or known:
+            return
+        handle = open_secret(folder / _INDEX)
+        with os.fdopen(handle, "r+b") as file:
+            file.seek(0, os.SEEK_END)
+            line = json.dumps({"digests": digests, "store": store})
+            file.write(f"{line}\n".encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@contextmanager
+def _locked() -> Iterator[Path]:
+    """Keep other processes out of the index; yields its folder."""
+    folder = state_folder()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = open_secret(folder / _LOCK)
+        try:
+            lock_descriptor(handle)
+            yield folder
+        finally:
+            os.close(handle)
+    except OSError as problem:
+        raise LedgerError(
+            f"the index of known data in {folder} cannot be used: {problem.strerror}; name another "
+            f"folder by the variable {STATE_FOLDER}"
+        ) from None
+
+
+def _digests(folder: Path, subject: Subject) -> Identity:
+    try:
+        return subject.identify(_key(folder))
+    except LedgerError:  # rows of an engine without a name
+        return {}
+
+
+def _key(folder: Path) -> bytes:
+    """Return the key of the account; made when it is first needed."""
+    file = folder / _KEY
+    key = file.read_bytes() if file.exists() else b""
+    if len(key) == _KEY_BYTES:
+        return key
+    key = secrets.token_bytes(_KEY_BYTES)
+    partial = file.with_name(f"{_KEY}.part")
+    with suppress(FileNotFoundError):
+        partial.unlink()
+    with os.fdopen(open_secret(partial, new=True), "wb") as handle:
+        handle.write(key)
+        handle.flush()
+        os.fsync(handle.fileno())
+    partial.replace(file)
+    return key
+
+
+def _lines(folder: Path) -> Iterator[KnownUse]:
+    file = folder / _INDEX
+    if not file.exists():
+        return
+    for line in file.read_bytes().splitlines():
+        with suppress(ValueError, LookupError, TypeError):  # a line that was cut off
+            stored = json.loads(line)
+            yield KnownUse(dict(stored["digests"]), str(stored["store"]))

@@ -1,0 +1,150 @@
+"""The same data, another store: refused by name, unless somebody says why; and data that grow."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.ledger import known_data
+from graphcuts_dp.ledger.opening import Subject
+
+LINE = "--epsilon 1 --vertices 34 --fit none"
+
+
+@pytest.fixture
+def club(tmp_path):
+    """A private file in a folder of its own, so that no store lies beside it."""
+    folder = tmp_path / "private"
+    folder.mkdir()
+    gc.datasets.load("karate").write(folder / "club.csv")
+    return folder / "club.csv"
+
+
+def release(club, out, *options):
+    return ("release", club, out, *LINE.split(), *options)
+
+
+def test_a_second_store_for_the_same_data_is_refused_by_the_name_of_the_first(
+    done, refused, club, tmp_path
+):
+    done(*release(club, "a.edges", "--store", "a.db"))
+    message = refused(*release(club, "b.edges", "--store", "b.db"))
+    assert f"these data were charged to the store {tmp_path / 'a.db'}: add --store" in message
+    assert "nothing was spent" in message
+    copy = club.with_name("copy.tsv.csv")  # under another name, in another order
+    first, *lines = club.read_text().splitlines()
+    copy.write_text("\n".join([first, *reversed(lines)]) + "\n")
+    assert "a.db" in refused(*release(copy, "b.edges", "--store", "b.db"))
+    assert "a.db" in refused(*release(club, "b.edges"))
+    done(*release(club, "b.edges", "--store", "a.db"))
+    assert gc.store_status("a.db").epsilon == 2.0
+
+
+def test_every_command_knows_them(done, refused, club, tmp_path):
+    done(*release(club, "a.edges", "--store", "a.db"))
+    groups = tmp_path / "staff.csv"
+    groups.write_text("vertex,half\n" + "".join(f"{v},{'ab'[v > 16]}\n" for v in range(34)))
+    for line in (
+        ("flows", club, groups, "f.csv", "--epsilon", "1"),
+        ("cuts", club, "c.csv", "--from", "0", "--to", "33", "--epsilon", "1"),
+        ("session", "start", club, "--epsilon", "1", "--queries", "9"),
+    ):
+        assert "a.db" in refused(*line, "--vertices", "34", "--store", "b.db")
+    assert not Path("b.db").exists()
+
+
+def test_a_budget_of_its_own_needs_a_reason_which_stands_in_store_and_receipt(done, club):
+    done(*release(club, "a.edges", "--store", "a.db"))
+    done(*release(club, "b.edges", "--store", "b.db", "--separate-budget", "a drill"))
+    assert gc.load("b.edges").guarantee.provenance.separate_budget == "a drill"
+    (use,) = gc.store_status("b.db").uses
+    assert use.use.separate_budget == "a drill"
+    done(*release(club, "c.edges", "--store", "b.db"))  # a store that is known by now
+    done(*release(club, "d.edges", "--uncounted"))
+
+
+def test_a_store_that_is_lost_is_still_named(done, refused, club, tmp_path):
+    done(*release(club, "a.edges", "--store", "a.db"))
+    Path("a.db").unlink()
+    message = refused(*release(club, "b.edges", "--store", "b.db"))
+    assert f"{tmp_path / 'a.db'}, which is not there any more" in message
+
+
+def test_uses_without_any_store_are_told_of(done, club):
+    _, first = done(*release(club, "a.edges"))
+    assert "spent on these data before" not in first
+    _, second = done(*release(club, "b.edges"))
+    assert "Epsilon was spent on these data before, without a store" in second
+
+
+def test_data_that_grow_go_on_with_their_budget(done, refused, club):
+    done(*release(club, "a.edges", "--store", "a.db", "--budget", "2.5"))
+    grown = club.with_name("grown.csv")
+    grown.write_text(club.read_text() + "0,33\n34,35\n")
+    more = ("release", grown, "b.edges", "--epsilon", "1", "--vertices", "36", "--fit", "none")
+    assert "about other private data" in refused(*more, "--store", "a.db")
+    done(*more, "--same-people-as", "a.db")
+    assert gc.store_status("a.db").epsilon == 2.0
+    again = (*more[:2], "c.edges", *more[3:])
+    assert "does not allow another use" in refused(*again, "--store", "a.db")  # known by now
+    assert "leave out --store" in refused(*again, "--store", "a.db", "--same-people-as", "a.db")
+    other = ("cuts", grown, "c.csv", "--from", "0", "--to", "9", "--epsilon", "1")
+    directed = refused(*other, "--kind", "directed", "--vertices", "36", "--store", "a.db")
+    assert "read as undirected edges" in directed
+    session = ("session", "start", grown, "--epsilon", "0.1", "--queries", "9")
+    message = refused(*session, "--vertices", "36", "--store", "a.db")
+    assert "sessions in" in message
+    assert "are about the vertices that it was made for" in message
+
+
+def test_the_index_holds_no_datum_and_is_readable_by_the_account_alone(done, club):
+    done(*release(club, "a.edges", "--store", "a.db"))
+    folder = known_data.state_folder()
+    for file in folder.iterdir():
+        assert file.stat().st_mode & 0o777 == 0o600
+    assert folder.stat().st_mode & 0o777 == 0o700
+    text = (folder / "known-data.jsonl").read_text()
+    assert "club" not in text
+    (folder / "key").unlink()  # under another key nothing is known
+    assert known_data.stores_of(Subject.of(gc.datasets.load("karate"))) == ()
+
+
+def test_several_threads_write_one_index():
+    graphs = [gc.Graph([0], [k], vertices=20) for k in range(1, 17)]
+    subjects = [Subject.of(graph) for graph in graphs]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda k: known_data.register(subjects[k], f"{k}.db"), range(16)))
+    assert [known_data.stores_of(subject) for subject in subjects] == [
+        (f"{k}.db",) for k in range(16)
+    ]
+    with (known_data.state_folder() / "known-data.jsonl").open("a") as file:
+        file.write('{"digests": {"pa')  # a line that was cut off
+    assert known_data.stores_of(subjects[3]) == ("3.db",)
+
+
+def test_an_index_that_cannot_be_used_is_told_in_a_line(refused, club, tmp_path, monkeypatch):
+    (tmp_path / "state").write_text("")
+    monkeypatch.setenv(known_data.STATE_FOLDER, str(tmp_path / "state"))
+    message = refused(*release(club, "a.edges", "--store", "a.db"))
+    assert "name another folder by the variable GRAPHCUTS_DP_STATE" in message
+
+
+@pytest.mark.parametrize(
+    ("platform", "variable", "ends"),
+    [
+        ("linux", "XDG_STATE_HOME", "graphcuts-dp"),
+        ("win32", "LOCALAPPDATA", "graphcuts-dp"),
+        ("linux", None, ".local/state/graphcuts-dp"),
+    ],
+)
+def test_where_the_index_is(monkeypatch, tmp_path, platform, variable, ends):
+    monkeypatch.delenv(known_data.STATE_FOLDER)
+    for name in ("XDG_STATE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(known_data.sys, "platform", platform)
+    if variable:
+        monkeypatch.setenv(variable, str(tmp_path / "own"))
+    assert str(known_data.state_folder()).startswith(str(tmp_path))
+    assert known_data.state_folder().as_posix().endswith(ends)
