@@ -8,8 +8,20 @@ measurement: both together get the share of the later step.
 
 A mechanism executes a plan with a `PlanExecution`, which computes the amount of each statistic. The
 cost that the mechanism states comes from the same object: a forecast from `possible_runs`, a
-receipt from the steps that `ran`. All amounts are exact fractions, in one *currency*: a pure
-epsilon, or a rho of zero-concentrated privacy.
+receipt from the steps that `ran`.
+
+Terms used here:
+
+- An *amount* is a part of the budget, an exact fraction in one *currency*: an epsilon, or a rho of
+  zero-concentrated privacy. Amounts of statistics add up to the cost of a run.
+- A *share* is relative: of what was left when the statistic was first measured. If 1 was left, a
+  step of share 1/4 gets 1/4, and a later refinement of share 1/2 raises the statistic to 1/2.
+- A *portion* is the amount of a statistic if the whole budget is 1.
+- A *change* is the step between neighbouring data for which mechanisms prove their costs. A privacy
+  unit may consist of several changes, its *group size*; amounts are for one change.
+
+Stores and receipts hold plans as `BudgetPlan.to_dict` writes them; its keys must not change. A
+`Tabled` object is printed, and shown in notebooks, as the table that its `_card` returns.
 """
 
 import itertools
@@ -28,7 +40,9 @@ Currency = Literal["epsilon", "rho"]
 ALL_LEFT = Fraction(1)  # the share of a step that takes all that earlier statistics have left
 # A fraction in a file. Without exponents, a short text cannot name a number that fills the memory.
 _FRACTION = re.compile(r"[0-9]{1,600}(/[0-9]{1,600})?")
-# Limits of plans in files, so that none takes long to read, or to follow through its conditions.
+# Limits of plans in files, so that none takes long to read. `_possible_runs` follows every way to
+# answer the conditions, so their number is limited most. (Steps with several shares double the
+# runs, too, and only `_MOST_LISTED` limits these.)
 _MOST_LISTED = 64  # steps, shares and conditions of one list
 _MOST_CONDITIONS = 12  # different conditions of one plan
 _LONGEST_TEXT = 10_000  # characters
@@ -87,7 +101,7 @@ class BudgetStep:
 
     @property
     def label(self) -> str:
-        """The name of the measurement."""
+        """The name of the measurement in receipts: `name`, or the statistic if that is empty."""
         return self.name or self.statistic
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,11 +157,12 @@ class BudgetPlan(Tabled):
 
     Attributes:
         steps: in the order in which they are considered.
-        amount: the budget for one privacy unit: an exact epsilon, or an exact rho.
+        amount: the budget for one change: an exact epsilon, or an exact rho.
         currency: "epsilon" or "rho".
         delta: of (epsilon, delta)-DP, in [0, 1), 0 for a pure epsilon; for a rho the delta in
             (0, 1) for which its cost is stated.
-        group_size: number of changes between neighbours; the cost is that for all of them.
+        group_size: number of changes between neighbours. `cost` is for all of them together, by
+            group privacy.
         ran: the steps that ran, in order; None before a release.
 
     Examples:
@@ -168,7 +183,7 @@ class BudgetPlan(Tabled):
     group_size: int = 1
     ran: tuple[StepRun, ...] | None = None
 
-    # `ledger` stores objects of this class as their `to_dict`, the form that receipts have, too.
+    # Read by `ledger`, which stores objects of this class as their `to_dict`, as receipts do.
     stored_as_dict: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -181,8 +196,12 @@ class BudgetPlan(Tabled):
     def of_cost(cls, cost: Cost, steps: Sequence[BudgetStep]) -> Self:
         """Return the plan whose steps share a cost, in the currency in which it is proven.
 
+        A cost may have several bounds, which all hold: `pure`, an exact pure epsilon; `rho`, zCDP;
+        and `epsilon` with `delta`. The first one of these that is not None is the amount. So the
+        currency epsilon has a delta above 0 only if neither `pure` nor `rho` is known.
+
         Args:
-            cost: for one privacy unit.
+            cost: for one change.
             steps: in order.
         """
         amount, currency = Fraction(cost.epsilon), "epsilon"
@@ -207,10 +226,11 @@ class BudgetPlan(Tabled):
         """Return the plan of statistics whose costs add up to a total cost, in its currency.
 
         Args:
-            costs: of each statistic, in order; all pure, or all in rho.
+            costs: of each statistic, in order; all pure and above 0, or all in rho.
             noise: name of the distribution of the noise.
             cost: the total.
         """
+        # Each step's share is of what the steps before it left, so that it gets its own amount.
         amounts = [part.pure or Fraction(part.rho or 0.0) for part in costs.values()]
         left, steps = sum(amounts, Fraction(0)), []
         for statistic, amount in zip(costs, amounts, strict=True):
@@ -286,8 +306,10 @@ class BudgetPlan(Tabled):
         if self.currency == "rho":
             cost = Cost.of_rho(rounded_up(self.spent), delta=self.delta)
             return cost.for_group(self.group_size)
+        # An epsilon with a delta, which has neither a pure bound nor a rho.
         cost = Cost(epsilon=rounded_up(self.spent), delta=self.delta).for_group(self.group_size)
-        # `for_group` multiplied the rounded epsilon; the exact product is rounded once.
+        # `for_group` computed its delta. It multiplied an epsilon that was rounded up already; here
+        # the exact product is rounded up once.
         return replace(cost, epsilon=rounded_up(self.spent * self.group_size))
 
     def least(self, statistic: str) -> Fraction:
@@ -458,7 +480,8 @@ class PlanExecution:
 
     def __init__(self, plan: BudgetPlan) -> None:
         self._plan = plan
-        # What was left when each statistic was first measured; its shares are of that.
+        # What was left when each statistic was first measured. All shares of the statistic, those
+        # of refinements included, are of that.
         self._available: dict[str, Fraction] = {}
         self._runs: list[StepRun] = []
         self.left = plan.amount
@@ -534,12 +557,14 @@ def _met_steps(
 ) -> Iterator[tuple[int, ...]]:
     """Yield the indices, from `start` on, of the steps whose conditions are met.
 
-    There is one tuple for each way to answer the conditions that are still open.
+    There is one tuple for each way to answer the conditions that are still open. A condition is
+    asked only when a step needs it: the conditions of a step are asked in order, up to the first
+    one that fails.
 
     Args:
         steps: of the plan.
         start: index of the first step to consider.
-        answers: whether each statement holds that earlier steps asked about.
+        answers: by the name of a condition that earlier steps asked: True if the statement holds.
     """
     if start == len(steps):
         yield ()
@@ -554,10 +579,11 @@ def _met_steps(
         return
     open_conditions = [condition for condition in conditions if condition.name not in answers]
     known = dict(answers)
-    # First the cases in which this condition fails and the open ones before it are met.
+    # Case i: the i-th open condition fails, and those before it are met. The step does not run.
     for condition in open_conditions:
         yield from _met_steps(steps, start + 1, known | {condition.name: not condition.holds})
         known[condition.name] = condition.holds
+    # The last case: all are met, and the step runs.
     for later_steps in _met_steps(steps, start + 1, known):
         yield (start, *later_steps)
 

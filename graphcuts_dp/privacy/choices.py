@@ -6,8 +6,12 @@ scores are chosen with larger probability, at a `rate` > 0 for one unit of score
 - `noisy_maximum` adds geometric noise to each score and returns the candidate with the largest sum;
 - `exponential_choice` chooses candidate i with probability proportional to e^(rate score_i).
 
-Both have a guaranteed `shortfall`: how far the chosen score may lie below the largest. `Choice`
-draws from any list of real weights, exactly.
+`shortfall` bounds how far the score chosen by `noisy_maximum` may lie below the largest; the text
+of `exponential_choice` has its own bound. `Choice` draws from any list of real weights, exactly.
+
+Exactness: floats only speed up a draw. What they leave open is decided by decimals, to as many
+digits as it takes (`inversion.happens`). So the error constants below must be upper bounds; else
+the probabilities, and with them the privacy guarantee, would be wrong.
 
 Papers: DR14 is Dwork, Roth, *The Algorithmic Foundations of Differential Privacy*, 2014.
 """
@@ -25,7 +29,7 @@ from graphcuts_dp.privacy.entropy import EntropySource, next_word
 from graphcuts_dp.privacy.inversion import happens
 from graphcuts_dp.privacy.noise import sample_geometric
 
-_LARGEST_WEIGHT_BITS = 52  # the largest weight of a proposal is about 2^52, exact as a float
+_LARGEST_WEIGHT_BITS = 52  # the largest weight of a proposal is about 2^52, whole as a float
 _WEIGHT_ERROR = 2.0**-40  # relative: more than the floats of proposal weights lose
 _COMPARISON_ERROR = 2**-50  # relative: more than a float comparison loses
 # Error of float logarithms of weights that are within 100 of the largest logarithm.
@@ -55,9 +59,10 @@ def noisy_maximum(scores: IntVector, rate: Fraction, source: EntropySource) -> i
         direction). So the probability of i falls by a factor of at most e^(2 s rate), for each
         noise of the others.
 
-    Source: DR14 section 3.3 (report noisy max); with exponential noise it is never worse than the
-    exponential mechanism of the same epsilon (McKenna, Sheldon 2020; Ding et al. 2021).
+    Source: DR14 section 3.3 (report noisy max).
     """
+    # Noise is either of Python integers, or below 2^62 except with probability e^-512. Scores are
+    # below 2^62, too, so the sums do not overflow.
     noise = sample_geometric(rate, len(scores), source)
     return int(np.argmax(scores + noise))
 
@@ -72,6 +77,8 @@ def shortfall(candidates: int, rate: Fraction, *, failure: float) -> int:
     """
     if candidates == 1:
         return 0
+    # The least whole k with (candidates - 1) e^(-rate (k+1)) <= failure; `least` is k + 1 before
+    # rounding up.
     least = math.log((candidates - 1) / failure) / float(rate) * (1 + 1e-12)
     return max(0, math.ceil(least) - 1)
 
@@ -125,26 +132,34 @@ def exponential_choices(
 class Choice:
     """Draws index i with probability w_i/sum(w), exactly, for real weights w.
 
-    Rejection sampling: an index is proposed with a whole-number weight that is a little above
-    2^bits w_i/w_max, and accepted with the ratio of both. Floats make the proposal weights, which
-    are exact integers afterwards. The ratio is compared with a uniform number in decimal arithmetic
-    (`happens`).
+    Rejection sampling. Let M be the largest of the floats `log_weights`, and the *true weight* of
+    index i 2^bits w_i e^(-M). An index is proposed with a whole-number weight that is a little
+    above its true weight, and accepted with probability true weight/proposal weight. Floats make
+    the proposal weights, but once made they are exact integers, and so is the draw of a proposal.
+    The ratio is compared with a uniform number in decimal arithmetic (`happens`).
+
+    Invariant: a proposal weight is never below the true weight; else a ratio above 1 would be
+    cut off. Where a float is within 100 of M, `error` ensures it. Elsewhere the true weight is at
+    most 2^52 e^(-100 + 50) < 1, and each proposal weight is at least 1.
 
     Cost: O(k) once, O(log k) for each draw. A draw needs decimals with probability about
     2 error + 2^-36.
 
     Args:
-        log_weights: floats near ln w_i - shift, for any one shift, shape (k,).
-        error: bound on their errors if they are within 100 of the largest; others may be off by 50.
-        exact: ln w_i - shift, computed in the current decimal context, right to 20 digits after the
-            point besides the digits of `inversion.UNTRUSTED_DIGITS`.
+        log_weights: floats near ln w_i, shape (k,). The same number may be added to all of them.
+        error: bound on the errors of floats within 100 of the largest; others may be off by 50.
+        exact: computes ln w_i, plus the same number, in the current decimal context. If that has n
+            digits, the error is at most 10^(inversion.UNTRUSTED_DIGITS - n) absolutely, so that the
+            relative error of its exponential meets the contract of `happens`.
     """
 
     def __init__(
         self, log_weights: FloatVector, error: float, exact: Callable[[int], Decimal]
     ) -> None:
         self._exact = exact
-        self._shift = float(log_weights.max())
+        self._shift = float(log_weights.max())  # M
+        # k < 2^bit_length weights of little more than 2^bits each: their sum is below 2^62, as the
+        # 64-bit integers need.
         self._bits = min(_LARGEST_WEIGHT_BITS, 61 - len(log_weights).bit_length())
         self._error = error
         # At least the true weights, so that a ratio is at most 1.
@@ -155,7 +170,7 @@ class Choice:
         self._total = int(self._cumulative[-1])
 
     def draw(self, source: EntropySource) -> int:
-        """Draw one index."""
+        """Draw one index. The order of its draws must not change: recorded outputs depend on it."""
         while True:
             word = uniform_below(self._total, source)
             index = int(np.searchsorted(self._cumulative, np.uint64(word), side="right"))
@@ -167,9 +182,13 @@ class Choice:
         below = int(self._cumulative[index - 1]) if index else 0
         weight = int(self._cumulative[index]) - below
         first_word = next_word(source)
-        # The ratio is at least `least`: the weight is at most e^(2 error + 2 _WEIGHT_ERROR) times
-        # the true one, plus 2 for rounding up and adding 1. So 64 bits decide nearly always.
+        # A lower bound on the ratio. The proposal weight is at most e^(2 error + 2 _WEIGHT_ERROR)
+        # times the true one (the float may be too large by e^error, and was multiplied by
+        # e^(error + _WEIGHT_ERROR)), plus 2 for rounding up and adding 1. Where the float may be
+        # off by more than `error`, the proposal weight is 2, and the bound is below 0.
         least = math.exp(-2 * self._error - 2 * _WEIGHT_ERROR) - 2 / weight - _COMPARISON_ERROR
+        # A uniform number whose first 64 bits are `first_word` is below (first_word + 1)/2^64. If
+        # that is at most the lower bound, as nearly always, the proposal is accepted.
         if (first_word + 1) * 2.0**-64 * (1 + _COMPARISON_ERROR) <= least:
             return True
 
@@ -177,11 +196,16 @@ class Choice:
             true_weight = (self._exact(index) - Decimal(self._shift)).exp() * (1 << self._bits)
             return true_weight / weight
 
+        # Decide exactly, by more bits of the same uniform number.
         return happens(ratio, source, prefix=first_word, bits=64)
 
 
 def uniform_below(count: int, source: EntropySource) -> int:
-    """Draw a uniform integer in 0..count-1, exactly, for count in 1..2^64."""
+    """Draw a uniform integer in 0..count-1, exactly, for count in 1..2^64.
+
+    Rejection: words of as many bits as count - 1 has, until one is below count. For count = 1 that
+    is no bit; `next_word` is a Python integer, so shifting it by 64 gives 0.
+    """
     bits = (count - 1).bit_length()
     while True:
         word = next_word(source) >> (64 - bits)

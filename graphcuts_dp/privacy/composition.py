@@ -6,12 +6,11 @@ costs that are fixed beforehand; `privacy.filters` decides about costs that are 
 
 A mechanism is *built* from a budget: the scales of its noise are computed from it, with rounding.
 `stated_cost` and `check_spent` compare the cost of what was built with the budget before any noise
-is drawn. Sums are exact fractions, rounded up to floats (`rounded_up`).
+is drawn. Sums of epsilons are exact fractions, rounded up to floats (`rounded_up`).
 
 zCDP implies (epsilon, delta)-DP for many pairs: `zcdp_epsilon`, `zcdp_delta` and `zcdp_rho` each
-compute one of the three numbers from the other two. Everything composed here has a proven zCDP
-bound or a stated (epsilon, delta), for which the sharp conversion is a formula. The accountants of
-dp-accounting would return the same numbers at the orders of their grid.
+compute one of the three numbers from the other two, each on the safe side: epsilons and deltas
+never too small, a rho that a budget allows never too large.
 
 Papers: DR14 is Dwork, Roth, *The Algorithmic Foundations of Differential Privacy*, 2014.
 """
@@ -46,8 +45,10 @@ class Cost:
     """The cost of a mechanism, in every currency in which a bound is proven. All bounds hold.
 
     Attributes:
-        epsilon: with `delta`, an (epsilon, delta)-DP bound.
-        delta: in [0, 1).
+        epsilon: with `delta`, the *stated* (epsilon, delta)-DP bound. If `pure` is known, it is
+            that, rounded up.
+        delta: >= 0; 0 if `pure` is known. Mechanisms have less than 1; a bound of 1 or more, which
+            says nothing, can come from `times` and `for_group`.
         rho: zCDP bound; None if none is proven.
         pure: exact epsilon of a pure bound; None if none is proven.
     """
@@ -107,7 +108,8 @@ class Cost:
         change. Then, for k changes,
 
         - epsilon-DP becomes k epsilon-DP, and rho-zCDP becomes k^2 rho-zCDP;
-        - if there is a rho, the stated delta is kept, and epsilon is converted from k^2 rho;
+        - if there are a rho and a delta above 0, the delta is kept, and epsilon is converted from
+          k^2 rho;
         - otherwise (epsilon, delta) becomes
           (k epsilon, delta (1 + e^epsilon + ... + e^((k-1) epsilon))).
 
@@ -154,9 +156,10 @@ class Cost:
 def stated_cost(built: Cost, *, epsilon: float | Fraction, delta: float = 0.0) -> Cost:
     """Return the cost that a mechanism states which was built for a budget (epsilon, delta).
 
-    It is the cost of the mechanism in its own currency: pure if the pure bound meets the budget,
-    else converted from rho for this delta, else as it is. If it is below epsilon by no more than
-    rounding, epsilon itself is stated.
+    If the pure bound meets the budget, it is stated, with delta 0. Otherwise, if there is a rho,
+    the epsilon that follows from it for this delta is stated. Otherwise epsilon and delta are those
+    of the mechanism. A stated epsilon that is below that of the budget by rounding only is replaced
+    by it. rho and the pure bound stay as they are.
 
     Args:
         built: the cost of the mechanism, from the scales of its noise.
@@ -246,6 +249,8 @@ def compose(costs: Iterable[Cost], *, delta: float) -> Cost:
     if stated_delta <= delta:
         stated_epsilon = sum(Fraction(cost.epsilon) for cost in costs)
         bounds.append((rounded_up(stated_epsilon), stated_delta))
+    # `converted` costs count by their rho, all `added` ones by their stated epsilon and delta. A
+    # pure cost with a rho may be on either side; first all of these are converted, then none.
     for pure_as_zcdp in (True, False):
         converted = [
             cost for cost in costs if cost.rho is not None and (pure_as_zcdp or cost.pure is None)
@@ -254,7 +259,7 @@ def compose(costs: Iterable[Cost], *, delta: float) -> Cost:
             cost for cost in costs if cost.rho is None or not (pure_as_zcdp or cost.pure is None)
         ]
         shared_rho = sum(cost.rho or 0.0 for cost in converted)
-        added_delta = sum(cost.delta for cost in added if cost.pure is None)
+        added_delta = sum(cost.delta for cost in added if cost.pure is None)  # pure costs need none
         if shared_rho and added_delta < delta:
             # The conversion uses all of delta that the added costs leave.
             shared_epsilon = zcdp_epsilon(shared_rho, delta=delta - added_delta)
@@ -281,8 +286,8 @@ def rounded_up(number: Fraction | int) -> float:
 def as_stored(number: float | Fraction) -> float:
     """Return a parameter as files and receipts hold it.
 
-    A fraction becomes the largest float that is not above it; a float stays as it is. A budget
-    that is computed from the stored number is then spent and stated to the last bit.
+    A fraction becomes the largest float that is not above it; a float stays as it is. Scales of
+    noise are computed from this float, so that whoever reads the file computes the same ones.
     """
     if not isinstance(number, Fraction):
         return number
@@ -314,7 +319,7 @@ def zcdp_epsilon(rho: float, *, delta: float) -> float:
         a = 1 + excess
         return a * rho - math.log1p(1 / excess) - (math.log(a) + math.log(delta)) / excess
 
-    # The best a - 1 is about sqrt(ln(1/delta)/rho), and never below a small part of that.
+    # The best a - 1 is about sqrt(ln(1/delta)/rho); it is searched from e^-12 to e^6 times that.
     middle = math.log(-math.log(delta) / rho) / 2
     best = scipy.optimize.minimize_scalar(
         epsilon_at, bounds=(middle - 12, middle + 6), method="bounded", options={"xatol": 1e-9}

@@ -10,12 +10,20 @@ Counts are whole numbers of *grid units*. Three types describe noise on them:
 - `ValueNoise` is an `IntegerNoise`: the noise on one count, given by the name of a family and a
   parameter. `level_noise.LevelNoise` is the noise on groups of counts.
 
-A *change* is what a privacy unit can do to some counts: the largest sum of |change| (s) and the
-largest sum of change^2 (q) over these counts, as a pair (s, q).
+Theorems named in quotes are in docs/mathematics.md. Terms used here:
 
-Tail bounds are for *combinations*, the sums of c_m X_m over independent noises X_m with public
-coefficients c_m. The noises come in p kinds, one parameter for each kind. A table of shape
-(combinations, kinds) describes what the coefficients of each kind do in each combination.
+- A `Change` (l1, l2_squared) bounds by how much one privacy unit can change some counts: l1 is the
+  largest sum of |difference| over these counts, l2_squared the largest sum of difference^2.
+- The *loss* of noisy counts is their exact privacy cost, and a *budget* what it may be: epsilon for
+  families with `pure`, else rho of zCDP.
+- A *combination* is a sum of c_m X_m over independent noises X_m of one family, with public
+  coefficients c_m. Noises of a combination with the same parameter form a *kind*. Tables of shape
+  (combinations, kinds) hold a fact about the coefficients c_m of each kind in each combination.
+- A *radius* is a t with P(|error| > t) <= failure. `log_failures` is ln(1/failure) > 0; most
+  methods mean by it the failure of one of the two tails, and their docstrings say so.
+- s is the argument of a moment generating function E e^(sX), also called the *tilt*. Chernoff's
+  bound P(X > t) <= e^(-s t) E e^(sX) holds for every s > 0, so a search for the best s may be
+  inexact.
 """
 
 import math
@@ -37,7 +45,7 @@ from graphcuts_dp.privacy.noise import sample_discrete_gaussian, sample_discrete
 from graphcuts_dp.privacy.noise_scales import discrete_gaussian_delta, discrete_gaussian_scale
 from graphcuts_dp.privacy.noise_sums import chernoff_radius
 
-Change = tuple[int, int]  # (s, q): largest sums of |change| and of change^2 of some counts
+Change = tuple[int, int]  # (l1, l2_squared), in grid units and squared grid units
 Family = TypeVar("Family", bound="type[CountDistribution]")
 
 # The families by name, filled by `_registered`. The names stand in files and in options.
@@ -49,13 +57,19 @@ COUNT_NOISES: "dict[str, CountDistribution]" = {}
 _SEARCH_WIDTH = 1e-3
 _COMBINATION_SEARCH_WIDTH = 2e-3
 _GOLDEN = 0.382, 0.618  # points of a golden section, as shares of the interval
-_LEAST_LOG_TILT = -12.0  # searches for s begin at e^-12 of its limit; of combinations at e^-8
+# Searches for s begin at e^-12 of its limit, those of `LaplaceCounts.combination_radii` at e^-8.
+_LEAST_LOG_TILT = -12.0
 _LEAST_COMBINATION_LOG_TILT = -8.0
-_BELOW_LIMIT = 1e-6  # relative distance of s from the limit at which `log_mgf` is infinite
+_BELOW_LIMIT = 1e-6  # relative distance that s keeps from the limit at which `log_mgf` is infinite
+# The exact term of `LaplaceCounts.combination_radii` allows s up to its limit r/a; this relative
+# distance keeps rounding from passing it.
+_BELOW_EXACT_LIMIT = 1e-12
 _OUTWARD = 1 + 1e-9  # factor of every radius: more than its floats can lose
 _MOST_TERMS = 2**40  # largest number of independent noises in one combination
-_LARGEST_LIFT = 1 - 1e-12  # keeps the logarithm of a Laplace moment finite at its pole
-# s of Gaussian noise may be any number; no combination needs more than 2^20 deviations^-1.
+# Keeps ln E e^(sX) of Laplace noise finite at its pole. Searches stay `_BELOW_LIMIT` away from it.
+_LARGEST_LIFT = 1 - 1e-12
+# E e^(sX) of Gaussian noise is finite for all s. Searches stop at 2^20/deviation, more than the
+# best s of any combination.
 _LARGEST_GAUSSIAN_TILT = 2.0**20
 
 
@@ -90,7 +104,8 @@ class IntegerNoise(ABC):
 
     def radius(self, failure: float) -> int:
         """Return t, in grid units, with P(|noise| > t) <= failure, by Chernoff's bound."""
-        return math.floor(chernoff_radius([(self.law(1.0), 1.0, 1)], -math.log(failure)))
+        single_noise = (self.law(1.0), 1.0, 1)  # law, coefficient, number of such noises
+        return math.floor(chernoff_radius([single_noise], -math.log(failure)))
 
 
 class CountDistribution(ABC):
@@ -98,10 +113,14 @@ class CountDistribution(ABC):
 
     A new family is a subclass under `@_registered` in this file. The abstract methods are enough:
     the other methods then bound tails by Chernoff's method.
+
+    Invariants: `loss(parameter(budget, change), change)` is exactly the budget, in fractions, since
+    releases state their cost by `loss`. Every radius and moment is an upper bound; callers print
+    them as proven.
     """
 
     name: ClassVar[str]  # in options and files
-    budget_exponent: ClassVar[int]  # a: the variance is proportional to 1/budget^a
+    budget_exponent: ClassVar[int]  # the variance is about proportional to 1/budget^budget_exponent
     pure: ClassVar[bool]  # budgets and losses are pure epsilons if true, else rho of zCDP
 
     @abstractmethod
@@ -133,8 +152,8 @@ class CountDistribution(ABC):
         """Return upper bounds f(s) on ln E e^(sX); f is even, f(0) = 0, and f is convex in s^2.
 
         Args:
-            parameters: one for each kind of noise, shape (p,).
-            s: below `mgf_limits`, shape (..., p).
+            parameters: one for each kind of noise, shape (kinds,).
+            s: in 0..`mgf_limits`, shape (..., kinds).
         """
 
     @abstractmethod
@@ -143,9 +162,9 @@ class CountDistribution(ABC):
 
     @abstractmethod
     def variance_factor(self, change: Change) -> float:
-        """Return c such that the variance of counts of this change is about c/budget^a.
+        """Return a factor: the variance for this change is about factor/budget^budget_exponent.
 
-        Only ratios of factors matter: c may lack a constant that is the same for all changes.
+        Only ratios of factors are used, so a constant that is the same for all changes is left out.
         """
 
     def budget(self, epsilon: Fraction, *, delta: float) -> Fraction:  # noqa: ARG002
@@ -210,26 +229,28 @@ class CountDistribution(ABC):
         *,
         width: float = _SEARCH_WIDTH,
     ) -> FloatVector:
-        """Return radii t with P(|sum| > t) <= 2 e^-log_failures for each combination.
+        """Return radii t with P(|sum| > t) <= 2 e^-log_failures, shape (combinations,).
 
         Chernoff: t = (sum over kinds of F(s) + log_failures)/s for the best s. The noises of one
         kind, with coefficients c_m and w the largest |c_m|, contribute
 
-            F(s) = sum_m f(s c_m) <= f(s w) sum_m c_m^2/w^2,
+            F(s) = sum_m f(s c_m) <= f(s w) sum_m c_m^2/w^2.
 
-        since f = `log_mgf` is convex in s^2 and 0 at 0.
+        Here f = `log_mgf` is convex in s^2 and 0 at s = 0, so f(s c_m) <= (c_m/w)^2 f(s w). The
+        bound is that of sum_m c_m^2/w^2 noises which all have the coefficient w.
 
         Args:
-            parameters: one for each kind of noise, shape (p,).
-            squared_sums: sums of c_m^2, shape (combinations, p).
-            max_coefficients: w for each combination and kind, shape (combinations, p); 0 if a
+            parameters: one for each kind of noise, shape (kinds,).
+            squared_sums: sums of c_m^2, shape (combinations, kinds).
+            max_coefficients: w for each combination and kind, shape (combinations, kinds); 0 if a
                 combination has no noise of a kind.
-            log_failures: ln(1/p) for the failure probability p of *one* tail.
+            log_failures: ln(1/failure) of *one* tail, > 0.
             width: of ln s at which the search for the best s ends.
         """
         present = max_coefficients > 0
         sizes = np.where(present, max_coefficients, 1.0)
-        equal_terms = np.where(present, squared_sums / sizes**2, 0.0)  # sum_m c_m^2/w^2
+        # The number of noises of coefficient w in the bound, (combinations, kinds).
+        equal_terms = np.where(present, squared_sums / sizes**2, 0.0)
         limits = np.where(present, self.mgf_limits(parameters) / sizes, np.inf).min(axis=1)
         nonzero = np.isfinite(limits)  # combinations that have any noise
         limits = np.where(nonzero, limits, 1.0)
@@ -239,6 +260,7 @@ class CountDistribution(ABC):
             log_mgfs = self.log_mgf(parameters, np.where(present, s[:, None] * sizes, 0.0))
             return np.asarray(((equal_terms * log_mgfs).sum(axis=1) + log_failures) / s)
 
+        # ln(s/limit) from -12 to about ln(1 - _BELOW_LIMIT).
         low, high = np.full(len(limits), _LEAST_LOG_TILT), np.full(len(limits), -_BELOW_LIMIT)
         radii = radii_at(_golden_section(radii_at, low, high, width))
         return np.where(nonzero, radii * _OUTWARD, 0.0)
@@ -251,13 +273,15 @@ class CountDistribution(ABC):
         absolute_sums: FloatMatrix,  # noqa: ARG002
         failure: float,
     ) -> FloatVector:
-        """Return radii t with P(|sum| > t) <= failure for each combination, proven.
+        """Return radii t with P(|sum| > t) <= failure, proven, shape (combinations,).
+
+        A family may do better than Chernoff's bound, which is the default.
 
         Args:
-            parameters: one for each kind of noise, shape (p,).
+            parameters: one for each kind of noise, shape (kinds,).
             squared_sums: as for `chernoff_radii`.
             max_coefficients: as for `chernoff_radii`.
-            absolute_sums: sums of |c_m|, shape (combinations, p).
+            absolute_sums: sums of |c_m|, shape (combinations, kinds).
             failure: probability of both tails, for each combination, in (0, 1).
         """
         log_failures = math.log(2 / failure)
@@ -279,15 +303,16 @@ class CountDistribution(ABC):
     ) -> float:
         """Return Chernoff's radius of one tail, at one s, for one combination.
 
-        The infimum over all s is a norm of the vector of coefficients. So a radius for rounded
-        coefficients, plus one for what rounding removed, bounds the radius.
+        The infimum of this radius over all s is a norm of the vector of coefficients, so it obeys
+        the triangle inequality. `estimate.tails` relies on that: it rounds coefficients, and adds
+        the radius of the combination that rounding removed. Overrides must keep it.
 
         Args:
-            parameters: one for each kind of noise, shape (p,).
-            counts: number of noises of each kind, shape (p,).
-            coefficients: of the noises of each kind, not all 0, shape (p,).
-            log_failures: ln(1/p) for the failure probability p of one tail.
-            log_tilt: logarithm of s over the largest s that is allowed, < 0; every one is valid.
+            parameters: one for each kind of noise, shape (kinds,).
+            counts: number of noises of each kind, shape (kinds,).
+            coefficients: one for all noises of a kind, not all 0, shape (kinds,).
+            log_failures: ln(1/failure) of one tail.
+            log_tilt: ln(s/largest allowed s), < 0; every one gives a valid radius.
         """
         sizes = np.abs(coefficients)
         with np.errstate(divide="ignore", over="ignore"):
@@ -297,13 +322,14 @@ class CountDistribution(ABC):
         return float((log_failures + counts @ self.log_mgf(parameters, s * sizes)) / s)
 
     def unit_radius(self, parameters: FloatVector, log_failures: float) -> float:
-        """Return an upper bound on `norm_radius` of a single noise of coefficient 1, of any kind.
+        """Return a bound on `norm_radius` of one noise with coefficient 1, whichever its kind is.
 
         Args:
-            parameters: one for each kind of noise, shape (p,).
+            parameters: one for each kind of noise, shape (kinds,).
             log_failures: as for `norm_radius`.
         """
         one = np.ones(1)
+        # The radius of each kind at half of its largest s, which is valid as any s is.
         return max(
             self.norm_radius(parameters[i : i + 1], one, one, log_failures, math.log(0.5))
             for i in range(len(parameters))
@@ -314,9 +340,11 @@ class CountDistribution(ABC):
         parameters: FloatVector,  # noqa: ARG002
         failure: float,  # noqa: ARG002
     ) -> float:
-        """Return z with P(sum > z sqrt(sum variance c_m^2) + sum |c_m|) <= failure.
+        """Return z with P(sum of c_m X_m > z sqrt(sum v_m c_m^2) + sum |c_m|) <= failure.
 
-        0 means that no such z is known; callers then use `norm_radius` alone.
+        v_m is the variance parameter of X_m. 0, the default, means that no such z is known:
+        `estimate.tails`, which takes the smaller one of this radius and `norm_radius`, then uses
+        the latter only.
         """
         return 0.0
 
@@ -385,9 +413,10 @@ def discrete_gaussian_radius(scale: float, *, failure: float) -> int:
 
 
 def discrete_laplace_radius(rate: float, *, failure: float) -> int:
-    """Return the least t with P(|X| > t) <= failure for integer X with P(x) ~ e^(-rate |x|).
+    """Return t with P(|X| > t) <= failure for integer X with P(x) ~ e^(-rate |x|).
 
-    P(|X| >= x) = 2 e^(-rate x)/(1 + e^-rate) for whole x >= 1; solving for x gives t = x - 1.
+    P(|X| >= x) = 2 e^(-rate x)/(1 + e^-rate) for whole x >= 1; solving for x gives t = x - 1. t is
+    the least whole number that does, or one more if that one meets `failure` by less than rounding.
     """
     least_x = (math.log(2) - math.log1p(math.exp(-rate)) - math.log(failure)) / rate
     return max(0, math.ceil(least_x * (1 + 1e-12)) - 1)
@@ -405,8 +434,8 @@ class LaplaceCounts(CountDistribution):
     """The discrete Laplace distribution of rate r: P(k) proportional to e^(-r |k|).
 
     Privacy:
-        Counts whose changes add up to at most s in modulus are (s r)-DP: the probabilities of an
-        outcome for neighbours differ by a factor of at most e^(r sum |change|).
+        Counts whose differences between neighbours add up to at most l1 in modulus are (l1 r)-DP:
+        the probabilities of an outcome differ by a factor of at most e^(r sum |difference|).
 
     Source: Ghosh, Roughgarden, Sundararajan 2009.
     """
@@ -416,14 +445,14 @@ class LaplaceCounts(CountDistribution):
     pure = True
 
     def parameter(self, budget: Fraction, change: Change) -> Fraction:
-        """Return the rate budget/s."""
-        absolute_change, _ = change
-        return budget / absolute_change
+        """Return the rate budget/l1."""
+        l1, _ = change
+        return budget / l1
 
     def loss(self, parameter: Fraction, change: Change) -> Fraction:
-        """Return s r."""
-        absolute_change, _ = change
-        return parameter * absolute_change
+        """Return l1 r."""
+        l1, _ = change
+        return parameter * l1
 
     def draw(self, parameter: Fraction, size: int, source: EntropySource) -> IntVector:
         """Draw independent samples, shape (size,)."""
@@ -442,11 +471,14 @@ class LaplaceCounts(CountDistribution):
         return TwoSidedGeometric(float(parameter), unit)
 
     def radius(self, parameter: Fraction, failure: float) -> int:
-        """Return the least t with P(|noise| > t) <= failure."""
+        """Return t with P(|noise| > t) <= failure, from the exact tail."""
         return discrete_laplace_radius(float(parameter), failure=failure)
 
     def log_mgf(self, parameters: FloatVector, s: FloatMatrix) -> FloatMatrix:
-        """Return ln((cosh r - 1)/(cosh r - cosh s)) = -ln(1 - sinh^2(s/2)/sinh^2(r/2))."""
+        """Return ln((cosh r - 1)/(cosh r - cosh s)) = -ln(1 - lift).
+
+        With lift = sinh^2(s/2)/sinh^2(r/2), since cosh x - 1 = 2 sinh^2(x/2).
+        """
         lift = (np.sinh(s / 2) / np.sinh(parameters / 2)) ** 2
         return np.asarray(-np.log1p(-np.minimum(lift, _LARGEST_LIFT)))
 
@@ -455,9 +487,9 @@ class LaplaceCounts(CountDistribution):
         return parameters
 
     def variance_factor(self, change: Change) -> float:
-        """Return s^2: the variance is about 2 s^2/budget^2."""
-        absolute_change, _ = change
-        return float(absolute_change) ** 2
+        """Return l1^2: the variance is about 2 l1^2/budget^2."""
+        l1, _ = change
+        return float(l1) ** 2
 
     def combination_radii(
         self,
@@ -469,25 +501,31 @@ class LaplaceCounts(CountDistribution):
     ) -> FloatVector:
         """Return radii t with P(|sum| > t) <= failure; see `CountDistribution.combination_radii`.
 
-        Chernoff's bound for all terms but one, whose exact tail is used. In each combination let
-        a X be the term with the smallest ratio of rate r to coefficient a, and R the sum of all
-        other terms. By Theorem "One exact tail in a sum of Laplace noises", for 0 < s <= r/a,
+        Chernoff's bound is used for all terms but one, and the exact tail for that one. In each
+        combination let a X be the term with the smallest ratio of rate r to coefficient a, and R
+        the sum of all other terms. By Theorem "One exact tail in a sum of Laplace noises", for
+        0 < s <= r/a,
 
             P(a X + R > t) <= C(s) e^(-s t) E e^(s R).
 
-        ln C(s) is `_log_tail_constant`. E e^(s R) is bounded as in `chernoff_radii`. If there is no
-        R, s = r/a gives the exact tail, which plain Chernoff bounds do not reach.
+        The reason: P(X >= j) e^(s a j) <= C(s) for all whole j, whose left side does not rise in j
+        from 0 on. Put j = (t - R)/a, and take the mean over R. ln C(s) is `_log_tail_constant`.
+        E e^(s R) is bounded as in `chernoff_radii`. If there is no R, s near r/a gives nearly the
+        exact tail, which plain Chernoff bounds do not reach.
         """
         rates = parameters
         rows = np.arange(len(squared_sums))
         # The kind of the exact term, its coefficient a and its rate r, shape (combinations,).
+        # Absent kinds have the coefficient 0, so their ratio is infinite and they are not chosen.
         with np.errstate(divide="ignore"):
             exact_kind = np.argmin(rates / max_coefficients, axis=1)
         exact_size, exact_rate = max_coefficients[rows, exact_kind], rates[exact_kind]
         exact_size = np.where(exact_size > 0, exact_size, 1.0)
 
-        # R: the tables without that term. Its kind keeps sum c^2 - a^2. The largest coefficient
-        # left is at most a, the root of that sum, and the sum |c| - a; the least of them is used.
+        # The tables of R. They differ from the given ones only in the kind of the exact term, from
+        # which one coefficient a is removed. The sum of squares left is sum c_m^2 - a^2. The
+        # largest coefficient left is not known, but it is at most each of three numbers: a, the
+        # root of the sum of squares left, and the sum of moduli left, sum |c_m| - a.
         other_squares, other_max = squared_sums.copy(), max_coefficients.copy()
         squares_left = np.maximum(other_squares[rows, exact_kind] - exact_size**2, 0)
         absolute_left = np.maximum(absolute_sums[rows, exact_kind] - exact_size, 0)
@@ -498,25 +536,27 @@ class LaplaceCounts(CountDistribution):
         present = other_max > 0
         sizes = np.where(present, other_max, 1.0)
         equal_terms = np.where(present, other_squares / sizes**2, 0.0)
+        # Largest s, shape (combinations,): E e^(s R) must be finite, and s <= r/a.
         limits = np.where(present, rates / sizes, np.inf).min(axis=1) * (1 - _BELOW_LIMIT)
-        limits = np.minimum(exact_rate / exact_size * (1 - 1e-12), limits)
+        limits = np.minimum(exact_rate / exact_size * (1 - _BELOW_EXACT_LIMIT), limits)
 
         def radii_at(log_tilts: FloatVector) -> FloatVector:
             s = limits * np.exp(log_tilts)
             log_mgfs = self.log_mgf(rates, np.where(present, s[:, None] * sizes, 0.0))
-            log_constants = _log_tail_constant(exact_rate, s * exact_size)
-            excess = log_constants + (equal_terms * log_mgfs).sum(axis=1)
-            return np.asarray((math.log(2 / failure) + excess) / s)
+            log_constants = _log_tail_constant(exact_rate, s * exact_size)  # ln C(s)
+            log_moments = log_constants + (equal_terms * log_mgfs).sum(axis=1)
+            return np.asarray((math.log(2 / failure) + log_moments) / s)
 
         low, high = np.full(len(rows), _LEAST_COMBINATION_LOG_TILT), np.zeros(len(rows))
         log_tilts = _golden_section(radii_at, low, high, _COMBINATION_SEARCH_WIDTH)
+        # Without R the best s is the limit itself, which the section approaches but never tries.
         radii = np.minimum(radii_at(log_tilts), radii_at(np.zeros(len(rows))))
         return np.where(squared_sums.sum(axis=1) > 0, np.maximum(radii, 0) * _OUTWARD, 0.0)
 
     def unit_radius(self, parameters: FloatVector, log_failures: float) -> float:
         """Return 2 (log_failures + ln 4)/r for the smallest rate r.
 
-        At s = r/2, `log_mgf` is below ln 4.
+        This is Chernoff's radius at s = r/2, where `log_mgf` is below ln 4.
         """
         return 2 * (log_failures + math.log(4.0)) / float(parameters.min())
 
@@ -526,12 +566,13 @@ class LaplaceCounts(CountDistribution):
 class GaussianCounts(CountDistribution):
     """The discrete Gaussian distribution of parameter v: P(k) proportional to e^(-k^2/(2 v)).
 
-    Its variance is at most v, and ln E e^(sX) is at most v s^2/2: the sum over integers k of
-    e^(-(k - a)^2/(2 v)) is largest for a = 0, since its Fourier transform is positive.
+    Its variance is at most v, and ln E e^(sX) is at most v s^2/2. Proof: completing the square
+    gives E e^(sX) = e^(v s^2/2) S(v s)/S(0), where S(x) is the sum of e^(-(k - x)^2/(2 v)) over all
+    whole k. S has period 1 and positive Fourier coefficients, so it is largest at x = 0.
 
     Privacy:
-        Counts whose squared changes add up to at most q are (q/(2 v))-zCDP (Theorem 4 of the
-        source).
+        Counts whose squared differences between neighbours add up to at most l2_squared are
+        (l2_squared/(2 v))-zCDP (Theorem 4 of the source).
 
     Source: Canonne, Kamath, Steinke, *The Discrete Gaussian for Differential Privacy*, 2020.
     """
@@ -541,14 +582,14 @@ class GaussianCounts(CountDistribution):
     pure = False
 
     def parameter(self, budget: Fraction, change: Change) -> Fraction:
-        """Return v = q/(2 rho)."""
-        _, squared_change = change
-        return squared_change / (2 * budget)
+        """Return v = l2_squared/(2 rho)."""
+        _, l2_squared = change
+        return l2_squared / (2 * budget)
 
     def loss(self, parameter: Fraction, change: Change) -> Fraction:
-        """Return rho = q/(2 v)."""
-        _, squared_change = change
-        return squared_change / (2 * parameter)
+        """Return rho = l2_squared/(2 v)."""
+        _, l2_squared = change
+        return l2_squared / (2 * parameter)
 
     def draw(self, parameter: Fraction, size: int, source: EntropySource) -> IntVector:
         """Draw independent samples, shape (size,)."""
@@ -575,13 +616,13 @@ class GaussianCounts(CountDistribution):
         return np.asarray(parameters * s**2 / 2)
 
     def mgf_limits(self, parameters: FloatVector) -> FloatVector:
-        """Return numbers above every s that a combination needs."""
+        """Return 2^20/deviation; the moments are finite beyond it, too."""
         return np.asarray(_LARGEST_GAUSSIAN_TILT / np.sqrt(parameters))
 
     def variance_factor(self, change: Change) -> float:
-        """Return q: the variance is about q/(2 budget)."""
-        _, squared_change = change
-        return float(squared_change)
+        """Return l2_squared: the variance is about l2_squared/(2 budget)."""
+        _, l2_squared = change
+        return float(l2_squared)
 
     def budget(self, epsilon: Fraction, *, delta: float) -> Fraction:
         """Return the largest rho for which rho-zCDP implies (epsilon, delta)-DP.
@@ -600,7 +641,11 @@ class GaussianCounts(CountDistribution):
     def for_answers(
         self, *, epsilon: float, delta: float, queries: int, sensitivity: int
     ) -> Fraction:
-        """Return v for k answers, from `discrete_gaussian_scale`."""
+        """Return v for k answers, from `discrete_gaussian_scale`.
+
+        That is the scale sqrt(v) of noise on answers of sensitivity 1. It is rounded up by 1e-12,
+        so that the delta which `cost_of_answers` computes from v is not above the one given here.
+        """
         scale = discrete_gaussian_scale(epsilon=epsilon, delta=delta, queries=queries)
         return Fraction(scale * (1 + 1e-12)) ** 2 * sensitivity**2
 
@@ -613,7 +658,11 @@ class GaussianCounts(CountDistribution):
         queries: int,
         sensitivity: int,
     ) -> Cost:
-        """Return the cost of k answers: rho, and the smallest delta proven for this epsilon."""
+        """Return the cost of k answers: rho, and the smallest delta proven for this epsilon.
+
+        rho is the sum over the answers. The stated pair of epsilon and delta is not the one that
+        follows from rho for the given delta: `discrete_gaussian_delta` proves a smaller one.
+        """
         composed = super().cost_of_answers(
             parameter, epsilon=epsilon, delta=delta, queries=queries, sensitivity=sensitivity
         )
@@ -645,17 +694,20 @@ class GaussianCounts(CountDistribution):
         """Return the smaller of two radii; see `CountDistribution.combination_radii`.
 
         1. Chernoff's radius.
-        2. By Theorem "Discrete Gaussian noise beside normal noise", each noise is within 1 of a
-           normal one, except with a small probability. So the radius of the normal sum plus
-           sum |c_m| holds with the failure probability that the couplings leave. These are counted
-           for `_MOST_TERMS` noises of each kind, which is negligible from v = 3 on.
+        2. By Theorem "Discrete Gaussian noise beside normal noise", each noise X can be drawn
+           together with a normal N of variance v such that X <= N + 1, except with a probability of
+           about 2 e^(-2 pi^2 v). Such a joint draw is a *coupling*. So each tail of the sum is
+           beyond z deviations plus sum |c_m| only if the normal sum is beyond z deviations, or a
+           coupling fails. The failures of couplings are added up for `_MOST_TERMS` noises of each
+           kind, and the rest of `failure` determines z. They are negligible from v = 3 on. If they
+           are more than half of `failure`/2, only the first radius is used.
         """
-        variances = squared_sums @ parameters
+        variances = squared_sums @ parameters  # of the sums, (combinations,)
         chernoff = np.sqrt(2 * variances * math.log(2 / failure))
         uncoupled = _MOST_TERMS * 2 * float(np.exp(-2 * math.pi**2 * parameters).sum())
         if uncoupled >= failure / 4:
             return np.asarray(chernoff * _OUTWARD)
-        quantile = -float(scipy.special.ndtri(failure / 2 - uncoupled))
+        quantile = -float(scipy.special.ndtri(failure / 2 - uncoupled))  # z
         coupled = np.sqrt(variances) * quantile + absolute_sums.sum(axis=1)
         return np.asarray(np.minimum(chernoff, coupled) * _OUTWARD)
 
@@ -672,11 +724,18 @@ class GaussianCounts(CountDistribution):
         return deviation * math.sqrt(2 * log_failures)
 
     def unit_radius(self, parameters: FloatVector, log_failures: float) -> float:
-        """Return a bound for a single noise by either of the radii of `combination_radii`."""
+        """Return a bound on both radii of a single noise, Chernoff's and z sqrt(v) + 1.
+
+        z is at most sqrt(2 log_failures), by Chernoff's bound for the normal law.
+        """
         return math.sqrt(2 * log_failures * float(parameters.max())) + 1
 
     def normal_quantile(self, parameters: FloatVector, failure: float) -> float:
-        """Return z of the second radius of `combination_radii`, or 0 if the couplings cost more."""
+        """Return z of the second radius of `combination_radii`, for `failure` of one tail.
+
+        0 if failures of couplings are more than half of `failure`. The couplings of all kinds are
+        counted like those of the kind with the smallest v, which fail most often.
+        """
         smallest = float(parameters.min())
         uncoupled = _MOST_TERMS * 2 * len(parameters) * math.exp(-2 * math.pi**2 * smallest)
         return 0.0 if uncoupled >= failure / 2 else -float(scipy.special.ndtri(failure - uncoupled))
@@ -688,10 +747,11 @@ def _golden_section(
     high: FloatVector,
     width: float,
 ) -> FloatVector:
-    """Return nearly the arguments in low..high at which each row of a function is least.
+    """Return nearly the arguments in low..high at which each component of a function is least.
 
-    Each row has one valley. The functions here are radii that hold at every argument, so an inexact
-    minimum only makes a radius wider.
+    All components are searched at once, shape (combinations,); component i of the result depends
+    only on component i of the arguments, and has one valley. The functions here are radii that hold
+    at every argument, so an inexact minimum only makes a radius wider.
     """
     while (high - low).max(initial=0) > width:
         left, right = low + (high - low) * _GOLDEN[0], low + (high - low) * _GOLDEN[1]
@@ -703,11 +763,14 @@ def _golden_section(
 def _log_tail_constant(rate: FloatVector, tilt: FloatVector) -> FloatVector:
     """Return ln C of Theorem "One exact tail in a sum of Laplace noises", for tilt = s a <= rate.
 
-    C is the largest (1 - c e^(-r i)) e^(-s a i) over real i >= 0, with c = e^-r/(1 + e^-r).
+    C is the largest h(i) = (1 - c e^(-r i)) e^(-s a i) over real i >= 0, with
+    c = e^-r/(1 + e^-r) = 1/(1 + e^r). The derivative of ln h is 0 where
+    c e^(-r i) = ratio = s a/(r + s a). There 1 - c e^(-r i) = r/(r + s a). If c <= ratio, ln h
+    falls for all i > 0, and its largest value is h(0) = 1 - c = 1/(1 + e^-r).
     """
     ratio = tilt / (rate + tilt)
     c = 1 / (1 + np.exp(rate))
-    # If c > ratio, the largest value lies at i > 0, where c e^(-r i) = ratio; otherwise at i = 0.
-    i = np.log(np.maximum(c / ratio, 1.0)) / rate
-    inside = np.log(rate / (rate + tilt)) - tilt * i
-    return np.where(c > ratio, inside, -np.log1p(np.exp(-rate)))
+    stationary = np.log(np.maximum(c / ratio, 1.0)) / rate  # the i > 0 of derivative 0, if any
+    log_at_stationary = np.log(rate / (rate + tilt)) - tilt * stationary
+    log_at_zero = -np.log1p(np.exp(-rate))
+    return np.where(c > ratio, log_at_stationary, log_at_zero)

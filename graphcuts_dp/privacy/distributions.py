@@ -1,13 +1,17 @@
 """Noise on the entries of a matrix of weights: its cost, its law, and the noisy entries.
 
 A `NoiseDistribution` turns each private entry into a public integer y, independently of all other
-entries; (y - offset) * unit is an unbiased estimate of the entry. It is itself public: epsilon, the
-maximum weight and a name determine it. The names are in `NOISES` of `estimate.noises`.
+entries; (y - offset) * unit is an unbiased estimate of the entry, after rounding to the grid if
+there is one. The distribution itself is public: epsilon, the maximum weight and a name determine
+it. The names are in `NOISES` of `estimate.noises`.
 
 There are two ways to add noise. `BinaryResponse` flips the bits of a graph without weights.
 `GridNoise` counts weights in grid units of 2^log2_step, rounds them down to whole numbers, and adds
-an `IntegerNoise` (`privacy.count_noise`); subclasses choose that noise and the grid, as
-`LaplaceNoise` here and `staircase.StaircaseNoise`.
+an `IntegerNoise` (`privacy.count_noise`), which has a cost, a law and exact samples. Subclasses
+choose that noise and the grid, as `LaplaceNoise` here and `staircase.StaircaseNoise`. A *fine* grid
+is one with units below 1, chosen so small that rounding hardly matters beside the noise.
+
+Released integers are called *steps*: numbers of grid units, or the bits of a binary response.
 
 Papers: GRU12 is Gupta, Roth, Ullman, *Iterative Constructions and Private Data Release*, 2012.
 """
@@ -83,14 +87,15 @@ class NoiseDistribution(ABC):
     def rounding(self) -> float:
         """The largest amount by which rounding to a fine grid lowers one entry.
 
-        0 if cuts are meant to be those of the rounded weights, as for discrete-laplace noise.
+        Radii of errors include it. It is 0 without a fine grid: on whole numbers, as for
+        discrete-laplace noise, errors are stated against the cuts of the rounded weights.
         """
         return 0.0
 
     def estimate(
         self, steps: npt.NDArray[Any], dtype: npt.DTypeLike = np.float64
     ) -> npt.NDArray[Any]:
-        """Return unbiased estimates of entries, (y - offset) * unit.
+        """Return unbiased estimates of the (rounded) entries, (y - offset) * unit.
 
         Args:
             steps: released integers y, any shape.
@@ -221,11 +226,11 @@ class GridNoise(NoiseDistribution):
     units, its rounded value grows by at most s, since floor(a + s) = floor(a) + s and floor is
     monotone.
 
-    A weight above 2^62 grid units is cut to that; refusing it would reveal something about the
-    data, and cutting moves no two weights apart. In practice there is none: a maximum weight has at
-    most 2^51 grid units, and a weight without a maximum, at most 2^40, has at most 2^62
-    (`estimate.noisy_matrix.noise_distribution`). Only sums of rows with users could be larger, if
-    2^34 users met in one pair.
+    A weight above `LARGEST_STEPS` = 2^62 grid units is cut to that. Refusing it would reveal
+    something about the data, and cutting moves no two weights apart. Callers choose grids and
+    limits of weights such that none is cut in practice
+    (`estimate.noisy_matrix.noise_distribution`). Noise is far below 2^62 but for a negligible
+    probability, so that the sum fits into 64 bits.
 
     Attributes:
         log2_step: one grid unit is 2^log2_step; 0 for whole numbers.
@@ -243,7 +248,7 @@ class GridNoise(NoiseDistribution):
 
     @property
     def cost(self) -> Cost:
-        """The cost of `noise` without a delta, which it must have."""
+        """The cost of `noise` for a delta of 0; subclasses must use noise that needs no delta."""
         return self.noise.cost(self.sensitivity_steps)
 
     @property
@@ -258,12 +263,15 @@ class GridNoise(NoiseDistribution):
 
     @property
     def most_steps(self) -> int | None:
-        """The maximum weight in grid units, rounded down; None if there is no maximum."""
+        """The largest rounded entry, in grid units; None if there is no maximum weight."""
         return None if self.max_weight is None else self.evidence_steps
 
     @property
     def evidence_steps(self) -> int:
-        """The entry that `evidence` compares with 0: the maximum weight, or 1, in grid units."""
+        """The maximum weight in grid units, or 1 if there is none, rounded down like an entry.
+
+        `evidence` compares this entry with 0.
+        """
         return math.floor(Fraction(self.max_weight or 1.0) / Fraction(self.unit))
 
     @property
@@ -342,11 +350,10 @@ def fine_grid(scale: float | Fraction) -> int:
 def response_radius(distribution: BinaryResponse, pairs: int, *, failure: float) -> float:
     """Return t with P(|estimate - truth| > t) <= failure for a sum of entries, proven.
 
-    It is Chernoff's bound (`BinaryResponse.radius`) times the factor that Chernoff's bound leaves
-    out (`NoiseSum.exponential_radius`). For epsilon up to 3 and thousands of entries it is 5 to
-    25 % shorter than Chernoff's bound, and 0.5 to 5 % longer than the normal approximation, which
-    is not proven. The entries of the sum must have been chosen without looking at other answers
-    from the same noisy matrix.
+    It solves Chernoff's bound times a factor below 1 that Chernoff's bound leaves out: the chance,
+    under a tilted law, that the sum passes t by little (`NoiseSum.exponential_radius`). So it is
+    shorter than `BinaryResponse.radius`. The entries of the sum must have been chosen without
+    looking at other answers from the same noisy matrix.
 
     Args:
         distribution: of the entries.

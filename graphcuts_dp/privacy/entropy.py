@@ -31,8 +31,9 @@ class EntropySource(Protocol):
     def split(self, count: int) -> "list[EntropySource]":
         """Return `count` sources, independent of each other, of this one and of earlier splits.
 
-        The stream of each does not depend on when, where or in which order they are used. So
-        parallel work is repeatable if each part has a source of its own.
+        The stream of each does not depend on when, where or in which order the returned sources are
+        used. So parallel work is repeatable if each part has a source of its own. It does depend on
+        the number of earlier splits of this source, so splits must come in a fixed order.
         """
 
 

@@ -6,6 +6,13 @@ noise alone reaches T, and that noise, in time proportional to their number. Eac
 T independently with p = P(K >= T). So the *gap* before the next such position, the number of
 positions skipped, is geometric: P(gap = k) = p (1-p)^k. Noise that reaches T exceeds it by a
 geometric number, since P(K = T + k) is proportional to e^(-rate k).
+
+Noise is in grid units, which messages to users call steps; positions are usually pairs of vertices.
+
+Exact gaps come from `privacy.noise`: it draws a geometric variable by groups of its binary digits
+(`DigitGroup`), from a `Power` function, which computes r^count for a fixed r in the current
+decimal context. Here r = 1 - p. The samplers rely on it that a `Power` is right to all digits of
+the context but the last few; `_powers_below` ensures that.
 """
 
 import math
@@ -34,7 +41,8 @@ _LEAST_CHANCE = 2.0**-160
 _GAP_MARGIN = 6.0  # gaps drawn at once beyond the expected number, in standard deviations
 _LEAST_GAPS = 16  # gaps drawn at once, at least
 _MOST_GAPS = 1 << 22  # and at most
-_GUARD_DIGITS = 5  # decimal digits beyond those that a computation is known to lose
+# Decimal digits more than the counted ones that a computation loses, for the rounding of its steps.
+_GUARD_DIGITS = 5
 
 
 @final
@@ -71,6 +79,8 @@ def sample_exceeding(
     functions of e^-rate, which is transcendental, so enough bits always decide.
 
     The time is proportional to the number of positions returned, and depends on random bits only.
+    The order of draws, all gaps block by block and then all values, must not change: recorded
+    outputs depend on it.
 
     Args:
         rate: > 0; P(K = k) is proportional to e^(-rate |k|).
@@ -84,7 +94,7 @@ def sample_exceeding(
     """
     if not 1 <= threshold <= LARGEST_THRESHOLD:
         raise ParameterError("the threshold must be a whole number in 1..2^52 steps")
-    if not 0 <= positions <= LARGEST_POSITIONS:
+    if not 0 <= positions <= LARGEST_POSITIONS:  # never negative: callers count pairs
         raise ParameterError("there are more pairs than can be counted: at most 2^56")
     blocks: list[IntVector] = []
     start = 0  # the first position that is still undecided
@@ -107,10 +117,16 @@ def _sample_gaps(
 
 
 def _positions_after(gaps: IntVector, positions: int) -> IntVector:
-    """Return the position after each gap, counted from 0, up to the first beyond all positions."""
-    # A gap above `positions` leads beyond all of them, however long it is.
+    """Return the position after each gap, counted from 0, up to the first beyond all positions.
+
+    After gaps g_0, ..., g_i it is g_0 + ... + g_i + i: each earlier hit takes one position itself.
+    All positions from the first one >= `positions` on may be left out.
+    """
+    # A gap above `positions` leads beyond all of them, however long it is. Gaps may be Python
+    # integers of any size; clipped ones are at most 2^56.
     clipped = np.minimum(gaps, positions).astype(np.int64)
-    # Exact sums could overflow. Float sums show where to stop: each gap is at most 2^56.
+    # The sum of all gaps could overflow int64, so only the gaps up to a sum of about 2 positions
+    # are added: twice, so that errors of the float sums cannot stop too early. It stays below 2^58.
     float_sums = np.cumsum(clipped.astype(np.float64))
     stop = int(np.searchsorted(float_sums, 2.0 * positions)) + 1
     return np.cumsum(clipped[:stop] + 1) - 1
@@ -126,14 +142,19 @@ def _gap_digits(rate: Fraction, threshold: int) -> list[DigitGroup]:
     chance = tail_chance(rate, threshold)
     if chance < _LEAST_CHANCE:
         raise ParameterError("the threshold is so high that nothing would ever reach it")
-    return geometric_digits(Fraction(-math.log1p(-chance)), _powers_below(rate, threshold))
+    # The float rate only decides how many digits are drawn from tables, and how many bits each has.
+    # The distribution is exact, from the powers.
+    approximate_rate = Fraction(-math.log1p(-chance))
+    return geometric_digits(approximate_rate, _powers_below(rate, threshold))
 
 
 def _powers_below(rate: Fraction, threshold: int) -> Power:
     """Return the powers of 1 - p, p = e^(-rate T)/(1 + e^-rate), right to all digits but the last.
 
-    A power is e^(count ln(1-p)). The logarithm loses about as many digits as 1/p has, and its
-    multiple as many as `count` has; both are computed with `_GUARD_DIGITS` more.
+    A power is e^(count ln(1-p)). Rounding 1 - p loses about as many digits of its logarithm as 1/p
+    has. The exponential turns the absolute error of count ln(1-p) into a relative one, and loses as
+    many digits as `count` has. Each of the two numbers of digits is estimated from a float or a
+    length, and gets `_GUARD_DIGITS` of its own.
     """
     lost_digits = len(str(int(1 / tail_chance(rate, threshold)))) + _GUARD_DIGITS
 

@@ -5,7 +5,10 @@ holds, what stays detectable, how strong it is, and what an attacker's belief in
 statement can become (`Odds`). A *prior* is the probability that the attacker gives to the statement
 before anything is released, a *posterior* the one afterwards.
 
-The texts are in `words_for`, by the kind of a privacy unit (`privacy.privacy_unit`).
+The texts are in `words_for`, by the kind of a privacy unit: an "edge" of a graph, a "row" of a
+table, a "user" with all rows, a "vertex" with all edges, or a "person" on a map. `strength` has
+the sentence about epsilon and delta, which is the same for all kinds. A `Displayed` object is shown
+in notebooks as the table of its `_card`, with the figure of its `_picture` below.
 """
 
 import math
@@ -114,14 +117,15 @@ class Explanation(Displayed):
 
 
 def posterior(prior: float, epsilon: float) -> float:
-    """Return the largest posterior after an epsilon-DP release, p e^epsilon/(1 - p + p e^epsilon).
+    """Return the posterior if a release multiplies odds by e^epsilon.
 
-    Bayes' rule multiplies the odds p/(1 - p) by the ratio of the probabilities of the release, and
-    no such ratio exceeds e^epsilon.
+    It is p e^epsilon/(1 - p + p e^epsilon). Bayes' rule multiplies the odds p/(1 - p) by the ratio
+    of the probabilities of the release. For an epsilon-DP release the ratio lies in
+    e^-epsilon..e^epsilon, so epsilon gives the largest posterior and -epsilon the smallest.
 
     Args:
         prior: p in [0, 1].
-        epsilon: any number; -epsilon gives the smallest posterior.
+        epsilon: logarithm of the ratio, any number.
 
     Raises:
         ParameterError: the prior is no probability.
@@ -152,15 +156,17 @@ def strength(epsilon: float, delta: float) -> str:
 def words_for(kind: str, k: int, *, per_period: bool = False) -> dict[str, str]:
     """Return sentences, by heading, about the guarantee for a kind of privacy unit.
 
-    They say what it covers, against whom it holds, what stays detectable, and what it means for
-    people.
+    They say what it covers, against whom it holds, and what stays detectable; for most kinds also
+    which bound it has, and what it means for people.
 
     Args:
-        kind: of a `PrivacyUnit`.
-        k: its group size; for a vertex its `max_degree`.
+        kind: "edge", "row", "user", "vertex" or "person".
+        k: the bound of the unit: for edges and people how many are one unit together; for a row the
+            largest weight that counts; for a user the rows that count; for a vertex the edges.
         per_period: True for a user if each period is a unit by itself.
     """
     if kind == "user":
+        # Parts of sentences that differ if each period is a unit by itself.
         in_one_period, in_each_period = "", ""
         presence, of_periods = "the user is in the file at all", ""
         if per_period:

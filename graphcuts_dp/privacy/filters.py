@@ -2,22 +2,23 @@
 
 An analyst chooses the next session after seeing the answers of earlier ones. Then a *filter*
 decides whether one more mechanism may run: `admits`. It must not accept whenever some valid bound
-on a fixed list of costs holds, as `composition.compose` does: different bounds may be the smallest
-on different branches, and together the branches can have more than delta. The filter here has three
-criteria. Each is a filter by itself, with a share of delta fixed beforehand:
+on a fixed list of costs holds, as `composition.compose` does. The costs depend on earlier answers:
+each sequence of answers is a *branch*. If one bound holds on some branches and another one on the
+others, and each may fail with probability delta, then together they may fail with more than delta.
+So the filter here has three criteria that divide delta between them. Each is a filter by itself:
 
 1. *Pure*: all costs are pure, and their epsilons add up to at most epsilon. It needs no delta.
 2. *Stated*: the stated epsilons add up to at most epsilon, and the deltas to at most delta/2.
 3. *Renyi*: the Renyi divergences at one order a, fixed beforehand, add up to at most
    epsilon - ln((a-1)/a) + (ln(delta/2) + ln a)/(a-1).
 
-Theorem "A filter with several criteria" proves that accepting what any of them accepts is
-(epsilon, delta)-DP. A single mechanism may also take the whole budget by any of its bounds, since
-it is chosen before any answer. All of this holds, too, for interactive mechanisms that run at the
-same time.
+Theorem "A filter with several criteria" of docs/mathematics.md proves that accepting what any of
+them accepts is (epsilon, delta)-DP. A single mechanism may also take the whole budget by any of its
+bounds, since it is chosen before any answer. All of this holds, too, for interactive mechanisms
+that run at the same time.
 
-`least_epsilon` reads the filter as an odometer. The Renyi divergence of order a measures privacy
-between pure DP (a infinite) and the Kullback-Leibler divergence (a = 1).
+`least_epsilon` reads the filter as an odometer. A `Cost` has the stated epsilon (`exact_epsilon`)
+and delta, and perhaps a pure epsilon and a zCDP rho; all its bounds hold.
 
 Source: basic composition: Rogers, Roth, Ullman, Vadhan, *Privacy Odometers and Filters*, 2016;
 Renyi: Feldman, Zrnic, *Individual Privacy Accounting via a Renyi Filter*, 2021, with the conversion
@@ -47,7 +48,7 @@ def admits(costs: Sequence[Cost], *, epsilon: float, delta: float) -> bool:
 
     Args:
         costs: in the order in which they were chosen.
-        epsilon: of the budget, > 0; it is compared to 12 digits.
+        epsilon: of the budget, > 0 (or 0 for no costs); it is compared to 12 digits.
         delta: of the budget, in [0, 1).
 
     Privacy:
@@ -73,7 +74,9 @@ def admits(costs: Sequence[Cost], *, epsilon: float, delta: float) -> bool:
 
 
 def least_epsilon(costs: Sequence[Cost], *, delta: float) -> float:
-    """Return the least epsilon at which `admits` holds for a delta, rounded up by at most 1e-4.
+    """Return nearly the least epsilon at which `admits` holds for a delta; never less.
+
+    It is at most 1e-4, relatively, above some epsilon that is not admitted; 0 for no costs.
 
     This is an odometer: an analyst who stops before it passes a number fixed beforehand has spent
     at most that number.
@@ -88,9 +91,12 @@ def least_epsilon(costs: Sequence[Cost], *, delta: float) -> float:
     low, high = 0.0, _LARGEST_EPSILON
     if not admits(costs, epsilon=high, delta=delta):
         raise ParameterError(f"delta={delta:g} is less than what the mechanisms need; raise it")
+    # The sum is often the answer, exactly, and else a better start than 10^9.
     stated = sum((cost.exact_epsilon for cost in costs), Fraction(0))
     if admits(costs, epsilon=rounded_up(stated), delta=delta):
         high = rounded_up(stated)
+    # Halve low..high, on the scale of logarithms once low is above 0. `high` is always admitted, so
+    # the result is valid even where `admits` does not grow with epsilon: its order depends on it.
     while high - low > _ODOMETER_WIDTH * high:
         middle = math.sqrt(low * high) if low else high / 2
         if admits(costs, epsilon=middle, delta=delta):
@@ -143,7 +149,7 @@ def renyi_cost(cost: Cost, order: float) -> float:
     """
     divergence = math.inf if cost.rho is None else order * cost.rho
     if cost.pure is not None:
-        epsilon = float(cost.pure) * (1 + 1e-15)
+        epsilon = float(cost.pure) * (1 + 1e-15)  # at least the exact one
         # The fraction is e^((a-1) epsilon) (1 + e^((1-2a) epsilon))/(1 + e^-epsilon).
         inner = math.log1p(math.exp((1 - 2 * order) * epsilon)) - math.log1p(math.exp(-epsilon))
         divergence = min(divergence, max(0.0, epsilon + inner / (order - 1)))
@@ -151,7 +157,10 @@ def renyi_cost(cost: Cost, order: float) -> float:
 
 
 def _within(cost: Cost, epsilon_limit: Fraction, delta: float) -> bool:
-    """Return True if one mechanism alone stays within a budget, by any of its bounds."""
+    """Return True if one mechanism alone stays within a budget, by any of its bounds.
+
+    Epsilon and delta are compared to 12 digits, as by `admits`.
+    """
     stated_delta_fits = cost.pure is not None or cost.delta <= delta * (1 + 1e-12)
     if cost.exact_epsilon <= epsilon_limit and stated_delta_fits:
         return True

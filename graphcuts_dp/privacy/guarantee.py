@@ -6,6 +6,12 @@ unit itself is a `privacy_unit.PrivacyUnit`; here it is only its text, such as "
 
 `change_of_one_pair` describes the smallest change, that of one pair of vertices. `exact_epsilon`
 checks the epsilon of a user, and `delta_warning` comments on a delta that is too large.
+
+A `Displayed` object is shown in notebooks as the table that its `_card` returns.
+
+Some texts are also read by programs, so their wording must stay: `counted` looks for "weight" in
+`neighbours`; `differs_within` reads the end of `privacy_unit`; and `PrivacyUnit` cuts a text of
+`change_of_one_pair` at its semicolon, after which it says what is not covered.
 """
 
 import math
@@ -46,8 +52,8 @@ class PrivacyGuarantee(Displayed):
         privacy_unit: in few words: "1 edge", "10 edges", "1 user", "1 vertex", "1 person", "1 row".
             It ends in "in one period", or in the name of the period such as "in one month", if
             neighbours differ in one period only; see `differs_within`.
-        rho: bound of zero-concentrated privacy; None if none is proven that is better than that of
-            a pure epsilon.
+        rho: bound of zero-concentrated privacy. None if none is proven, or only the one that every
+            pure epsilon implies, epsilon^2/2.
         budget_plan: how epsilon was spent; None if no plan was executed.
         provenance: when, why and by which program it was released, and the store that was charged;
             None if that is not known. Guarantees that differ in it alone are equal.
@@ -92,9 +98,10 @@ class PrivacyGuarantee(Displayed):
 
     @property
     def spent(self) -> tuple[tuple[str, float], ...]:
-        """Pairs (name, epsilon) of the measurements that epsilon was spent on; they add up to it.
+        """Pairs (name, epsilon) of the measurements that epsilon was spent on.
 
-        Empty if it was spent on one measurement.
+        They add up to epsilon, up to rounding of floats. `to_dict` makes a dictionary of them, so
+        the names of measurements must differ. Empty if epsilon was spent on one measurement.
         """
         return () if self.budget_plan is None else self.budget_plan.spent_by_statistic(self.epsilon)
 
@@ -121,8 +128,8 @@ class PrivacyGuarantee(Displayed):
 
         It is `ZCDpEvent(rho)`; epsilon-DP is (epsilon^2/2)-zCDP. The accountant for Renyi privacy
         accepts it for every kind of neighbours. xi, the constant part of the divergence, is 0 for
-        all mechanisms here. `RandomizedResponseDpEvent` would be exact for epsilon-DP, but version
-        0.6 counts it once, however often it is repeated.
+        all mechanisms here. `RandomizedResponseDpEvent` is not used for epsilon-DP: version 0.6 of
+        that package counts it once, however often it is repeated.
 
         None if neither a rho nor a pure epsilon is proven, and for a seeded run, which guarantees
         nothing.
@@ -181,8 +188,8 @@ class PrivacyGuarantee(Displayed):
 
         Raises:
             LookupError, TypeError, ValueError, ArithmeticError, AttributeError: it is something
-                else. A ValueError also if a pure plan that ran costs more than the stated epsilon;
-                the costs of other plans depend on a conversion, and are not compared.
+                else. A ValueError also if a plan in epsilon that ran costs more than the stated
+                epsilon; the epsilon of a plan in rho depends on a conversion, and is not compared.
         """
         names = ("epsilon", "delta", "privacy_unit", "neighbours", "public", "seed", "rho")
         fields = {name: stored[name] for name in names}
@@ -190,8 +197,8 @@ class PrivacyGuarantee(Displayed):
         if stored_plan is None:
             return cls(**fields, **cls.from_former({"parts": parts}))
         plan = BudgetPlan.from_dict(stored_plan)
-        pure_and_ran = plan.currency == "epsilon" and plan.ran is not None
-        if pure_and_ran and plan.cost.epsilon > fields["epsilon"] * (1 + _PLAN_ROUNDING):
+        ran_in_epsilon = plan.currency == "epsilon" and plan.ran is not None
+        if ran_in_epsilon and plan.cost.epsilon > fields["epsilon"] * (1 + _PLAN_ROUNDING):
             raise ValueError("the budget plan costs more than the guarantee states")
         return cls(**fields, budget_plan=plan)
 
@@ -227,7 +234,7 @@ def change_of_one_pair(*, weighted: bool, max_weight: float | None, directed: bo
     if not weighted:
         return f"whether any {pair} is an {edge}"
     if max_weight is None:
-        # The guarantee does not cover a whole edge whose weight is above 1.
+        # "is not" covered: adding or removing an edge of weight 3 is more than this change.
         return f"a change of any {pair}'s weight by at most 1; an {edge} that weighs more is not"
     return f"the weight of any {pair}, within 0 .. {max_weight:g}"
 

@@ -8,11 +8,18 @@ uniform bits. Inverse transforms of floats do not: they leak through the holes i
 (Mironov, "On significance of the least significant bits for differential privacy", CCS 2012).
 
 `happens` decides one event this way. `Inversion` draws many samples: 16 bits of each from a table,
-then 64 bits, then as many as it takes.
+then 64 bits, then as many as it takes. The order of these draws must not change: recorded outputs
+of seeded sources depend on it.
 
-A cut must be irrational: then U, with enough bits, always lies on one side of it. All cuts of this
-package are non-constant rational functions of e^-x for a rational x > 0, which is transcendental
-(Lindemann).
+A cut of `Inversion` must be irrational: then U, with enough bits, always lies on one side of it.
+All cuts of this package are non-constant rational functions of e^-x for a rational x > 0, which is
+transcendental (Lindemann). `floor_bits` would never end for a cut such as 1/2. `happens` ends with
+probability 1 whatever its probability is, 0 and 1 included.
+
+Precision: a function computes a number in the current decimal context. If the context has n digits
+and the formula may lose m of them, n - m digits are right. The *guard digits* are those that
+remain beyond the bits that are compared. They make it unlikely that more bits are needed, and have
+no influence on correctness; the lost digits have.
 """
 
 import decimal
@@ -26,19 +33,19 @@ import numpy.typing as npt
 
 from graphcuts_dp.privacy.entropy import EntropySource, next_word
 
-# A function that computes a number in the current decimal context; all of its digits but the last
-# `UNTRUSTED_DIGITS` are right.
+# A function that computes a number in the current decimal context. If the context has n digits, its
+# relative error is at most 10^(UNTRUSTED_DIGITS - n).
 Computed = Callable[[], Decimal]
 # floor(2^bits P(K <= value)), exactly, for (value, bits)
 ScaledCdf = Callable[[int, int], int]
 
-UNTRUSTED_DIGITS = 25
-_EVENT_GUARD_DIGITS = 20  # trusted digits of an event's chance beyond those of its bits
-# Digits that the formula of a cut may lose, besides those that its caller counts, and the trusted
-# digits beyond those of the bits.
+UNTRUSTED_DIGITS = 25  # last digits of a `Computed` number that may be wrong
+_EVENT_GUARD_DIGITS = 20  # of `happens`
+# Digits that the formula of a cut may lose besides those that its caller counts: 25 by powers, and
+# one because `_decimal_digits` may be one too small.
 _LOST_DIGITS = 26
-_CUT_GUARD_DIGITS = 15
-_WIDEST_EXPONENT = 10**9  # of the decimals of a cut
+_CUT_GUARD_DIGITS = 15  # of `floor_bits`
+_CUT_EXPONENT = 10**9  # decimal exponents of a cut lie within -10^9..10^9
 _TABLE_BITS = 16  # first bits of a number, which nearly always decide its sample
 _WORD_BITS = 64
 _UNDECIDED = -1  # entry of the table where a cut lies inside the cell
@@ -56,7 +63,8 @@ def happens(chance: Computed, source: EntropySource, *, prefix: int = 0, bits: i
     time until they decide.
 
     Args:
-        chance: computes the probability, in [0, 1].
+        chance: computes the probability, in [0, 1]. It is called in contexts of any number of
+            digits, and must be right to all but the last `UNTRUSTED_DIGITS`.
         source: of the bits.
         prefix: the first bits of the uniform number, if they were drawn before.
         bits: number of bits of the prefix.
@@ -67,7 +75,7 @@ def happens(chance: Computed, source: EntropySource, *, prefix: int = 0, bits: i
         digits = _decimal_digits(bits) + UNTRUSTED_DIGITS + _EVENT_GUARD_DIGITS
         with decimal.localcontext(wide_context(digits)):
             scaled = chance() * (1 << bits)
-            error = scaled * Decimal(10) ** (UNTRUSTED_DIGITS - digits)
+            error = scaled * Decimal(10) ** (UNTRUSTED_DIGITS - digits)  # about 10^-20 at most
             # The uniform number, times 2^bits, lies in prefix..prefix + 1.
             if prefix + 1 <= scaled - error:
                 return True
@@ -83,15 +91,19 @@ def floor_bits(cut: Callable[[], Decimal], bits: int, lost_digits: int = 0) -> i
     Args:
         cut: computes the number in the current decimal context.
         bits: binary digits after the point.
-        lost_digits: that the formula loses in differences of nearly equal numbers. Besides these it
-            may lose 25: powers up to 10^4 in size lose no more.
+        lost_digits: decimal digits that the formula loses in differences of nearly equal numbers.
+            Callers must not count too few. Besides these the formula may lose 25; an e^x loses as
+            many as x has before its point.
     """
     whole_digits = _decimal_digits(bits)
     digits = whole_digits + _LOST_DIGITS + _CUT_GUARD_DIGITS + lost_digits
     while True:
-        context = decimal.Context(prec=digits, Emin=-_WIDEST_EXPONENT, Emax=_WIDEST_EXPONENT)
+        context = decimal.Context(prec=digits, Emin=-_CUT_EXPONENT, Emax=_CUT_EXPONENT)
         with decimal.localcontext(context):
             scaled = cut() * (1 << bits)
+            # The number has digits - 25 - lost_digits right digits, of which at most
+            # whole_digits + 1 stand before the point of `scaled`. So its error is absolute: 10^-15
+            # in the first pass.
             error = Decimal(10) ** (whole_digits + _LOST_DIGITS + lost_digits - digits)
             low, high = int(scaled - error), int(scaled + error)
             if low == high:
@@ -122,7 +134,10 @@ class Inversion:
         self._fine_cuts = self._cuts(_WORD_BITS)
         # The first 16 bits of a cut, rounded down, are those of its first 64.
         coarse = self._fine_cuts >> np.uint64(_WORD_BITS - _TABLE_BITS)
+        # Cuts after the first one whose 16 bits are all ones tell no words apart.
         cuts = coarse[: int(np.searchsorted(coarse, (1 << _TABLE_BITS) - 1)) + 1]
+        # The sample of each 16-bit word: the first value whose cut is above the word; the last
+        # value if there is none. If the word equals the first bits of a cut, more bits must decide.
         words = np.arange(1 << _TABLE_BITS)
         self._table = np.searchsorted(cuts, words, side="left").astype(np.int32)
         self._table[cuts.astype(np.int64)] = _UNDECIDED
@@ -137,7 +152,11 @@ class Inversion:
         return samples
 
     def _cuts(self, bits: int) -> npt.NDArray[np.uint64]:
-        """Return the scaled cuts of 0, 1, ... up to the last value, or one that rounds to 1."""
+        """Return the scaled cuts of 0, 1, ..., each floor(2^bits P(K <= value)), ascending.
+
+        The last value needs no cut. Without a last value, the first cut whose bits are all ones
+        ends the list: no uniform number of so many bits lies above it.
+        """
         cuts: list[int] = []
         value = 0
         while value != self._last:
@@ -154,8 +173,10 @@ class Inversion:
         low_bits = source.bytes(8 * len(words)).view(np.uint64) >> np.uint64(_TABLE_BITS)
         high_bits = words.astype(np.uint64) << np.uint64(_WORD_BITS - _TABLE_BITS)
         uniform = high_bits | low_bits
+        # The first value whose 64-bit cut is not below the uniform number.
         values = np.searchsorted(self._fine_cuts, uniform, side="left").astype(np.int32)
-        beyond = values == len(self._fine_cuts)
+        beyond = values == len(self._fine_cuts)  # above all cuts: the last value
+        # Whether the 64 bits equal those of that cut. (`beyond` has no cut; 0 stands in for it.)
         ties = self._fine_cuts[np.where(beyond, 0, values)] == uniform
         for i in np.flatnonzero(ties & ~beyond):
             values[i] = self._extend(int(uniform[i]), int(values[i]), source)
@@ -178,5 +199,5 @@ class Inversion:
 
 
 def _decimal_digits(bits: int) -> int:
-    """Return at least the number of decimal digits of 2^bits, from log10(2) = 0.30103."""
+    """Return n with 2^bits < 10^(n+1): n or n + 1 digits hold 2^bits, since log10(2) = 0.30103."""
     return bits * 302 // 1000

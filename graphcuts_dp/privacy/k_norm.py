@@ -7,7 +7,9 @@ norm N that is at most 1 on every column. The smaller the unit ball of N, the le
 ball is the convex hull of the columns and their negatives; here unit vectors are added to it, and
 its *facets* (the linear functions that bound it) are rounded to rational numbers.
 
-`KNormNoise` is the mechanism; `k_norm_radius` bounds its errors before any columns are known.
+`KNormNoise` is the mechanism; `k_norm_radius` bounds its errors before any columns are known. The
+number of counts is k throughout. Sizes in whole numbers: facets are stored times 2^12, and norms
+times 2^12 w, so that no rounding touches a privacy proof.
 
 Papers: GRU12 is Gupta, Roth, Ullman, *Iterative Constructions and Private Data Release*, 2012.
 """
@@ -47,15 +49,17 @@ _OUTWARD = 1 + 1e-9  # factor of a radius: more than its floats can lose
 class KNormNoise:
     """Noise vectors z of k whole numbers with P(z) proportional to e^(-rate N(z)).
 
-    N(z) is the largest of max |z_i|, ||z||_1/w and |<a, z>| over the facets a. So N is at most 1 on
-    each column, which `of_columns` checks in whole numbers; and it is 1 on each unit vector, so
-    that radii hold for any columns. Without facets N(z) is ||z||_1/w: independent noise.
+    N(z) is the larger of ||z||_1/w and the largest |<a, z>| over the facets a. `of_columns` makes
+    the unit vectors the first k facets, so N(z) >= max |z_i|. It leaves out every facet that
+    exceeds 1 on a column, checked in whole numbers, so N is at most 1 on each column. N is 1 on
+    each unit vector, so max |z_i| <= N(z) <= ||z||_1; all radii rely on that. Without facets N(z)
+    is ||z||_1/w: independent noise.
 
     Attributes:
         facets: 2^12 a for the vectors a, whole numbers, shape (F, k). No entry exceeds 2^12 in
             modulus, and each column of the matrix has an entry of that size. Shape (0, k) if N is
             ||z||_1/w.
-        weight: w >= 1, the largest number of counts that one column is part of.
+        weight: w >= 1, the largest number of ones in a column.
         rate: > 0.
 
     Raises:
@@ -144,7 +148,8 @@ class KNormNoise:
             flat = sample_discrete_laplace(coordinate_rate, batch * self.counts, source)
             proposals = flat.reshape(batch, self.counts)
             if int(np.abs(proposals).max(initial=0)) >= _LARGEST_INT64_NOISE:
-                proposals = proposals.astype(object)  # Python integers, which cannot overflow
+                # Python integers, since `scaled_norm` could overflow. The vector itself fits int64.
+                proposals = proposals.astype(object)
             # 2^12 w (N(z) - ||z||_1/w), shape (batch,)
             excesses = self.scaled_norm(proposals) - (np.abs(proposals).sum(axis=1) << _FACET_BITS)
             for vector, excess in zip(proposals, excesses, strict=True):
@@ -152,7 +157,7 @@ class KNormNoise:
                     return vector.astype(np.int64)
 
     def _acceptance(self, excess: int) -> Decimal:
-        """Return e^(-rate excess/(2^12 w)), computed in the current decimal context."""
+        """Return e^(-rate excess/(2^12 w)), in the current decimal context, for `happens`."""
         power = self.rate * excess / (self.weight << _FACET_BITS)
         return (-Decimal(power.numerator) / Decimal(power.denominator)).exp()
 
@@ -174,6 +179,8 @@ class KNormNoise:
         if not len(self.facets) or k == 1:
             return discrete_laplace_radius(rate / self.weight, failure=failure / k)
         bound = k_norm_radius(k, rate, failure)
+        # Vectors with an entry beyond this reach have a probability of at most failure * _CUT. All
+        # others are listed.
         listed_reach = _integral_radius(k, rate, failure * _CUT)
         if (2 * listed_reach + 1) ** k > _MOST_LISTED:
             return bound
@@ -184,7 +191,9 @@ class KNormNoise:
         """Return the quantile of max |z_i|, from all vectors with max |z_i| <= reach.
 
         It is None if the failure probability is below the rounding error of the sums.
-        Vectors beyond the reach have a probability of at most failure * _CUT.
+        Vectors beyond the reach must have a probability of at most failure * _CUT. Leaving them out
+        of the total changes a probability by at most that, and it is also added to the tail; so
+        the listed tail may have failure * (1 - 2 _CUT).
         """
         coordinates = np.arange(-reach, reach + 1)
         axes = [coordinates] * (self.counts - 1)
@@ -195,6 +204,7 @@ class KNormNoise:
             z = np.column_stack([np.full(len(tails), first), tails])
             weights = np.exp(-float(self.rate) / (self.weight << _FACET_BITS) * self.scaled_norm(z))
             weights_by_maximum += np.bincount(np.abs(z).max(axis=1), weights, minlength=reach + 1)
+        # P(max |z_i| > r) among the listed vectors, for r = 0..reach.
         above = 1 - np.cumsum(weights_by_maximum) / weights_by_maximum.sum()
         (proven,) = np.nonzero(above <= failure * (1 - 2 * _CUT) - _SUM_ERROR)
         return int(proven[0]) if len(proven) else None
@@ -208,8 +218,9 @@ def k_norm_radius(counts: int, rate: float, failure: float) -> int:
 
     1. `_integral_radius`.
     2. Counting: (2t+1)^k - (2t-1)^k whole vectors have max |z_i| = t, and weigh at most e^(-rate t)
-       each. All weights together are at least sum_z e^(-rate ||z||_1) = coth(rate/2)^k. Vectors
-       beyond the reach of a second integral bound have a probability of at most failure * _CUT.
+       each, since N(z) >= max |z_i|. All weights together are at least
+       sum_z e^(-rate ||z||_1) = coth(rate/2)^k. The counting ends at a *reach*, the integral radius
+       of failure * _CUT; vectors beyond it have a probability of at most failure * _CUT.
 
     Args:
         counts: k >= 1.
@@ -224,15 +235,22 @@ def k_norm_radius(counts: int, rate: float, failure: float) -> int:
     weights = ((2 * t + 1) ** counts - (2 * t - 1) ** counts) * np.exp(-rate * t)
     # P(max |z_i| > r), up to the reach, for r = 0, 1, ..., reach.
     above = np.append(np.cumsum(weights[::-1])[::-1], 0.0) * math.tanh(rate / 2) ** counts
+    # The last entry of `above` is 0, so some r meets the failure probability; argmax is the first.
     return min(bound, int(np.argmax(above <= failure * (1 - 2 * _CUT))))
 
 
 def _integral_radius(k: int, rate: float, failure: float) -> int:
     """Return R with P(N(z) > R) <= failure, for any norm with N(z) <= ||z||_1.
 
-    Theorem "Tails of K-norm noise on whole vectors": for 0 < t < 1,
-    P(N >= r) <= (1-t)^-k E cosh(rate N(u)) e^((1-t) rate E N(u) - t rate r), u uniform in the unit
-    cube around 0. With N(u) <= sum |u_i|, E cosh and E N are at most those of sum |u_i|.
+    Theorem "Tails of K-norm noise on whole vectors" of docs/mathematics.md compares sums over whole
+    vectors with integrals over unit cubes around them. For 0 < t < 1 and u uniform in the unit cube
+    around 0 it says
+
+        P(N >= r) <= (1-t)^-k E[cosh(rate N(u))] e^((1-t) rate E[N(u)] - t rate r).
+
+    N(u) is at most the sum of |u_i|, so both means are at most those of that sum: E[N(u)] <= k/4,
+    and E[cosh] is the mean of (E e^(rate |u_i|))^k and (E e^(-rate |u_i|))^k. Every t gives a valid
+    R, so the search for the best t may be inexact.
     """
     # E e^(rate |u_i|) and E e^(-rate |u_i|) for u_i uniform in [-1/2, 1/2]
     mean_growth, mean_decay = (math.expm1(half) / half for half in (rate / 2, -rate / 2))
@@ -258,10 +276,11 @@ def _hull_facets(columns: IntMatrix) -> IntMatrix:
     spanning = np.concatenate([columns, np.eye(k, dtype=np.int64)])
     hull = scipy.spatial.ConvexHull(np.concatenate([spanning, -spanning]).astype(np.float64))
     # A facet satisfies <normal, x> + offset = 0, so a = normal/-offset. Qhull repeats a facet that
-    # is no simplex; rounding to 9 digits makes the copies equal.
+    # is no simplex; rounding to 9 digits makes the copies equal. Shape (facets, k).
     normals = np.unique(np.round(hull.equations[:, :k] / -hull.equations[:, k:], 9), axis=0)
     top = 1 << _FACET_BITS
-    # Rounding k entries adds at most k/2 to a product with a 0/1 vector; 2 k leaves room.
+    # A facet times 2^12 has products up to 2^12 with the columns. It is shrunk to 2^12 - 2 k, since
+    # rounding its k entries to whole numbers adds at most k/2 to a product with a 0/1 vector.
     facets = np.rint(normals * (top - 2 * k)).astype(np.int64)
     largest_products = np.abs(facets @ spanning.T).max(axis=1)
     facets = facets[(largest_products <= top) & facets.any(axis=1)]

@@ -3,12 +3,13 @@
 A *law* is a probability distribution of noise X of mean 0. It may depend on the private number to
 which the noise is added (the flips of a bit do); every fact stated here then holds whatever that
 number is. A law needs two facts: a variance, and an upper bound on ln E e^(sX), the logarithm of
-its moment generating function (`log_mgf`). From these two, Chernoff's bound gives intervals. More
-facts have defaults in `BoundedLaw`; a law that states them gets shorter intervals.
+its moment generating function (`log_mgf`). From these two, Chernoff's bound gives intervals. A law
+that states more facts gets shorter intervals. `BoundedLaw` is a base class with defaults for those:
+its name means that moments are bounded, and not that the noise is.
 
-A law with a known *characteristic function* E e^(iuX) is `invertible`: intervals for sums of its
-noise can be read off that function. It is given as a modulus and a phase, since the sign of the
-phase may be private.
+A law with a known *characteristic function* E e^(iuX) is `invertible`: `privacy.noise_sums` can
+compute intervals for sums of its noise from that function, by Prawitz's inequality. The function
+is given as a modulus and a phase, since the sign of the phase may be private.
 
 Read `NoiseLaw` first, then `TwoSidedGeometric` as an example. `privacy.noise_sums` proves intervals
 from laws.
@@ -42,7 +43,8 @@ _BELOW_LIMIT = 1 - 1e-9  # relative: `mgf_limit` stays below the pole of the fun
 class NoiseLaw(Protocol):
     """The law of the noise X on one number, as far as it is public.
 
-    If the law depends on the private number, every fact is a bound over all values of that number.
+    If the law depends on the private number, every fact must hold for all values of that number.
+    Intervals are stated as proven, so a bound must never be too small.
     """
 
     @property
@@ -86,6 +88,7 @@ class NoiseLaw(Protocol):
 
         Here d is `jump_distance`, x is any number, and S is the sum of `count` independent copies
         of X under the *tilted* law, whose probabilities are those of X times e^(sX), normalised.
+        It bounds the factor that Chernoff's bound leaves out; see `NoiseSum.exponential_radius`.
         """
 
 
@@ -227,15 +230,16 @@ class FlippedBit:
         """Return the bound of `NoiseLaw.log_point_sum` from the largest point probability.
 
         A tilted sum of bits is again a sum of independent bits. Tilting changes the log odds of a
-        bit, -epsilon or epsilon, by at most s h, so their modulus l is at most epsilon + s h. A bit
-        of log odds l has variance 1/(4 cosh^2(l/2)). Hence no value of the sum has a probability
-        above `LARGEST_POINT`/deviation, and the sum over j of e^(-s h j) is 1/(1 - e^(-s h)).
+        bit, -epsilon or epsilon, by s h, so their modulus l is at most epsilon + s h. A bit of log
+        odds l has variance 1/(4 cosh^2(l/2)), which falls with l. So the deviation of the sum is at
+        least sqrt(count)/(2 cosh((epsilon + s h)/2)). No value of the sum has a probability above
+        `LARGEST_POINT`/deviation, and the sum over j of e^(-s h j) is 1/(1 - e^(-s h)).
         """
         half_log_odds = (float(self.epsilon) + s * self.unit) / 2
         log_cosh = half_log_odds + math.log1p(math.exp(-2 * half_log_odds)) - math.log(2)
         log_deviation = math.log(count) / 2 - log_cosh - math.log(2)
-        log_geometric = math.log(-math.expm1(-s * self.unit))  # ln(1 - e^(-s h))
-        return min(0.0, math.log(LARGEST_POINT) - log_deviation - log_geometric)
+        log_decay = math.log(-math.expm1(-s * self.unit))  # ln(1 - e^(-s h))
+        return min(0.0, math.log(LARGEST_POINT) - log_deviation - log_decay)
 
 
 @final

@@ -8,6 +8,12 @@ each answer and each level, the sum of squares of the coefficients and the large
 `LevelNoise` holds the noise of all levels: it draws it, states its cost, and bounds the errors of
 answers. `split_budget` chooses it: it divides a budget between the levels so that the largest
 variance of an answer is nearly least.
+
+Terms from `count_noise`: a *family* of distributions (`CountDistribution`) has one open parameter,
+such as the rate of discrete Laplace noise. It computes the parameter with which counts lose a
+budget, and back the loss from a parameter: an epsilon for pure families, else a rho of zCDP. Losses
+of levels add up. A `Change` (l1, l2_squared) of some counts is the largest sum of |difference| and
+of difference^2 between neighbours. Counts and noise are whole numbers of *grid units*.
 """
 
 import math
@@ -26,7 +32,7 @@ from graphcuts_dp.privacy.count_noise import Change, CountDistribution, count_no
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 
-_SHARE_UNITS = 1 << 20  # shares of the budget are rounded down to multiples of 2^-20
+_SHARE_UNITS = 1 << 20  # a level's share of the budget is a whole multiple of about 2^-20
 _NORM_ORDER = 16  # the 16-norm of the variances is smooth, and close to the largest of them
 _LEAST_WEIGHT = 1e-30  # keeps every level in the search, also one that no answer uses
 _MOST_ITERATIONS = 300
@@ -39,9 +45,11 @@ class Spread:
 
     Attributes:
         squares: sum of the squared coefficients of a level's counts in an answer, shape
-            (answers, levels); or (1, levels), a bound that holds for every answer.
+            (answers, levels). Or shape (1, levels): a single row whose entries bound those of every
+            answer; then deviations and radii have one entry, which holds for every answer.
         largest: largest absolute coefficient of a level's counts in an answer, same shape.
-        answers: number of answers.
+        answers: number of answers, also if there is a single row; the union bound of `radii` counts
+            them.
     """
 
     squares: FloatMatrix
@@ -68,7 +76,7 @@ class LevelNoise:
 
     @property
     def kind(self) -> CountDistribution:
-        """The family of distributions."""
+        """The family of distributions with the name `distribution`."""
         return count_noise(self.distribution)
 
     @property
@@ -81,9 +89,9 @@ class LevelNoise:
         return self.kind.draw(self.parameters[level], size, source)
 
     def deviations(self, spread: Spread) -> FloatVector:
-        """Return standard deviations of the answers, shape (answers,), or (1,) if bounds.
+        """Return standard deviations of the answers, shape (answers,), or (1,) for a single row.
 
-        For Gaussian noise they are upper bounds.
+        They are upper bounds if the spread has a single row, and for Gaussian noise.
         """
         return np.asarray(np.sqrt(spread.squares @ self.variances))
 
@@ -91,26 +99,26 @@ class LevelNoise:
         """Return radii t with P(the error of any answer exceeds its t) <= failure, proven.
 
         Chernoff's bound for each answer (`CountDistribution.chernoff_radii`), and a union bound
-        over all answers.
+        over all answers and the two tails of each. The shorter `combination_radii` are not used:
+        they need sums of |coefficients|, which a spread does not have.
 
         Args:
             spread: of the answers.
             failure: probability for all answers together, in (0, 1).
 
         Returns:
-            Shape (answers,), or (1,) if the spread is one bound for all.
+            Shape (answers,), or (1,) for a single row.
         """
         parameters = np.array([float(parameter) for parameter in self.parameters])
-        log_failures = math.log(2 * spread.answers / failure)
+        log_failures = math.log(2 * spread.answers / failure)  # for one tail of one answer
         return self.kind.chernoff_radii(parameters, spread.squares, spread.largest, log_failures)
 
     def cost(self, *, delta: float, changes: Sequence[Change]) -> Cost:
         """Return the cost of releasing the noisy counts of all levels.
 
         Args:
-            delta: in (0, 1); a cost that is not pure is stated for this delta.
-            changes: for each level, the largest sums of |change| and of change^2 of its counts
-                between neighbours.
+            delta: in [0, 1); a cost that is not pure is stated for this delta, which is then > 0.
+            changes: one for each level, of its counts.
         """
         levels = zip(self.parameters, changes, strict=True)
         losses = (self.kind.loss(parameter, change) for parameter, change in levels)
@@ -118,7 +126,7 @@ class LevelNoise:
 
 
 class LevelBudget(TypedDict):
-    """The keyword arguments of `split_budget` that name a budget; see there."""
+    """The keyword arguments of `split_budget` that name a budget, for callers that pass them on."""
 
     distribution: str
     epsilon: float | Fraction
@@ -135,10 +143,12 @@ def split_budget(
 ) -> LevelNoise:
     """Return noise that spends exactly the budget, and makes the largest variance nearly least.
 
-    A level with the share e_j of the budget has a variance proportional to 1/e_j^a, where a is
-    `CountDistribution.budget_exponent`. The shares minimise the 16-norm of the variances of all
-    answers, which is close to the largest variance. Then they are rounded to fractions that add up
-    to exactly 1.
+    A level with the share e_j of the budget has a variance of about f_j/e_j^a, up to a factor that
+    all levels share. f_j is `CountDistribution.variance_factor` of its change, and a the
+    `budget_exponent`. The shares minimise the 16-norm of the variances of all answers, which is
+    close to the largest variance. Then each is rounded to a whole number of units, at least 1, and
+    divided by the sum of these numbers. So the exact fractions add up to 1, and the losses of all
+    levels to the budget.
 
     Args:
         spread: of the answers.
@@ -153,7 +163,7 @@ def split_budget(
     exact = exact_epsilon(epsilon)
     kind = count_noise(distribution)
     budget = kind.budget(exact, delta=delta)
-    factors = np.array([kind.variance_factor(change) for change in changes])
+    factors = np.array([kind.variance_factor(change) for change in changes])  # f_j, (levels,)
     shares = _best_shares(spread.squares * factors, kind.budget_exponent)
     units = np.maximum(1, np.floor(shares * _SHARE_UNITS)).astype(np.int64)
     total_units = int(units.sum())
@@ -164,30 +174,38 @@ def split_budget(
 
 
 def _best_shares(squares: FloatMatrix, exponent: int) -> FloatVector:
-    """Return shares e_j > 0 of sum 1 that minimise the 16-norm of v_i = sum_j squares_ij/e_j^a.
+    """Return shares e_j > 0 of sum 1 that minimise the p-norm of v_i = sum_j squares_ij/e_j^a.
 
-    The search is over x with e_j = e^(x_j)/sum_k e^(x_k). With p = 16 and t_ij = squares_ij/e_j^a,
-    the gradient of ln ||v||_p by x is a (e_j sum_k g_k - g_j), g_j = sum_i v_i^(p-1) t_ij/sum v^p.
+    p is 16. The search is over x, with e_j = exp(x_j)/sum_k exp(x_k). Gradient: let
+    t_ij = squares_ij/e_j^a, the part of level j in the variance v_i. Then ln ||v||_p changes with
+    ln e_j at the rate -a g_j, where
+
+        g_j = (sum_i v_i^(p-1) t_ij)/(sum_i v_i^p),
+
+    a weighted mean of the relative parts t_ij/v_i. Since d ln e_k/d x_j is 1 - e_j for k = j and
+    -e_j otherwise, the derivative by x_j is a (e_j sum_k g_k - g_j).
 
     Args:
         squares: shape (answers, levels), >= 0.
         exponent: a > 0.
     """
     level_maxima = squares.max(axis=0)
-    weights = np.maximum(squares / level_maxima.sum(), _LEAST_WEIGHT)
+    # A common factor of all squares does not change the best shares.
+    scaled_squares = np.maximum(squares / level_maxima.sum(), _LEAST_WEIGHT)
 
     def log_norm_and_gradient(logs: FloatVector) -> tuple[float, FloatVector]:
         shares = np.exp(logs - logs.max())
         shares /= shares.sum()
-        terms = weights / shares**exponent  # (answers, levels)
-        variances = terms.sum(axis=1)
+        level_parts = scaled_squares / shares**exponent  # t, (answers, levels)
+        variances = level_parts.sum(axis=1)  # v, (answers,)
         largest = variances.max()
-        powers = (variances / largest) ** _NORM_ORDER
+        powers = (variances / largest) ** _NORM_ORDER  # v^p, scaled so that none overflows
         log_norm = math.log(largest) + math.log(powers.sum()) / _NORM_ORDER
-        level_weights = (powers / variances) @ terms / powers.sum()  # g
-        return log_norm, exponent * (level_weights.sum() * shares - level_weights)
+        mean_parts = (powers / variances) @ level_parts / powers.sum()  # g, (levels,)
+        return log_norm, exponent * (mean_parts.sum() * shares - mean_parts)
 
-    # The best shares for one answer with the largest coefficients of every level.
+    # Start at the best shares for a single answer with the largest squares m_j of every level:
+    # the sum of m_j/e_j^a is least for e_j proportional to m_j^(1/(a+1)).
     start = np.log(np.maximum(level_maxima / level_maxima.sum(), 1e-12)) / (exponent + 1)
     best = scipy.optimize.minimize(
         log_norm_and_gradient,

@@ -2,15 +2,21 @@
 
 Each function draws many independent samples of a distribution with rational parameters. Samples are
 exact inversions of the true distribution function (`privacy.inversion`), so the distribution is the
-stated one, given uniform bits. The discrete Gaussian is drawn by rejection from exact discrete
-Laplace proposals. Nearly every sample takes one table look-up. The time depends on the bits drawn,
-never on data.
+stated one, given uniform bits. Two are drawn by rejection: uniform integers, and the discrete
+Gaussian from exact discrete Laplace proposals. Nearly every sample takes one table look-up. The
+time depends on the bits drawn, never on data. The order and number of the bits drawn must not
+change: recorded outputs of seeded sources depend on them.
+
+`Inversion(cdf, last)` samples 0..last from cdf(value, bits) = floor(2^bits P(K <= value)).
+`floor_bits(cut, bits, lost_digits)` computes such a floor exactly from a decimal formula;
+lost_digits counts the decimal digits that the formula loses in differences of near numbers.
 
 The basic sampler is the geometric one: P(k) = (1-r) r^k with r = e^-rate. Its binary digits are
 independent, and are drawn in *digit groups* (`DigitGroup`), each with an inversion of its own.
 
 No sample overflows: where 64 bits could be too few, samples are Python integers in an array of
-objects. Adding such an array in place to one of 64-bit integers raises an error.
+objects. Callers that add such an array to 64-bit integers get an array of objects. Theorems named
+here are in docs/mathematics.md.
 
 Papers: GV14 is Geng, Viswanath, *The Optimal Mechanism in Differential Privacy*, 2014.
 """
@@ -34,15 +40,19 @@ Power = Callable[[int], Decimal]
 
 _BLOCK = 1 << 19  # samples drawn together: their tables and words fit in the processor's cache
 _GROUP_DIGITS = 9  # low binary digits of a geometric variable drawn by one inversion
-# Low binary digits up to which geometric samples are 64-bit integers. The digits above them pass
-# 2^10 with probability below e^-512, so a difference of two samples stays below 2^63.
+# A geometric sample has low digits in groups, and a last group, the *top*, without an upper end.
+# Samples with up to 52 low digits are 64-bit integers. One step of the top falls by a factor of at
+# most e^(-1/2), so it passes 2^10 with probability below e^-512. Else a sample is below 2^63, and
+# so is a difference of two.
 _NARROW_DIGITS = 52
-_TOP_BITS = 11  # bits of the digits above, but for that probability
+_TOP_BITS = 11  # bits of the top, except with that probability
 _LARGEST_INT64_BITS = 62
 # Relative error that the floats of `_accepted` keep below; theirs is under 2^-34.
 _DOUBT = 2.0**-30
 _LARGEST_POWER = 700  # e^-700 is still an ordinary float, and far below 2^-64
-_STEEPEST = 900  # log2 of a steepness for which every power but that of 0 passes the largest
+# log2 of the largest steepness f of `_accepted`: it keeps f a float. Powers f (a - b)^2 with an
+# even larger f are beyond `_LARGEST_POWER` anyway, or 0.
+_STEEPEST = 900
 
 
 def sample_flips(epsilon: Fraction, size: int, source: EntropySource) -> npt.NDArray[np.bool_]:
@@ -151,7 +161,8 @@ def sample_staircase(
     Source: GV14, integer-valued queries.
     """
     outside_sampler = _staircase_sampler(epsilon, period, inner)
-    stair_digits = _geometric_groups(epsilon)[-1].shift
+    stair_digits = _geometric_groups(epsilon)[-1].shift  # low digits of G, below its top
+    # Whether s G fits into 64 bits.
     narrow = period.bit_length() + stair_digits + _TOP_BITS <= _LARGEST_INT64_BITS
     dtype: type[Any] = np.int64 if narrow else object
     samples = np.empty(size, dtype=dtype)
@@ -338,11 +349,12 @@ def _accepted(proposals: IntVector, variance: Fraction, source: EntropySource) -
     differ by less than `_DOUBT`, less than once in 10^8, more bits and decimals decide.
 
     Error of the floats: with a = |y|/t, b = variance/t^2 <= 1 and f = t^2/(2 variance) the exponent
-    is f (a - b)^2. Rounding changes a - b by at most 2^-50 (a + b). So it changes an exponent up to
-    700 by at most 2^-37 for sigma >= 1, where f <= 2 and a <= 40; and by at most 2^-34 for smaller
-    sigma, where t = 1 and exponents up to 700 with a > 0 need variance > 1/1500.
+    is f (a - b)^2. Rounding changes a - b by at most 2^-50 (a + b), and so the exponent by at most
+    about 2 f (a - b) 2^-50 (a + b). Exponents above 700 do not matter. For sigma >= 1, f <= 2, so
+    an exponent up to 700 has a <= 40, and changes by at most 2^-37. For a smaller sigma, t = 1; an
+    exponent up to 700 with a > 0 needs variance > 1/1500, and changes by at most 2^-34.
     """
-    t = math.isqrt(math.floor(variance)) + 1
+    t = math.isqrt(math.floor(variance)) + 1  # as in `sample_discrete_gaussian`
     steepness = float(min(Fraction(t**2) / (2 * variance), Fraction(2**_STEEPEST)))
     lengths = np.abs((proposals / t).astype(np.float64))
     powers = steepness * (lengths - float(variance / t**2)) ** 2
@@ -401,7 +413,9 @@ def _strided(power: Power, stride: int) -> Power:
 
 def _low_digits(rate: Fraction, size: int, power: Power) -> Inversion:
     """Return the sampler of v in 0..size-1 with P(V <= v) = (1 - r^(v+1))/(1 - r^size)."""
-    lost_digits = len(str(int(1 / rate)))  # of 1 - r, a difference of near numbers
+    # 1 - r^(v+1) and 1 - r^size are at least 1 - r, which is about the rate: each is a difference
+    # of near numbers and loses at most about log10(1/rate) digits.
+    lost_digits = len(str(int(1 / rate)))
 
     @cache
     def divisor(_: int) -> Decimal:

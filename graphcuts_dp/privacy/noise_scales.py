@@ -4,6 +4,11 @@
 - `gaussian_scale`: the smallest standard deviation of real Gaussian noise for (epsilon, delta).
 - `discrete_gaussian_scale` and `discrete_gaussian_delta`: the same for discrete Gaussian noise on
   several whole-number answers.
+- `at_most`: a noise rate (1/scale) as an exact short fraction.
+
+Gaussian scales are rounded up and deltas are upper bounds, since callers state them as proven. The
+scales of sparse vector tests are plain floats: callers turn them into exact rates by `at_most`, and
+compute the cost that they state from those rates. Theorems are in docs/mathematics.md.
 """
 
 import math
@@ -18,11 +23,11 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.options import check_positive, check_probability
 from graphcuts_dp.privacy.composition import zcdp_delta, zcdp_rho
 
-# Half of the failure probability beta is for the thresholds and half for the tests, which have two
-# sides: ln(2 .../beta) and ln(4 .../beta).
+# Union bounds of `sparse_vector_scales`: noise of a threshold gets beta/2, shared by all
+# thresholds. Noise of queries gets the other beta/2, half for each of the two tests, so beta/4.
 _THRESHOLD_SHARES, _TEST_SHARES = 2, 4
 _OUTWARD = 1 + 1e-9  # factor of a scale: more than its search is off by
-_LARGEST_LOG_RATIO = 1e3  # a search for a root replaces infinite values by this
+_LARGEST_LOG_RATIO = 1e3  # stands for infinity in a search for a root, which needs finite values
 _RATE_BITS = 45  # a rate is rounded down to about this many binary digits
 
 
@@ -31,19 +36,26 @@ _RATE_BITS = 45  # a rate is rounded down to about this many binary digits
 class SparseVectorScales:
     """Noise of two one-sided AboveThreshold tests, each restarted whenever it fires.
 
-    A test compares queries of sensitivity 1, all of which change in one direction, with a
-    threshold. The threshold gets noise Exp(b1), each query fresh noise Exp(b2). From its start
-    until it fires, a test has a privacy loss of range eta = 1/b1 + 2/b2, so it is eta^2/8-zCDP.
-    With the threshold alpha + margin, with probability 1 - beta, every query at which a test fires
-    has a discrepancy of at least alpha, and every other query one below alpha + slack.
+    A *discrepancy* is the difference between a private answer and the public answer of a
+    hypothesis. One test looks for a large positive discrepancy, the other for a large negative one.
+    Each has sensitivity 1, and between neighbours all discrepancies change in one direction.
+
+    A test adds noise Exp(b1) to its threshold once, and fresh noise Exp(b2) to each discrepancy. It
+    *fires* at the first noisy discrepancy that reaches the noisy threshold, and is then restarted
+    with new noise. From its start until it fires, its privacy loss has range eta = 1/b1 + 2/b2
+    (largest minus smallest), so it is eta^2/8-zCDP.
+
+    The caller chooses a level alpha and uses the threshold alpha + margin. Then, with probability
+    1 - beta, each query at which a test fires has a discrepancy of at least alpha, and each other
+    query has one below alpha + slack. alpha itself needs no field here.
 
     Attributes:
         range: eta.
         threshold_scale: b1, mean of the noise of a threshold.
         query_scale: b2, mean of the noise of a query.
         margin: b2 L2, the threshold minus alpha.
-        slack: (sqrt(L1) + sqrt(2 L2))^2/eta, the largest error minus alpha.
-        log_thresholds: L1 = ln(2 (c+2)/beta), for c restarts.
+        slack: b1 L1 + b2 L2 = (sqrt(L1) + sqrt(2 L2))^2/eta, the largest error minus alpha.
+        log_thresholds: L1 = ln(2 (c+2)/beta), for c restarts and so c + 2 thresholds.
         log_tests: L2 = ln(4 (k+c)/beta), for k queries.
     """
 
@@ -59,15 +71,18 @@ class SparseVectorScales:
 def sparse_vector_scales(
     *, rho: float, updates: float, queries: float, beta: float
 ) -> SparseVectorScales:
-    """Return the scales with the smallest slack, for at most c restarts.
+    """Return the scales with the smallest slack, for at most c restarts of the two tests together.
 
-    c + 2 tests of range eta spend rho = (c+2) eta^2/8. L1 bounds the noise of their thresholds, and
-    L2 that of the tests of k queries on both sides, each repeated after every restart. b1 and b2
-    minimise b1 L1 + b2 L2 for that eta.
+    The two tests and their c restarts are c + 2 runs of range eta. They spend
+    rho = (c+2) eta^2/8, which gives eta. Noise Exp(b) exceeds b L with probability e^-L. So, except
+    with probability beta, no threshold has more noise than b1 L1, and no test more than b2 L2;
+    there are at most k + c tests on each side, since the query at which a test fires is asked
+    again. b1 and b2 minimise the slack b1 L1 + b2 L2 under eta = 1/b1 + 2/b2, by Lagrange's rule.
 
     Args:
         rho: zCDP budget, > 0.
-        updates: c >= 0, the number of restarts.
+        updates: c >= 0, the number of restarts. Each goes with an update of the hypothesis; a
+            float, since callers also try estimates of it.
         queries: k >= 1.
         beta: failure probability, in (0, 1).
 
@@ -114,6 +129,7 @@ def gaussian_scale(*, epsilon: float, delta: float, sensitivity: float = 1.0) ->
         """Return ln(delta of the scale) - ln delta, which falls with the scale."""
         return _gaussian_log_delta(epsilon, math.exp(-log_scale)) - math.log(delta)
 
+    # Bracket the root: the scale, in units of the sensitivity, lies in e^low..e^high.
     high = 1.0
     while log_ratio(high) > 0:
         high += 1
@@ -154,7 +170,7 @@ def discrete_gaussian_scale(*, epsilon: float, delta: float, queries: int) -> fl
     if not queries >= 1:
         raise ParameterError(f"queries must be at least 1, not {queries}")
     from_zcdp = math.sqrt(queries / (2 * zcdp_rho(epsilon=epsilon, delta=delta))) * _OUTWARD
-    # No scale below that of real Gaussian noise can do.
+    # Proof 2 cannot give less than the scale of real Gaussian noise.
     lower_limit = gaussian_scale(epsilon=epsilon, delta=delta, sensitivity=math.sqrt(queries))
 
     def log_ratio(scale: float) -> float:
@@ -165,6 +181,8 @@ def discrete_gaussian_scale(*, epsilon: float, delta: float, queries: int) -> fl
         return from_zcdp
     if log_ratio(lower_limit) <= 0:
         return lower_limit
+    # From here on log_ratio is > 0 at `lower_limit` and <= 0 at `from_zcdp`. It is infinite where
+    # the theorem says nothing, so it is clipped.
     scale = scipy.optimize.brentq(
         lambda x: min(_LARGEST_LOG_RATIO, log_ratio(x)), lower_limit, from_zcdp, rtol=1e-10
     )
@@ -198,27 +216,39 @@ def at_most(rate: float) -> Fraction:
 def _summed_log_delta(scale: float, epsilon: float, queries: int) -> float:
     """Return ln delta by Theorem "The sum of discrete Gaussian noises".
 
-    With t = 10 (k-1) exp(-pi^2 s^2), epsilon' = epsilon - 2 t and v = k s^2,
-    delta <= e^t (delta of the Gaussian mechanism at epsilon', plus the largest summand). Returns
-    infinity if the theorem says nothing.
+    The sum of the k noises is within a factor e^t of a discrete Gaussian of variance v = k s^2,
+    with t = 10 (k-1) exp(-pi^2 s^2). Let p be the density of the normal law of variance v, and
+    epsilon' = epsilon - 2 t. delta of the sum is at most e^t times the sum over integers x of the
+    positive part of p(x) - e^epsilon' p(x + k). The integral over x is delta of the Gaussian
+    mechanism of sensitivity k and variance v at epsilon'. A sum over integers exceeds the integral
+    by at most the largest summand, which is at most the largest p(x) where summands are positive.
+
+    Returns:
+        Infinity if the theorem says nothing.
     """
     closeness = 10 * (queries - 1) * math.exp(-((math.pi * scale) ** 2))  # t
-    epsilon_left = epsilon - 2 * closeness
-    if scale < 1 or epsilon_left <= 0:  # the theorem needs s >= 1/2
+    epsilon_left = epsilon - 2 * closeness  # epsilon'
+    # The theorem holds for s >= 1/2; scales below 1 are left to proof 1 here.
+    if scale < 1 or epsilon_left <= 0:
         return math.inf
     variance = queries * scale**2
-    # Summands are positive beyond this number; there the density, which bounds them, falls.
+    # Summands are positive from x = epsilon' s^2 - k/2 on, and p is largest at the x nearest to 0.
     first_positive = max(0.0, epsilon_left * scale**2 - queries / 2)
     log_largest = -(first_positive**2) / (2 * variance) - math.log(2 * math.pi * variance) / 2
+    # Sensitivity k over the deviation sqrt(k) s.
     log_gaussian = _gaussian_log_delta(epsilon_left, math.sqrt(queries) / scale)
     return closeness + float(np.logaddexp(log_gaussian, log_largest))
 
 
 def _gaussian_log_delta(epsilon: float, ratio: float) -> float:
-    """Return ln delta of the Gaussian mechanism, delta = Phi(r/2 - e/r) - e^e Phi(-r/2 - e/r).
+    """Return ln delta of the Gaussian mechanism, with real noise.
+
+    For the normal distribution function Phi,
+
+        delta = Phi(r/2 - epsilon/r) - exp(epsilon) Phi(-r/2 - epsilon/r).
 
     Args:
-        epsilon: e.
+        epsilon: > 0.
         ratio: r, the sensitivity over the standard deviation.
 
     Returns:

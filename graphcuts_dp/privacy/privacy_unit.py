@@ -14,7 +14,14 @@ consist of several changes:
   with bounded cuts, whose change is bounded by `max_degree`.
 
 The number k of changes is the *group size*. The cost of k changes follows from that of one by group
-privacy (`Cost.for_group`); `budget_per_change` and `per_change` divide a budget accordingly.
+privacy (`Cost.for_group`); `budget_per_change` and `per_change` divide a budget accordingly. A
+`Cost` has an epsilon and a delta, and perhaps an exact pure epsilon (`pure`) and a zCDP bound
+(`rho`).
+
+Users pass a unit as an object or as a string such as "user:max-contributions=50"; `PrivacyUnit.of`
+reads both. `Annotated` types below carry the help texts that the command line shows for the
+arguments of the functions in `PRIVACY_UNITS`. `refuses_former_options` makes an argument of an
+earlier version, such as at_most=, an error that names the new one.
 
 Source: DR14 Theorem 2.2; Bun, Steinke 2016, Proposition 1.9 (zCDP).
 
@@ -117,7 +124,7 @@ class PrivacyUnit:
     Attributes:
         kind: "edge", "row", "user" or "vertex"; for distances "person", who is at one vertex.
         group_size: k >= 1, the number of changes between neighbours. For a vertex it is 1, since
-            its mechanisms bound the change of all its edges as one; but see `monotone`.
+            its mechanisms bound the change of all its edges as one; `monotone` makes it 2.
         max_degree: for a vertex, the most edges of it that an answer counts, public; None for other
             kinds.
         per_period: for a user, True if contributions are bounded in each period separately; the
@@ -252,6 +259,7 @@ class PrivacyUnit:
         Raises:
             ParameterError: as for `of`; or the unit is a vertex.
         """
+        # The bare name lacks the bound that `of` needs, but deserves this message, too.
         if privacy_unit == "vertex" or cls.of(privacy_unit).kind == "vertex":
             noise = math.sqrt(2) * pairs_of_vertex / float(exact_epsilon(epsilon))
             raise ParameterError(
@@ -264,7 +272,7 @@ class PrivacyUnit:
 
     @property
     def typed(self) -> str:
-        """The string for this unit, such as "user:max-contributions=50".
+        """The string that a user would type for this unit, such as "user:max-contributions=50".
 
         `of` reads it, except for a person, a unit of distances that no `privacy_unit=` names.
         """
@@ -278,18 +286,20 @@ class PrivacyUnit:
     def monotone(self) -> Self:
         """The same unit, for a mechanism that needs changes which move all answers one way.
 
-        A vertex then has group size 2: between two graphs that differ in the edges of one vertex
-        lies the graph without these edges, whose answers are at most those of either. From there,
-        each of the two is one change upward. Other kinds already move all answers one way.
+        Mechanisms with such a need, such as one-sided sparse vector tests, divide their budget by
+        the group size of this unit and not of the plain one. A vertex then has group size 2:
+        between two graphs that differ in the edges of one vertex lies the graph without these
+        edges, whose answers are at most those of either. From there, each of the two is one change
+        upward. Other kinds already move all answers one way.
         """
         return replace(self, group_size=2) if self.kind == "vertex" else self
 
     @property
     def either_way(self) -> Self:
-        """The same unit, for such a mechanism if one change raises some answers and lowers others.
+        """The same unit, for a mechanism as in `monotone` whose answers do not all move one way.
 
-        The group size is doubled: first the answers that the change raises are raised, then the
-        other ones are lowered.
+        That is, one change raises some answers and lowers others. The group size is doubled: first
+        the answers that the change raises are raised, then the other ones are lowered.
         """
         return replace(self, group_size=2 * self.group_size)
 
@@ -340,7 +350,11 @@ class PrivacyUnit:
     def budget_per_change(
         self, *, epsilon: float | Fraction, delta: float, zcdp: bool
     ) -> tuple[float, float]:
-        """Return (epsilon, delta) for one change with which the unit has (epsilon, delta).
+        """Return the (epsilon, delta) that one change may cost if the unit has the given budget.
+
+        With one change in a unit, it is the budget itself. Without delta, epsilon is divided by k.
+        With `zcdp`, the rho that the budget allows is divided by k^2, and converted back for the
+        same delta. Otherwise epsilon is divided by k, and delta by a larger factor.
 
         Args:
             epsilon: for the whole unit, in [1e-6, 50].
@@ -349,7 +363,7 @@ class PrivacyUnit:
                 allows in rho. Then group privacy is applied to rho, which is far cheaper.
 
         Raises:
-            ParameterError: a number is out of range, or leaves less than 1e-6 for a change.
+            ParameterError: a number is out of range, or epsilon/k is below 1e-6 (also with `zcdp`).
         """
         change_epsilon = self.per_change(epsilon)
         if self.group_size == 1:
@@ -418,7 +432,8 @@ class PrivacyUnit:
         """
         exact_epsilon(epsilon)
         check_probability("delta", delta, zero=True)
-        words = words_for(self.kind, self.max_degree or self.group_size, per_period=self.per_period)
+        bound = self.max_degree or self.group_size  # max_degree is None but for a vertex
+        words = words_for(self.kind, bound, per_period=self.per_period)
         return Explanation(
             privacy_unit=str(self),
             epsilon=float(epsilon),
@@ -456,7 +471,8 @@ class PrivacyUnit:
                 "all edges of any one vertex, however many; what is released are bounded sums, in"
                 f" which each vertex counts for at most {self.max_degree:,}"
             )
-        # Behind the semicolon stands what a guarantee for one change does not cover.
+        # `guarantee.change_of_one_pair` says after a semicolon what one change does not cover; that
+        # is left out where the text goes on.
         covered_change, _, _ = one_change.partition(";")
         if self.kind == "row":
             return (

@@ -1,19 +1,21 @@
 """Sparse vector tests: is the true answer far from the answer of a public hypothesis?
 
 An online mechanism has a public *hypothesis*, a guess of the data that predicts answers. A test
-compares the true answer q with the predicted answer h and *fires* if the gap q - h is large. It
+compares the true answer q (`truth`) with the predicted answer h (`estimate`), and *fires* if the
+gap q - h is large. Each test that fires is an *update*: the mechanism corrects its hypothesis. It
+counts updates, and reads no more data after a number c of them that was fixed beforehand. A test
 never releases q by itself; it reports the sign of a large gap, or that the gap is small. Answers
 are counted in grid units: q is a whole number, h need not be.
 
 Neighbours' true answers change in one direction: adding weight to one pair raises every cut that
-the pair crosses, by at most s grid units (`Grid.sensitivity`), and lowers none.
+the pair crosses, by at most s grid units (the *sensitivity*), and lowers none.
 
 A test of the sparse vector technique runs in *instances*. An instance draws one noisy threshold
 when it starts, and ends when it fires; then it is restarted with a new one. Silent tests cost
 nothing beyond that. The noise of the running instances is the *secret* of the mechanism.
 
 Three kinds of tests share the interface `GapTest`: `OneSidedPair` (ours, the cheapest),
-`SharedThreshold` (DR14) and `NoisyComparison` (GRU12, JT12).
+`SharedThreshold` (DR14) and `NoisyComparison` (GRU12, JT12). Theorems are in docs/mathematics.md.
 
 Papers: DR14 is Dwork, Roth, *The Algorithmic Foundations of Differential Privacy*, 2014; GRU12 is
 Gupta, Roth, Ullman, *Iterative Constructions and Private Data Release*, 2012; JT12 is Jain,
@@ -50,7 +52,11 @@ class GapFinding:
 
 
 class GapTest(Protocol):
-    """A kind of test with its noise. It has no state: the secret is passed to every method."""
+    """A kind of test with its noise. It has no state: callers keep the secret, and pass it on.
+
+    The order of draws in `start`, `run` and `restart` must not change: recorded outputs of seeded
+    sources depend on it.
+    """
 
     @property
     def sides(self) -> int:
@@ -104,9 +110,9 @@ class OneSidedPair(GapTest):
     Privacy:
         Theorem "One-sided sparse vector tests": let true answers change by at most s in one
         direction, a = s r1 and b = s r2. One instance is (a + b)-DP. Its privacy loss has range
-        a + 2 b, so it is ((a + 2 b)^2/8)-zCDP. Queries may be chosen after earlier answers. If
-        answers may change in both directions, it is (a + 2 b)-DP and ((a + 2 b)^2/2)-zCDP. The
-        usual single test of |q - h| has no direction, and costs four times as much zCDP.
+        a + 2 b (largest minus smallest), so it is ((a + 2 b)^2/8)-zCDP. Queries may be chosen after
+        earlier answers. `cost` states this, for one change in one direction. Where a change raises
+        some answers and lowers others, callers count it as two changes (`PrivacyUnit.either_way`).
 
     Source: DR14 section 3.6 (AboveThreshold); Lyu, Su, Li 2017 (monotone queries).
     """
@@ -142,7 +148,10 @@ class OneSidedPair(GapTest):
         return (fresh, secret[1]) if sign > 0 else (secret[0], fresh)
 
     def cost(self, sensitivity: int, *, updates: int, delta: float) -> Cost:  # noqa: ARG002
-        """Return the cost of c + 2 instances: two at the start, and one for each restart."""
+        """Return the cost of c + 2 instances: two at the start, and one for each restart.
+
+        The restart after the last update is counted, too, although that instance reads no data.
+        """
         pure = (updates + 2) * sensitivity * (self.threshold_rate + self.query_rate)
         loss_range = sensitivity * (self.threshold_rate + 2 * self.query_rate)
         rho = rounded_up((updates + 2) * loss_range**2 / 8)
@@ -166,7 +175,7 @@ class SharedThreshold(GapTest):
         (s r1 + 2 s r2)-DP. The proof of AboveThreshold in DR14 shifts R by s and N by 2 s, and
         needs only that a shift changes probabilities by a factor of at most e^(r shift), which
         holds for discrete Laplace noise. Rounding the public side up to a whole number changes
-        nothing.
+        nothing, as for `OneSidedPair`.
 
     Source: DR14 Alg. 2 and 3 (Sparse, NumericSparse), as used by Alg. 11, with discrete Laplace
     noise in place of real Laplace noise.
@@ -214,8 +223,8 @@ class NoisyComparison(GapTest):
         threshold: T, in grid units.
 
     Privacy:
-        Theorem "Noisy comparison with a public guess", with e = s rate and B = c, for any number of
-        tests.
+        Theorem "Noisy comparison with a public guess": one noisy answer alone is (s rate)-DP, and
+        at most c of them are released. The cost does not depend on the number of tests.
 
     Source: GRU12 Alg. 1; JT12 Alg. 1; with discrete Laplace noise in place of real Laplace noise.
     """

@@ -10,6 +10,12 @@ integers |k| < r; m(|k|) is the number of stairs between the top and k. `Stairca
 `StaircaseLaw` its law (see `privacy.laws`), and `StaircaseNoise` applies it to the weights of a
 matrix.
 
+Inherited terms: `GridNoise` multiplies a weight by a power of 2 and rounds it to a whole number of
+grid units (*steps*). `sensitivity_steps` is the largest difference of two weights in steps, rounded
+up; `evidence_steps` is the largest weight itself, rounded down. A law states facts about noise X
+times a unit: its moment generating function E e^(zX), and its characteristic function, here called
+*transform*, E e^(iuX).
+
 Source: GV14; Geng, Kairouz, Oh, Viswanath, *The Staircase Mechanism in Differential Privacy*, 2015.
 
 Papers: GV14 is Geng, Viswanath, *The Optimal Mechanism in Differential Privacy*, 2014.
@@ -74,7 +80,11 @@ class Staircase(IntegerNoise):
         return sample_staircase(self.epsilon, self.period, self.inner, size, source)
 
     def stairs_below_top(self, numbers: npt.NDArray[Any]) -> IntVector:
-        """Return m(|k|) for 64-bit integers k: ln P(k) is -epsilon m(|k|), up to a constant."""
+        """Return m(|k|): ln P(k) is -epsilon m(|k|), up to a constant.
+
+        Args:
+            numbers: k, whole numbers that fit into 64 bits; others raise an OverflowError.
+        """
         lengths = np.abs(np.asarray(numbers, dtype=np.int64))
         return np.asarray((lengths + (self.period - self.inner)) // self.period)
 
@@ -84,14 +94,19 @@ class Staircase(IntegerNoise):
 class StaircaseLaw(BoundedLaw):
     """The law of `unit` times staircase noise K.
 
-    Let q = e^-epsilon, a = t (r - 1/2), b = t s/2 and Z = 2r - 1 + 2 s q/(1 - q), the sum of all
-    weights if those of the top are 1. Summing the geometric series over the stairs gives, for
-    |t| s < epsilon, E e^(tK) = (sinh a + R)/(sinh(t/2) Z) with
+    Let q = e^-epsilon, and weigh the numbers of the top with 1 and those of stair m with q^m. All
+    weights add up to Z = 2r - 1 + 2 s q/(1 - q). With a = t (r - 1/2) and b = t s/2, for
+    |t| s < epsilon:
+
+    - The top |k| < r has the sum of e^(tk) = sinh(a)/sinh(t/2), a geometric series.
+    - Stair m on both sides is s numbers around +-(r - 1/2 + (m - 1/2) s). Its e^(tk) add up to
+      2 cosh(a + (2m - 1) b) sinh(b)/sinh(t/2).
+    - Summing q^m times that over m >= 1, again geometric, gives R/sinh(t/2) with
 
         R = e^(-epsilon/2) sinh b (sinh(epsilon/2) cosh a cosh b + cosh(epsilon/2) sinh a sinh b)
             / (sinh(epsilon/2 - b) sinh(epsilon/2 + b)).
 
-    For t > 0 all terms are positive, so nothing cancels.
+    So E e^(tK) = (sinh a + R)/(sinh(t/2) Z). For t > 0 all terms are positive, so no floats cancel.
 
     Attributes:
         epsilon: > 0.
@@ -112,7 +127,11 @@ class StaircaseLaw(BoundedLaw):
 
     @property
     def jump_distance(self) -> float:
-        """The distance from the top to the end of the next stair, a bound on the flat parts."""
+        """(s + r) unit: the distance from the middle of the top to the end of the next stair.
+
+        Jumps of the distribution function are a unit apart. But an inversion must resolve that the
+        probabilities change only from stair to stair, so the width of stairs counts here.
+        """
         return (self.period + self.inner) * self.unit
 
     @cached_property
@@ -123,8 +142,10 @@ class StaircaseLaw(BoundedLaw):
     @cached_property
     def variance(self) -> float:
         """The variance, exact up to rounding."""
-        power = Fraction(math.exp(-self.epsilon))
-        complement = Fraction(-math.expm1(-self.epsilon))
+        # 1 - q has a float of its own: for a small epsilon, 1 minus the float of q would lose
+        # digits. Fractions keep the large sums of squares exact.
+        power = Fraction(math.exp(-self.epsilon))  # q
+        complement = Fraction(-math.expm1(-self.epsilon))  # 1 - q
         squares = _sum_of_squares(self.period, self.inner, power, complement)
         return float(squares) / self._total_weight * self.unit**2
 
@@ -134,7 +155,10 @@ class StaircaseLaw(BoundedLaw):
         return self.epsilon / (self.period * self.unit) * (1 - 1e-9)
 
     def log_mgf(self, s: float) -> float:
-        """Return ln E e^(sX), by the formula of the class at t = s unit."""
+        """Return ln E e^(sX), by the formula of the class at t = s unit.
+
+        Here s is the argument, as in all laws, and not the period.
+        """
         half, t = self.epsilon / 2, s * self.unit
         a, b = t * (self.inner - 0.5), t * self.period / 2
         tail = math.exp(-half) * math.sinh(b)
@@ -146,10 +170,15 @@ class StaircaseLaw(BoundedLaw):
         return math.log(numerator / (math.sinh(t / 2) * self._total_weight)) + _ROUNDING
 
     def transform(self, frequencies: FloatVector) -> FloatVector:
-        """Return E e^(iuX), which is real, by the formula of the class at t = i u unit."""
+        """Return E e^(iuX), which is real, by the formula of the class at t = i v, v = u unit.
+
+        There sinh(i x) = i sin x and cosh(i x) = cos x; the factors i cancel, and the denominator
+        sinh(epsilon/2 - i b) sinh(epsilon/2 + i b) is sinh^2(epsilon/2) + sin^2 b.
+        """
         half = self.epsilon / 2
         v = frequencies * self.unit
-        v = v - 2 * math.pi * np.rint(v / (2 * math.pi))  # K is whole, so 2 pi is a period
+        # e^(ivK) for whole K does not change if v changes by 2 pi. Small v keep the sines precise.
+        v = v - 2 * math.pi * np.rint(v / (2 * math.pi))
         near_zero = np.abs(v) < _NEAR_ZERO
         v = np.where(near_zero, _NEAR_ZERO, v)
         a, b = v * (self.inner - 0.5), v * (self.period / 2)
@@ -174,7 +203,8 @@ def best_inner(epsilon: Fraction, period: int) -> int:
 
     The variance is a sum of squares that is convex in r, over a sum of weights that is linear in r
     and positive. Such a ratio falls up to its least value and grows from there on, so r is found by
-    halving. Decimals of 100 digits make the result the same on every machine.
+    halving. Decimals of 100 digits, and not floats, make the result the same on every machine:
+    the noise of a stored release is made again from epsilon and the period.
 
     Args:
         epsilon: > 0.
@@ -201,20 +231,25 @@ def best_inner(epsilon: Fraction, period: int) -> int:
 def _sum_of_squares(period: int, inner: int, power: Any, complement: Any) -> Any:
     """Return the sum of k^2 over all integers k, each times its weight (that of the top is 1).
 
-    Stair m >= 1 on one side has the s integers from a = r + s (m-1) on. Their squares add up to
-    s a^2 + a s (s-1) + (s-1) s (2s-1)/6, a polynomial in m - 1. The sums over m >= 1 of q^m,
-    (m-1) q^m and (m-1)^2 q^m are q/(1-q), q^2/(1-q)^2 and q^2 (1+q)/(1-q)^3.
+    Let n = m - 1. Stair m >= 1 on one side has the s integers from c = r + s n on. Their squares
+    add up to s c^2 + c s (s-1) + (s-1) s (2s-1)/6. As a polynomial in n this is
+
+        s^3 n^2 + s^2 (2r + s - 1) n + (s r^2 + r s (s-1) + (s-1) s (2s-1)/6).
+
+    The sums over m >= 1 of q^m, n q^m and n^2 q^m are q/(1-q), q^2/(1-q)^2 and
+    q^2 (1+q)/(1-q)^3. The top |k| < r has the squares 2 (1 + 4 + ... + (r-1)^2).
 
     Args:
         period: s.
         inner: r.
-        power: q = e^-epsilon, of any exact or decimal type.
-        complement: 1 - q, which the caller may know more precisely than q.
+        power: q = e^-epsilon, a Fraction or Decimal.
+        complement: 1 - q, of the same type, which the caller may know more precisely than q.
     """
     s, r = period, inner
     sum_of_powers = power / complement
     linear_sum = sum_of_powers * sum_of_powers
     square_sum = linear_sum * (1 + power) / complement
+    # Both divisions // are without remainder: 1 + 4 + ... + (x-1)^2 is (x-1) x (2x-1)/6.
     constant_coefficient = s * r * r + r * s * (s - 1) + (s - 1) * s * (2 * s - 1) // 6
     linear_coefficient = s * s * (2 * r + s - 1)
     top = (r - 1) * r * (2 * r - 1) // 3
@@ -245,9 +280,11 @@ class StaircaseNoise(GridNoise):
             epsilon: > 0.
             max_weight: largest weight, > 0.
         """
+        # The top stair is narrower than the largest weight by about 2^narrowing_bits.
         narrowing_bits = math.ceil(float(epsilon) / (3 * math.log(2)))
         log2_step = math.floor(math.log2(max_weight)) - _TOP_STAIR_BITS - narrowing_bits
-        # Below 0, so that `rounding` counts the grid as a fine one.
+        # Below 0, since `GridNoise.rounding` takes a grid of whole weights or multiples of them as
+        # exact, and a finer one as one on which weights are rounded.
         return cls(epsilon, max_weight, min(log2_step, -1))
 
     @cached_property
@@ -261,7 +298,8 @@ class StaircaseNoise(GridNoise):
     ) -> npt.NDArray[Any]:
         """Return the log likelihood ratio of released integers: -epsilon, 0 or epsilon.
 
-        See `NoiseDistribution.evidence`.
+        It is ln P(released | largest weight) - ln P(released | weight 0), for each released number
+        of steps; see `NoiseDistribution.evidence`.
         """
         if_zero = self.noise.stairs_below_top(steps)
         if_largest = self.noise.stairs_below_top(steps.astype(np.int64) - self.evidence_steps)
