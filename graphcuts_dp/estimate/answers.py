@@ -2,7 +2,8 @@
 
 An `Estimator` returns a `QueryEstimate` for each query. `answer_queries` turns it into a
 `CutAnswer`: it cuts the interval to what the query can be on any graph, and adds what the interval
-holds for.
+holds for. Queries are cuts, or any other linear functions of the weights, in spite of the name. The
+type variable `Asked` stands for the queries that an estimator takes.
 """
 
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from graphcuts_dp.queries.linear import CutQuery, LinearQuery, is_query
 from graphcuts_dp.schema.value_bounds import possible_part
 
 NO_GUARANTEE = "estimate, no guarantee"
+# The columns whose entries `AnswerList._row` returns, in this order.
 _COLUMNS = ("value", "low", "high", "confidence", "simultaneous", "estimate")
 _ROWS_SHOWN = 20  # of a list of answers, where it is displayed
 
@@ -40,8 +42,8 @@ class CutAnswer:
         together: how many cuts, chosen before, the confidence is for at once.
         seeded: whether the noise came from a seed, so that the answer is not private.
         estimate: kind of `value`. "unbiased"; "shrunk", towards the synthetic graph; or "model",
-            the value of a sparse release's model where nothing that was measured adds up to this
-            cut. The last two have no guarantee; the interval is proven for all three.
+            the value of a sparse release's model, for a cut that is no sum of measured numbers.
+            The last two have no guarantee; the interval is proven for all three.
         typical_error: error that a model expects of its own value, no proof; None for other kinds.
     """
 
@@ -97,7 +99,8 @@ def answer_queries(
     return AnswerList(
         CutAnswer(
             value=estimate.value,
-            # The part of the interval between the least and the most that the query can be.
+            # The part of the interval between the least and the most that the query can be; the
+            # parameters come in the order (interval, most, least).
             interval=possible_part(estimate.interval, estimate.most, estimate.least),
             confidence=1.0 if estimate.certain else options.confidence,
             simultaneous=estimates.simultaneous,
@@ -144,7 +147,7 @@ class AnswerList(list[CutAnswer], Displayed):
             (*self._row(answer), answer.together, "seeded: not private" if answer.seeded else "")
             for answer in self
         ]
-        names = [*_COLUMNS, "together", "mark"]
+        names = [*_COLUMNS, "together", "mark"]  # in the order of the entries of `rows`
         columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
         return made_frame(columns, kind)
 

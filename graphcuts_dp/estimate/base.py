@@ -1,8 +1,12 @@
 """The base of all measurements of a private graph.
 
 A *measurement* is a set of noisy numbers that may be published, with the *law* of their noise and
-their privacy *cost*. The kinds are `CountMeasurement` (sums, such as degrees), `NoisyMatrix` (every
-pair) and `KeptEdges` (pairs above a threshold).
+their privacy *cost*. The kinds are `CountMeasurement` (counts, such as degrees), `NoisyMatrix`
+(every pair) and `KeptEdges` (pairs above a threshold).
+
+An estimate is (released integer - offset) * unit or (released integer) * unit; these are the
+*values* of a measurement. The unit is the weight of a grid unit, or 1 where vertices or pairs are
+counted.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +27,8 @@ class Measurement(ABC):
     Each number is a count, in whole grid units, plus integer noise of a known law. Most
     measurements count a linear map of the weights of pairs: the total, degrees, sums between groups
     (`CountMeasurement`), the weight of every pair (`NoisyMatrix`), or of pairs above a threshold
-    (`KeptEdges`). Those of `NonlinearCounts` have a proof of their sensitivity and no linear map.
+    (`KeptEdges`). A `CountMeasurement` whose map is `NonlinearCounts` counts something else, and
+    states why its sensitivity is what it says.
 
     Attributes:
         name: as receipts have it.
@@ -34,14 +39,15 @@ class Measurement(ABC):
     @property
     @abstractmethod
     def law(self) -> NoiseLaw:
-        """Law of the noise of one number, in the units of its values."""
+        """Law of the noise of one number, in the units of its values (not in grid units)."""
 
     @abstractmethod
     def cost(self, *, delta: float = 0.0) -> Cost:
         """Return the cost of all numbers together, from the scales of their noise.
 
         Args:
-            delta: at which a cost in rho is stated. Ignored by noise that has a delta of its own.
+            delta: for Gaussian noise, whose cost is a rho: the delta for which epsilon is computed
+                from rho. Ignored by other noise.
         """
 
     @abstractmethod

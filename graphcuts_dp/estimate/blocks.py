@@ -8,7 +8,12 @@ one.
 
 How the rows are divided into blocks depends on the shape alone (`Layout.bounds`), and results come
 back in the order of the blocks. So results are the same to the last bit on any number of
-processors.
+processors. Each block starts at a multiple of 8 rows, so that packed bits of blocks can be joined
+by whole bytes; `complete` and `_columns` rely on that.
+
+The `Layout` says which entries are pairs. It is *hollow* if rows and columns are the same vertices:
+the diagonal then holds no pairs, and is 0. Of a *symmetric* (undirected) one the pairs are the
+entries above the diagonal, and those below repeat them.
 
 A `RowBlock` is one block; `Blocks` is the matrix, and should be read first.
 """
@@ -154,8 +159,10 @@ class Blocks:
                 symmetric matrix these are the pairs above the diagonal. It is called once for each
                 block, from several threads.
         """
-        bounds = layout.bounds()
+        bounds = layout.bounds()  # (start, stop) of the rows of each block
 
+        # First the pairs of each block as rows of a matrix. A symmetric one has only the columns
+        # from the first row of the block on; `complete_rows` then adds what lies left of them.
         def listed_rows(index: int) -> npt.NDArray[Any]:
             return pack(distribution, layout.unfold(pairs(index), *bounds[index]))
 
@@ -268,25 +275,33 @@ def complete(
         distribution: of the noise.
         layout: of the matrix.
         index: of the block.
-        listed: packed results of `Layout.unfold`, at least of the blocks up to this one. Of a
-            symmetric matrix they begin with the column of the first row of the block, and are zero
-            on and below the diagonal.
+        listed: results of `Layout.unfold`, packed, of all blocks up to this one at least. For a
+            matrix that is not symmetric these are the rows of a block with all columns. For a
+            symmetric one, the columns of a block that starts with row s are s, s + 1, ...; its
+            entries on and below the diagonal are zero.
+
+    Returns:
+        The rows of the block with all columns, packed as `pack` does.
     """
     if not layout.symmetric:
         return listed[index]
     bounds = layout.bounds()
     start, stop = bounds[index]
-    # Columns left of this block: what the blocks above hold in its columns, transposed.
+    # By symmetry, the columns left of the diagonal square are what the blocks above hold in
+    # columns start..stop-1, transposed. These are columns start - first..stop - first - 1 of what a
+    # block above lists, since its list begins with the column of its first row.
     tiles = [
         _columns(distribution, rows, start - first, stop - first).T
         for (first, _), rows in zip(bounds[:index], listed[:index], strict=True)
     ]
+    # The columns from the diagonal square on, which the block itself lists.
     upper = _columns(distribution, listed[index], 0, layout.shape[1] - start)
     height = stop - start
     # The square on the diagonal: its lower half is zero, so `or` copies the upper half into it.
     upper[:, :height] |= upper[:, :height].T
     tiles.append(upper)
     # Every block but the last has a multiple of eight rows, so packed tiles join without a seam.
+    # The type matters for integers only: packed tiles are bytes, and so are bits.
     return np.concatenate(
         [np.packbits(tile, axis=1) for tile in tiles] if distribution.bits else tiles,
         axis=1,

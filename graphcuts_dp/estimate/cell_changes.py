@@ -1,12 +1,18 @@
 """Sensitivities of tables of cells: by how much their cells can change between neighbours.
 
-A table of flows has a tree of *cells* (`CellTree`). Levels are numbered by a *level index*: 0 is
-the single cell that holds everything, i the i-th level. For each level a *change* is a pair: the
-largest sum of |change| over its cells, and the largest sum of change^2, for any two neighbouring
-data sets. The first scales Laplace noise, the second Gaussian noise. *Grid units* are the whole
-numbers in which weights are counted.
+A table of flows has a tree of *cells* (`CellTree`). The vertices are divided into groups, the time
+into periods, and a cell holds the pairs (u, v) from one group to another in one period. Each level
+of the tree divides all pairs; its cells lie within the cells of the level before. Levels are
+numbered by a *level index*: 0 is the single cell that holds everything, i the i-th level. A cell's
+*sum* is what it counts, rows or weight, in whole *grid units* (the smallest step of a weight).
 
-`cell_changes` is for all privacy units. It reads public numbers alone.
+For each level a *change* (`Change`) is a pair of numbers: the largest sum of |change| over its
+cells, and the largest sum of change^2, for any two neighbouring data sets. The first scales Laplace
+noise, the second Gaussian noise. Too small a number breaks privacy; too large a one costs accuracy
+alone.
+
+`cell_changes` is for all privacy units and calls `bounded_changes` for vertices. Both read public
+numbers alone: the shape of the tree, never its sums.
 """
 
 import numpy as np
@@ -23,7 +29,8 @@ from graphcuts_dp.schema.counting import Reach
 def counts_in_parts(counting: str, privacy_unit: PrivacyUnit) -> bool:
     """Return whether a row can count for a fraction of one.
 
-    Weights do, and so do rows of users with more rows than count, which are scaled down.
+    A row that counts by its weight can. So can a row of a user: if he has more rows than his bound
+    allows, each of them counts for less than 1. Edges are counted whole.
 
     Args:
         counting: what cells count, such as "rows", "edges" or "weight".
@@ -43,40 +50,43 @@ def cell_changes(
 ) -> tuple[Change, ...]:
     """Return the largest changes of the cells of each level between neighbours.
 
-    Privacy: Neighbours differ in k = `PrivacyUnit.group_size` changes. One changes one pair in one
-        period by at most s, the sensitivity. That pair lies in exactly one cell of each level.
+    Privacy: Neighbours differ in k = `PrivacyUnit.group_size` changes. One change alters one pair
+        in one period by at most s, the sensitivity. That pair lies in exactly one cell of each
+        level.
 
-        The sum of |change| is at most k s for all privacy units but vertices.
+        Sum of |change|: at most k s, for all privacy units but vertices.
 
-        The sum of change^2 is at most (k s)^2, where all changes fall into one cell. If each pair
-        changes once at most (*bounded*), a cell of p pairs changes by at most p s, a pair counting
-        once for each period that the cell holds. The sum of squares is convex, so it is largest if
-        the largest cells change entirely, one after the other, until k is used up.
+        Sum of change^2: at most (k s)^2, which is reached if all changes fall into one cell. It is
+        smaller if each pair changes at most once in a period (*bounded*). A cell with room for p
+        pairs, each counted once for each period that the cell holds, then changes by at most
+        p s. The sum of squares is convex in the changes of the cells. So it is largest if the
+        largest cell changes entirely, then the next largest, until all k changes are used up.
+        `largest_squares` computes this for s = 1.
 
-        If all rows of a user begin at one vertex v of a group g, they lie in the cells of g. The
-        cell of g and h has as many pairs of v as h has vertices (without v itself, unless there are
-        loops) in each period. If v is in the smallest group, only that group lacks a vertex. So no
-        other vertex has more pairs in the j largest cells, for any j.
+        One origin: suppose that in addition all rows of a user begin at one vertex v, of group g.
+        They lie in the cells (g, h). In each period, such a cell has as many pairs of v as h has
+        vertices; the cell (g, g) has one fewer, unless v may be joined to itself. These numbers
+        depend on g only by the one that is smaller by 1. The sum of squares is largest if it is the
+        smallest group that lacks a vertex, since the largest cells are then the largest possible.
 
-        Edges at a vertex change bounded sums by what `bounded_changes` says.
+        Edges at a vertex: see `bounded_changes`. There k is 1, and a change is all of them.
 
     Args:
         cells: the public cells.
         privacy_unit: what neighbouring data differ by.
-        sensitivity: s, in grid units, see `Grid.sensitivity`. For a vertex it is D, the bound on
-            its weight, in grid units. None if cells count edges: then it is 1, or the
-            `max_degree` of the privacy unit.
+        sensitivity: s, in grid units, see `Grid.sensitivity`. For a vertex it is D instead, the
+            bound on the sum of the weights of its edges, in grid units. None if cells count edges:
+            then s is 1, and D is the `max_degree` of the privacy unit.
         capped: whether a pair changes by no more than s, however many changes fall on it: true for
-            graphs without weights, and for weights with a maximum.
-        largest: largest weight of a pair, in grid units. It matters for vertices, if `capped`.
-        reach: of rows: whether the rows of a user change each pair at most once (`once`), and
-            whether they all begin at one vertex (`tail`). None for a graph. Neighbours differ in a
-            user who is added or removed; one who is replaced by another is two users.
+            graphs without weights, and for weights with a maximum. For rows, `reach` says so.
+        largest: largest weight of a pair, in grid units. It is read only for vertices, if `capped`.
+        reach: None for a graph. For rows, two facts about those of one user: `once`, that they
+            change each pair at most once in a period; `tail`, that all of them begin at one vertex.
 
     Returns:
         For each level index the pair (sum of |change|, sum of change^2).
     """
-    if privacy_unit.max_degree is not None:
+    if privacy_unit.max_degree is not None:  # only vertices have it
         bound = privacy_unit.max_degree if sensitivity is None else sensitivity
         return bounded_changes(cells, bound=bound, largest=largest if capped else None)
     s, k = sensitivity or 1, privacy_unit.group_size
@@ -92,16 +102,23 @@ def cell_changes(
 
 
 def _pairs_of_one_vertex(cells: CellTree, level_index: int) -> IntVector:
-    """Return the largest numbers of pairs of one vertex of the rows in its cells of a level."""
-    groups = cells.columns
+    """Return how many pairs begin at one vertex v, in each cell of a level that v touches.
+
+    Of all vertices v, the numbers are those of one in the smallest group, see `cell_changes`.
+
+    Returns:
+        An entry for each period of the level and each group in which the pairs end.
+    """
+    column_groups = cells.columns  # the groups of the ends of pairs; `cells.rows`: of their origins
     if level_index:
-        _, column_level = cells.names(level_index)  # the level of groups that cells join to
-        sizes = np.sort(groups.sizes(column_level))
+        _, column_level = cells.names(level_index)  # names of the levels of row and column groups
+        sizes = np.sort(column_groups.sizes(column_level))  # vertices of each group
     else:
-        sizes = np.array([groups.n])
-    if cells.one_set and not cells.loops:
-        sizes[0] -= 1  # the vertex itself, of the smallest group
-    # A pair counts once in each of the shortest periods that a period of this level holds.
+        sizes = np.array([column_groups.n])
+    if cells.one_set and not cells.loops:  # origins and ends are the same vertices
+        sizes[0] -= 1  # the smallest group lacks v itself
+    # `lengths` says how many of the shortest periods each period of this level holds. A pair counts
+    # once in each of them.
     pairs: IntVector = np.outer(cells.lengths(level_index), sizes).ravel()
     return pairs
 
@@ -109,10 +126,11 @@ def _pairs_of_one_vertex(cells: CellTree, level_index: int) -> IntVector:
 def largest_squares(room: IntVector, total: int) -> int:
     """Return the largest sum of x_i^2 for whole numbers 0 <= x_i <= room_i with a sum of `total`.
 
-    If there is less room, the sum of all room_i^2.
+    If the room is less than `total`, it is the sum of all room_i^2. The result is a Python integer,
+    since it may exceed 64 bits.
 
     Args:
-        room: whole numbers >= 0.
+        room: whole numbers >= 0, in any order.
         total: >= 0.
     """
     remaining, squares = total, 0
@@ -128,20 +146,28 @@ def largest_squares(room: IntVector, total: int) -> int:
 def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> tuple[Change, ...]:
     """Return the largest changes of bounded sums when the edges at one vertex change.
 
-    Bounded sums are those of `graph.bounded_cuts`, in which each vertex counts with at most D. The
-    sums of the finest level are bounded ones, each by itself; sums of other levels add these up.
+    Bounded sums are those of `graph.bounded_cuts`: the sum of a cell of the finest level, computed
+    so that no vertex counts with more than D. Each cell of the finest level is bounded by itself;
+    sums of other levels add these up.
 
-    Privacy: Let v be in group A of the finest level. An edge at v lies in a cell (A, B) or (B, A);
-        all other cells are those of G - v. In a cell, the sums of G and of its neighbour both lie
-        between that of G - v and that plus min(D, d), by the theorem of `graph.bounded_cuts`. Here
-        d is the most that v can have in the cell: the largest weight times the number of vertices
-        to which v can be joined, which is |B|, or |A| - 1 for B = A.
+    Privacy: Let G be a graph, v the vertex whose edges change, and G - v the graph without them.
+        The theorem of `graph.bounded_cuts` says: the bounded sum of a cell in G is at least that in
+        G - v, and at most that plus min(D, d). Here d is the most that v can have in the cell. The
+        neighbour of G, where v has other edges, has the same G - v. So both sums lie between the
+        same two numbers, and a finest cell changes by at most min(D, d).
 
-        In a directed graph (A, B) and (B, A) are two cells, with |B| arcs of v each, and (A, A) has
-        2 (|A| - 1). In a bipartite graph v of a left group A has |B| in (A, B), and v of a right
-        group B has |A|. A cell of another level changes by at most the sum over its parts. The
-        largest sums over all groups A count. They can be reached: a vertex that gets all edges, or
-        loses them, changes all these sums at once and in one direction.
+        Let v be in group A of the finest level. Its edges lie in the cells (A, B) and (B, A), for
+        any groups B; no other cell changes. d is the largest weight of a pair times the number of
+        pairs of v in the cell:
+
+        - undirected graph: |B| in the cell of A and B, |A| - 1 if B = A;
+        - directed graph: |B| in (A, B) and as many in (B, A), which are two cells; 2 (|A| - 1) in
+          (A, A), which holds the arcs of both directions;
+        - bipartite graph: |B| in (A, B) for v in a left group A, |A| for v in a right group B.
+
+        A cell of another level changes by at most the sum of the changes of the finest cells in it.
+        The result takes the largest sums over all groups A of v. They can be reached: a vertex that
+        gets all edges, or loses them, changes all these sums at once and in one direction.
 
     Args:
         cells: the public cells.
@@ -162,12 +188,13 @@ def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> 
             "vertex to itself: leave periods out, or take privacy_unit='user:max-contributions=...'"
         )
     changes: list[Change] = []
-    # Finest groups, cells that their vertices touch, and largest changes: one entry for each.
+    # Three arrays with an entry for each finest group A and each cell that A touches: A, the cell,
+    # and its largest change if the edges at one vertex of A change.
     groups, touched_cells, change = _finest_changes(cells, bound, largest)
-    for level_index in range(cells.depth - 1, -1, -1):
+    for level_index in range(cells.depth - 1, -1, -1):  # from the finest level up to the root
+        # Several finest cells of a group may lie in one cell of this level: add up their changes.
+        # A key is the pair (group, cell) as one number, so that equal pairs are equal keys.
         cell_count = cells.size(level_index)
-        # Add up the entries of a group that fall into the same cell of this level.
-        # A key is a pair (group, cell) as one number.
         keys, entry = np.unique(groups * cell_count + touched_cells, return_inverse=True)
         change = np.bincount(entry, weights=change).astype(np.int64)  # exact: far below 2^53
         groups, touched_cells = np.divmod(keys, cell_count)
@@ -176,6 +203,7 @@ def bounded_changes(cells: CellTree, *, bound: int, largest: int | None = 1) -> 
         square_sums = absolute_sums.astype(object) * 0
         np.add.at(square_sums, groups, change.astype(object) ** 2)
         changes.insert(0, (int(absolute_sums.max()), int(square_sums.max())))
+        # For the next level, each cell is replaced by the cell of the level before that holds it.
         touched_cells = cells.parents(level_index)[touched_cells]
     return tuple(changes)
 
@@ -191,14 +219,15 @@ def _finest_changes(
         the largest change.
     """
     finest = cells.depth - 1
-    a, b = cells.cells(finest)
+    a, b = cells.cells(finest)  # row group and column group of each finest cell
     row_sizes, column_sizes = (side.sizes(side.levels[-1]) for side in (cells.rows, cells.columns))
+    # Cells of pairs within one group.
     inside = (a == b) if cells.one_set else np.zeros(len(a), dtype=np.bool_)
     directions = 2 if cells.directed else 1
-    # Vertices to which one of group a can be joined in the cell (a, b), and one of b unless b = a.
+    # How many pairs a vertex of a has in the cell (a, b), and a vertex of b, unless b = a.
     joined_to_a = np.where(inside, directions * (column_sizes[b] - 1), column_sizes[b])
     joined_to_b = row_sizes[a[~inside]]
-    indices = np.arange(len(a))
+    indices = np.arange(len(a))  # numbers of the cells
     first_column_group = 0 if cells.one_set else len(row_sizes)
     return (
         np.concatenate([a, b[~inside] + first_column_group]),
@@ -213,10 +242,10 @@ def _finest_changes(
 
 
 def _bounded_change(joined: IntVector, bound: int, largest: int | None) -> IntVector:
-    """Return min(D, largest * joined): what a vertex can change a cell by.
+    """Return min(D, largest * joined): by how much a vertex can change each cell.
 
     Args:
-        joined: number of vertices to which it can be joined in each cell.
+        joined: number of pairs of the vertex in each cell.
         bound: D.
         largest: weight of a pair at most; None if there is no maximum.
     """

@@ -6,10 +6,14 @@ everything, i the i-th level. Some levels are measured: their sums have independ
 do not add up. The least-squares estimates do. They are unbiased, and every linear combination of
 them has the least variance of all linear unbiased estimates (Gauss, Markov).
 
-`LeastSquares` computes them in two passes over the tree, in time and memory proportional to the
-number of cells. `ErrorSpread` describes how the noise enters an estimate, for proven intervals (see
-`tails`). `rounded_cells` rounds the estimates from the top down to whole numbers that are possible
-and add up.
+Terms used here: a *parent* is the cell of the level above that holds a cell; its *siblings* are the
+other parts of the parent. `cells.parents(i)` gives the parent of each cell of level i, as a number
+within level i - 1. Numbers per level are lists with an array for each level index.
+
+`LeastSquares` computes the estimates in two passes over the tree, in time and memory proportional
+to the number of cells. An `ErrorSpread` summarises the coefficients with which the noise enters an
+estimate, for proven intervals (see `tails`). `rounded_cells` rounds the estimates from the top down
+to whole numbers that are possible and add up.
 
 Source: Hay, Rastogi, Miklau, Suciu, *Boosting the Accuracy of Differentially Private Histograms
 Through Consistency*, 2010, section 4, here with noise that differs between levels, cells of any
@@ -32,7 +36,8 @@ _BISECTION_PRECISION = 1e-12  # relative width at which bisection ends
 # What is this near below a whole number counts as the whole number: bisection is not exact.
 _WHOLE_TOLERANCE = 1e-9
 
-Values = list[FloatVector]  # for each level index, a number for each cell
+# For each level index, a number for each cell: shape (cells of the level,).
+Values = list[FloatVector]
 
 
 @final
@@ -41,7 +46,7 @@ class ErrorSpread:
     """The coefficients of the noise of each level in the errors of some estimates. Public.
 
     Attributes:
-        squares: sum of the squared coefficients of a level's noise, shape (estimates, depth).
+        squares: exact sum of the squared coefficients of a level's noise, shape (estimates, depth).
         largest: bound on the largest absolute coefficient, shape (estimates, depth).
         absolute: bound on the sum of the absolute coefficients, shape (estimates, depth).
     """
@@ -76,6 +81,7 @@ class LeastSquares:
     """
 
     def __init__(self, cells: CellTree, variances: FloatVector) -> None:
+        # For each level index, shape (cells,): own, share and w of each cell (see the class).
         self.cells = cells
         self._own: Values = [np.empty(0)] * cells.depth
         self._share: Values = [np.ones(1)] * cells.depth
@@ -84,13 +90,16 @@ class LeastSquares:
         w[finest] = np.full(cells.size(finest), variances[finest])
         self._own[finest] = np.ones(cells.size(finest))
         for level_index in range(finest - 1, -1, -1):
+            # Upward pass. W is the variance of S, for each cell of this level.
             W = _sum_to_parents(cells, level_index + 1, w[level_index + 1])
-            own_weight = W / (W + variances[level_index])
+            own_weight = W / (W + variances[level_index])  # w/v, from 1/w = 1/v + 1/W
             own_weight = np.where(np.isinf(variances[level_index]), 0.0, own_weight)
             self._own[level_index] = own_weight
             w[level_index] = (1 - own_weight) * W
             self._share[level_index + 1] = w[level_index + 1] / self._of_parent(level_index + 1, W)
         self.upward_variances = w
+        # Downward pass. x_part = (z_part - share S) + share x, where the two summands have
+        # independent errors. The first has variance w_part (1 - share), since share = w_part/W.
         self.variances: Values = [w[0]]
         for level_index in range(1, cells.depth):
             share = self._share[level_index]
@@ -128,7 +137,13 @@ class LeastSquares:
     def coefficients(self, combination: Mapping[int, FloatVector]) -> Values:
         """Return the coefficients of the noisy sums y in a linear combination of the estimates x.
 
-        These are the passes of `estimates`, transposed and in reverse order.
+        `estimates` computes x from y by linear steps. The same steps are walked backwards here, and
+        each replaces the coefficient of its result by coefficients of its inputs:
+
+        - From the finest level up, x_part = z_part + share (x_parent - S): a coefficient c of
+          x_part becomes c of z_part, share c of x_parent and -share c of S.
+        - From the top down, z = own y + (1 - own) S, where S is the sum of the z of the parts: a
+          coefficient c of z becomes own c of y and (1 - own) c of S, which each part's z inherits.
 
         Args:
             combination: coefficients of the estimates of some levels, by level index, shape
@@ -139,7 +154,7 @@ class LeastSquares:
         """
         depth = self.cells.depth
         sizes = [self.cells.size(level_index) for level_index in range(depth)]
-        # Coefficients of x, S, z and y; each step replaces one by those that it is made of.
+        # Coefficients of x, S, z and y for each level. `of_S` is that of the cell's own parts' sum.
         of_x = [np.array(combination.get(i, np.zeros(size))) for i, size in enumerate(sizes)]
         of_S: Values = [np.zeros(size) for size in sizes]
         for level_index in range(depth - 1, 0, -1):
@@ -149,7 +164,7 @@ class LeastSquares:
             of_S[level_index - 1] = -to_parents
         of_y: Values = []
         for level_index in range(depth):
-            of_z = of_x[level_index]
+            of_z = of_x[level_index]  # z enters x with 1, and the S of the parent with 1
             if level_index:
                 of_z = of_z + self._of_parent(level_index, of_S[level_index - 1])
             of_y.append(self._own[level_index] * of_z)
@@ -169,29 +184,41 @@ class LeastSquares:
     def spreads(self, level_index: int) -> ErrorSpread:
         """Return the spreads of the estimates of all cells of a level, in one pass down the tree.
 
-        Let k be the coefficient of z in the x of the same cell, so that x = k z + (noise of other
-        cells). Insert z = own y + (1 - own) S into x_part = z_part + share (x - S):
+        Split the x of a cell into two parts with different noise: x = k z + rest. z depends only on
+        the noisy sums within the cell (*inside*), the rest only on the others (*outside*). At the
+        root k = 1 and the rest is 0. To go from a cell to one of its parts, insert
+        x = k z + rest and z = own y + (1 - own) S into x_part = z_part + share (x - S):
 
-            x_part = z_part - share t S + share (k own y + noise of other cells),
+            x_part = z_part - share (1 - k (1 - own)) S + share k own y + share rest.
 
-        with t = 1 - k (1 - own). S is z_part plus the z of the other parts of the cell, the
-        *siblings*. So z_part has the coefficient 1 - share t, which is k of the part; siblings have
-        -share t; everything else has share times its coefficient in the x of the parent.
+        Write t = 1 - k (1 - own). S is z_part plus the z of the siblings, so
 
-        Squares are exact. `largest` is a bound, since it takes the part for one of its siblings;
-        the root of the squares is another bound, and the less of both is returned.
+            x_part = (1 - share t) z_part
+                     - share t (z of the siblings) + share (k own y + rest).
+
+        So the k of the part is 1 - share t. The second line is the rest of the part. Its three
+        summands have different noise: that of the siblings, of the parent's y, and of the cells
+        outside of the parent. So squares and absolute values of coefficients add up, and the
+        largest coefficient is the largest of the three.
+
+        `squares` and `absolute` are exact. `largest` is a bound: for the siblings, the largest
+        coefficient of all parts is taken, that of the part itself included. The root of `squares`
+        is another bound, and the smaller of both is returned.
         """
         depth = self.cells.depth
+        # Spreads of z (inside) and of the rest (outside), for each level. Each has the shape (3,
+        # depth, cells), see `_upward_spreads`.
         inside = self._upward_spreads()
-        # Spread of all but z in the x of a cell, for each level; see `_upward_spreads` for shapes.
         outside = [np.zeros((3, depth, 1))]
         k = np.ones(1)
         for current in range(1, level_index + 1):
             above, share = current - 1, self._share[current]
             t = self._of_parent(current, 1 - k * (1 - self._own[above]))
             own_sum = k * self._own[above]  # coefficient of the parent's y in the parent's x
+            # Spread of k own y + rest for the cells of the level above. y has noise of that level,
+            # and so may the rest have, from siblings of the parent. The sum of both largest
+            # coefficients is taken then: a bound, if not the best.
             outer = outside[above].copy()
-            # Squares and absolute values add up; of two largest ones the sum is a bound.
             outer[:, above] += np.array([own_sum**2, own_sum, own_sum])
             parents = self.cells.parents(current)
             siblings = self._sibling_spreads(current, inside[current])
@@ -205,6 +232,9 @@ class LeastSquares:
 
     def _upward_spreads(self) -> list[FloatMatrix]:
         """Return the spread of the z of all cells, for each level.
+
+        z = own y + (1 - own) S, where all noise is different. The noise of the cell's own level is
+        that of y alone; the noise of finer levels is that of its parts, times 1 - own.
 
         Returns:
             For each level an array of shape (3, depth, cells): squares, largest, absolute, for the
@@ -266,7 +296,7 @@ def _scaled(spread: FloatMatrix, factor: FloatVector) -> FloatMatrix:
 
 
 def _joined(first: FloatMatrix, second: FloatMatrix) -> FloatMatrix:
-    """Return the spread of the sum of two numbers with different noise."""
+    """Return the spread of the sum of two numbers with different noise; shape (3, depth, cells)."""
     return np.stack([first[0] + second[0], np.maximum(first[1], second[1]), first[2] + second[2]])
 
 
@@ -282,8 +312,8 @@ class RoundedFlows:
         cells: the public cells.
         counts: for each level index, whole numbers of units in each cell, shape (cells,), at least
             0 and at most what the pairs of the cell can weigh.
-        unit: the weight of a count of 1. It is 1 for graphs without weights, and where a row can
-            count for a fraction.
+        unit: the weight of a count of 1. It is 1 for graphs without weights, and for rows that can
+            count for a fraction, where grid units are fractions of a row.
     """
 
     cells: CellTree
@@ -301,6 +331,7 @@ class RoundedFlows:
             QueryError: if there is no such level or period.
         """
         level_index = self.cells.level_index(level)
+        # `summed` adds up the cells of all periods asked for, `matrix` arranges the sums by groups.
         counts = self.cells.summed(level_index, self.counts[level_index], period)
         return self.cells.matrix(level_index, counts * self.unit)
 
@@ -324,6 +355,7 @@ class RoundedFlows:
             QueryError: if there is no such level, group or period.
         """
         level_index = self.cells.level_index(level)
+        # `picked` says which cells lie between the groups, in the periods asked for.
         selected = self.cells.picked(level_index, a, b, period)
         return float(self.counts[level_index][selected].sum() * self.unit)
 
@@ -342,8 +374,10 @@ def rounded_cells(
         estimates: of all cells, in units of weight.
     """
     cells, max_weight = noisy.map.tree, noisy.map.max_weight
-    # If rows can count for fractions ("none"), grid units are fractions of a row: count whole rows.
+    # Rounding is "pairs" for graphs, whose grid unit is kept. It is "none" for rows. Where these
+    # can count for fractions, the grid unit is a fraction of a row, and whole rows are counted.
     unit = noisy.unit if noisy.map.rounding == "pairs" else max(noisy.unit, 1.0)
+    # The most whole units of a pair, and of a cell; infinite if there is no maximum weight.
     most_of_pair = math.inf if max_weight is None else max_weight // unit
     most: Values = [
         np.asarray(cells.pairs(level_index) * most_of_pair) for level_index in range(cells.depth)
@@ -374,9 +408,10 @@ def _shared_out(
 ) -> FloatVector:
     """Return whole numbers from 0 to `most` that add up to `totals` and are near the targets.
 
-    The nearest real numbers, in squares weighted by 1/variance, are clip(target + variance t, 0,
-    most) with one t for each parent, which is found by bisection. They are rounded down, and the
-    largest remainders are rounded up.
+    For each parent, the real numbers x that minimise the sum of (x - target)^2/variance under the
+    same conditions are clip(target + variance t, 0, most) with one number t (a Lagrange
+    multiplier). Their sum grows with t, so t is found by bisection. Then they are rounded down, and
+    the largest remainders are rounded up.
 
     Args:
         cells: the public cells.
@@ -387,6 +422,8 @@ def _shared_out(
         most: largest number of each cell, shape (cells,).
     """
     parents, parent_count = cells.parents(level_index), cells.size(level_index - 1)
+    # At t = +reach a cell alone has more than the total of its parent, unless `most` stops it; at
+    # t = -reach it is 0. So t lies between -high and high, the largest reach of the cells.
     reach = (np.abs(targets) + totals[parents] + 1) / variances
     high = np.zeros(parent_count)
     np.maximum.at(high, parents, reach)
@@ -417,13 +454,14 @@ def _with_remainders_rounded_up(
         parents: parent of each cell, shape (cells,).
         counts: whole numbers, at most `most`, shape (cells,).
         remainders: what rounding down left, shape (cells,).
-        lacking: how much the cells of each parent lack to its total. No more than there is room for
-            up to `most`; if there were less room, sums would stay below the totals.
+        lacking: how much the cells of each parent lack to its total, shape (parents,). If there is
+            less room than that below `most`, all cells with room are filled and the rest is left.
         most: largest number of each cell, shape (cells,).
     """
     while (lacking > 0).any():
         has_room = counts < most
-        # By parent; cells with room first; then the largest remainders.
+        # Each round adds at most 1 to each cell. Order cells by parent; within a parent those with
+        # room come first, and of these the largest remainders. The first `lacking` ones are raised.
         order = np.lexsort((-remainders, ~has_room, parents))
         ordered_parents = parents[order]
         first_of_parent = np.searchsorted(ordered_parents, np.arange(len(lacking)))

@@ -6,7 +6,10 @@ what callers get.
 
 An interval fails with its *failure probability*, which is 1 - confidence. Several intervals that
 are to hold at once share one failure probability. Functions take it as `log_failures`, which is
-ln(1/probability), since shares can be smaller than any float.
+ln(1/probability), since shares can be smaller than any float: the larger it is, the surer and the
+longer the interval. To divide a probability by k, add ln k.
+
+A *mask* is a truth vector of the rows, or of the columns, of the adjacency matrix.
 """
 
 import math
@@ -143,8 +146,8 @@ class Estimator(Protocol[Asked]):
     """Estimates queries from the measurements of one release; reads public numbers alone.
 
     Attributes:
-        shape: numbers of rows and columns of the adjacency matrix.
-        space: the vertex sets between which there can be edges: one set, two, or `Arcs`.
+        space: the vertex sets between which there can be edges: one set (undirected graphs), two
+            sets (bipartite ones), or `Arcs` of one set (directed ones).
     """
 
     @property
@@ -177,8 +180,8 @@ class Estimate:
 
     Attributes:
         value: the estimate.
-        noise: law of its error, up to `slack`. Without terms the estimate is exact, and its slack
-            is 0.
+        noise: law of its error, up to `slack`: a sum of independent noises, with a term for those
+            of one law and coefficient. Without terms the estimate is exact, and its slack is 0.
         slack: bound on the part of the error that is no noise: rounding weights down to grids, and
             the rounding of floats.
     """
@@ -213,7 +216,7 @@ def distinct_cuts(cuts: Sequence[CutMasks], *, symmetric: bool) -> int:
 
 
 def log_cuts(sizes: Sizes, layout: Layout) -> float:
-    """Return ln of 1 over the share of a failure probability that one of all cuts gets.
+    """Return ln(1/share), for the share of a failure probability that one of all cuts gets.
 
     The shares of all cuts add up to at most 1. Each *shape* of a cut gets the same share, and each
     cut of a shape the same part of it. So a cut of few vertices pays for the few cuts of its shape,
@@ -232,10 +235,12 @@ def log_cuts(sizes: Sizes, layout: Layout) -> float:
     if not layout.symmetric:
         log_shapes = math.log(rows + 1) + math.log(columns + 1)
         return log_shapes + _log_ways(in_S, rows - in_S) + _log_ways(in_T, columns - in_T)
+    # An undirected graph: `both` vertices are in both sets.
     S_only, T_only, neither = in_S - both, in_T - both, rows - in_S - in_T + both
     log_shapes = math.log(math.comb(rows + 3, 3))
-    log_pairs = log_shapes + _log_ways(S_only, T_only, both, neither)
-    is_one_pair = S_only == T_only == 0  # S = T, so (S, T) and (T, S) are the same pair
+    log_pairs = log_shapes + _log_ways(S_only, T_only, both, neither)  # of the pair (S, T)
+    # The cut has the shares of (S, T) and of (T, S), twice as much, unless S = T.
+    is_one_pair = S_only == T_only == 0
     return log_pairs if is_one_pair else log_pairs - math.log(2)
 
 

@@ -1,9 +1,15 @@
 """Expected and proven errors of a table of flows, known before anything is spent.
 
 All of it is computed from public numbers: the tree of cells (`CellTree`) and the strategy, which
-says how the levels are measured (`FlowStrategy`). Levels are numbered by a *level index*: 0 is the
-grand total, i the i-th level. The *noise of a cell* is the expected standard deviation of its
-estimate.
+says how the levels of the tree are measured (`FlowStrategy`). Levels are numbered by a *level
+index*: 0 is the grand total, i the i-th level. Errors are in *grid units* (the smallest step of
+what cells count) or, multiplied by the `unit`, in weight. The *noise of a cell* is the expected
+standard deviation of its estimate.
+
+Of a strategy, this file uses `places` (level indices of the measured levels), `noise` (one
+parameter for each of them) and `deviations` (the noise of a cell of each level, by level index, in
+grid units). `LeastSquares` computes the estimates from all measured levels; a *spread* describes
+how much of each level's noise enters an estimate, and `error_radii` makes proven errors of it.
 
 `noise_warning` refuses tables whose finest cells drown in noise. `level_errors` and
 `least_cell_note` describe what users can expect; `guaranteed_flows` is for plans.
@@ -41,10 +47,12 @@ def noise_warning(
     weighted: bool,
     expected: float | None,
 ) -> str | None:
-    """Return a warning if noise will hide the cells of the finest level, or refuse the release.
+    """Refuse a release whose noise will hide the cells of the finest level.
 
     The noise of a cell is compared with two numbers: the user's guess of what a cell holds, and,
-    for graphs without weights, the number of pairs that half of the cells do not exceed.
+    for graphs without weights, the number of pairs that half of the cells do not exceed. Noise
+    hides the cells if it is above the smaller one. Then the release is refused with advice, unless
+    the user has asked for it all the same; then a warning is returned.
 
     Args:
         cells: the public cells.
@@ -53,19 +61,21 @@ def noise_warning(
         epsilon: of the release.
         unit: weight of a grid unit.
         weighted: whether edges have weights. The number of pairs of a cell then bounds nothing.
-        expected: the guess, see `FlowWorkload.expected_cell`. None if the user gave none; 0 if the
-            table is to be released all the same.
+        expected: what a finest cell holds by the user's guess, in units of weight, see
+            `FlowWorkload.expected_cell`. None if he gave none; 0 if the table is to be released all
+            the same.
 
     Returns:
-        None if noise will not hide the cells.
+        None if noise will not hide the cells; a warning if it will, and `expected` is 0.
 
     Raises:
         ParameterError: if noise would hide the cells, and `expected` is not 0.
     """
     finest = cells.depth - 1
     noise = strategy.deviations[finest] * unit
+    # Half of the cells can hold no more than this: the number of their pairs.
     possible = math.inf if weighted else _lower_median_pairs(cells, finest)
-    guess = expected if expected else math.inf
+    guess = expected if expected else math.inf  # neither None nor 0 is a guess
     visible = min(possible, guess)
     if noise <= visible:
         return None
@@ -85,6 +95,8 @@ def noise_warning(
     enough = _least_epsilon(is_enough, epsilon)
     if enough is not None:
         remedies.append(f"raise epsilon to {enough:g}")
+    # The finest of the other levels that noise would not hide. A guess for finest cells is one for
+    # the whole level, so a cell of a coarser level holds more by the ratio of the numbers of cells.
     for level_index in range(finest - 1, 0, -1):
         visible_here = guess * cells.size(finest) / cells.size(level_index)
         if not weighted:
@@ -96,7 +108,7 @@ def noise_warning(
                 f"of {_three_digits(level_noise)})"
             )
             break
-    if noise > possible:
+    if noise > possible:  # a user whose own guess is below the noise has to change the guess
         remedies.append("pass expected_cell=0 to release it all the same")
     advice = ", or ".join(remedies) or "no epsilon is enough for such cells"
     raise ParameterError(f"{finding}; {advice}")
@@ -160,13 +172,16 @@ def level_errors(cells: CellTree, strategy: FlowStrategy, *, unit: float) -> lis
         strategy: of the levels.
         unit: weight of a grid unit.
     """
-    # If all coarsest periods have the same cells, one of them has the errors of all.
+    # With at most one level of periods, all periods have the same cells and the same strategy, and
+    # each is estimated by itself. So the errors of one period are those of all.
     representative = cells.of_period() if cells.has_one_period_level else cells
+    # Variance of one noise of each level; infinite where a level is not measured.
     variances = place_variances(strategy.noise, strategy.places, cells.depth)
     fit = LeastSquares(representative, variances)
     errors = []
     for level_index, level in enumerate(cells.levels, 1):
         spread = fit.spreads(level_index)
+        # Intervals of single cells, and of all cells at once, which share the failure probability.
         within, all_within = (
             float(error_radii(strategy.noise, strategy.places, spread, failure=failure).max())
             for failure in (DEFAULT_FAILURE, DEFAULT_FAILURE / cells.total_size)
@@ -189,15 +204,18 @@ def guaranteed_flows(
     Returns:
         (proven error, standard deviation) of "cell", the cell of the largest variance; "union", the
         flow between two unions of about sqrt(k) groups; and "half", the flow between half of the
-        groups and the others. The last two are left out if there are too few groups.
+        groups and the others. The last two are left out if there are too few groups, or if no pairs
+        are between them.
     """
     variances = place_variances(strategy.noise, strategy.places, cells.depth)
     fit = LeastSquares(cells, variances)
     finest = cells.depth - 1
     worst_cell = np.zeros(cells.size(finest))
     worst_cell[np.argmax(fit.variances[finest])] = 1.0
+    # Noise of levels that are not measured enters no estimate: its coefficients are 0.
     measured_variances = np.where(np.isfinite(variances), variances, 0.0)
     errors = {}
+    # An indicator is 1 for the finest cells of a sum and 0 for the others.
     for name, indicator in ({"cell": worst_cell} | _union_indicators(cells, finest)).items():
         spread = fit.spread_of(fit.coefficients({finest: indicator}))
         radii = error_radii(strategy.noise, strategy.places, spread, failure=failure)
@@ -211,9 +229,12 @@ def _union_indicators(cells: CellTree, level_index: int) -> dict[str, FloatVecto
 
     Only cells of the first period count. See `guaranteed_flows` for the names.
     """
+    # Row group and column group of each cell, and the numbers of groups.
     (a, b), (row_groups, column_groups) = cells.cells(level_index), cells.shape(level_index)
     fewest_groups = min(row_groups, column_groups)
     root = max(1, round(math.sqrt(fewest_groups)))
+    # Two unions by name, as 1 or 0 for each row group and for each column group. [::-1]: the last
+    # groups in place of the first, so that the unions are disjoint.
     unions = {}
     if root * 2 <= fewest_groups:
         unions["union"] = _first(row_groups, root), _first(column_groups, root)[::-1]

@@ -24,7 +24,9 @@ from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Space
 
 FALSE_SHARE = 0.1  # expected false edges per edge at the default threshold
-# Thresholds are multiples of the noise's scale over this, so that few samplers of gaps are needed.
+# Thresholds are multiples of the noise's scale over this. Noise that reaches a threshold is drawn
+# by a sampler that skips the gaps between such pairs. It is made for one threshold and kept for
+# later use, so that few different thresholds are better.
 _THRESHOLDS_PER_SCALE = 8
 
 
@@ -85,7 +87,7 @@ class KeptEdges(PairMeasurement):
         fields = {
             "threshold": self.threshold,
             "unit": self.unit,
-            "log2_step": self.distribution.log2_step,
+            "log2_step": self.distribution.log2_step,  # unit = 2^log2_step
             "max_weight": self.distribution.max_weight,
             "epsilon": [self.epsilon.numerator, self.epsilon.denominator],
             "rate": [rate.numerator, rate.denominator],
@@ -141,6 +143,7 @@ class KeptEdges(PairMeasurement):
             raise ValueError("a pair is the wrong way round")
         if self.layout.directed and (self.rows == self.columns).any():
             raise ValueError("a vertex is paired with itself")
+        # Number of each pair in the order of all pairs.
         pair_indices = self.layout.places(self.rows.astype(np.int64), self.columns.astype(np.int64))
         if (np.diff(pair_indices) <= 0).any() or self.steps.min() < self.threshold:
             raise ValueError("pairs are out of order, or below the threshold")
@@ -152,14 +155,15 @@ class KeptEdges(PairMeasurement):
 def threshold_for(
     distribution: LaplaceNoise, *, pairs: int, edges: float, false_share: float = FALSE_SHARE
 ) -> int:
-    """Return the least threshold with at most a given expected share of false edges.
+    """Return about the least threshold with at most a given expected share of false edges.
 
     Of N pairs without weight, N e^(-rate T)/(1 + e^-rate) are expected to reach a threshold T. That
     is at most the share of the m edges if
 
         T >= ln(N/(share m (1 + e^-rate)))/rate.
 
-    The result is rounded up to an eighth of the noise's scale.
+    The result is the least multiple of an eighth of the noise's scale (of the whole number below
+    it, in grid units, but at least 1) that satisfies this, and is at least one multiple.
 
     Args:
         distribution: of the noise of a pair.

@@ -3,15 +3,23 @@
 Such a release knows *entries* (the noisy weight of every pair), and perhaps noisy degrees, a noisy
 total, and noisy sums between public groups. `MatrixEstimator` combines them with the least
 variance. `pair_types` has the mathematics, and should be read first: cuts are estimated there by a
-regression over a few *pair types*.
+regression over a few *pair types*. For queries that are no cuts, entries and degrees alone are
+combined, pair by pair.
 
-A `NoiseSum` is the law of a sum of independent noises; a `NoiseTerm` of it has a law, a coefficient
-and the number of noises with them.
+Terms used here:
 
-For queries that are no cuts, entries and degrees alone are combined, pair by pair.
-
-*Grids*: weights are rounded down to grid units before noise is added. What an estimate can lose by
-that is bounded and added to its interval, as its *slack*.
+- A *mask* is a truth vector of the rows, or of the columns, of the adjacency matrix.
+- A *pair type* is a set of pairs that the estimate of a cut gives the same coefficient. A *cell* is
+  a set of vertices that lie alike to the cut; a pair type joins two cells.
+- A *noisy sum* is a noisy degree, the noisy total, or a noisy sum between two groups. Those that
+  the estimate gives the same coefficient k form a *column* of a `SummedRows`, which holds all
+  columns of one measurement.
+- A `NoiseSum` is the law of a sum of independent noises. A `NoiseTerm` of it has a law, a
+  coefficient, and the number of noises that have both.
+- *Rounding loss*: weights are rounded down to a grid before noise is added. What an estimate can
+  lose by that is bounded and added to its interval, as its *slack*. Entries whose grid is that of
+  whole numbers lose nothing, since their answers are about the rounded weights.
+- `log_failures` is ln(1/p) for a failure probability p, which may be smaller than any float.
 """
 
 import math
@@ -84,6 +92,11 @@ class MatrixEstimator:
     def estimate(self, queries: Sequence[LinearQuery], options: AnswerOptions) -> Estimates:
         """Estimate any linear queries; see `Estimator.estimate`.
 
+        A list of cuts alone may have shrunk or model estimates; this class gives unbiased ones all
+        the same, and `shrunk_answers` replaces them. A list with other queries is refused then. If
+        intervals are to hold at once (`joint`), each query of such a list gets an equal part of the
+        failure probability.
+
         Raises:
             QueryError: if a query does not fit the vertex sets; if a query is no cut and another
                 estimate than the unbiased one is asked for; if an interval for all queries at once
@@ -93,7 +106,7 @@ class MatrixEstimator:
         cuts = [query for query in queries if isinstance(query, CutQuery)]
         if len(cuts) == len(queries):
             return self._estimate_cuts(cuts, options)
-        together = len(queries) if options.joint else 1
+        together = len(queries) if options.joint else 1  # queries that share the failure
         log_failures = math.log(together) - math.log1p(-options.confidence)
         failure_of_one = (1 - options.confidence) / together
         options_of_one = replace(options, confidence=1 - failure_of_one, joint=False)
@@ -132,9 +145,11 @@ class MatrixEstimator:
             T: mask of the columns.
             log_failures: ln of 1 over the failure probability that this cut gets.
         """
-        # At a failure probability of e^-L the squared radius of Laplace noise is L/4 times that of
-        # normal noise of the same variance.
+        # At a failure probability of e^-L, Laplace noise of variance v has a radius of about
+        # L sqrt(v/2), and normal noise one of sqrt(2 L v). The squares differ by the factor L/4. So
+        # a single Laplace noise counts as if its variance were L/4 times as large.
         tail_factor = max(1.0, log_failures / 4)
+        # For degrees, and for the other sums; None uses entries alone.
         factors = [(1.0, 1.0), (1.0, tail_factor), (tail_factor, tail_factor), None]
         candidates = self._cut_estimates(S, T, factors)
         return min(candidates, key=lambda estimate: estimate.radius(log_failures))
@@ -142,10 +157,18 @@ class MatrixEstimator:
     def covariances(self, cuts: Sequence[CutMasks]) -> FloatMatrix:
         """Return the covariances of the errors of the estimates of cuts, shape (cuts, cuts).
 
-        The best k of a query q solves s^2 <q - f, h_r> = k_r v_r for each sum r. So the covariance
-        with the estimate of another query q' is s^2 <q - f, q' - f'> + sum_r k_r k'_r v_r, which is
-        s^2 <q - f, q'>. This holds only nearly if a cut splits so many groups that some of them are
-        taken together (`group_classes`).
+        In the notation of `pair_types`, the best k of a query q solves s^2 <q - f, h_r> = k_r v_r
+        for each noisy sum r, since the derivative of the variance by k_r is 0. Another query q' has
+        k' and f' = sum_r k'_r h_r. The covariance of both errors is
+
+            s^2 <q - f, q' - f'> + sum_r k_r k'_r v_r.
+
+        By the equation for k, the second sum is s^2 <q - f, f'>. So the covariance is
+        s^2 <q - f, q'>, and needs only the coefficients of one of the cuts.
+
+        If a cut splits so many groups that some share a k (`group_classes`), the equation holds
+        only for their sum, and the covariance is approximate. Then it may be not symmetric, and the
+        mean of both triangles is returned.
 
         Args:
             cuts: masks of rows and columns.
@@ -155,13 +178,18 @@ class MatrixEstimator:
         S, T = (np.array(side, dtype=np.float64) for side in zip(*cuts, strict=True))
         for index, cut in enumerate(cuts):
             types, degree_rows, sum_rows = self._rows_of_cut(*cut)
+            # q - f for each pair type of this cut, and how many of its pairs each other cut joins.
             entry_coefficients, _ = _best(types, [*degree_rows, *sum_rows], entry=variance)
             joined = types.pairs_joined_by(S, T, layout)
             covariances[index] = variance * (entry_coefficients @ joined)
         return (covariances + covariances.T) / 2
 
     def _estimate_cuts(self, queries: Sequence[CutQuery], options: AnswerOptions) -> Estimates:
-        """Estimate cuts; the distinct cuts of a joint list share the failure probability."""
+        """Estimate cuts; the distinct cuts of a joint list share the failure probability.
+
+        Values always have the least variance. Intervals that hold for several cuts at once may come
+        from another estimate, see `estimate_cut_for_all`; its centre need not be the value.
+        """
         noisy, cuts = self.noisy, [query.masks(self.space) for query in queries]
         max_weight = noisy.distribution.max_weight
         together = distinct_cuts(cuts, symmetric=noisy.symmetric) if options.joint and cuts else 1
@@ -189,8 +217,9 @@ class MatrixEstimator:
         Args:
             S: mask of the rows.
             T: mask of the columns.
-            variance_factors: for degrees, and for sums over blocks, see
-                `SummedRows.variance_factor`; None for entries alone.
+            variance_factors: for each estimate two numbers, by which the variances of degrees and
+                of the other sums are multiplied in the search for the best k (see
+                `SummedRows.variance_factor`); None for an estimate from entries alone.
         """
         if not pairs_of_cut(S, T, self.space):
             return [Estimate(0.0, NoiseSum(()), 0.0)]
@@ -209,7 +238,10 @@ class MatrixEstimator:
     def _rows_of_cut(
         self, S: BoolVector, T: BoolVector
     ) -> tuple[PairTypes, list[SummedRows], list[SummedRows]]:
-        """Return the pair types of a cut, the rows of degrees, and those of other sums."""
+        """Return the pair types of a cut, the columns of degrees, and those of other sums.
+
+        Either list is empty if nothing such was measured.
+        """
         classes = None if self._groups is None else group_classes(self._groups.map, S, T)
         types = PairTypes.of(S, T, self.noisy.blocks.layout, classes)
         degree_rows = [] if self._degrees is None else [self._degree_rows(self._degrees, types)]
@@ -220,8 +252,9 @@ class MatrixEstimator:
 
     def _degree_rows(self, degrees: CountMeasurement[Degrees], types: PairTypes) -> SummedRows:
         """Return the degrees of each cell as a column."""
-        noisy_sums = np.concatenate(degrees.steps).astype(np.float64)
-        entry_sums = np.concatenate(self._vertex_sums)
+        # One part of degrees for an undirected graph; else those of rows, then those of columns.
+        noisy_sums = np.concatenate(degrees.steps).astype(np.float64)  # in grid units
+        entry_sums = np.concatenate(self._vertex_sums)  # the same sums of the noisy entries
         cell_count = len(types.sizes)
         cell_sums = np.bincount(types.cell_of, noisy_sums, cell_count)
         return SummedRows(
@@ -234,7 +267,11 @@ class MatrixEstimator:
         )
 
     def _total_row(self, total: CountMeasurement[Total], types: PairTypes) -> SummedRows:
-        """Return the total as one column that counts each pair once."""
+        """Return the total as one column that counts each pair once.
+
+        The measured total counts each pair of an undirected graph twice. Half of it is used, so its
+        noise and its rounding loss are halved by a halved unit.
+        """
         multiplicity = 2 if self.noisy.symmetric else 1  # how often the total counts each pair
         unit = total.unit / multiplicity
         return SummedRows(
@@ -249,19 +286,29 @@ class MatrixEstimator:
     def _group_rows(
         self, measured: CountMeasurement[CellSums], types: PairTypes, classes: SideClasses
     ) -> SummedRows:
-        """Return the sums between groups, those of a block between two classes as a column."""
+        """Return the sums between groups; those between two classes of groups form a column.
+
+        A *class* is a set of groups that lie alike to the cut, see `group_classes`. A *block* is
+        the set of pairs between two classes. All vertices of a cell of `types`, and all of a group,
+        are in one class; so a block is a union of pair types, and of measured cells.
+        """
         groups = measured.map
+        # In an undirected graph, `types.cell_of` and the first array of `classes` are for all
+        # vertices; otherwise both list the rows first, then the columns.
         class_of_cell = np.zeros(len(types.sizes), dtype=np.int64)
         class_of_cell[types.cell_of] = np.concatenate(classes)[: len(types.cell_of)]
         class_of_row_group, class_of_column_group = (
             _classes_of_groups(codes, side_classes)
             for codes, side_classes in zip(groups.members, classes, strict=True)
         )
-        a, b = groups.ends
-        # The block of each measured sum is its pair of classes, the smaller one first.
+        a, b = groups.ends  # row group and column group of each measured sum
+        # The block of each measured sum is its pair of classes, the smaller one first, since a pair
+        # has no direction here. (Of directed and bipartite graphs, classes of rows have smaller
+        # numbers than those of columns, so that sorting changes nothing.)
         class_pairs = np.sort([class_of_row_group[a], class_of_column_group[b]], axis=0)
         blocks, block_of_sum = np.unique(class_pairs, axis=1, return_inverse=True)
         block_of_sum = block_of_sum.ravel()
+        # The same pair of classes for each pair type, and whether it is that of a block.
         type_classes = np.sort([class_of_cell[types.first], class_of_cell[types.second]], axis=0)
         in_block = (type_classes[:, :, None] == blocks[:, None, :]).all(axis=0)  # (types, blocks)
         entry_sums = self._entries_between(groups)
@@ -286,8 +333,9 @@ class MatrixEstimator:
                 np.eye(group_count)[codes]
                 for group_count, codes in zip(groups.shape, groups.members, strict=True)
             )  # (rows, groups) and (columns, groups)
+            # Sums over all pairs of groups, from which those of the measured cells are picked.
             sums = (in_row_group.T @ self.noisy.blocks.times(in_column_group))[groups.ends]
-            if groups.tree.symmetric:
+            if groups.tree.symmetric:  # pairs within a group were counted in both directions
                 sums[groups.ends[0] == groups.ends[1]] /= 2
             self._cell_entries = np.asarray(sums)
         return self._cell_entries
@@ -295,16 +343,24 @@ class MatrixEstimator:
     def _combined(self, types: PairTypes, entry_sum: float, rows: Sequence[SummedRows]) -> Estimate:
         """Return the combination of least variance, with the law of its error.
 
-        Each pair of a type, each vertex of a cell and each sum has noise of its own. Rounding down
-        can move the estimate by the rounding loss of each number for each pair.
+        In the notation of `pair_types` the value is sum_p (q_p - f_p) Z_p + sum_r k_r y_r. It is
+        computed as: the sum of the entries of the cut, plus for each column k (noisy sums - the
+        same sums of entries).
+
+        The noises of all entries and of all noisy sums are independent. So the law has a term for
+        each pair type (coefficient q - f, one noise for each pair) and one for each column
+        (coefficient k, one noise for each sum). Rounding down moves each entry, and what each pair
+        adds to a noisy sum, by at most the rounding loss.
 
         Args:
             types: of the cut.
             entry_sum: sum of the noisy entries of the cut.
             rows: noisy sums that are combined with it.
         """
-        law, entry_loss = self.noisy.distribution.law, self.noisy.distribution.rounding
+        law = self.noisy.distribution.law
+        entry_loss = self.noisy.distribution.rounding  # 0 if answers are about rounded weights
         counts = types.counts
+        # q - f of each pair type, and k of the columns of all `rows`, one after another.
         entry_coefficients, k = _best(types, rows, entry=law.variance)
         summands = [entry_sum]
         coefficients_and_counts = zip(entry_coefficients.tolist(), counts.tolist(), strict=True)
@@ -313,13 +369,14 @@ class MatrixEstimator:
         ]
         losses = [entry_loss * float(counts @ np.abs(entry_coefficients))]
         for row in rows:
-            row_k, k = k[: len(row.sum_counts)], k[len(row.sum_counts) :]
+            column_count = len(row.sum_counts)
+            row_k, k = k[:column_count], k[column_count:]  # the next columns are those of this row
             summands += [*(row_k * row.values), *(-row_k * row.entry_sums)]
             losses.append(row.rounding_loss * float(counts @ np.abs(row.patterns @ row_k)))
             factors = zip(row_k.tolist(), row.sum_counts.tolist(), strict=True)
             terms += [NoiseTerm(row.law, factor, sum_count) for factor, sum_count in factors]
         slack = ROUNDING * math.fsum(map(abs, summands))
-        if entry_loss:
+        if entry_loss:  # else no loss counts: the noisy sums were rounded on the same grid
             slack += math.fsum(losses)
         return Estimate(math.fsum(summands), NoiseSum.of(terms), slack)
 
@@ -345,9 +402,11 @@ class MatrixEstimator:
             QueryError: as for `estimate`.
         """
         noisy = self.noisy
+        # `possible` values follow from the sums of the positive and of the negative coefficients;
+        # `largest` is the largest absolute coefficient.
         extent = Extent.of(query, noisy.space)
         least, most = extent.possible(noisy.distribution.max_weight)
-        if not extent.largest:
+        if not extent.largest:  # all coefficients are 0
             return QueryEstimate(0.0, (0.0, 0.0), 0.0)
         coefficients = pair_coefficients(query, noisy.space)
         value, radius = self._combined_by_pairs(coefficients, log_failures)
@@ -361,8 +420,9 @@ class MatrixEstimator:
     ) -> tuple[float, float]:
         """Return value and half width from entries alone, for all rank-one queries at once.
 
-        For vectors u and v with entries in [0, 1] the error u' E v is bilinear, so it is largest at
-        a cut: it is at most the cut norm of E.
+        For vectors u and v with entries in [0, 1] the error u' E v is linear in each of them, so it
+        is largest where all entries are 0 or 1, which is a cut. So it is at most the largest error
+        of all cuts, and for other u, v >= 0 at most max(u) max(v) times that.
 
         Source: Gupta, Roth, Ullman, *Iterative Constructions and Private Data Release*, 2012,
         Remark 6.4.
@@ -397,9 +457,10 @@ class MatrixEstimator:
     ) -> tuple[float, float]:
         """Return the estimate of least variance and the half width of its interval.
 
-        For any numbers k_i, the sum over pairs of (c_ij - k_i - k_j) Z_ij plus the sum over
-        vertices of k_i d_i is unbiased, d being the noisy degrees. Of bipartite and directed graphs
-        it is c_ij - k_i - l_j, with l for the columns.
+        Let Z be the noisy entries and d the noisy degrees. For any numbers k_i, one for each
+        vertex, the sum over pairs of (c_ij - k_i - k_j) Z_ij plus the sum over vertices of k_i d_i
+        is unbiased. Of bipartite and directed graphs it is c_ij - k_i - l_j, with l for the
+        columns. The numbers k and l are called *shifts* here.
 
         Args:
             coefficients: c, of each pair once, shape (rows, columns).
@@ -417,10 +478,13 @@ class MatrixEstimator:
         used = entry_coefficients[entry_coefficients != 0]
         noises = [(self.noisy.distribution.law, np.abs(used))]
         if shifts is not None and self._degrees is not None:
+            # Not strict: an undirected graph has the same shifts twice, and degrees once.
             for k, degrees in zip(shifts, self._degrees.values, strict=False):
                 summands += (k * degrees).tolist()
                 noises.append((self._degrees.law, np.abs(k)))
-            if self.noisy.distribution.rounding:  # degrees lose up to a unit for each pair, too
+            if self.noisy.distribution.rounding:
+                # A degree loses up to a unit for each pair of its vertex: a row has as many pairs
+                # as there are columns. An undirected graph is counted twice, which is safe.
                 for k, pairs_of_vertex in zip(shifts, self.noisy.shape[::-1], strict=True):
                     slack += self._degrees.unit * pairs_of_vertex * float(np.abs(k).sum())
         slack += _LINEAR_ROUNDING * math.fsum(map(abs, summands))
@@ -438,9 +502,19 @@ class MatrixEstimator:
     def _best_shifts(self, coefficients: FloatMatrix) -> tuple[FloatVector, FloatVector] | None:
         """Return the k and l of least variance; one array twice for an undirected graph.
 
-        They solve a linear system that is constant off its diagonal. Of directed graphs it is
-        solved as if each vertex were a pair with itself: unbiased all the same, and nearly the
-        best.
+        Let s^2 be the variance of an entry and t^2 that of a degree. For an undirected graph the
+        derivative of the variance by k_i is 0 if
+
+            (s^2 (n - 2) + t^2) k_i + s^2 sum_j k_j = s^2 w_i,   w_i = sum_j c_ij.
+
+        Adding up over i gives sum_j k_j, and then each k_i. For rows and columns the equations are
+
+            (s^2 m + t^2) k_i + s^2 sum_j l_j = s^2 (sum of c in row i),
+            (s^2 n + t^2) l_j + s^2 sum_i k_i = s^2 (sum of c in column j),
+
+        for n rows and m columns; added up, they are two equations for the two sums. A directed
+        graph has no pair (i, i), which would change the equations a little. They are used all the
+        same: the estimate stays unbiased, and its variance is nearly the least.
 
         Returns:
             None without degrees.
@@ -452,8 +526,6 @@ class MatrixEstimator:
         row_sums, column_sums = coefficients.sum(axis=1), coefficients.sum(axis=0)
         n, m = coefficients.shape
         if self.noisy.symmetric:
-            # Solve (diagonal I + s^2 1 1') k = s^2 w with w the sums of the coefficients at each
-            # vertex.
             w = row_sums + column_sums
             diagonal = entry_variance * (n - 2) + degree_variance
             k = (
@@ -479,8 +551,14 @@ class MatrixEstimator:
 def _best(
     types: PairTypes, rows: Sequence[SummedRows], *, entry: float
 ) -> tuple[FloatVector, FloatVector]:
-    """Return `best_combination` for a cut and the columns of some rows."""
-    no_patterns = np.empty((len(types.counts), 0))
+    """Return q - f of each pair type, and k of the columns of all `rows`, one after another.
+
+    Args:
+        types: of the cut.
+        rows: the noisy sums; none for entries alone.
+        entry: variance of a noisy entry.
+    """
+    no_patterns = np.empty((len(types.counts), 0))  # `hstack` needs an array even if rows are empty
     return best_combination(
         types.counts,
         types.cut_coefficients,
@@ -500,11 +578,18 @@ def _classes_of_groups(groups: IntVector, classes: IntVector) -> IntVector:
 def weighted_radius(noises: Sequence[tuple[NoiseLaw, FloatVector]], log_failures: float) -> float:
     """Return the half width of an interval for a sum of independent noises with coefficients.
 
-    Coefficients are rounded to at most 200 levels. The sum with rounded coefficients has the radius
-    of `NoiseSum`, with all but a fiftieth of the failure probability. The remainders r have a
-    modulus of at most h. Cumulant generating functions are convex and 0 at 0, so that of r X at s
-    is at most r/h times that of h X. Chernoff's bound follows, with the sum of all r/h in place of
-    a number of noises.
+    `NoiseSum` takes time proportional to the number of different coefficients. So they are rounded
+    to at most 200 levels, and what rounding leaves is bounded apart:
+
+    - The sum with rounded coefficients has the radius of `NoiseSum`, at all but a fiftieth of the
+      failure probability.
+    - The remainders r of a law are at most h in absolute value. Let K be the cumulant generating
+      function of one noise X. It is convex and 0 at 0, so K(r s) <= (r/h) K(h s). So the remainders
+      together have at most the generating function of R = (sum of all r)/h noises with coefficient
+      h, and Chernoff's bound for R noises holds for them (R need not be whole). It gets the
+      fiftieth.
+
+    The radius of the whole sum is at most the sum of both radii.
 
     Args:
         noises: for each law the absolute values of the coefficients.

@@ -9,8 +9,9 @@ with their errors, and used by no answer. A noisy number for each pair is a `Noi
 
 Weights are counted in whole *grid units*, each of which stands for a weight, the `unit`. A
 measurement has *parts*, each an array of integers with noise of its own: rows and columns for
-degrees, levels for a table. Levels of a table are numbered by a *level index*: 0 is the grand
-total, i the i-th level.
+degrees, levels for a table. (The method `parts` is something else: the form in files, as plain
+values and arrays.) Levels of a table are numbered by a *level index*: 0 is the grand total, i the
+i-th level.
 """
 
 import math
@@ -58,7 +59,8 @@ _FORMER_KINDS = {
     "found groups": "cell sums",
     "flows": "cell sums",
 }
-# Classes of weight begin at these powers of two, times the scale of the noise of all of epsilon.
+# Classes of weight begin at 2^-2, ..., 2^12 times a scale: the one that the noise of a pair would
+# have if all of epsilon were spent on it.
 LOWEST, _HIGHEST = -2, 12
 _LARGEST_CLASS_START = 2**52  # grid units, for weights without a maximum: floats hold it exactly
 
@@ -227,7 +229,8 @@ class CellSums(MeasurementMap):
 
     Attributes:
         tree: the public cells.
-        places: level indices of the measured levels, ascending; the finest one always is measured.
+        places: level indices of the measured levels, ascending, a part for each. The finest level
+            always is measured and so comes last; several properties rely on that.
         codes: public group of each row and of each column at the finest level; one array twice for
             a symmetric matrix. None if the groups of vertices are not reported.
         max_weight: public largest weight; 1 for graphs without weights, None if there is none.
@@ -235,13 +238,14 @@ class CellSums(MeasurementMap):
         whole: whether sums are of whole numbers: of edges, or of weights that were rounded down.
         max_degree: D of bounded sums, or None for plain ones. The sums of the finest level are f_D
             of `graph.bounded_cuts`, each by itself; those of other levels are sums of these.
-        rounding: of sums that are not whole: "pairs" if the weight of each pair was rounded down to
-            grid units, "none" if the table that is guaranteed is itself counted in grid units.
+        rounding: "pairs" for graphs: the weight of each pair was rounded down to grid units, and
+            answers are about weights before rounding unless `whole`. "none" for rows: the table
+            that answers are about is itself counted in grid units, so nothing is lost.
         counting: of rows: what cells count, see `Rows`; None for a graph.
 
     Raises:
-        ValueError: if the grand total of several coarsest periods is measured, which have no common
-            sum.
+        ValueError: if the grand total is measured although there are several coarsest periods. Each
+            of these is a table of its own (`CellTree.has_period_trees`) without a common total.
     """
 
     kind = "cell sums"
@@ -315,7 +319,12 @@ class CellSums(MeasurementMap):
         return [self.tree.size(level_index) for level_index in self.places]
 
     def stored(self) -> tuple[dict[str, Any], _Arrays]:
-        """Return groups, levels and options, and the groups of the vertices as arrays."""
+        """Return groups, levels and options, and the groups of the vertices as arrays.
+
+        All fields but the tree and the codes are stored under their names; a new field is stored by
+        itself. The tree is stored as its groups, periods and options. Files have the levels twice,
+        as "places" and as "measured_levels", of which `restored` reads the latter.
+        """
         fields = dict(vars(self))
         tree, codes = fields.pop("tree"), fields.pop("codes") or ()
         if fields["counting"] is None:
@@ -349,9 +358,10 @@ class CellSums(MeasurementMap):
         level_indices = tuple(int(level_index) for level_index in fields["measured_levels"])
         if not level_indices or level_indices[-1] != tree.depth - 1:
             raise ValueError("the finest level was not measured")
+        # "codes 0" of the rows; and "codes 1" of the columns unless the matrix is symmetric.
         codes = [arrays[key] for key in sorted(arrays) if "codes " in key]
         for side_codes, side in zip(codes, (tree.rows, tree.columns), strict=False):
-            sizes = side.sizes()
+            sizes = side.sizes()  # of the finest groups
             if not np.array_equal(np.bincount(side_codes, minlength=len(sizes)), sizes):
                 raise ValueError("the groups have other sizes")
         max_weight, max_degree = fields["max_weight"], fields["max_degree"]
@@ -364,7 +374,7 @@ class CellSums(MeasurementMap):
         return cls(
             tree=tree,
             places=level_indices,
-            codes=(codes[0], codes[-1]) if codes else None,
+            codes=(codes[0], codes[-1]) if codes else None,  # one array twice if symmetric
             max_weight=None if max_weight is None else float(max_weight),
             weighted=bool(fields["weighted"]),
             whole=bool(fields["whole"]),
@@ -389,8 +399,8 @@ class CountMeasurement(Measurement, Generic[K]):
         unit: what an integer of 1 stands for: a weight, or one pair. Noise is a whole number of
             these, and symmetric about 0.
         noise: that was added, one parameter for each part.
-        changes: for each part the largest sums of |change| and of change^2 between neighbours, in
-            grid units.
+        changes: for each part two numbers: the largest sum of |change| of its integers between
+            neighbours, and the largest sum of change^2; in grid units and their squares.
     """
 
     name: str
@@ -415,6 +425,7 @@ class CountMeasurement(Measurement, Generic[K]):
     @property
     def pure_cost(self) -> Fraction | None:
         """Exact epsilon of the cost, or None if the noise has no pure cost."""
+        # The family of distributions, which knows the loss of a parameter and a change.
         distribution = self.noise.kind
         if not distribution.pure:
             return None
@@ -429,12 +440,20 @@ class CountMeasurement(Measurement, Generic[K]):
 
     @property
     def rate(self) -> Fraction:
-        """Rate of Laplace noise of the first part: P(k) is proportional to e^(-rate |k|)."""
+        """Rate of Laplace noise of the first part: P(k) is proportional to e^(-rate |k|).
+
+        For Laplace noise only; of Gaussian noise the parameter is no rate. All parts of totals and
+        degrees have one rate.
+        """
         return self.noise.parameters[0]
 
     @property
     def law(self) -> TwoSidedGeometric:
-        """Law of the Laplace noise of each number of the first part, in the units of `values`."""
+        """Law of the Laplace noise of each number of the first part, in the units of `values`.
+
+        For Laplace noise only, see `rate`. Estimators read it for totals, degrees and sums between
+        groups; tables of flows, whose noise may be Gaussian, are read by `noise` instead.
+        """
         return TwoSidedGeometric(float(self.rate), self.unit)
 
     @property
@@ -452,9 +471,10 @@ class CountMeasurement(Measurement, Generic[K]):
 
     @property
     def total(self) -> float:
-        """Unbiased sum of all values, the mean over the parts.
+        """Unbiased sum of all values of a part, the mean over the parts.
 
-        For degrees of an undirected graph it is twice the weight of the edges.
+        Row sums and column sums have the same total, so both parts of degrees estimate it. For
+        degrees of an undirected graph it is twice the weight of the edges.
         """
         return math.fsum(chain(*self.values)) / len(self.values)
 

@@ -1,7 +1,8 @@
 """Noise distributions for matrix entries, built from epsilon and the maximum weight.
 
-Each function takes the exact epsilon and the public maximum weight (None if neighbours differ by at
-most 1 in the weight of one pair, which has no maximum then). `noises` has them by name.
+Each function takes the exact epsilon and the public maximum weight. Without a maximum weight
+(None), weights can be any size, and neighbouring graphs differ by at most 1 in the weight of one
+pair; noise is then scaled for a change by 1. `noises` has the functions by name.
 """
 
 from fractions import Fraction

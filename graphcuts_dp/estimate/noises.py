@@ -1,7 +1,8 @@
 """The table of noises for matrix entries, and the grid on which sums of weights are counted.
 
 `NOISES` has what `noise=` of a release can name; `noise_distribution` returns the distribution of a
-name. A *grid unit* is the weight that a released integer of 1 stands for.
+name. A *grid unit* is the weight that a released integer of 1 stands for. The *maximum weight* of a
+pair is public; it is also called its *cap*.
 """
 
 import math
@@ -26,7 +27,8 @@ NOISES: Mapping[str, Callable[[Fraction, float | None], NoiseDistribution]] = {
     "discrete-laplace": discrete_laplace_noise,
     "staircase": staircase_noise,
 }
-LARGEST_ENTRY = 2**31  # grid units: sums of 2^31 such entries and their noise fit into 64 bits
+# In grid units. A sum of 2^31 such entries is at most 2^62, so that 64 bits hold it and its noise.
+LARGEST_ENTRY = 2**31
 _LEAST_MAX_WEIGHT = 1e-300  # below this, floats lose digits of a grid unit
 _LARGEST_SCALE = 2**44  # maximum weight over epsilon: 64-bit integers hold such noise and its sums
 # The default noise is staircase where its deviation is at most this times that of Laplace noise.
@@ -93,6 +95,10 @@ def best_capped_noise(epsilon: float | Fraction, max_weight: float) -> str:
 
 def sums_grid(distribution: NoiseDistribution, *, without_cap: bool = False) -> LaplaceNoise:
     """Return the grid to which weights are rounded down before they are added up.
+
+    The grid is given as Laplace noise on it, since that is what sums have. Its epsilon is that of
+    the entries; callers take only the `unit`, the maximum weight, and the `sensitivity_steps`
+    (maximum weight in grid units, rounded up), and scale the noise of the sums by themselves.
 
     Args:
         distribution: of the entries of the same release.

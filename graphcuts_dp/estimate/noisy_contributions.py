@@ -105,18 +105,20 @@ class Contributions(Displayed):
         above = self.counts[self._bound_index(bound) + 1 :]
         if self.rate is None:
             return int(above.sum()), 0
-        # The error is a sum of the noise of the classes above, each with coefficient 1.
+        # The error is a sum of the noises of the classes above, each with coefficient 1. Of these
+        # coefficients, `spread` has the sum of squares, the largest, and the sum; shape (1 sum, 1
+        # level).
         class_count, one = np.array([[float(len(above))]]), np.array([[1.0]])
         spread = ErrorSpread(squares=class_count, largest=one, absolute=class_count)
         noise = LevelNoise("laplace", (self.rate,))
-        radius = error_radii(noise, (0,), spread, failure=failure)  # one level of counts
+        radius = error_radii(noise, (0,), spread, failure=failure)  # level 0 is the only one
         return int(above.sum()), math.floor(radius[0])  # errors are whole numbers
 
     def left_out(self, bound: int, *, known_max: int | None = None) -> tuple[float, float]:
         """Return a lower and an upper bound of the rows (pairs, units) that a bound leaves out.
 
         With the default confidence what is left out lies in this range, for all bounds at once,
-        since then no count is wrong by more than `radius`.
+        since then no count of users is wrong by more than `radius`.
 
         The upper end is infinite without `known_max`, unless the noise rules out users in the last
         class. It cannot be otherwise: the table has nearly the same distribution with and without
@@ -140,7 +142,7 @@ class Contributions(Displayed):
         return low, high
 
     def left_out_by_detected(self, bound: int, *, known_max: int | None = None) -> float:
-        """Return about the most that a bound leaves out of the rows of detected users.
+        """Return about how many rows of detected users a bound leaves out, at most.
 
         Users are *detected* in classes whose count is above its error, so that there are users in
         them with the default confidence. For the classes with an upper bound this is an upper bound

@@ -90,7 +90,8 @@ class NoisyMatrix(PairMeasurement):
         """
         integer_sum = self._block_sum(S, T)
         if self.symmetric:
-            # Pairs within S and T were added twice. Their square is symmetric with zero diagonal.
+            # Pairs with both ends in both sets were added twice. In rows and columns `both`, each
+            # of them has two equal entries and the diagonal is 0: half of that sum is too much.
             both = S & T
             integer_sum -= self._block_sum(both, both) // 2
         pairs = pairs_of_cut(S, T, self.space)
@@ -104,7 +105,8 @@ class NoisyMatrix(PairMeasurement):
         """Return estimates of the sums of the rows, and of the columns unless symmetric."""
         layout, distribution = self.blocks.layout, self.distribution
         row_count, column_count = layout.shape
-        # A vertex has no pair with itself.
+        # `hollow` is True (1) if rows and columns are the same vertices: a vertex has no pair with
+        # itself then.
         pairs_of_row, pairs_of_column = column_count - layout.hollow, row_count - layout.hollow
         sums = self.blocks.map(_row_and_column_sums)
         row_sums = np.concatenate([rows for rows, _ in sums]) - pairs_of_row * distribution.offset
@@ -161,7 +163,8 @@ class NoisyMatrix(PairMeasurement):
         )
         if type(distribution) is LaplaceNoise:
             # Earlier versions had finer grids, so the unit is that of the file.
-            exponent = math.frexp(float(fields["unit"]))[1] - 1  # unit = 2^exponent
+            # frexp writes a number as m 2^e with 1/2 <= m < 1. A power of 2 is 2^(e - 1).
+            exponent = math.frexp(float(fields["unit"]))[1] - 1
             stored = LaplaceNoise(distribution.epsilon, distribution.max_weight, exponent)
             if stored.unit != fields["unit"]:
                 raise ValueError("a step is a power of two")
@@ -171,6 +174,7 @@ class NoisyMatrix(PairMeasurement):
 
 def _pairs(block: RowBlock) -> npt.NDArray[Any]:
     """Return the released integers of the pairs of a block, in row order."""
+    # `fold` picks the entries of pairs from a matrix of rows, and lists them in row order.
     return block.layout.fold(block.steps(), block.start)
 
 
@@ -181,7 +185,8 @@ def _sum_of_rows(block: RowBlock, S: BoolVector, T: BoolVector) -> int:
         return int(np.bitwise_count(rows & np.packbits(T)).sum(dtype=np.int64))
     if rows.dtype.itemsize < 8:
         return int(rows.sum(axis=0, dtype=np.int64)[T].sum())
-    # In two halves of 32 bits, since a sum of 64-bit integers could overflow.
+    # In two halves of 32 bits, since a sum of 64-bit integers could overflow. The upper half keeps
+    # the sign, as >> does; the lower one is >= 0. Python integers join the sums.
     high, low = rows >> 32, rows & _LOW_32_BITS
     return (int(high.sum(axis=0)[T].sum()) << 32) + int(low.sum(axis=0)[T].sum())
 
@@ -208,7 +213,7 @@ def _unpacked(values: npt.NDArray[Any], distribution: NoiseDistribution, space: 
         ValueError: if the array is not such.
     """
     layout = Layout.of(space)
-    pairs = layout.pairs_before(layout.shape[0])
+    pairs = layout.pairs_before(layout.shape[0])  # pairs in the rows before this one: all pairs
     length = -(-pairs // 8) if distribution.bits else pairs
     if values.shape != (length,) or values.dtype.kind not in "iu":
         raise ValueError("there is another number of entries")

@@ -13,16 +13,19 @@ is unbiased, since the second sum puts back what the first leaves out, and its v
 
 s^2 being the variance of an entry and v_r that of a sum. The best k minimises this quadratic: it is
 a ridge regression of q on the patterns h of the sums (`best_combination`). By Gauss and Markov no
-other linear unbiased estimate has a smaller variance. With degrees of variance t^2 alone it is k =
-s^2 M^-1 w, M = (s^2 (n-2) + t^2) I + s^2 1 1', w_i = sum_j q_ij, and V = s^2 sum q^2 - s^4 w' M^-1
-w.
+other linear unbiased estimate has a smaller variance.
 
-The regression is small, since V is convex and vertices that play the same part in a cut can be
-exchanged: the best k is constant on them. Such vertices form a *cell*. A cut has at most four: in
-S, in T, in both, in neither; a directed graph has these for the tails and for the heads of arcs.
-Pairs between two cells are a *pair type*. If there are sums between public groups, each block of
-pairs must be a union of types, so cells are divided further, by *classes* of vertices
-(`group_classes`).
+The regression is small. Exchanging two vertices that lie alike to the cut changes nothing in V but
+the order of their k. V is convex, so the mean of the best k and the exchanged one is as good: there
+is a best k that is the same for both. Vertices that lie alike form a *cell*. A cut has at most
+four: in S alone, in T alone, in both, in neither. A directed or bipartite graph has two cells of
+rows (in S or not), and two of columns (in T or not). Pairs between two cells are a *pair type*.
+
+If there are sums between public groups, vertices lie alike only if their groups do, too. So cells
+are divided further, by *classes* of groups (`group_classes`). A *block* is the set of pairs between
+two classes, and so a union of types; the measured sums in a block get the same k.
+
+Noisy sums of a measurement that get the same k are added up first, as a *column* (`SummedRows`).
 """
 
 from dataclasses import dataclass
@@ -88,6 +91,7 @@ class PairTypes:
             first, second = np.triu_indices(len(sizes))
             pairs_within = sizes[first] * (sizes[first] - 1) // 2
             counts = np.where(first == second, pairs_within, sizes[first] * sizes[second])
+            # A pair is joined if one end is in S (bit 0) and the other in T (bit 1), either way.
             a, b = codes[first], codes[second]
             joined = ((a & 1) & (b >> 1)) | ((b & 1) & (a >> 1))
             return cls(sizes, row_cells, first, second, counts, joined.astype(float))
@@ -99,6 +103,7 @@ class PairTypes:
             # cells.
             type_of_itself = row_cells * len(head_sizes) + column_cells
             counts = counts - np.bincount(type_of_itself, minlength=len(counts))
+        # The row is in S (bit 0 of its code) and the column in T (bit 1 of its code).
         joined = (codes[first] & 1) * (heads[second] >> 1)
         row_cell_count = len(sizes)
         return cls(
@@ -126,6 +131,7 @@ class PairTypes:
             T: 1 for the columns in T of each cut, else 0, shape (cuts, columns).
             layout: of the matrix.
         """
+        # Indicator of the vertices of each cell, shape (cells, vertices).
         cells = (np.arange(len(self.sizes))[:, None] == self.cell_of).astype(np.float64)
         if layout.symmetric:
             # Vertices of each cell in the sets of each cut, shape (cells, cuts).
@@ -133,8 +139,11 @@ class PairTypes:
             first, second = self.first, self.second
             between = in_S[first] * in_T[second] + in_S[second] * in_T[first]
             between -= in_both[first] * in_both[second]
-            # Within a cell, pairs inside both sets were counted twice, and each vertex of both sets
-            # once with itself: b (b - 1)/2 + b = b (b + 1)/2 too many.
+            # Pairs {u, v} of two cells with u in S, v in T, or the other way round. Those with both
+            # ends in both sets were counted twice.
+            # Within a cell, in_S in_T counts ordered pairs (u, v), u in S and v in T. With b
+            # vertices in both sets, it counts b pairs of a vertex with itself, and the b (b - 1)/2
+            # pairs within both sets twice: b + b (b - 1)/2 = b (b + 1)/2 too many.
             too_many = in_both[first] * (in_both[first] + 1) / 2
             inside = in_S[first] * in_T[first] - too_many
             return np.asarray(np.where((first == second)[:, None], inside, between))
@@ -160,9 +169,10 @@ def _cells(codes: IntVector, classes: IntVector | None) -> tuple[IntVector, IntV
 @final
 @dataclass(frozen=True, eq=False)
 class SummedRows:
-    """Noisy sums of weights as patterns over the pair types of a cut.
+    """The noisy sums of one measurement, as patterns over the pair types of a cut.
 
-    A column stands for sums that get the same k: the degrees of a cell, or the sums over a block.
+    A column stands for sums that get the same k: the degrees of a cell, the sums between two
+    classes of groups, or the total.
 
     Attributes:
         patterns: how often the sums of a column count a pair of each type, shape (types, columns).
@@ -206,8 +216,10 @@ def best_combination(
         query: q, the coefficient of the pairs of each type, shape (types,).
         patterns: h, how often each column counts them, shape (types, columns).
         variances: of the columns, > 0, shape (columns,).
-        entry: variance of a noisy entry, > 0.
+        entry: s^2, the variance of a noisy entry, > 0.
     """
+    # V(k) is quadratic. Its derivative is 0 where (h' D h + diag(v)) k = h' D q, with h the
+    # patterns and D the diagonal matrix of s^2 times the counts.
     if not len(variances):
         return query, np.empty(0)
     weighted = patterns * (entry * counts)[:, None]
@@ -223,7 +235,8 @@ def best_combination(
 def group_classes(groups: CellSums, S: BoolVector, T: BoolVector) -> SideClasses:
     """Return a class for each row and each column, so that sums between groups fit the pair types.
 
-    Groups that a cut does not split are in one class for each way in which they can lie to it (in
+    A cut splits a group if not all of its vertices lie alike to the cut. Groups that it does not
+    split are in one class for each way in which they can lie to it (in
     S, in T, in both, in neither): permuting such groups changes nothing but their sizes. Groups
     that it splits have at most 12 classes: one for each of them, or, if there are more, one for
     each of the 11 largest and one for all others. Fewer classes mean that fewer numbers get a k of
@@ -249,6 +262,7 @@ def _classes(groups: IntVector, codes: IntVector) -> IntVector:
         codes: 0 to 3 for each vertex, by how it lies to the cut.
     """
     group_count = int(groups.max()) + 1
+    # Least and largest code within each group; a group is split if they differ.
     lowest, highest = np.full(group_count, 4), np.full(group_count, -1)
     np.minimum.at(lowest, groups, codes)
     np.maximum.at(highest, groups, codes)
@@ -256,6 +270,7 @@ def _classes(groups: IntVector, codes: IntVector) -> IntVector:
     (split,) = np.nonzero(lowest < highest)
     sizes = np.bincount(groups, minlength=group_count)[split]
     by_size = split[np.argsort(-sizes, kind="stable")]
+    # Split groups are numbered from 4 on, the largest first; all beyond the 11th share a number.
     class_of_group[by_size] = 4 + np.minimum(np.arange(len(by_size)), _MOST_SPLIT_GROUPS - 1)
     without_gaps: IntVector = np.unique(class_of_group, return_inverse=True)[1].ravel()
     return without_gaps[groups]

@@ -3,10 +3,11 @@
 Whoever chooses a partition after looking at noisy entries chooses its noise along with it. So the
 bounds must hold for all partitions. A failure probability is divided among them: each partition
 gets a *share*, and the shares add up to at most 1. The weight within parts is a sum of noisy
-entries, whose noise is `NoiseSum`'s; the weight between parts is the total less that. A *cut in
-two* is a set of vertices against all others.
+entries, and `NoiseSum` is the law of their noise; the weight between parts is the total less that.
+A *cut in two* is a set of vertices against all others.
 
-Functions take a failure probability as `log_failures`, which is ln(1/probability).
+Functions take a failure probability as `log_failures`, which is ln(1/probability). A share is
+returned in the same way, as ln(1/share), so that both are added.
 """
 
 import math
@@ -18,8 +19,9 @@ from typing import NamedTuple
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 
-# Shares of the failure probability of partitions, whose values are computed elsewhere from these
-# bounds: for each of single cuts, cuts in two, and partitions; and for the total weight.
+# Whoever bounds the values of partitions needs bounds of four kinds at once, and divides the
+# failure probability among them: FOR_EACH for single cuts, for cuts in two, and for partitions;
+# FOR_TOTAL for the total weight. The four add up to 1. This file does not use them.
 FOR_EACH = 0.3
 FOR_TOTAL = 0.1
 _OUTWARD = 1e-9  # relative: more than the rounding of logarithms of factorials
@@ -28,10 +30,12 @@ _OUTWARD = 1e-9  # relative: more than the rounding of logarithms of factorials
 def log_partitions(sizes: Sequence[int]) -> float:
     """Return ln of 1 over the share of each partition whose parts have these sizes.
 
-    Each number of parts k = 1..n gets the same share 1/n. Each list of k sizes gets the same part
-    of it; there are at most C(n-1, k-1) such lists, and at most e^(pi sqrt(2n/3)) for all k. Each
-    partition with a list of sizes gets the same part of that; there are n!/(n_1! ... n_k! m_1! m_2!
-    ...) of them, m_j being the number of parts of the j-th size.
+    The share is divided in three steps, each time in equal parts:
+
+    1. among the numbers of parts k = 1..n;
+    2. among the lists of k sizes. There are at most C(n-1, k-1), and at most e^(pi sqrt(2n/3));
+    3. among the partitions with a list of sizes. There are n!/(n_1! ... n_k! m_1! m_2! ...), with
+       n_i the sizes and m_j the number of parts of the j-th size.
 
     Args:
         sizes: of the parts, >= 1.
@@ -62,8 +66,8 @@ class PartitionNoise(NamedTuple):
 
     Attributes:
         distribution: of the noise of each entry.
-        log_failures: ln of 1 over the probability that the sum within the parts of any partition
-            exceeds its bound. The same probability holds for any cut in two, in addition.
+        log_failures: ln of 1 over p. With probability p at most, the sum within the parts of some
+            partition exceeds its bound; and with probability p at most, some cut in two does.
     """
 
     distribution: NoiseDistribution

@@ -4,16 +4,27 @@ A *cut* (S, T) is the total weight of the pairs with one end in S and the other 
 are masks (truth vectors) of the rows and of the columns of the adjacency matrix. A release with a
 fit has two numbers for each cut: the *unbiased answer*, whose noise has a known covariance, and the
 *synthetic value*, the weight of the cut in the synthetic graph. The synthetic graph is nearly right
-on some cuts (random ones, single vertices). It is wrong on others, and the error is then shared: it
-fills in what lies between communities. So `shrunk_list` divides a list into *kinds*, which are
-groups of similar cuts, and `shrunk_towards` learns from the answers of one kind how right the
-synthetic graph is on it (empirical Bayes).
+on some cuts (random ones, single vertices). On others it is wrong, and then on many of them in the
+same way: for example, it puts too much weight between communities. So `shrunk_list` divides a list
+into *kinds*, which are groups of similar cuts, and `shrunk_towards` learns from the answers of one
+kind how right the synthetic graph is on it (empirical Bayes).
 
 The synthetic graph is made from the same noisy data, so its values repeat a part of the noise of
-the answers. That both agree on this part is no evidence. `Synthetic` therefore computes the share
-of the noise that is independent of the synthetic graph, and only that noise is shrunk.
+the answers. That both agree on this part is no evidence that it is right. `Synthetic` therefore
+computes which share of the noise is independent of the synthetic graph, and only that noise is
+shrunk.
 
-The estimates are biased and have no guarantee. Read `shrunk_list` first, then `shrunk_towards`.
+Terms used here:
+
+- *deviation*: a standard deviation.
+- *partition*: sets of vertices that have no vertex in common, such as communities. Its *parts* are
+  these sets. They need not cover all vertices.
+- *hollow*: rows and columns of the matrix are the same vertices, so that its diagonal holds no
+  pairs. Bipartite graphs are not hollow; directed and undirected ones are.
+- x' is the transpose of x; for a column s and a row t' the matrix s t' has the entries s_i t_j.
+
+The estimates are biased and have no guarantee. They are computed from released numbers, so they
+cost no privacy. Read `shrunk_list` first, then `shrunk_towards`.
 
 Source: Lindley, Smith 1972 (a common prior for a list); Mitchell, Beauchamp 1988 (priors with a
 spike); Efron, Morris 1972 (limited translation of estimates); Baik, Ben Arous, Peche 2005 (the
@@ -35,16 +46,18 @@ from graphcuts_dp.schema.vertices import Space
 
 # Constants were chosen on the graphs that scripts/bench/baseline_graphs.py calls "tuning".
 
-# The three grids of the prior, see `_shrunk_together`. The first value of each corrects nothing.
+# The grids of the factor f, the relative deviation t and the noise multiple g, see
+# `_shrunk_together`. The first value of each corrects nothing, and `_log_prior` relies on that.
 _FACTORS: FloatVector = np.array(
     [1, 0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.1, 1.2, 1.4, 1.6, 2, 2.5, 3, 4]
 )
 _RELATIVE_DEVIATIONS: FloatVector = np.array([0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4])
 _NOISE_MULTIPLES: FloatVector = np.concatenate([[0.0], np.geomspace(0.4, 100.0, 14)])
 
-# The prior probability that a parameter has something to correct is this number, divided by the
-# square root of the number of answers. It is larger on the parts of a partition, on which the
-# synthetic graph is less often right.
+# A parameter has a prior probability of correcting something, which is divided equally among the
+# other values of its grid. It is one of these numbers, divided by the square root of the number of
+# answers of the kind. It is larger for cuts of the parts of a partition, on which the synthetic
+# graph is less often right.
 _PRIOR_DOUBT = 0.5
 _PRIOR_DOUBT_OF_PARTS = 1.2
 _LARGEST_PRIOR_DOUBT = 0.9  # probability: some chance is left for "nothing to correct"
@@ -66,8 +79,9 @@ _FEWEST_PARTS = 3
 _COVERAGE_RATIO = 2
 
 _MOST_DIRECTIONS = 30  # singular vectors of the synthetic graph that are computed
-# Covariances of answers with groups are approximate, so that an eigenvalue may come out negative.
-# If the least is -x, eigenvalues below this many times x are raised to it.
+# A covariance has no negative eigenvalue. Where the release also measured sums of groups, the one
+# passed here is approximate, and its least eigenvalue may be -x < 0. Then all eigenvalues are wrong
+# by about x, and those below this many times x are raised to this many times x.
 _EIGENVALUE_ERROR_RATIO = 50.0
 _SMALLEST_VARIANCE = 1e-9  # in units of the variance of an answer; less is rounding
 
@@ -76,17 +90,24 @@ _SMALLEST_VARIANCE = 1e-9  # in units of the variance of an answer; less is roun
 class Synthetic:
     """Synthetic values of cuts, and the share of the noise that the synthetic graph repeats.
 
-    Independent noise of deviation s in the entries of a matrix hides singular values below
-    s (rows columns)^(1/4), apart from the part of the matrix that its row and column sums explain.
-    Larger singular values of the synthetic graph were therefore *detected* in the noisy matrix. Let
-    U (of rows) and V (of columns) be their singular vectors. To first order they follow the noise E
-    by its projection U U' E + E V V' - U U' E V V'.
+    The synthetic graph was fitted to a noisy matrix. What it repeats of that noise is computed in
+    three steps:
 
-    A cut has the coefficients s t' (and t s' for an undirected graph), s and t being its indicators
-    less their means, since degrees explain what is constant in rows or columns. Outside of the
-    projection these coefficients are a b' (and b a'), with a = s - U U' s and b = t - V V' t. The
-    squared norm of the latter over that of the former is the share of the variance of the noise
-    that the synthetic graph does not repeat.
+    1. *Detected directions.* Take the matrix less the part that its row and column sums explain.
+       Noise of deviation d in each entry hides singular values below d (rows columns)^(1/4). The
+       fit can have larger ones only from the noisy matrix, where they were *detected*. Let U (of
+       rows) and V (of columns) be their singular vectors, as columns.
+    2. *What follows the noise.* To first order, the synthetic graph follows the noise E of the
+       matrix by the projection of E onto these directions, U U' E + E V V' - U U' E V V'. What is
+       left of E is (I - U U') E (I - V V').
+    3. *Of a cut.* Let s and t be the indicators of S and T less their means. (What is constant in
+       rows or columns is explained by degrees and left out.) The noise of the cut is s' E t, so the
+       entries of E have the coefficients s t'. What is independent of the synthetic graph is
+       s' (I - U U') E (I - V V') t, which has the coefficients a b' with a = s - U U' s and
+       b = t - V V' t. For an undirected graph they are (s t' + t s')/2 and (a b' + b a')/2.
+
+    A variance is proportional to the sum of the squared coefficients. So the independent share of
+    the variance is the squared norm of a b' over that of s t'.
 
     Args:
         matrix: of the synthetic graph, sparse or dense.
@@ -104,11 +125,12 @@ class Synthetic:
         return answer_on_matrix(cuts, self._matrix, self._space)
 
     def independent_shares(self, cuts: Sequence[CutMasks]) -> FloatVector:
-        """Return the share of the variance of each cut's noise that it does not repeat.
+        """Return the share of the variance of each cut's noise that is independent of the graph.
 
         Returns:
             Shape (cuts,), in [0, 1]. It is 1 for cuts that degrees explain entirely.
         """
+        # Indicators, shapes (cuts, rows) and (cuts, columns). s, t, a and b: see the class.
         S, T = (np.array(side, dtype=np.float64) for side in zip(*cuts, strict=True))
         row_vectors, column_vectors = self._detected_vectors
         s = S - S.mean(axis=1, keepdims=True)
@@ -116,19 +138,23 @@ class Synthetic:
         a = s - (s @ row_vectors) @ row_vectors.T
         b = t - (t @ column_vectors) @ column_vectors.T
         all_squares, independent_squares = self._squared_norms(s, t), self._squared_norms(a, b)
-        # Cuts that degrees explain entirely have all_squares = 0 but for rounding.
+        # Of cuts that degrees explain entirely, s or t is 0, and all_squares is 0 but for rounding:
+        # far below |S|^2 |T|^2, which it would be without subtracting the means.
         negligible = all_squares <= _SMALLEST_VARIANCE * (S**2).sum(axis=1) * (T**2).sum(axis=1)
         divisor = np.where(negligible, 1.0, all_squares)
         return np.where(negligible, 1.0, np.minimum(independent_squares / divisor, 1.0))
 
     def _squared_norms(self, s: FloatMatrix, t: FloatMatrix) -> FloatVector:
-        """Return |s t'|^2 for each row of s and t, or |s t' + t s'|^2 / 2 if symmetric."""
+        """Return |s t'|^2 for each row of s and t, or |s t' + t s'|^2 / 2 if symmetric.
+
+        The factor 1/2 does not matter, since only ratios are used.
+        """
         norms: FloatVector = (s**2).sum(axis=1) * (t**2).sum(axis=1)
         return norms + (s * t).sum(axis=1) ** 2 if self._symmetric else norms
 
     @cached_property
     def _detected_vectors(self) -> tuple[FloatMatrix, FloatMatrix]:
-        """Detected singular vectors U, shape (rows, d), and V, shape (columns, d)."""
+        """Detected singular vectors U, shape (rows, count), and V, shape (columns, count)."""
         matrix, shape = self._matrix, self._matrix.shape
         row_sums, column_sums = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (1, 0))
         # The part that degrees explain has rank one: row_sums column_sums' / total.
@@ -147,6 +173,8 @@ class Synthetic:
                 without_degrees, k=_MOST_DIRECTIONS, v0=np.ones(min(shape)), tol=1e-3
             )
         detected = sizes > self._deviation * math.prod(shape) ** 0.25
+        # `svd` returns square matrices with more vectors than singular values, `svds` exactly as
+        # many. The first slice makes them alike, the second selects the detected ones.
         return left[:, : len(sizes)][:, detected], right[: len(sizes)][detected].T
 
 
@@ -170,7 +198,7 @@ def shrunk_list(
         unbiased: unbiased answers, shape (cuts,).
         covariances: returns, for some of the cuts, the covariance of the noise of their unbiased
             answers that the synthetic graph does not repeat, shape (cuts, cuts).
-        hollow: whether rows and columns are the same vertices.
+        hollow: whether rows and columns are the same vertices, see the module.
         symmetric: whether (S, T) and (T, S) are one cut.
 
     Returns:
@@ -195,10 +223,10 @@ class _CutShape(NamedTuple):
     """The properties of a cut by which kinds are formed.
 
     Attributes:
-        relation: how S and T lie to each other: whether they cover all vertices, whether they
-            overlap, and whether they are equal.
-        pairs: number of pairs that the cut joins, at least 1. Directed graphs have more where S
-            and T overlap; then it only orders the cuts.
+        relation: three truth values: whether S and T together cover all vertices (if not hollow:
+            whether one of them covers its side), whether they overlap, and whether they are equal.
+        pairs: number of unordered pairs that the cut joins, at least 1. In a directed graph with S
+            and T that overlap, more pairs are joined. It serves only to order the cuts by size.
         sets: masks of the two sets that the cut is about, shape (2, vertices), see `_sets`.
     """
 
@@ -209,11 +237,13 @@ class _CutShape(NamedTuple):
 
 def _cut_shape(S: BoolVector, T: BoolVector, *, hollow: bool) -> _CutShape:
     """Return the shape of a cut."""
-    common = int(np.count_nonzero(S & T)) if hollow else 0
+    common = int(np.count_nonzero(S & T)) if hollow else 0  # vertices in both sets
     covering = bool((S | T).all()) if hollow else bool(S.all() or T.all())
     sizes = int(np.count_nonzero(S)), int(np.count_nonzero(T))
     return _CutShape(
         relation=(covering, common > 0, (common, common) == sizes),
+        # Of the |S| |T| pairs, the common vertices give `common` pairs of a vertex with itself, and
+        # count each of the common (common - 1)/2 pairs within them twice.
         pairs=max(1, sizes[0] * sizes[1] - common * (common + 1) // 2),
         sets=_sets(S, T, covering=covering, hollow=hollow),
     )
@@ -240,9 +270,10 @@ def _kinds(
     """Divide cuts into kinds.
 
     Cuts of a kind have the same relation of S to T, and each joins at most 1.4 times as many pairs
-    as the next smaller one. Cuts between the parts of a meaningful partition (communities, say) are
-    separated from cuts of random sets of the same size: any two of their sets are equal or
-    disjoint.
+    as the next smaller one. Such a kind may mix two things: cuts between the parts of a meaningful
+    partition (communities, say), and cuts of random sets of about the same size. They are told
+    apart by their sets: any two parts of a partition are equal or disjoint, while random sets
+    overlap. So the cuts of the largest partition become a kind of their own, if it is clear.
 
     Args:
         cuts: masks of rows and of columns.
@@ -272,7 +303,8 @@ def _kinds(
         members = indices[np.array(kind)]
         sets = [shapes[position].sets for position in kind]
         of_partition, covered = _largest_partition(sets)
-        # Is there a partition that clearly covers more than the next best one?
+        # The partition is clear if it covers several times as many vertices as the largest one of
+        # the remaining cuts. Among random sets, the best two would cover about as many.
         remaining = np.setdiff1d(np.arange(len(kind)), of_partition)
         next_covered = _largest_partition([sets[i] for i in remaining])[1] if len(remaining) else 0
         if len(of_partition) < _FEWEST_PARTS or covered < _COVERAGE_RATIO * next_covered:
@@ -286,7 +318,9 @@ def _kinds(
 def _largest_partition(sets: Sequence[BoolMatrix]) -> tuple[IntVector, int]:
     """Return cuts any two of whose sets are equal or disjoint, and how many vertices they cover.
 
-    A greedy search from each cut adds compatible cuts, those with the most compatible cuts first.
+    Two cuts are compatible if any two of their four sets are equal or disjoint. A greedy search
+    starts from each cut in turn. It looks at the cuts compatible with the first one, those that are
+    compatible with the most of them first, and adds each that is compatible with all selected ones.
     The result is the selection that covers most vertices; a cut alone is no selection.
 
     Args:
@@ -304,7 +338,8 @@ def _largest_partition(sets: Sequence[BoolMatrix]) -> tuple[IntVector, int]:
     for start in range(len(sets)):
         candidates = np.flatnonzero(compatible[start])
         degrees = compatible[np.ix_(candidates, candidates)].sum(axis=1)
-        selection, selectable = [start], compatible[start].copy()
+        selection = [start]
+        selectable = compatible[start].copy()  # compatible with every selected cut
         for candidate in candidates[np.argsort(-degrees, kind="stable")]:
             if selectable[candidate] and candidate != start:
                 selection.append(int(candidate))
@@ -312,7 +347,7 @@ def _largest_partition(sets: Sequence[BoolMatrix]) -> tuple[IntVector, int]:
         covered = int(np.any([sets[cut].any(axis=0) for cut in selection], axis=0).sum())
         if covered > most_covered and len(selection) > 1:
             best, most_covered = np.sort(selection), covered
-        if len(best) == len(sets):
+        if len(best) == len(sets):  # all cuts are compatible: no other start can do better
             break
     return best, most_covered
 
@@ -323,8 +358,9 @@ def shrunk_towards(
     """Return the estimates of one kind: unbiased answers shrunk towards the synthetic values.
 
     Cuts of one kind by their shape may still be two kinds, such as communities among random halves.
-    So answers more than 3 deviations from their synthetic values are also shrunk by themselves.
-    Both estimates stay separate if the answers are then at least ten times as likely.
+    So the estimates are computed twice: for all answers together; and for two subsets, the answers
+    more than 3 deviations from their synthetic values, and the others. The second estimates are
+    returned if the answers are more than ten times as likely under two kinds as under one.
 
     A single answer says next to nothing about the error of the synthetic graph. It moves towards
     the synthetic value by .45 deviations, or all the way if that is less. Its mean absolute error
@@ -343,6 +379,7 @@ def shrunk_towards(
         Shape (cuts,).
     """
 
+    # Estimates of the answers in a mask, and their log likelihood.
     def shrunk_subset(subset: BoolVector) -> tuple[FloatVector, float]:
         subset_covariance = covariance[np.ix_(subset, subset)]
         return _shrunk_together(synthetic[subset], unbiased[subset], subset_covariance, parts=parts)
@@ -383,7 +420,9 @@ def _shrunk_together(
     1.2/sqrt(answers) for parts of a partition; otherwise each other value of its grid is equally
     likely. The estimates are averaged over the posterior of (t, f, g).
 
-    In units of s the matrix C + t^2 diag(m^2) has one eigendecomposition for all f and g.
+    The code divides y, m and C by the deviations s. Then g^2 diag(s^2) is g^2 I, which changes all
+    eigenvalues by g^2 and no eigenvector. So one eigendecomposition of C + t^2 diag(m^2) for each t
+    serves all f and g. The *axes* are its eigenvectors.
 
     A few answers say little about f, t and g, so no estimate moves by more than .45 deviations
     times the number of answers.
@@ -416,11 +455,12 @@ def _shrunk_together(
         log_posterior[t_index] += log_prior_t[t_index] + log_prior_f[:, None] + log_prior_g
         solutions.append((axes, residuals, precisions))
     log_likelihood = float(scipy.special.logsumexp(log_posterior))
-    # Posterior mean of (C + t^2 diag(m^2) + g^2)^-1 (y - f m).
+    # Posterior mean of (C + t^2 diag(m^2) + g^2)^-1 (y - f m). For one t and g, and in the axes, it
+    # is the precision (g, axis) times the posterior mean of the residual (f, axis).
     weighted_residuals = np.zeros(count)
     posterior = np.exp(log_posterior - log_likelihood)
-    for chances, (axes, residuals, precisions) in zip(posterior, solutions, strict=True):
-        mean_residuals = chances.T @ residuals  # (g, axis)
+    for posterior_of_f_g, (axes, residuals, precisions) in zip(posterior, solutions, strict=True):
+        mean_residuals = posterior_of_f_g.T @ residuals  # (g, axis), summed over f
         weighted_residuals += axes @ (mean_residuals * precisions).sum(axis=0)
     largest_move = _LARGEST_MOVE * count
     moves = np.clip(noise @ weighted_residuals, -largest_move, largest_move)

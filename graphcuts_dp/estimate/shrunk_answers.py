@@ -38,13 +38,15 @@ class ShrunkEstimator:
         """Estimate a list of cuts together; see `Estimator.estimate`.
 
         Args:
-            queries: cuts. `MatrixEstimator` refuses other queries for these options.
+            queries: cuts. `MatrixEstimator.estimate` raises `QueryError` for a list with other
+                queries, since `options.estimate` is not "unbiased"; the code relies on that.
             options: with an `estimate` other than "unbiased".
 
         Raises:
             QueryError: if a query does not fit the vertex sets, or is no cut.
             GraphError: if there is no synthetic graph.
         """
+        # Errors in the queries are raised first, whether or not there is a synthetic graph.
         estimates, synthetic = self.unbiased.estimate(queries, options), self.synthetic
         if synthetic is None:
             raise GraphError(NO_SYNTHETIC_GRAPH)
@@ -52,7 +54,10 @@ class ShrunkEstimator:
         noisy = self.unbiased.noisy
 
         def covariances(masks: Sequence[CutMasks]) -> FloatMatrix:
-            """Return the covariance of the noise that the synthetic graph does not repeat."""
+            """Return the covariance of the noise that the synthetic graph does not repeat.
+
+            Variances are multiplied by the independent shares, so deviations by their roots.
+            """
             deviation_shares = np.sqrt(synthetic.independent_shares(masks))
             return np.asarray(
                 self.unbiased.covariances(masks) * np.outer(deviation_shares, deviation_shares)

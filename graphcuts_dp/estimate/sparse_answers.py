@@ -1,14 +1,21 @@
 """Answers of a sparse release: measured values with proven intervals, model values elsewhere.
 
-A sparse release has noisy degrees, noisy sums between groups of vertices, and a model fitted to
-them (`SparseModel`); it has no noisy number for each pair. A *cell* is the set of pairs between two
-groups. A cut is *measured* if cells or degrees add up to it exactly; then its value is unbiased.
-Otherwise its value is that of the model, without guarantee. Intervals are proven in both cases.
+A sparse release has noisy degrees, perhaps noisy sums between groups of vertices, and a model
+fitted to them (`SparseModel`); it has no noisy number for each pair. A *cell* is the set of pairs
+between two groups. A cut is *measured* if cells or degrees add up to it exactly; then its value is
+unbiased. Otherwise its value is that of the model, without guarantee. Intervals are proven in both
+cases. They are about the weights after rounding down to grid units, as documented for sparse
+releases; so their slack covers the rounding of floats alone.
 
-Cuts are answered from sums over vertex parts, see `cut_sets`: those with shared sets all at once,
-others a few at a time. A `NoiseSum` is the law of a sum of independent noises. Values differ from
-those of single cuts by the rounding of sums, about 1e-12 of what is added up. Read
-`SparseEstimator` first.
+A *mask* is a truth vector of vertices. *Vertex parts* are sets of vertices that no set of any of
+the cuts divides, so that each cut is answered from sums over parts (see `cut_sets`). `CutSets` says
+which parts belong to which set; `sets.by_group("S")` gives for each cut and each group of the model
+the number of vertices in S, and `sets.by_group("S", values)` the sum of their values. Cuts whose
+sets are shared by many are answered all at once, others a few at a time. So values depend in their
+last digits on the list: sums are rounded by about 1e-12 of what is added up.
+
+A `NoiseSum` is the law of a sum of independent noises; `log_failures` is ln(1/p) for a failure
+probability p. Read `SparseEstimator` first.
 """
 
 import math
@@ -39,8 +46,11 @@ from graphcuts_dp.schema.value_bounds import most_weight
 from graphcuts_dp.schema.vertices import one_set
 
 _LEADING_DIGITS = 3  # of a number of noises, which is rounded up so that few radii are computed
-_FEWEST_FOR_PARTS = 8  # queries: lists of so many or fewer are answered from masks alone
-_MASKS_AT_ONCE = 8  # masks of cuts that are answered together: at most 2^8 parts
+# Lists of at most so many queries are not searched for shared sets: all are answered from masks.
+_FEWEST_FOR_PARTS = 8
+# Cuts without shared sets are answered in batches with at most so many masks, and so with at most
+# 2^8 parts.
+_MASKS_AT_ONCE = 8
 _BLOCK_ENTRIES = 1 << 21  # entries of a matrix of cuts and parts, which bounds the memory
 
 
@@ -125,7 +135,11 @@ class SparseEstimator:
         return Estimates(in_order, together, options.simultaneous)
 
     def _distinct_cuts(self, queries: Sequence[CutQuery], parted: CutSets | None) -> int:
-        """Return how many cuts a list has; a cut that is written in two ways may count twice."""
+        """Return how many distinct cuts a list has, or more.
+
+        Cuts of shared sets are compared by their parts, others by their masks. A cut that occurs in
+        both forms counts twice, which only makes intervals longer.
+        """
         by_parts = [] if parted is None else list(zip(parted.S, parted.T, strict=True))
         parted_indices = set() if parted is None else set(parted.indices)
         by_masks = [
@@ -138,7 +152,7 @@ class SparseEstimator:
 
     def _batches(self, queries: Sequence[CutQuery], parted: CutSets | None) -> Iterator[CutSets]:
         """Yield the sets of all cuts in batches: those with shared sets first, then the others."""
-        parted_indices: set[int] = set()
+        parted_indices: set[int] = set()  # of the cuts with shared sets
         if parted is not None:
             parted_indices.update(parted.indices)
             cuts_at_once = max(1, _BLOCK_ENTRIES // max(parted.S.shape[1], parted.T.shape[1]))
@@ -177,7 +191,8 @@ class SparseEstimator:
             log_failures: ln of 1 over the failure probability of a cut, from its sizes.
             model_only: whether the value is that of the model even where the cut was measured.
         """
-        counts_S, counts_T = sets.by_group("S"), sets.by_group("T")  # (cuts, groups)
+        # Numbers of vertices of each group in S and in T, shape (cuts, groups).
+        counts_S, counts_T = sets.by_group("S"), sets.by_group("T")
         size_table = np.rint(
             [counts.sum(axis=1) for counts in (counts_S, counts_T, sets.by_group("both"))],
         ).astype(np.int64)
@@ -190,6 +205,7 @@ class SparseEstimator:
                 yield QueryEstimate(0.0, (0.0, 0.0), 0.0)
                 continue
             pairs = pairs_of_sizes(*sizes, symmetric=self.model.symmetric)
+            # `pairs` is how many pairs a cut of these sizes joins, `most` what they can weigh.
             most = most_weight(pairs, self.model.max_weight)
             log = log_failures(sizes)
             degree_sums = float(degree_sums_S[cut]), float(degree_sums_T[cut])
@@ -235,8 +251,9 @@ class SparseEstimator:
             return sums
         if sizes.S == sizes.T == row_count:  # each edge is in two degrees
             return [_DegreeSum(0, row_count, 0.5)]
+        # One set is a single vertex v, the other all others, or all vertices (v itself adds no
+        # pair). Then the cut is the degree of v. The other set has n - 1 vertices without v, or n.
         for side in (0, 1):
-            # One vertex v against all others, or against all vertices: v itself adds no pair.
             opposite_size = sizes[1 - side]
             if sizes[side] != 1 or opposite_size < row_count - 1:
                 continue
@@ -272,12 +289,18 @@ class SparseEstimator:
     def _cell_bounds(self, counts_S: FloatMatrix, counts_T: FloatMatrix) -> list[_CellBounds]:
         """Return the sums over cells that bound each cut.
 
+        A cell (a, b) is touched if S has a vertex of a and T one of b; it is contained if S has all
+        of a and T all of b. If S and T are unions of groups, the same cells are touched and
+        contained, and they are exactly the cut.
+
         Args:
             counts_S: number of vertices of each row group in S, shape (cuts, row groups).
             counts_T: number of vertices of each column group in T, shape (cuts, column groups).
         """
         if self._sums_between is None:
             return [_CellBounds(None, None, exact=False)] * len(counts_S)
+        # `between.sums(S, T)` adds up the noisy sums of all cells between the groups in S and those
+        # in T; `cells_between.sums` counts these cells, each of which has noise of its own.
         law, between, cells_between = self._sums_between
         (row_codes, column_codes), (row_groups, column_groups) = (
             self.model.codes,
@@ -288,6 +311,7 @@ class SparseEstimator:
         full_S = touched_S & (counts_S > np.bincount(row_codes, minlength=row_groups) - 0.5)
         full_T = touched_T & (counts_T > np.bincount(column_codes, minlength=column_groups) - 0.5)
 
+        # Estimates of the sums between groups, given which groups S and T have, (cuts, groups).
         def estimates(S: BoolMatrix, T: BoolMatrix) -> list[Estimate]:
             values, cell_counts = between.sums(S, T).tolist(), cells_between.sums(S, T).tolist()
             return [
@@ -295,6 +319,7 @@ class SparseEstimator:
                 for value, count in zip(values, cell_counts, strict=True)
             ]
 
+        # Exact if each touched group is full. A cell is contained if S and T both have full groups.
         exact = np.logical_and((full_S == touched_S).all(axis=1), (full_T == touched_T).all(axis=1))
         has_cells = np.logical_and(full_S.any(axis=1), full_T.any(axis=1))
         bounds = zip(

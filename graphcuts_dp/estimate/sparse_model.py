@@ -8,7 +8,9 @@ threshold, see `kept_edges`), noisy degrees, and noisy sums between groups of ve
 
 where the second term is the *residual weight*: a degree-corrected block model with row groups a,
 column groups b, shares r and c of the vertices in their groups, and block weights B. This matrix is
-never written out in full.
+never written out in full. Fields whose names begin with `left` are about the residual part, which
+kept edges leave; files have these names. `parts` of files are their arrays, and have nothing to do
+with vertex parts.
 
 Sums over cuts are computed from *vertex parts*: a partition of the vertices such that each set of
 each cut is a union of parts. `VertexParts` adds numbers up over parts once, `CutSets` says which
@@ -56,7 +58,7 @@ class SparseModel:
     Attributes:
         space: the vertex sets, which say what pairs there are.
         max_weight: public largest weight, or None if there is none.
-        whole: whether weights are whole numbers.
+        whole: whether weights are whole numbers; for those who draw graphs from the model.
         rows: row of each kept pair (the smaller vertex of an undirected graph), shape (kept,).
         columns: column of each kept pair, shape (kept,).
         weights: expected weight of each kept pair, >= 0, shape (kept,).
@@ -155,9 +157,13 @@ class SparseModel:
         """Return the expected weight of each cut, and its typical error by the model itself.
 
         The typical error is the standard deviation of the weight in the law of the model, and no
-        proven bound. In that law three things vary independently: residual edges fall on pairs as
-        Poisson numbers, weights of kept pairs have their posterior variance, and so have the
-        residual degrees. Resampling from the model gives the same numbers.
+        proven bound. Its square is the sum of three variances, of things that vary independently:
+
+        - the number and the weights of the residual edges. Their number on a set of pairs is
+          Poisson, with mean (residual weight)/(mean weight of an edge), and each has an independent
+          weight; so the variance is (that mean) (mean squared weight of an edge);
+        - the weights of kept pairs, by `spread`;
+        - the residual degrees, by `row_spread` and `column_spread`.
 
         Returns:
             Two arrays of shape (cuts,), each pair counted once.
@@ -169,7 +175,9 @@ class SparseModel:
         degree_variance_T = cuts.by_group("T", self.column_spread)
         self_weight = cuts.by_group("both", self.self_weights).sum(axis=1)
 
+        # Residual weight from each row group to T, and from S to each column group; (cuts, groups).
         weight_to_T, weight_to_S = in_T @ self.blocks.T, in_S @ self.blocks
+        # From S to T: each column group has the share in_T of its weight in T.
         residual = (weight_to_S * in_T).sum(axis=1) - self_weight
         if self.symmetric:  # pairs within both sets were counted twice
             residual -= (((in_both @ self.blocks) * in_both).sum(axis=1) - self_weight) / 2
@@ -232,6 +240,7 @@ class SparseModel:
         """
         kept_shape, block_shape = self.rows.shape, self.blocks.shape
         of_kept = (self.columns, self.weights, self.spread, self.chances)
+        # Also for blocks that are no matrix; the message is that of all arrays of a wrong form.
         if len(kept_shape) != 1 or len(block_shape) != 2:
             raise ValueError("kept pairs are of different numbers")
         if any(array.shape != kept_shape for array in of_kept):
@@ -240,8 +249,11 @@ class SparseModel:
         sides = (
             (row_count, self.rows, self.row_codes, self.row_factors, self.row_spread),
             (
-                *(column_count, self.columns),
-                *(self.column_codes, self.column_factors, self.column_spread),
+                column_count,
+                self.columns,
+                self.column_codes,
+                self.column_factors,
+                self.column_spread,
             ),
         )
         for groups, (size, vertices, codes, factors, variances) in zip(
@@ -253,8 +265,12 @@ class SparseModel:
                 if indices.min(initial=0) < 0 or indices.max(initial=0) >= limit:
                     raise ValueError("a number is out of range")
         nonnegative = (
-            *(self.weights, self.spread, self.chances),
-            *(self.row_factors, self.column_factors, self.blocks),
+            self.weights,
+            self.spread,
+            self.chances,
+            self.row_factors,
+            self.column_factors,
+            self.blocks,
         )
         if not all(np.isfinite(array).all() and array.min(initial=0) >= 0 for array in nonnegative):
             raise ValueError("a number is below 0 or not finite")
@@ -289,7 +305,7 @@ class Between:
             T: parts of the second set, shape (cuts, parts of columns).
         """
         sums: FloatVector = ((S.astype(np.float64) @ self._both_directions) * T).sum(axis=1)
-        both = S & T if self._symmetric else S[:0]
+        both = S & T if self._symmetric else S[:0]  # [:0]: no cuts, so that `any` is False
         if both.any():  # pairs within S and T were added in both directions
             sums -= ((both.astype(np.float64) @ self._listed) * both).sum(axis=1)
         return sums
@@ -311,8 +327,9 @@ class VertexParts:
         self, model: SparseModel, of: tuple[IntVector, IntVector], shape: tuple[int, int]
     ) -> None:
         self._model, self._of, self._shape = model, of, shape
-        # By side and identity of the added values. The values are stored too, so that no other
-        # array can get their identity.
+        # Tables by side and `id` of the array of values, so that an array must not be changed after
+        # it was passed to `table`. The array is stored beside its table: it then stays alive, and
+        # no other array can get its `id`.
         self._tables: dict[tuple[int, int], tuple[FloatVector | None, FloatMatrix]] = {}
         self._one_vertex_set = of[0] is of[1] and model.codes[0] is model.codes[1]
 
@@ -327,6 +344,7 @@ class VertexParts:
         key = side, id(values)
         if key not in self._tables:
             shape = self._shape[side], self._model.blocks.shape[side]
+            # The entry (part, group) of each vertex, as a position in the flattened table.
             positions = self._of[side] * shape[1] + self._model.codes[side]
             sums = np.bincount(positions, values, math.prod(shape)).reshape(shape)
             self._tables[key] = values, sums.astype(np.float64)

@@ -5,7 +5,12 @@ A table of flows has a tree of *cells* (`CellTree`) with several levels. Levels 
 (epsilon of Laplace noise, rho of Gaussian noise); the estimates then combine all measured levels by
 least squares (`LeastSquares`). `choose_strategy` finds the shares with the least expected error for
 a *workload*, which says what is to be accurate. `FlowWorkload` is what users give, `FlowStrategy`
-the result.
+the result. Shares are counted in *units* of 1/128 of the budget.
+
+The *changes* of a level are two numbers: the largest sum of |change| over its cells between
+neighbouring data sets, and the largest sum of change^2, in grid units (the smallest step of what
+cells count). Groups may have periods of time beside them. If there is at most one level of periods,
+all periods have the same cells.
 
 All of this reads public numbers alone: the sizes of the groups. `flow_errors` says what errors a
 strategy leads to. `equal_groups` generates groups for planning.
@@ -35,7 +40,7 @@ ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"  # workloads
 NOISES = ("auto", *COUNT_NOISES)
 _SHARE_UNITS = 128  # shares of the budget are whole multiples of one over this
 _FEWEST_UNITS_OF_FINEST = 13  # a tenth for the finest level, so that every cell has an estimate
-_IMPROVEMENT = 1 - 1e-9  # factor by which a better value is below: less is rounding
+_IMPROVEMENT = 1 - 1e-9  # a value counts as better if it is below this times the old one
 _LARGEST_SCALE = 2**47  # of the noise, in grid units: 64-bit integers hold it
 _MOST_GROUPS = 2000  # of a planned level: two million cells
 
@@ -55,9 +60,9 @@ class FlowWorkload:
             alike), "all cells" (every cell of every level counts alike, so that the finest level
             counts most), "totals" (the grand total), or the name of a level.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the less expected error.
-        whole: whether weights are rounded down to whole numbers; otherwise to small grid units. Of
-            users with more rows than count, so many whole rows are kept; otherwise each of their
-            rows counts for a fraction of one.
+        whole: whether weights are rounded down to whole numbers, otherwise to small grid units. For
+            tables of rows: if a user has more rows than the bound on contributions, as many whole
+            rows as it allows are counted; otherwise each of his rows counts for a fraction of one.
         expected_cell: a public guess of what a cell of the finest level holds. A release whose
             noise is above it is refused before anything is spent. None: a release of a graph
             without weights is refused if most of these cells cannot hold as many edges as the
@@ -174,8 +179,9 @@ def choose_strategy(
     It is minimised over shares that are whole multiples of 1/128. From several starts (the finest
     level alone, all levels alike, the levels of the workload) a part of a share is moved from one
     level to another as long as this helps. For Gaussian noise the problem is convex in the shares;
-    for Laplace noise it is not, hence the starts. The finest level gets at least a tenth, so that
-    every cell has an estimate.
+    for Laplace noise it is not, hence the starts. No move takes the finest level below a tenth
+    (13/128), so that every cell has an estimate of its own. (It can have less only at a start, with
+    so many levels alike, and only if no move improves that.)
 
     If there are several coarsest periods, each of them has its own sums. The grand total is then
     not measured: it is the sum over these periods.
@@ -201,17 +207,22 @@ def choose_strategy(
     if largest_change * _SHARE_UNITS / exact > _LARGEST_SCALE:
         raise ParameterError("epsilon is too small for weights of this cap")
     weights = _level_weights(cells, workload)
-    # If all coarsest periods have the same cells, the formulas of one of them hold for all.
+    # With at most one level of periods, all periods have the same cells, so the formulas of one of
+    # them hold for all. `lengths(1)` has an entry for each of these periods, of which each has a
+    # tree of its own; the grand total is their sum, so its variance is period_count times that of
+    # one tree's root.
     period_count = 1
     if cells.has_one_period_level:
         period_count, cells = len(cells.lengths(1)), cells.of_period()
     shape = _TreeShape.of(cells)
     # The grand total (level index 0) is not measured if there are several coarsest periods.
+    # `has_period_trees` is true of a tree that has them, and was not replaced above.
     first_level = 1 if period_count > 1 or cells.has_period_trees else 0
     candidates = []
     for distribution in _candidate_noises(noise, delta):
         budget = count_noise(distribution).budget(exact, delta=delta)
         objective = _Objective(distribution, budget, changes, shape, weights)
+        # (least value, units, objective), compared by value; ties go to the first distribution.
         candidates.append((*_best_units(objective, weights, first_level), objective))
     _, units, objective = min(candidates, key=lambda candidate: candidate[0])
     level_noise, level_indices = objective.noise(units)
@@ -284,11 +295,13 @@ class _TreeShape:
             noise: variance v of a noisy sum of each level, infinite if it is not measured.
         """
         depth = len(self.parents) + 1
+        # Named as in `LeastSquares`, for each level index. Those of the finest level stay empty.
         W = [np.empty(0)] * depth  # sum of w over the parts of each cell
         w = [np.empty(0)] * depth  # variances after the upward pass
         W[depth - 2] = self.finest_parts * noise[-1]
         for level_index in range(depth - 2, -1, -1):
-            w[level_index] = 1 / (1 / noise[level_index] + 1 / W[level_index])  # also infinite v
+            # 1/w = 1/v + 1/W; an infinite v, of a level that is not measured, gives w = W.
+            w[level_index] = 1 / (1 / noise[level_index] + 1 / W[level_index])
             if level_index:
                 W[level_index - 1] = np.bincount(
                     self.parents[level_index],
@@ -303,6 +316,7 @@ class _TreeShape:
             variances = w[level_index] * (1 - share) + share**2 * variances[parents]
             means.append(float(variances.mean()))
         # With share = 1/parts, a finest cell has v (1 - share) + share^2 (variance of the parent).
+        # All parts of a parent together: v (parts - 1) + (variance of the parent)/parts.
         finest_sum = ((self.finest_parts - 1) * noise[-1] + variances / self.finest_parts).sum()
         means.append(float(finest_sum / self.finest_parts.sum()))
         return np.array(means)
@@ -314,7 +328,7 @@ class _Objective:
 
     Args:
         distribution: name of the noise.
-        budget: to be divided: epsilon, or rho.
+        budget: to be divided: epsilon of Laplace noise, rho of Gaussian noise.
         changes: of each level index.
         shape: of the tree.
         weights: of the mean variance of each level.
@@ -336,6 +350,7 @@ class _Objective:
         """Return the noise of the levels that have a share, and their level indices."""
         level_indices = tuple(level_index for level_index, count in enumerate(units) if count)
         noise = count_noise(self._distribution)
+        # `parameter(budget, change)` is the noise with which such counts cost exactly the budget.
         parameters = tuple(
             noise.parameter(
                 self._budget * Fraction(units[level_index], _SHARE_UNITS),
@@ -390,7 +405,9 @@ def _equal_units(measured: set[int], depth: int) -> _Units:
 def _improved(units: _Units, objective: _Objective, first_level: int) -> _Units:
     """Return shares that no move of a part to another level improves.
 
-    Moves begin with a quarter of the budget, which is halved when no move helps.
+    Each round takes the best of all moves of one size. Equal values are decided by the units, so
+    that the result is the same everywhere. Moves begin with a quarter of the budget, which is
+    halved when no move helps.
     """
     size = _SHARE_UNITS // 4
     while size:

@@ -1,14 +1,15 @@
 """Proven tail bounds: half widths of intervals for linear combinations of integer noise.
 
 The mechanism adds independent integer noise to sums of the cells of a table. Every estimate is a
-linear function of these noisy sums, so its error is a linear combination of the noise. A *radius*
-of a combination is a number t with P(|error| > t) <= failure. Levels of the table are numbered:
-level index 0 is the grand total, i the i-th level; the noise of each measured level has its own
-parameter.
+linear function of these noisy sums, so its error is a *combination*: a linear combination of the
+noises. A *radius* of a combination is a number t with P(|error| > t) <= failure. Levels of the
+table are numbered: level index 0 is the grand total, i the i-th level; the noise of each measured
+level has its own parameter. `LevelNoise` has these parameters, and as `kind` the family of
+distributions (a `CountDistribution`), which knows the tail bounds that are used here.
 
-- `error_radii` gives the radius of each of many combinations. It is the shortest one.
-- `LineRadii` gives radii of first - x second for all real x, below which lies a convex function of
-  x. They are a little longer.
+- `error_radii` gives the radius of each of many combinations.
+- `LineRadii` gives radii of first - x second for all real x, above a convex function of x. They are
+  a little longer.
 - `ratio_bounds` gives bounds of a ratio N/D by inverting tests. Whether x is the ratio is tested by
   N - x D, which is 0 if it is. The interval holds every x that no test rejects. It misses the true
   ratio only if the test of that one number errs, so no distribution of the ratio is needed. The
@@ -33,9 +34,12 @@ from graphcuts_dp.privacy.level_noise import LevelNoise
 _COMBINATIONS_AT_ONCE = 1 << 15  # bounds the memory of one call
 _COMPARED_BITS = 40  # binary places to which coefficients are rounded up before they are compared
 
-_SEARCH_ROUNDS = 12  # golden sections of the search for the best Chernoff bound; all are valid
+# Chernoff's bound has a free number s between 0 and a largest value, where the moment generating
+# function of some noise ends. Every s gives a valid radius; a search looks for a short one. The
+# *log share* of s is ln(s/largest value), which is below 0.
+_SEARCH_ROUNDS = 12  # golden sections of this search
 _GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
-_FIRST_LOG_SHARE = -1.0  # where no search was made: ln of s over its largest value
+_FIRST_LOG_SHARE = -1.0  # where no search was made
 _LEAST_LOG_SHARE, _LARGEST_LOG_SHARE = -8.0, -1e-6  # range of the search
 _COEFFICIENT_DIGITS = 12  # to which coefficients are rounded, so that equal ones are recognised
 _OUTWARD = 1 + 1e-9  # factor on radii: more than the rounding of floats takes from them
@@ -51,8 +55,9 @@ def error_radii(
 ) -> FloatVector:
     """Return half widths t, in grid units, with P(|error| > t) <= failure for each combination.
 
-    A single noise has its own tail (`CountDistribution.radius`). Combinations of several noises
-    have the bound of `CountDistribution.combination_radii`.
+    A combination of a single noise has the exact tail of that noise (`CountDistribution.radius`).
+    Combinations of several noises have the bound of `CountDistribution.combination_radii`. It
+    depends on three numbers for each level, made of the coefficients, which `spread` has.
 
     Args:
         noise: one parameter for each measured level.
@@ -80,8 +85,9 @@ def error_radii(
     absolute_sums = absolute.sum(axis=1)
     for column, parameter in enumerate(noise.parameters):
         coefficient = largest[:, column]
-        # Compared exactly: the tail of one discrete noise is a step function, and its radius is the
-        # end of a step. The smallest coefficient of another noise would exceed it.
+        # True if all noise is one noise of this level: the largest coefficient is the sum of all.
+        # Compared exactly, without a tolerance: the radius of a discrete noise is the end of a step
+        # of its tail, and any other noise, however small its coefficient, can lead beyond it.
         single_noise = (coefficient > 0) & (absolute_sums == coefficient)
         single_radius = noise.kind.radius(parameter, failure)
         radii[single_noise] = single_radius * coefficient[single_noise]
@@ -103,8 +109,9 @@ def _distinct_combinations(
         np.ldexp(np.ceil(np.ldexp(table, _COMPARED_BITS)), -_COMPARED_BITS) for table in tables
     ]
     rows = np.concatenate(raised_tables, axis=1)
-    # A number for each row, by weights sqrt(2), sqrt(3), ...: faster than comparing rows. If two
-    # different rows get one number, the larger entries are taken, which are valid for both.
+    # Rows are compared by one number each, their product with sqrt(2), sqrt(3), ...: faster than
+    # comparing rows. Different rows may get the same number by chance. So each entry of the result
+    # is the largest of all rows with that number; radii grow with the entries, so they stay valid.
     row_numbers = rows @ np.sqrt(np.arange(2, 2 + rows.shape[1]))
     _, first, distinct_index = np.unique(row_numbers, return_index=True, return_inverse=True)
     distinct_tables = []
@@ -119,17 +126,19 @@ def _distinct_combinations(
 class LineRadii:
     """Radii R(x) of the combinations first - x second, for every real x.
 
-    P(<first - x second, noise> > R(x)) <= failure for each x, and likewise below -R(x). R(x) is at
-    least r(first - x second), where r is a norm of the coefficients w and a valid radius itself. So
-    R lies above a convex function of x. There are two such norms:
+    For each x, P(<first - x second, noise> > R(x)) <= failure, and by symmetry of the noise the
+    same holds below -R(x). R(x) is at least r(first - x second), where r is a norm of the
+    coefficients w, and itself a valid radius. A norm of a linear function of x is convex in x. So R
+    lies above a convex function. There are two such norms:
 
-    - Chernoff's bound (`CountDistribution.norm_radius`): r(w) is the infimum over s > 0 of
-      (L + sum_i K_i(s w_i))/s with L = ln(1/failure) and K_i = `CountDistribution.log_mgf`.
-      L + sum K is convex and even; with u = 1/s, u (L + sum K(w/u)) is its perspective, which is
-      convex in w and u together. So its infimum over u is convex in w, and doubling w and u doubles
-      it.
-    - For noise that is nearly normal, of variances v_i (`CountDistribution.normal_quantile`):
-      sqrt(sum v_i w_i^2) z + sum |w_i| with z a normal quantile.
+    - *Chernoff's bound* (`CountDistribution.norm_radius`). With L = ln(1/failure) and K_i the
+      logarithm of the moment generating function of noise i, r(w) is the infimum over s > 0 of
+      (L + sum_i K_i(s w_i))/s. It is a norm: write s = 1/u. Then the expression is
+      u (L + sum_i K_i(w_i/u)), the perspective of the convex function L + sum_i K_i(w_i). The
+      perspective is convex in (w, u), so its infimum over u is convex in w. Doubling w and u
+      doubles it, and K_i is even.
+    - *Nearly normal noise* of variances v_i (`CountDistribution.normal_quantile`):
+      r(w) = sqrt(sum v_i w_i^2) z + sum |w_i| with z a quantile of the normal law.
 
     The shorter one is chosen from the noise and both combinations, before any x is tried.
 
@@ -155,7 +164,8 @@ class LineRadii:
             _coefficient_pairs(first[level_index], second[level_index])
             for level_index in level_indices
         ]
-        # Equal pairs of coefficients of a level are kept once, with their number.
+        # Noises of a level with the same pair (first, second) of coefficients are kept once, with
+        # their number. An entry of each of these arrays is such a pair.
         self._first = np.concatenate([level_first for level_first, _, _ in pairs])
         self._second = np.concatenate([level_second for _, level_second, _ in pairs])
         self._counts = np.concatenate([counts for _, _, counts in pairs])
@@ -164,6 +174,7 @@ class LineRadii:
         self._distribution = noise.kind
         self._log_share = _FIRST_LOG_SHARE
         self._first_slack, self._second_slack = self._rounding_slacks(parameters)
+        # The normal quantile z if that bound is shorter; 0: Chernoff's bound is used.
         self._quantile = self._shorter_normal_quantile(failure) if len(self._parameters) else 0.0
 
     def at(self, x: float, *, search: bool = False) -> float:
@@ -182,6 +193,10 @@ class LineRadii:
         return self._radius(self._second, search=True) + self._second_slack
 
     def _radius(self, coefficients: FloatVector, *, search: bool) -> float:
+        """Return the radius of one combination, without the slack for rounded coefficients.
+
+        A search stores its result, so later calls without one use the best s of this call.
+        """
         if not (coefficients != 0).any():
             return 0.0
         if self._quantile:
@@ -211,12 +226,14 @@ class LineRadii:
         return left if at_left < at_right else right
 
     def _chernoff_radius(self, coefficients: FloatVector, log_share: float) -> float:
+        """Return Chernoff's radius of one combination, at one s."""
         return self._distribution.norm_radius(
             self._parameters, self._counts, coefficients, self._log_failures, log_share
         )
 
     def _normal_radius(self, coefficients: FloatVector, quantile: float) -> float:
-        # The parameter of nearly normal noise is its variance.
+        """Return the radius of one combination for nearly normal noise, see the class."""
+        # A quantile is known only for Gaussian noise, whose parameter is its variance.
         deviation = math.sqrt(float((self._counts * self._parameters) @ coefficients**2))
         absolute_sum = float(self._counts @ np.abs(coefficients))
         return (deviation * quantile + absolute_sum) * _OUTWARD
@@ -239,8 +256,12 @@ class LineRadii:
     def _rounding_slacks(self, parameters: FloatVector) -> tuple[float, float]:
         """Return bounds on what rounding `first` and `second` took from the radius.
 
-        The radius is a norm, so it changes by at most the sum over all noises of the change of the
-        coefficient times the radius of one noise with coefficient 1.
+        A radius is a norm. So it changes by at most the sum over all noises of (change of the
+        coefficient) (radius of that noise alone, with coefficient 1). Each coefficient changes by
+        at most the largest one times 10^-12, see `_rounded`.
+
+        Returns:
+            The slack for `first`, and the slack for `second`, which counts |x| times.
         """
         unit_radius = self._distribution.unit_radius(parameters, self._log_failures)
         relative = float(self._counts.sum()) * 10.0**-_COEFFICIENT_DIGITS * unit_radius
@@ -307,14 +328,19 @@ def ratio_bounds(
     """Return bounds with P(ratio < low) <= below and P(ratio > high) <= above.
 
     Let N and D > 0 be the true values, n and d the estimates, and R(x) the radius of n - x d (see
-    `LineRadii`) plus its slack. A number x is *too large* if x d - n > R(x). The true ratio is too
-    large with a probability of at most `above`.
+    `LineRadii`) plus its slack. A number x is *too large* if x d - n > R(x). For the true ratio,
+    N - x D = 0, so n - x d is an error; it is below -R(x) with a probability of at most `above`. So
+    the true ratio is too large with at most this probability.
 
-    Let r be the convex function below R, and h(x) = r(x) - (x d - n). For large x its slope is that
-    of r less d. If this is below 0, h falls everywhere, so every number beyond one that is too
-    large is too large for r as well. The upper bound is the least number that the search found to
-    be too large. If the slope is not below 0, the denominator may be 0, and there is no bound. The
-    same holds of numbers that are too small.
+    The upper bound shall be a number beyond which all numbers are too large. R need not be convex,
+    so look at the convex function r below it, and at h(x) = r(x) - (x d - n), which is convex. Its
+    slope for large x is that of r less d. If that is below 0, the slope of h is below 0 everywhere:
+    h falls. Let x be too large. Then h(x) <= R(x) - (x d - n) < 0, so h < 0 at every number beyond
+    x. These numbers are too large for the radius r, which is valid as well. So the upper bound is
+    the least number that the search found to be too large. If the slope is not below 0, the
+    denominator may be 0, and there is no bound.
+
+    The lower bound is found in the same way from numbers that are too small.
 
     Args:
         noise: one parameter for each measured level.
@@ -344,9 +370,13 @@ def ratio_bounds(
 def _ratio_bound(radii: LineRadii, top: Side, bottom: Side, *, sign: int) -> float:
     """Return the bound of a ratio on one side: above for sign 1, below for sign -1.
 
-    The *excess* of x is by how much it is too large (or too small): sign (x d - n) - R(x). A
-    bracket of two distances from the ratio, with an excess below 0 and one above 0, is narrowed by
-    false position in its Illinois variant, which halves the excess of an end that stays.
+    The *excess* of x is by how much it is too large (or too small): sign (x d - n) - R(x). It is
+    not above 0 at the ratio n/d itself, which is the *inside*; a point of excess above 0 is
+    *outside*. First the distance from the ratio is doubled until a point is outside. Then the
+    bracket between an inside and an outside point is narrowed by false position: the next point is
+    where the line through both excesses is 0. In its Illinois variant the excess of an end that
+    stays is halved, so that the same end cannot stay forever. The outside end is returned, which is
+    proven.
     """
     if radii.slope() + bottom.slack >= bottom.value:
         return sign * math.inf
@@ -358,6 +388,7 @@ def _ratio_bound(radii: LineRadii, top: Side, bottom: Side, *, sign: int) -> flo
         return sign * (x * bottom.value - top.value) - radius
 
     inside, excess_inside = 0.0, min(excess(0.0, search=True), -_TINY)
+    # Where the line of slope d through the first excess is 0; a first guess, usually too near.
     outside = -excess_inside / bottom.value
     for _ in range(_MOST_DOUBLINGS):
         excess_outside = excess(outside, search=True)

@@ -2,7 +2,7 @@
 
 The *worst cut error* is the largest |z(S, T) - A(S, T)| over all sets S and T, with A the adjacency
 matrix and z its noisy one. It is the cut norm of the noise. An edge with both ends in S and T
-counts twice in an undirected graph ("matrix form").
+counts twice in an undirected graph ("matrix form"). A *deviation* is a standard deviation.
 
 All of it is computed from public numbers, so it is known before anything is spent. "Before the fit"
 means: of the noisy matrix itself, not of the synthetic graph that is fitted to it.
@@ -41,10 +41,11 @@ def noise_cut_bound(
 
         4 1_S^T E 1_T = 1^T E 1 + s^T E 1 + 1^T E t + s^T E t.
 
-    Each of the four terms is bounded for all signs at once, by Chernoff's method and a union over
-    the signs: 1, 2^rows, 2^columns and 2^(rows + columns) choices. Of a symmetric E the pairs above
-    the diagonal are independent, with coefficients of at most 2 in modulus, and the two middle
-    terms are one.
+    Each of the four terms is a sum of all entries with coefficients +-1. It is bounded for all
+    signs at once, by Chernoff's method and a union over the signs: there are 1, 2^rows, 2^columns
+    and 2^(rows + columns) choices. Of a symmetric E, each pair above the diagonal stands for two
+    equal entries, so it has a coefficient of at most 2 in modulus. Then both middle terms have the
+    same form, and a bound for all signs covers both. So three failures are added up, not four.
 
     The bound is about 1.42 n^1.5 standard deviations for n vertices; the cut norm is about half of
     that.
@@ -64,6 +65,8 @@ def noise_cut_bound(
     log_failures = math.log(term_count) - math.log1p(-confidence)
     coefficient, pairs = (2, rows * (rows - 1) // 2) if symmetric else (1, rows * columns)
 
+    # Bound on a term whose signs can be chosen in 2^signs ways. `distribution.radius` bounds the
+    # error of a sum of so many entries with coefficients of at most 1.
     def largest_term(signs: int) -> float:
         log_failures_of_choice = log_failures + signs * math.log(2)
         return coefficient * distribution.radius(pairs, log_failures=log_failures_of_choice)
@@ -117,12 +120,15 @@ def accuracy_warning(
 ) -> str | None:
     """Return a warning if noise drowns any graph of this size, with the epsilon that would do.
 
+    The expected worst error of all cuts (S, T) is compared with the largest weight of one set
+    against all others that a graph of this size can have. It is a rule of thumb.
+
     Args:
         distribution: of the noise of a pair.
         left: public vertex set of the rows.
         right: public vertex set of the columns.
-        steps: group size, which is the number of pairs that share the epsilon that the user gave;
-            see `PrivacyUnit.group_size`.
+        steps: `PrivacyUnit.group_size`, the number of pairs in which neighbours differ. The user's
+            epsilon is this many times that of the noise of a pair.
 
     Returns:
         None if a graph of this size can hold cuts above the expected worst error. None also if
