@@ -9,8 +9,10 @@ at least a least drop. So the number of updates is at most
 
 Nothing here reads private data: rules see queries, signs and noisy answers. All is post-processing.
 
-The public vertex pairs are a `Universe`. A matrix over an undirected universe is symmetric; a
-bipartite universe has rows and columns of two sides; except there, the diagonal is 0.
+The public vertex pairs are a `Universe` of one of three kinds. Undirected: one vertex set, matrices
+are symmetric (`universe.symmetric`) with diagonal 0. Directed: one vertex set, entry (i, j) is the
+arc from i to j, the diagonal is 0. Bipartite: rows and columns are two vertex sets, and every entry
+is a pair. `universe.total(matrix)` sums a matrix over pairs, each undirected pair once.
 
 Hypotheses are stored as bytes: a magic line, a SHA-256 digest, a line of JSON, and plain arrays.
 
@@ -78,7 +80,8 @@ class Hypothesis(ABC):
         """Return the hypothesis of stored arrays.
 
         Raises:
-            Exception: the arrays do not come from `arrays`; `from_bytes` catches every kind.
+            Exception: of any kind, if the arrays are not those of a hypothesis. `from_bytes` turns
+                it into a FileFormatError.
         """
 
     def to_bytes(self) -> bytes:
@@ -181,7 +184,7 @@ class DenseHypothesis(Hypothesis):
             raise HypothesisError(f"a dense hypothesis needs finite numbers, {universe.shape}")
         universe.clear_diagonal(copy)
         if universe.symmetric and (copy != copy.T).any():
-            raise HypothesisError("the matrix of a plain universe must be symmetric")
+            raise HypothesisError("the matrix of an undirected universe must be symmetric")
         copy.flags.writeable = False
         self.universe = universe
         self.matrix: FloatMatrix = copy
@@ -200,7 +203,7 @@ class DenseHypothesis(Hypothesis):
         return self.universe.answers(queries, self.matrix)
 
     def dense(self) -> FloatMatrix:
-        """Return `matrix`; all hypotheses that can be matrices have this method."""
+        """Return `matrix`."""
         return self.matrix
 
     def plus(self, query: LinearQuery, weight: float) -> Self:
@@ -211,7 +214,6 @@ class DenseHypothesis(Hypothesis):
         """Return a hypothesis with weights times exp(exponent * coefficient), of the same total."""
         weights = tilt(self.matrix, self.universe.coefficients(query), exponent)
         self.universe.clear_diagonal(weights)
-        # `universe.total` sums over pairs: each undirected pair counts once.
         return type(self)(self.universe, weights * (self.total() / self.universe.total(weights)))
 
     def total(self) -> float:
@@ -231,9 +233,10 @@ class DenseHypothesis(Hypothesis):
 def tilt(
     weights: FloatMatrix, coefficients: npt.NDArray[np.generic], exponent: float
 ) -> FloatMatrix:
-    """Return max(weights * exp(exponent * coefficients), tiny), with the smallest normal float.
+    """Return max(weights * exp(exponent * coefficients), tiny).
 
-    So no weight becomes 0 here, from which multiplication could not bring it back.
+    tiny, about 1e-308, is the smallest positive normal float. A weight of 0 could never grow again.
+    (Callers scale the result to a total; that can lower such tiny weights further, even to 0.)
 
     Args:
         weights: >= 0, any shape.
@@ -253,7 +256,7 @@ class Construction(ABC, Generic[H]):
     """An update rule with its start, tuned to one tolerance.
 
     Attributes:
-        start: the hypothesis before the first update, in the form in which it was given.
+        start: the hypothesis before the first update, of any class that the rule can begin from.
         alpha: tolerance, in edges: an update is due if an answer has at least this error.
         start_potential: an upper bound on the potential at the start.
     """
@@ -263,9 +266,9 @@ class Construction(ABC, Generic[H]):
     start_potential: float
 
     def initial(self) -> H:
-        """Return the hypothesis before the first update, in the form that `update` takes.
+        """Return the hypothesis before the first update, of the class that `update` takes.
 
-        This is `start`, unless a rule converts it.
+        This is `start`, unless a rule converts it: mirror descent makes a matrix of blocks.
         """
         return self.start
 
@@ -279,7 +282,8 @@ class Construction(ABC, Generic[H]):
             hypothesis: the present one; it is not changed.
             query: one whose true answer differs from the hypothesis's by at least alpha.
             sign: +1 if the true answer is above, -1 if it is below.
-            value: an estimate of the true answer; None if there is none. Some rules ignore it.
+            value: a noisy measurement of the true answer; None if there is none. Rules that make
+                larger steps for larger errors use it, others ignore it.
 
         Raises:
             QueryError: a query outside the class that the bound is for.
@@ -290,8 +294,8 @@ class Construction(ABC, Generic[H]):
     def least_drop(self, alpha: float) -> float:
         """Return the least drop of the potential in an update of the rule tuned to `alpha`.
 
-        The argument takes the place of the attribute, so that one object gives B for all
-        tolerances.
+        Implementations read the argument and not the attribute `alpha`: so one object gives B for
+        all tolerances.
         """
 
     def update_bound(self, alpha: float) -> float:
@@ -300,7 +304,7 @@ class Construction(ABC, Generic[H]):
 
 
 def checked_tuning(universe: Universe, alpha: float) -> None:
-    """Check what all rules require.
+    """Check what all rules require: a vertex pair, and a positive tolerance. Returns nothing.
 
     Raises:
         ParameterError: a universe without pairs, or alpha not positive.

@@ -15,6 +15,10 @@ The public vertex pairs, the `Universe`, are of three kinds:
 
 On one vertex set no vertex is paired with itself (`universe.hollow`): W may have a weight for the
 pairs inside a block, but the diagonal of the large matrix counts as 0.
+
+`universe.masks(query)` are the truth vectors of S over rows and of T over columns, as the query
+names them. On an undirected universe a pair {i, j} belongs to the cut if i is in S and j in T or
+the other way round.
 """
 
 from typing import Self, final
@@ -35,7 +39,9 @@ Labels = npt.NDArray[np.int32]
 class BlockHypothesis(Hypothesis):
     """A matrix whose entry (i, j) is W[block of i, block of j].
 
-    The arguments are not checked; `of_arrays` checks those that come from a file.
+    The arguments are not checked. `of_arrays` checks shapes, the range of the block numbers and
+    finite weights of arrays from a file. It does not look for gaps in the numbers or at the
+    symmetry of W: those are true of what `arrays` wrote.
 
     Args:
         universe: the public vertex pairs.
@@ -96,11 +102,12 @@ class BlockHypothesis(Hypothesis):
         if not both.any():
             return answer
         self_weights = self.weights[self.labels[0], self.labels[1]]  # (n,), of (i, i)
-        diagonal = float(np.einsum("i,i", self_weights, both))
+        diagonal = float(np.einsum("i,i", self_weights, both))  # of the vertices in both S and T
         if not self.universe.symmetric:
             return answer - diagonal
-        # Let P be the weight of the pairs inside both. The sum over both x both is 2 P + diagonal.
-        # The answer has counted these pairs twice, so P + diagonal has to go.
+        # Undirected. Let P be the weight of the pairs {i, j} with i and j in both. The cut counts
+        # such a pair once, but `answer` has summed (i, j) and (j, i), and the diagonal of both as
+        # well. So P + diagonal has to go. The sum over both x both is 2 P + diagonal.
         return answer - (self._sum_between(both, both) + diagonal) / 2
 
     def _sum_between(self, S: BoolVector, T: BoolVector) -> float:
@@ -120,7 +127,8 @@ class BlockHypothesis(Hypothesis):
         if not isinstance(query, CutQuery):
             raise QueryError("blocks are updated by cut queries; use a DenseHypothesis")
         S, T = self.universe.masks(query)
-        # New block of each vertex, old block of each new one, and whether new ones lie in S and T.
+        # Split each block by S and T. `left` is the new block of each row, shape (n,). Per new
+        # block: `old_left` is the old block that it is a part of, `in_S` whether it lies in S.
         if self.universe.symmetric:
             left, old_left, (in_S, in_T) = _split_blocks(self.labels[0], S, T)
             right, old_right = left, old_left
@@ -132,6 +140,7 @@ class BlockHypothesis(Hypothesis):
             coefficients |= coefficients.T
         split_weights = self.weights[np.ix_(old_left, old_right)]
         tilted = self._with(left, right, tilt(split_weights, coefficients, exponent))
+        # The tilted hypothesis has another total; scale it back.
         return self._with(left, right, tilted.weights * (self.total() / tilted.total()))
 
     def _with(self, left: Labels, right: Labels, weights: FloatMatrix) -> Self:
@@ -140,10 +149,14 @@ class BlockHypothesis(Hypothesis):
 
     def total(self) -> float:
         """Return the sum of the weights of all pairs."""
-        entries = np.outer(*self._sizes)  # (K_left, K_right), matrix entries for each two blocks
-        if self.universe.hollow:  # take out (i, i), one entry of the blocks of each vertex i
+        # (K_left, K_right): how many entries of the large matrix have the weight of two blocks
+        entries = np.outer(*self._sizes)
+        if self.universe.hollow:
+            # The diagonal is no pair. Take 1 off the entry of (block of i as a row, block of i as a
+            # column), for each vertex i.
             np.subtract.at(entries, self.labels, 1)
-        # `universe.total` sums any matrix, and halves the sum if pairs are undirected.
+        # `universe.total` adds up a matrix of any shape and, if pairs are undirected, halves the
+        # sum, since each pair is counted as (i, j) and (j, i).
         return self.universe.total(self.weights * entries)
 
     def dense(self) -> FloatMatrix:

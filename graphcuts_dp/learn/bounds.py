@@ -14,13 +14,13 @@ updates at most. An `UpdateBound` is this function B. The file has two parts:
    threshold T, which depends on B(alpha). The functions here solve this circular equation for any
    B. The papers' mechanisms keep the printed constants, corrected where a proof needs it.
 
-Each bound is one function. A calibration tunes its noise by it; sessions, forecasts, plans and the
-tables of the papers call it. At epsilon = 1 the errors of GRU12 and JT12 exceed every cut of graphs
-up to 10^5 vertices, and DR14's is seldom below m/2; `tight_online` is the best that the same ideas
-give. The trivial error m, of answering 0 always, is no part of these bounds.
+`learn.calibrations` tunes the noise of sessions by the second part: privacy does not rest on these
+functions, but accuracy does. `tight_online` is the best that the ideas of the papers give.
 
-In the formulas n is a size (`learn.sizes`), m a number of edges, X the number of vertex pairs, d =
-m/X the density, k the number of queries, and c the largest number of updates.
+In the formulas m is a number of edges, or the total weight; X the number of vertex pairs, d = m/X
+the density, k the number of queries, c the largest number of updates. A size n (`Size`) is a number
+of vertices, a pair (left, right) of a bipartite graph, or `ArcsOn` of a directed graph. A `Rule` is
+"as printed" for the start and the steps of a paper, "tight" for the best of the same proof.
 
 Source: GRU12, section 4; each function names its own.
 """
@@ -35,10 +35,7 @@ import scipy
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.learn.base import Rule
 from graphcuts_dp.learn.sizes import Size, largest_disjoint_cut, pairs_of
-from graphcuts_dp.options import (
-    check_positive,
-    check_probability,
-)
+from graphcuts_dp.options import check_positive, check_probability
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.noise_scales import sparse_vector_scales
 
@@ -66,10 +63,14 @@ def squared_start(
 ) -> tuple[float, float]:
     """Return the density d of Frieze-Kannan's first hypothesis, and a bound on ||D - d||^2.
 
-    "tight": d = total_weight/X. Let m be the true total. Since squares of weights in [0, 1] are at
-    most the weights, ||D - d||^2 <= m - 2 d m + d^2 X = m (1 - 2 d) + d total_weight. With m =
-    total_weight this is m (1 - d); an error of the total adds at most total_error |1 - 2 d|.
-    "as printed": d = 0 and ||D||^2 <= m.
+    "as printed": d = 0 and ||D||^2 <= m, since weights in [0, 1] have D_ij^2 <= D_ij.
+
+    "tight": d = M/X, where M is `total_weight`, the known total, and m is the true one. Then
+
+        ||D - d||^2 = sum D_ij^2 - 2 d m + d^2 X <= m - 2 d m + d M = m (1 - 2 d) + d M.
+
+    For m = M this is M (1 - d). For another m it differs from that by (m - M) (1 - 2 d), which is
+    at most total_error |1 - 2 d|.
 
     Args:
         pairs: X.
@@ -91,7 +92,8 @@ def entropy_start(
 ) -> float:
     """Return a bound on KL(D/m || h/m) for a uniform h: ln(X/m); as printed ln X.
 
-    Weights in [0, 1] that sum to m have entropy at least ln m, once divided by m, and at least 0.
+    Divide weights in [0, 1] of total m by m: then they are a probability distribution without a
+    probability above 1/m. Its entropy is at least ln m, and at least 0.
 
     Args:
         pairs: X.
@@ -111,7 +113,8 @@ def entropy_drop(share: float, *, span: float = 1.0, rule: Rule = "tight") -> fl
     Claim A.5, where n is its total weight; its own theorem needs the square of n.
 
     Args:
-        share: alpha/m, the error of an answer of databases divided by their total; at most `span`.
+        share: alpha/m, at most `span`: the tolerance if the weights of the truth and of the
+            hypothesis are divided by their total m, as the relative entropy needs it.
         span: largest difference of two coefficients of a query.
         rule: see `Rule`.
     """
@@ -234,7 +237,7 @@ def jt12_online(
         queries: k >= 1.
         epsilon: > 0.
         delta: in (0, 1).
-        beta: twice the beta of the theorem, in (0, 1).
+        beta: in (0, 1). It is twice the beta of the theorem, whose ln(k/beta) is ln(2k/beta) here.
 
     Raises:
         ParameterError: no T solves the equation.
@@ -255,11 +258,12 @@ def dr14_online(
     """Return the error of DR14's Algorithm 11 (NumericSparse): threshold 2 alpha, error 3 alpha.
 
     With c = B(alpha), alpha = (1 + sqrt(512)) sqrt(c ln(2/delta)) (ln 2k + ln(4c/beta))/epsilon,
-    or 9 c (ln 2k + ln(4c/beta))/epsilon for delta = 0. NumericSparse is asked 2k queries; the
-    printed threshold for delta > 0 has ln k. Answers count edges: the book's alpha times m.
+    or 9 c (ln 2k + ln(4c/beta))/epsilon for delta = 0. Both signs of a discrepancy are asked, so
+    NumericSparse is asked 2k queries, and the logarithm is of 2k. The book prints ln k for
+    delta > 0. Answers count edges here: this alpha is the book's times m.
 
     Args:
-        update_bound: B, of databases that are not divided by their total.
+        update_bound: B, of an alpha in edges. (The book divides databases by their total.)
         queries: k >= 1.
         epsilon: > 0.
         delta: in [0, 1).
@@ -310,8 +314,12 @@ def tight_online(
     """Return the least error of two one-sided sparse vectors under zCDP: alpha + slack.
 
     c = floor(B(alpha)) updates are allowed. More updates allow a smaller alpha but need more noise,
-    which is the slack (see `sparse_vector_scales`). The c with the least error is chosen. No
-    answers are measured. At most c updates happen whether or not B is right.
+    which is the slack. The c with the least error is chosen. No answers are measured. At most c
+    updates happen whether or not B is right.
+
+    `sparse_vector_scales` gives the noise: with thresholds at alpha + margin, with probability
+    1 - beta, a test that fires is right that the discrepancy is at least alpha, and where none
+    fires it is below alpha + slack.
 
     Args:
         update_bound: B.
@@ -346,9 +354,11 @@ def tight_online(
 
 
 def _least_alpha(update_bound: UpdateBound, updates: float) -> float:
-    """Return the least alpha (ln alpha to 1e-12) at which B allows no more than `updates` updates.
+    """Return the least alpha at which B allows no more than `updates` updates.
 
-    These are the alpha with B(alpha) < updates + 1. The largest alpha is returned if there is none.
+    B decreases, and allows at most c updates where B(alpha) < c + 1. The returned alpha satisfies
+    this, and is at most a relative 1e-12 or so above the least one. If no alpha in
+    [1e-12, 1e30] does, 1e30 is returned.
     """
 
     def excess(log_alpha: float) -> float:
@@ -404,6 +414,8 @@ def allowed_updates(bound: float) -> int:
 
 def checked_guarantee(queries: float, epsilon: float, delta: float, beta: float) -> None:
     """Check the numbers of a guarantee: k >= 1, epsilon > 0, delta and beta in (0, 1).
+
+    A caller that allows delta = 0 has to pass another delta for the check.
 
     Raises:
         ParameterError: a number out of range.

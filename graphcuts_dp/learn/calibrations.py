@@ -13,7 +13,23 @@ edge in a graph without weights. Noise, thresholds and errors of a `Tuning` are 
 rates are divided by `sensitivity`, and lengths multiplied by it.
 
 `ZcdpBudget` and `PaperBudget` say how much a statistic costs that a session measures at its start,
-such as the total weight.
+such as the total weight. A calibration inherits from one of them, and from `KnownCalibration`.
+
+Terms of `graphcuts_dp.privacy` used here:
+
+- Rates. Integer noise of rate r has P(N = t) proportional to e^(-r |t|): on whole t >= 0 if it is
+  one-sided (geometric), on all whole t if it is two-sided (discrete Laplace). A larger rate is less
+  noise.
+- `ValueNoise(name, parameter)` is noise on one answer. For "laplace" the parameter is the rate, for
+  "gaussian" the variance of the discrete Gaussian. `radius(p)` is the t with P(|noise| > t) <= p.
+- `at_most(x)` is a Fraction slightly below the float x, with a short denominator. Rates are exact
+  fractions, and one that is too small only makes the noise larger.
+- The tests. `OneSidedPair(threshold_rate, query_rate, T)` runs two one-sided sparse vector tests.
+  `SharedThreshold(threshold_rate, query_rate, T)` runs both with two-sided noise and one noisy
+  threshold. `NoisyComparison(rate, T)` compares a noisy answer with the hypothesis and shows it if
+  it is farther away than T.
+- `Cost` is a privacy cost; it has an `epsilon` and `delta`, and a `rho` (zCDP) or a `pure` epsilon
+  where one is proven. `check_spent(cost, budget)` raises BudgetError if a cost is above a budget.
 """
 
 import math
@@ -70,7 +86,8 @@ class Tuning:
             if the test itself returns a noisy answer.
         error: error of a hypothesis's answer if no test fired, in grid units.
         value_error: error of a measured answer, in grid units.
-        halts: whether the session stops at update c; else it stops when a test fires after it.
+        halts: True if the session stops as soon as update c is made. False if it goes on answering
+            from the hypothesis and stops when a test fires once more.
     """
 
     alpha: float
@@ -103,9 +120,11 @@ def start_plan(cost: Cost, measured: Iterable[str], remainder: str) -> BudgetPla
         measured: the statistics, in order; each takes `START_SHARE` of the remaining budget.
         remainder: what the remaining budget is spent on.
     """
+    # A pure cost has a rho, too; so the budget is spent in zCDP only if it is not pure.
     spent_in_zcdp = cost.rho is not None and cost.pure is None
     noise = "discrete Gaussian" if spent_in_zcdp else "discrete Laplace"
     steps = [BudgetStep(statistic=name, share=START_SHARE, noise=noise) for name in measured]
+    # ALL_LEFT is the share of a step that takes what the steps before it leave.
     steps.append(BudgetStep(statistic=remainder, share=ALL_LEFT, noise="as calibrated"))
     return BudgetPlan.of_cost(cost, steps)
 
@@ -130,15 +149,17 @@ class Calibration(ABC):
 
     @abstractmethod
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """Divide the budget between one noisy statistic, such as the total weight, and the rest.
+        """Divide the budget between one noisy statistic and the rest.
+
+        The first such statistic is the total weight, from which the name comes.
 
         Args:
             sensitivity: of the statistic, in its own grid units.
 
         Returns:
-            The noise of the statistic, its error in grid units, its cost, and the calibration with
-            the remaining budget and beta, which does not depend on the sensitivity. Both costs
-            together are `cost`.
+            The noise of the statistic, its error in grid units, its cost, and this calibration
+            with the budget and beta that remain. Both costs together are `cost`. The remaining
+            budget is the same for every sensitivity.
         """
 
     @abstractmethod
@@ -160,10 +181,10 @@ class ZcdpBudget:
     """A budget that is spent in zCDP.
 
     Attributes:
-        epsilon: in [1e-6, 50].
-        delta: in (0, 1).
+        epsilon: in [1e-6, 50], with delta in (0, 1): of the whole session.
+        delta: see epsilon.
         beta: probability of a larger error than stated, in (0, 1).
-        rho: the remaining budget; None for all that (epsilon, delta) allows.
+        rho: the budget that remains of it; None for all that (epsilon, delta) allows.
     """
 
     epsilon: float
@@ -190,7 +211,7 @@ class ZcdpBudget:
             Discrete Gaussian noise of variance v on a statistic of sensitivity s is
             s^2/(2 v)-zCDP: START_SHARE of rho for v = s^2/(2 START_SHARE rho).
         """
-        rho, share = Fraction(self._rho), float(START_SHARE)
+        rho, share = Fraction(self._rho), float(START_SHARE)  # share: the part of beta
         statistic_rho = rho * START_SHARE
         noise = ValueNoise("gaussian", sensitivity**2 / (2 * statistic_rho))
         remaining_rho = float(rho - statistic_rho) * _ROUNDED_DOWN
@@ -228,7 +249,7 @@ class PaperBudget:
             Discrete Laplace noise of rate r on a statistic of sensitivity s is r s-DP:
             START_SHARE of epsilon for r = START_SHARE epsilon/s. Pure epsilons add up.
         """
-        epsilon, share = Fraction(self.epsilon), float(START_SHARE)
+        epsilon, share = Fraction(self.epsilon), float(START_SHARE)  # share: the part of beta
         statistic_epsilon = epsilon * START_SHARE
         noise = ValueNoise("laplace", statistic_epsilon / sensitivity)
         remaining_epsilon = math.nextafter(float(epsilon - statistic_epsilon), 0)
@@ -248,6 +269,10 @@ def _listed(calibration: type[_C]) -> type[_C]:
 @dataclass(frozen=True, kw_only=True)
 class KnownCalibration(Calibration):
     """A calibration that `CALIBRATIONS` lists.
+
+    A subclass inherits from a budget class first, then from this class: for example
+    `Tight(ZcdpBudget, KnownCalibration)`. The budget class has `cost` and `with_total`; this class
+    has `queries`, the checks, and the helpers of `tune`, which the subclass writes itself.
 
     Attributes:
         bound: class attribute: the guaranteed error, as a function of B, `queries`, `epsilon`,
@@ -271,9 +296,9 @@ class KnownCalibration(Calibration):
     beta: float = DEFAULT_FAILURE
 
     def __post_init__(self) -> None:
-        delta_to_check = self.delta
-        if self.pure and self.delta == 0:
-            delta_to_check = 0.5  # any valid one: 0 is allowed here
+        # `checked_guarantee` refuses a delta of 0, which a pure calibration allows. Then 0.5 stands
+        # in, a number that it accepts, so that the other numbers are checked.
+        delta_to_check = 0.5 if self.pure and self.delta == 0 else self.delta
         checked_guarantee(self.queries, self.epsilon, delta_to_check, self.beta)
         exact_epsilon(self.epsilon)  # raises if epsilon is out of range
 
@@ -294,7 +319,7 @@ class KnownCalibration(Calibration):
 
         Args:
             sensitivity: of the answers, in grid units.
-            rates: of all noise, per grid unit.
+            rates: of all noise, per grid unit. A Laplace noise of `fields` must be among them, too.
             bound: gives alpha and the number of updates.
             fields: the other fields of `Tuning`.
 
@@ -355,8 +380,8 @@ class Tight(ZcdpBudget, KnownCalibration):
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """Choose the tolerance and the noise, see `Calibration.tune`.
 
-        `tight_online` takes (epsilon, delta), so the rho of the tests is converted to the epsilon
-        that has it.
+        `tight_online` takes a budget as (epsilon, delta) and converts it to rho itself. Here the
+        tests have a rho already: so it is converted to the epsilon with that rho for `delta`.
         """
         test_rho = Fraction(self._rho) * (1 - Fraction(self.value_share))
         # Measured answers fail with probability beta/2, and the tests with the other half.
@@ -370,13 +395,16 @@ class Tight(ZcdpBudget, KnownCalibration):
         )
         threshold_rate, query_rate = _test_rates(scales, test_rho, c)
         threshold_rate, query_rate = threshold_rate / sensitivity, query_rate / sensitivity
-        # Exceeded by no noise of a query, and of a threshold, but for their shares of beta.
+        # `scales` divides test_beta among all noises. e^-log_tests is the share of one noise of a
+        # query, e^-log_thresholds that of one noise of a threshold. A margin is the number that the
+        # noise exceeds with no more than this probability.
         query_margin = _quantile(scales.log_tests, query_rate)
         threshold_margin = _quantile(scales.log_thresholds, threshold_rate)
         alpha = Fraction(bound.alpha) * sensitivity
         value_noise, value_error = None, 0
         if self.value_share and c:
             value_rho = Fraction(self._rho) * Fraction(self.value_share)
+            # c measured answers of variance v cost c s^2/(2 v) = value_rho.
             value_noise = ValueNoise("gaussian", c * sensitivity**2 / (2 * value_rho))
             value_error = value_noise.radius(self.beta / (2 * c))
         return self._tuned(
@@ -396,12 +424,14 @@ def _test_rates(
 ) -> tuple[Fraction, Fraction]:
     """Return r1 and r2 for sensitivity 1, with (c + 2) (r1 + 2 r2)^2/8 <= rho exactly.
 
+    The floats of `scales` satisfy this but for rounding. Privacy rests on the exact inequality, so
+    the rates are cut by a few parts in 10^12 until it holds.
+
     Args:
-        scales: whose inverses are the rates, but for rounding.
-        rho: the budget.
+        scales: mean noise of a threshold and of a query: 1/r1 and 1/r2.
+        rho: the budget of the tests.
         updates: c.
     """
-    # `at_most` rounds a rate down to a short fraction, which only makes the noise larger.
     r1, r2 = at_most(1 / scales.threshold_scale), at_most(1 / scales.query_scale)
     while (updates + 2) * (r1 + 2 * r2) ** 2 / 8 > rho:
         r1, r2 = r1 * _RATE_CUT, r2 * _RATE_CUT
@@ -458,22 +488,35 @@ class GRU12(_Paper):
     count edges; if B < 1, sigma is that of B = 1, so that the first update has been paid for.
 
     Privacy:
-        (epsilon, delta)-DP, as the paper's Theorem 4.1 says; its proof does not hold as printed,
-        and the constant is loose. The proof below is for any constant C >= 100 in place of 1000.
-        It uses the theorem in `comparison_moment`: with one noisy count e-DP, an order a,
-        theta = exp(e) - 1, K = a (a+1)/2 exp((a+2) e) and mu = 2 artanh(K theta^2/(1 - a theta)),
-        B shown counts have delta' = exp(mu B - a epsilon).
-        The threshold is public and without noise, and nothing rests on it. Let
-        L = ln(4/delta) > 1.386, e = 1/sigma = epsilon/(C sqrt(B) L) and a = 2 L/epsilon, with
-        epsilon <= 1 and B >= 1:
-        1. a > 2.77, a e <= 2/C, e < 0.722/C.
-        2. theta <= 1.01 e, so 1 - a theta > 0.979.
-        3. (a + 2) e < 3.45/C, so exp((a + 2) e) < 1.036.
-        4. a (a + 1) e^2 = (a e)^2 (1 + 1/a) < 4/(C^2 B) 1.361 < 5.45/(C^2 B).
-        5. K theta^2 < 5.45/2 1.036 1.01^2/(C^2 B) < 2.89/(C^2 B).
-        6. mu < 2.01 2.96/(C^2 B) < 6/(C^2 B).
-        7. ln delta' = mu B - a epsilon < 6/C^2 - 2 L, so delta' < 1.001 (delta/4)^2 < delta.
-        By the same theorem C = 2.2 would do: `Tuning.cost` computes the cost of a tuning.
+        (epsilon, delta)-DP, as the paper's Theorem 4.1 says. Its proof does not hold as printed.
+        The proof below is for any constant C >= 100 in place of 1000, epsilon <= 1 and B >= 1.
+
+        It rests on Theorem "Noisy comparison with a public guess" (docs/mathematics.md; see
+        `privacy.noisy_comparison.comparison_moment`): let one noisy count be e-DP, and choose a
+        number a > 0. Then any number of tests of which at most B show their noisy count are
+        (epsilon, delta')-DP with
+
+            delta' = exp(mu B - a epsilon),        mu = 2 artanh(K theta^2/(1 - a theta)),
+            theta = exp(e) - 1,                    K = a (a+1)/2 exp((a+2) e).
+
+        The threshold is public and without noise, and nothing rests on it. Let L = ln(4/delta),
+        which is above ln 4 > 1.386. The noise has e = 1/sigma = epsilon/(C sqrt(B) L). Choose
+        a = 2 L/epsilon. We bound the parts of mu one by one:
+
+        1. The numbers. a >= 2 L > 2.77, since epsilon <= 1. a e = 2/(C sqrt(B)) <= 2/C. And
+           e <= 1/(C L) < 0.722/C, which is below 0.0073.
+        2. theta <= 1.01 e for such a small e. So a theta <= 1.01 * 2/C <= 0.0202, and the
+           denominator 1 - a theta is above 0.979.
+        3. (a + 2) e < (2 + 2 * 0.722)/C < 3.45/C <= 0.0345, so exp((a + 2) e) < 1.036.
+        4. a (a + 1) e^2 = (a e)^2 (1 + 1/a) < 4/(C^2 B) * 1.361 < 5.45/(C^2 B).
+        5. By 2, 3 and 4, K theta^2 <= a (a + 1) e^2/2 * 1.036 * 1.01^2 < 2.89/(C^2 B).
+        6. Dividing by the denominator, the argument of artanh is below 2.96/(C^2 B) <= 0.0003.
+           There 2 artanh(x) < 2.01 x, so mu < 2.01 * 2.96/(C^2 B) < 6/(C^2 B).
+        7. So mu B < 6/C^2 <= 0.0006, and a epsilon = 2 L. delta' < exp(0.0006) exp(-2 L), which
+           is below 1.001 (delta/4)^2 < delta.
+
+        The constant is loose: by the same theorem C = 2.2 would do. `Tuning.cost` states what the
+        noise of a tuning really costs.
 
     Accuracy: with probability 1 - beta/2, and so with 1 - beta, the error of hypothesis answers is
     at most 5T/4 (rounded up to a grid unit) and that of noisy answers at most T/4.
@@ -511,12 +554,16 @@ class JT12(_Paper):
 class DR14(_Paper):
     """NumericSparse on both signs of every discrepancy: threshold 2 alpha, answers within 3 alpha.
 
-    Let c be the largest number of updates, and S = sqrt(32 c ln(2/delta)), or S = 2c for delta = 0.
+    The formulas are for sensitivity 1. Let c be the largest number of updates, and
+    S = sqrt(32 c ln(2/delta)), or S = 2c for delta = 0.
     Noise has scale S/e1 on the threshold, 2 S/e1 on each test, and S/e2 on each measured answer,
     with e1 = epsilon sqrt(512)/(sqrt(512) + 1) and e2 = 2 epsilon/(sqrt(512) + 1), or 8/9 and 2/9
-    of epsilon for delta = 0. So e1 + e2/2 = epsilon. Deviations: two-sided geometric noise; 2k
-    queries in the logarithm; the interval of a measured answer is the one of its noise (for delta
-    > 0 the book's claim for it, alpha, does not follow from its own scale).
+    of epsilon for delta = 0. So e1 + e2/2 = epsilon. Deviations:
+
+    - The noise is two-sided geometric, not Laplace's.
+    - The logarithm is of 2k queries, one for each sign.
+    - The book says that a measured answer is within alpha. For delta > 0 this does not follow from
+      the scale of its noise. Here its interval is computed from that noise.
 
     Privacy:
         (epsilon, delta)-DP, as the book's theorem on NumericSparse (section 3.6) says:
@@ -540,7 +587,9 @@ class DR14(_Paper):
         """Choose the tolerance and the noise, see `Calibration.tune`."""
         update_bound = at_least_one(update_bound)
         bound = self._guaranteed(update_bound)
-        # The book's c is B(alpha), a real number. A larger c means more noise, so it is safe.
+        # The book's c is B(alpha), a real number. The session allows `bound.updates` updates, which
+        # is B(alpha) rounded, and may be above it by a rounding error. The larger of the two means
+        # more noise, so it is safe.
         c = max(update_bound(bound.alpha), bound.updates)
         if self.delta == 0:
             scale = 2 * c  # S
@@ -553,7 +602,7 @@ class DR14(_Paper):
         value_noise = ValueNoise("laplace", at_most(value_epsilon / scale) / sensitivity)
         return self._tuned(
             sensitivity,
-            (rate / 2, value_noise.parameter),
+            (rate / 2, value_noise.parameter),  # the smallest rate decides; `rate` is above rate/2
             bound,
             test=SharedThreshold(rate, rate / 2, Fraction(2 * bound.alpha) * sensitivity),
             value_noise=value_noise,

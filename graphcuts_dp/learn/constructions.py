@@ -1,11 +1,23 @@
 """Constructions by name: the table, and the learner for a name.
 
-`CONSTRUCTIONS` lists the names that `construction=` of iterative releases and `method=` of sessions
-take, besides "median". Sessions, iterative releases, the planner and the audits read it. A new
-construction is a learner (see `learn.learners.Learner`) in a file of its own, and an entry here.
+Terms used here:
 
-Two cases need more than the entry: mirror descent, which has options that others do not have, and
-public lists of any linear queries, from which only some constructions learn. `learner_of` has both.
+- A *construction* is an update rule with a first hypothesis, tuned to a tolerance alpha in edges.
+- A *learner* (`learn.learners.Learner`) is the rule before it is tuned: it holds the public vertex
+  pairs, the `Universe`, and what was announced of the queries.
+- B(alpha), an `UpdateBound`, is the largest number of updates of a construction.
+- A `Rule` is "as printed" for the constants of a paper, "tight" for the best of the same proof.
+- X is the number of vertex pairs.
+
+`CONSTRUCTIONS` lists the names that `construction=` of iterative releases and `method=` of sessions
+take, besides "median". Sessions, iterative releases, the planner and the audits read it.
+
+A new construction for cuts needs a learner in a file of its own, and an entry in `CONSTRUCTIONS`.
+Three functions below treat some names apart, and have to be looked at as well:
+
+- `learner_of` passes options to mirror descent that others do not have;
+- `_learner_of_list` lists the constructions that learn from any linear queries, not only cuts;
+- `bound_of` asks a mirror descent learner for B, and the constructions of other learners.
 """
 
 from collections.abc import Mapping
@@ -28,6 +40,8 @@ from graphcuts_dp.learn.learners import (
 from graphcuts_dp.learn.norms import AUTO, norm_updates
 from graphcuts_dp.queries.universe import Universe
 
+# `learner` is called with (universe, disjoint, rule), `updates` with (n, edges, rule, disjoint),
+# where n is the size of a graph (`learn.sizes.Size`). Lambdas drop what a construction ignores.
 CONSTRUCTIONS: Mapping[str, KnownConstruction] = {
     "multiplicative-weights": KnownConstruction(
         initials="MW",
@@ -62,14 +76,17 @@ def learner_of(
     Args:
         construction: a name of `CONSTRUCTIONS`, or an object that satisfies `Learner`.
         universe: the public vertex pairs.
-        disjoint: whether all queries are cuts with disjoint S and T.
-        rule: of a named construction, see `Rule`.
-        norm: of mirror descent, see `parse_norm`. None means "auto" for cuts (`signed` None) and
-            "l2" for a list of linear queries (`signed` given).
-        signed: for a public list of any linear queries with coefficients in [-1, 1]: whether some
-            are negative. None for cuts.
-        announced: `max_right_size`, `may_measure_degrees`, `linear`, `max_spectral_norm` of mirror
-            descent, see `MirrorDescentLearner`. Other constructions ignore them.
+        disjoint: whether all queries are cuts with disjoint S and T. Not read for a list.
+        rule: of a named construction.
+        norm: of mirror descent, a name such as "l2" or "auto" (see `parse_norm`). For cuts, None
+            means "auto", the norm with the least B. For a list of linear queries, None means "l2".
+        signed: None if all queries are cuts. True or False for a *list*: queries with coefficients
+            in [-1, 1] that are all public from the start; then whether some are negative.
+        announced: what else was announced to mirror descent; other constructions and lists ignore
+            it. `linear`: any linear queries will be asked, one by one, in place of cuts.
+            `max_spectral_norm`: the largest singular value of a query's matrix, or None.
+            `max_right_size`: the most right vertices of a cut, or None. `may_measure_degrees`:
+            whether the rule may ask for a noisy statistic. See `MirrorDescentLearner`.
 
     Raises:
         ParameterError: an unknown name, too many vertices, a learner over other vertices, a norm
@@ -78,6 +95,7 @@ def learner_of(
     if norm is not None and construction != "mirror-descent":
         raise ParameterError("norm is for mirror-descent; the others have none to choose")
     if not isinstance(construction, str):
+        # `Learner` is a protocol that users' classes need not inherit: look for its members.
         if not hasattr(construction, "construction") or not hasattr(construction, "universe"):
             raise ParameterError("construction is a name, or an object as `Learner` describes it")
         if construction.universe != universe:
@@ -103,13 +121,15 @@ def _learner_of_list(
         ParameterError: the construction has no bound for such queries.
     """
     if construction == "multiplicative-weights":
-        if signed and rule == "as printed":
+        if signed and rule == "as printed":  # 'practical' and 'tight' of `release_iteratively`
             raise ParameterError(
                 "multiplicative weights as printed take coefficients in [0, 1] alone; use"
                 " 'frieze-kannan', or the calibrations 'practical' or 'tight'"
             )
+        # span: the largest difference of two coefficients.
         return MultiplicativeWeightsLearner(universe, rule, span=2.0 if signed else 1.0)
     if construction == "frieze-kannan":
+        # dense: a hypothesis is a matrix of all pairs, to which any coefficients can be added.
         return FriezeKannanLearner(universe, rule=rule, dense=True)
     if construction != "mirror-descent":
         raise ParameterError(
@@ -126,15 +146,20 @@ def _learner_of_list(
 def bound_of(
     learner: Learner, *, alpha: float, total_weight: float, total_error: float
 ) -> UpdateBound:
-    """Return B of a learner, for all tolerances.
+    """Return B of a learner, as a function of the tolerance.
+
+    A construction is tuned to one tolerance, but its `update_bound` takes any tolerance and answers
+    for the same rule tuned to that one. So one construction suffices. Mirror descent is different:
+    with norm "auto" the tolerance decides which norm a construction has, and so one construction
+    has B of one norm only. Its learner has a method that takes the least B of all norms.
 
     Args:
         learner: any.
-        alpha: a tolerance for which `Learner.construction` does not raise; B does not depend on it.
+        alpha: a tolerance for which `Learner.construction` does not raise. B does not depend on it.
         total_weight: the total weight, or a noisy value of it, in (0, X].
         total_error: how far the true total may be from `total_weight`, >= 0.
     """
-    if isinstance(learner, MirrorDescentLearner):  # the norm of its construction depends on alpha
+    if isinstance(learner, MirrorDescentLearner):
         return learner.update_bound(total_weight=total_weight, total_error=total_error)
     construction = learner.construction(
         alpha=alpha, total_weight=total_weight, total_error=total_error

@@ -12,7 +12,7 @@ their intersection if it is not empty).
 
 On an undirected or directed graph (`universe.hollow`) no vertex is paired with itself, so vertices
 in both S and T need a correction. On an undirected graph (`universe.symmetric`) (i, j) and (j, i)
-are one pair.
+are one pair. `universe.masks(query)` are the truth vectors of S over rows and of T over columns.
 
 Source: GRU12 section 5, after Frieze and Kannan 1999 (cut decompositions).
 """
@@ -32,7 +32,8 @@ from graphcuts_dp.resources import in_parallel
 
 Words = npt.NDArray[np.uint64]
 
-_PARALLEL_WORDS = 1 << 18  # from which on several processors count; below it, one is faster
+# From this many words on, the work of counting is divided among processors; below, one is faster.
+_PARALLEL_WORDS = 1 << 18
 _BLOCK_WORDS = 1 << 16  # counted at a time: 512 KiB stay in the cache while S, T are compared
 
 
@@ -77,8 +78,8 @@ class BitSets:
     def shared(self, *queried: Words) -> npt.NDArray[np.float64]:
         """Count the elements that each set shares with each queried set.
 
-        It costs count * n / 64 word operations for each queried set. Several in one call are faster
-        than several calls: the rows are read from memory once.
+        It costs count * n / 64 word operations for each queried set. One call with several queried
+        sets is faster than several calls: the rows are read from memory once.
 
         Args:
             queried: sets as words of `pack_bits`.
@@ -101,7 +102,7 @@ class BitSets:
             return np.zeros((len(queried), 0))
         if self.rows.size < _PARALLEL_WORDS:
             return np.hstack([count(block) for block in blocks])
-        return np.hstack(list(in_parallel(count, blocks)))
+        return np.hstack(list(in_parallel(count, blocks)))  # in the order of `blocks`
 
     def masks(self) -> npt.NDArray[np.bool_]:
         """Return the sets as truth vectors, shape (count, n)."""
@@ -120,7 +121,7 @@ class CutSum(Hypothesis):
     Attributes:
         universe: as given.
         start: as given.
-        weights: w, shape (updates,).
+        weights: w, shape (updates,). Do not write to it.
 
     Raises:
         HypothesisError: a start over another universe.
@@ -135,7 +136,8 @@ class CutSum(Hypothesis):
         self.start = start
         self.weights: FloatVector = np.empty(0)
         self._S, self._T = (BitSets(n) for n in universe.shape)
-        # The sets S_k & T_k that are not empty, and the k of each; none if bipartite.
+        # On one vertex set: the sets S_k & T_k that are not empty, in `_both`, and their numbers k,
+        # in `_overlapping`. No such sets if bipartite.
         self._both = BitSets(universe.shape[0])
         self._overlapping: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
@@ -153,6 +155,7 @@ class CutSum(Hypothesis):
         if not isinstance(query, CutQuery):
             raise QueryError("a sum of cuts is updated by cut queries; use a DenseHypothesis")
         S, T = (pack_bits(mask) for mask in self.universe.masks(query))
+        # Only `plus` and `of_arrays` set attributes, of objects that nobody else has seen yet.
         longer = type(self)(self.universe, self.start)
         longer.weights = np.append(self.weights, weight)
         longer._S, longer._T = self._S.appended(S), self._T.appended(T)
@@ -189,14 +192,17 @@ class CutSum(Hypothesis):
             S_k_in_S, S_k_in_T = self._S.shared(S, T)
             T_k_in_S, T_k_in_T = self._T.shared(S, T)
             both_k_in_S, both_k_in_T = self._both.shared(S, T)
-        # Pairs {i, j} with i in S and j in T, where i is in S_k and j in T_k, or vice versa.
+        # In this product each (i, j) with i in S and j in T is counted if i is in S_k and j in T_k,
+        # and again if i is in T_k and j in S_k. Wanted is each pair {i, j} once. A pair is counted
+        # twice if both its vertices lie in S_k & T_k, and twice if both lie in S & T.
         pairs = S_k_in_S * T_k_in_T + S_k_in_T * T_k_in_S
-        # Pairs inside both S_k and T_k were counted twice.
+        # Take back one count of the pairs inside S_k & T_k.
         pairs[self._overlapping] -= both_k_in_S * both_k_in_T
         if both.any():
-            # So were pairs inside both S and T. Let x vertices lie in all four sets.
-            # Each of their x (x - 1)/2 pairs was counted four times and is taken back four times:
-            # add it once. Each of them with itself was counted twice and is taken back twice.
+            # Take back one count of the pairs inside S & T. Now look at the x vertices that lie in
+            # all four sets. Each two of them are a pair with both properties: counted four times,
+            # and taken back twice above and twice here. So the x (x - 1)/2 pairs are added once.
+            # Each of the x with itself is no pair: counted twice, and taken back once in each step.
             pairs -= S_k_in_both * T_k_in_both
             pairs[self._overlapping] += both_k_in_both * (both_k_in_both - 1) / 2
         return np.asarray(pairs)
@@ -251,7 +257,7 @@ class CutSum(Hypothesis):
         Raises:
             HypothesisError: sets and weights that do not belong together.
         """
-        start_arrays = {
+        start_arrays = {  # by the names of `BlockHypothesis.arrays`
             "left": arrays["left"],
             "right": arrays["right"],
             "weights": arrays["blocks"],

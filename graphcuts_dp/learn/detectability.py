@@ -1,12 +1,19 @@
 """Degrees and epsilons from which a synthetic graph can show communities or single edges.
 
 A synthetic graph is released with noise of standard deviation s on each entry of the adjacency
-matrix. A community is a direction (eigenvector) of the matrix; its strength, the eigenvalue theta,
-is at most the average degree. Noise spreads the other eigenvalues up to 2 s sqrt(n), and a
-direction shows if theta >= SHOWN s sqrt(n). `graphcuts_dp.planning.synthetic` has the reason, and
-scripts/bench/bench_fit_quality.py the measurement.
+matrix. Communities of a graph are directions (eigenvectors) of the matrix. The eigenvalue theta of
+a direction is its *strength*. In a model of communities in which every vertex has the same expected
+degree d, no eigenvalue is expected to be above d: so the average degree is taken as the largest
+strength of communities. (A hub alone can have a larger eigenvalue; it is a degree, no community.)
 
-- Binary randomised response has s = 1/(2 sinh(epsilon/2)), Laplace noise s = sqrt(2)/epsilon.
+Noise spreads the other eigenvalues up to 2 s sqrt(n), and hides directions with theta below
+s sqrt(n) entirely. Measurements (scripts/bench/bench_fit_quality.py) show communities from
+theta = SHOWN s sqrt(n) on. `graphcuts_dp.planning.synthetic` cites the theorem.
+
+- Randomised response flips each bit of the matrix with probability 1/(1 + e^epsilon) and divides
+  out the mean: s = 1/(2 sinh(epsilon/2)). Laplace noise has s = sqrt(2)/epsilon.
+- A size n (`Size`) is a number of vertices, a pair (left, right) of a bipartite graph, or `ArcsOn`
+  of a directed graph. X is the number of vertex pairs, m the number of edges.
 - A bipartite graph has (sqrt(left) + sqrt(right))/2 in place of sqrt(n), and m/sqrt(left right) as
   average degree; a directed graph has the average number of arcs that leave a vertex.
 """
@@ -21,8 +28,8 @@ SHOWN = 1.5  # least visible strength, in units of s sqrt(n); 1 is the theoretic
 def degrees_needed(n: Size, *, epsilon: float) -> tuple[float, float]:
     """Return the least average degrees at which communities, and single edges, can show.
 
-    Communities: SHOWN sqrt(n)/(2 sinh(epsilon/2)). Single edges: the degree at which edges are as
-    many as the X/(1 + e^epsilon) pairs that randomised response is expected to turn into edges.
+    Communities: SHOWN sqrt(n)/(2 sinh(epsilon/2)). Single edges: randomised response is expected to
+    turn about X/(1 + e^epsilon) pairs without an edge into edges. The true edges must be as many.
 
     Args:
         n: size of the graph.
@@ -30,19 +37,20 @@ def degrees_needed(n: Size, *, epsilon: float) -> tuple[float, float]:
     """
     sqrt_n, degree_per_edge = sqrt_and_degree_per_edge(n)
     communities = SHOWN * sqrt_n / (2 * math.sinh(epsilon / 2))
+    # m = X/(1 + e^epsilon) edges, times the average degree that each edge adds
     single_edges = degree_per_edge * pairs_of(n) / (1 + math.exp(epsilon))
     return communities, single_edges
 
 
 def epsilon_needed(n: Size, strength: float, *, flips: bool = True) -> float:
-    """Return the least epsilon at which communities can show; infinite if there are none.
+    """Return the least epsilon at which communities can show; infinite for strength 0.
 
     It solves theta = SHOWN s sqrt(n) for epsilon.
 
     Args:
         n: size of the graph.
-        strength: theta, the largest strength of a direction: at most the average degree.
-        flips: whether bits are flipped; else Laplace noise is added.
+        strength: theta, the largest strength that communities can have, such as the average degree.
+        flips: True for randomised response, False for Laplace noise.
     """
     sqrt_n, _ = sqrt_and_degree_per_edge(n)
     if strength <= 0:
@@ -52,12 +60,13 @@ def epsilon_needed(n: Size, strength: float, *, flips: bool = True) -> float:
 
 
 def sqrt_and_degree_per_edge(n: Size) -> tuple[float, float]:
-    """Return sqrt(n), and the average degree over the number of edges.
+    """Return sqrt(n), and the average degree divided by the number of edges.
 
-    Undirected: 2/n. Directed: 1/n. Bipartite: (sqrt(left) + sqrt(right))/2 and 1/sqrt(left right).
+    The second is 2/n for an undirected graph and 1/n for a directed one. A bipartite graph has
+    (sqrt(left) + sqrt(right))/2 and 1/sqrt(left right).
     """
-    rows, columns = shape_of(n)
-    counted_endpoints = 2 if isinstance(n, int) else 1
+    rows, columns = shape_of(n)  # both n if there is one vertex set
+    counted_endpoints = 2 if isinstance(n, int) else 1  # an int is an undirected graph
     return (
         (math.sqrt(rows) + math.sqrt(columns)) / 2,
         counted_endpoints / math.sqrt(rows * columns),

@@ -9,10 +9,13 @@ M_ab and density h_ab > 0 in the start. X is the number of all pairs and M the t
 The potential of an update rule is a distance between D and h. For weights in [0, 1], the distance
 of this start follows from that of the uniform start d:
 
-1. Squares (Frieze-Kannan). The bound on ||D - d||^2 uses only sum D_ij^2 <= M. The same inequality
-   gives, for ||D - h||^2, that bound plus
+1. Squares (Frieze-Kannan). Since h is constant on cells,
+   ||D - h||^2 = sum D_ij^2 - 2 sum_ab h_ab M_ab + sum_ab N_ab h_ab^2. The same holds with d for all
+   h_ab, and the difference of the two is
 
-       sum_ab N_ab (h_ab^2 - d^2) + sum_ab M_ab 2 (d - h_ab).
+       ||D - h||^2 - ||D - d||^2 = sum_ab N_ab (h_ab^2 - d^2) + sum_ab M_ab 2 (d - h_ab).
+
+   So a bound on ||D - d||^2 plus the right side bounds ||D - h||^2.
 
 2. Relative entropy (multiplicative weights), if h and d have the same total. Weights divided by
    their total are written D^, h^, d^. Exactly,
@@ -20,9 +23,18 @@ of this start follows from that of the uniform start d:
        KL(D^||h^) = KL(D^||d^) + sum_ab (M_ab/M) ln(d/h_ab).
 
 Only one number in these is private: G = sum_ab M_ab c_ab, with public coefficients c_ab = 2 (d -
-h_ab) or ln(d/h_ab). It is called the correction; it is negative if the groups help. A vertex pair
+h_ab) or ln(d/h_ab). It is called the *correction*; it is negative if the groups help. A vertex pair
 lies in one cell, so one edge changes G by at most max |c_ab|. So a noisy value of G is cheap, and
 no union bound over cells is needed.
+
+The public groups come from a `CellTree`. Its levels go from one cell of all vertices (level 0) to
+the finest groups (level `depth` - 1). For a level it gives `shape`, the numbers of groups of rows
+and of columns; `cells`, the groups (a, b) of each cell, shape (cells,) each; `pairs`, the N_ab in
+the same order; and `matrix`, values of cells as a matrix (row groups, column groups), 0 where no
+cell is. On an undirected graph a cell is listed once, and `matrix` is symmetric.
+
+Groups are numbered twice. A *code* numbers all groups that the tree knows, also those without a
+vertex in the graph. A *label* numbers only groups with vertices, as a block hypothesis needs it.
 """
 
 from dataclasses import dataclass
@@ -50,13 +62,14 @@ _LEAST_DENSITY = 1 / 64  # of a cell, in units of the density of all pairs: keep
 class GroupStart:
     """A density for each two groups, with the same total weight as one density for all pairs.
 
-    Only groups that have vertices are numbered.
+    Groups are numbered by labels (see the module) everywhere in this class.
 
     Attributes:
         universe: the public vertex pairs.
-        labels: number of the group of each row, and of each column.
+        labels: label of the group of each row, shape (rows,), and of each column, (columns,).
         weights: h_ab, shape (groups of rows, groups of columns); symmetric if the universe is.
-        cells: a, b and N_ab of each cell, shape (cells,) each; N_ab > 0.
+        cells: a, b and N_ab of each cell, shape (cells,) each; N_ab > 0. Measured sums G rely on
+            the order of cells, which is that of the `CellTree`.
         density: d.
     """
 
@@ -73,7 +86,11 @@ class GroupStart:
         return np.asarray(self.weights[a, b])
 
     def coefficients(self, distance: Distance) -> IntVector:
-        """Return c_ab of each cell in units of 1/1024, rounded up, shape (cells,)."""
+        """Return c_ab of each cell in units of 1/1024, rounded up, shape (cells,).
+
+        Rounding up is the safe side for both distances: the M_ab are not negative, so G of rounded
+        coefficients is at least the exact G, and a bound on it is a bound on the exact one.
+        """
         if distance == "squares":
             coefficients = 2 * (self.density - self._cell_densities)
         else:
@@ -94,17 +111,19 @@ class GroupStart:
         Args:
             distance: the kind of distance.
             uniform: an upper bound on the distance between the truth and the uniform start.
-            correction: an upper bound on G.
+            correction: an upper bound on G of the rounded coefficients, and so on the exact G.
             total_weight: M or a noisy value of it.
             total_error: how far the true M may be from `total_weight`.
         """
         if distance == "squares":
+            # The two sums of the formula: the first is public and exact, the second is G.
             pairs = self.cells[2]
             excess = float(pairs @ (self._cell_densities**2 - self.density**2))
             return max(0.0, uniform + excess + correction)
         # G/M is a mean of coefficients, weighted by M_ab: at most the largest of them.
         largest = float(self.coefficients(distance).max()) / CORRECTION_UNITS
-        # The M within its error that makes the quotient largest.
+        # M is within total_error of total_weight. The quotient G/M is largest for the smallest such
+        # M if G is positive, and for the largest M if G is negative.
         total = total_weight - total_error if correction > 0 else total_weight + total_error
         mean = min(largest, correction / total) if total > 0 else largest
         return max(0.0, uniform + mean)
@@ -131,16 +150,23 @@ def start_from_sums(
         h = d + b^2/(b^2 + v) (noisy density - d),
 
     where v is the variance of the noise on the density of the cell, and b^2 the variance of true
-    densities between cells. By the method of moments, b^2 is the sum of (noisy sum - d N_ab)^2,
-    minus the expected part of the noise, over the sum of N_ab^2. Then h is clipped to [d/64, 1],
-    and all h are scaled to the total weight, which may bring some slightly out of that range again.
+    densities around d. b^2 is estimated by the method of moments. The residual of a cell is its
+    noisy sum minus d N_ab. Noise of standard deviation `deviation` is added to a sum, so the
+    expected square of a residual is N_ab^2 b^2 + deviation^2. Adding this up over cells and solving
+    for b^2 gives
+
+        b^2 = (sum of squared residuals - cells deviation^2)/(sum of N_ab^2), or 0 if negative.
+
+    Then h is clipped to [d/64, 1], and all h are scaled to the total weight, which may bring some
+    slightly out of that range again.
 
     Args:
         universe: the public vertex pairs.
         cells: the public cells; those of the finest level are used.
-        codes: number of the group of each row, and of each column.
-        sums: noisy weight of each of these cells, in units of the largest weight, shape (cells,).
-        deviation: standard deviation of their noise.
+        codes: code of the group of each row, shape (rows,), and of each column, (columns,).
+        sums: noisy total weight of each of these cells, shape (cells,). The largest weight that a
+            pair can have counts 1, as everywhere in this module: so densities are at most 1.
+        deviation: standard deviation of their noise, in the same unit.
         total_weight: of all pairs together, noisy, in (0, X].
 
     Privacy:
@@ -149,7 +175,7 @@ def start_from_sums(
     Raises:
         ParameterError: too many groups.
     """
-    level = cells.depth - 1
+    level = cells.depth - 1  # the finest
     if max(cells.shape(level)) > MOST_GROUPS:
         raise ParameterError(
             f"a session starts from at most {MOST_GROUPS:,} groups; give it a coarser level"
@@ -165,8 +191,9 @@ def start_from_sums(
     densities = np.maximum(density + shrinkage * residuals / pairs, density * _LEAST_DENSITY)
     densities = np.minimum(densities, 1.0)
     densities *= total_weight / float(pairs @ densities)
-    # Two groups without a vertex pair, such as a single vertex with itself, have no cell. They get
-    # the density d, which no answer reads.
+    # Two groups without a vertex pair, such as the group of a single vertex with itself, have no
+    # cell. `matrix` writes 0 there, and the density d is wanted: so d is taken off before and added
+    # after. No answer reads these entries.
     weights = cells.matrix(level, densities - density) + density
     present_rows, row_labels, row_numbers = _numbered(codes[0], weights.shape[0])
     present_columns, column_labels, column_numbers = _numbered(codes[1], weights.shape[1])

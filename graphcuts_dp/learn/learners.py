@@ -9,7 +9,19 @@ The learners of this package are `FriezeKannanLearner`, `MultiplicativeWeightsLe
 `MirrorDescentLearner`, and for tiny graphs `MedianLearner`. Users can write their own, see
 `Learner`. `learn.constructions` has the table of names.
 
-Symbols: X is the number of vertex pairs, B(alpha) the bound on the number of updates.
+Terms used here:
+
+- X is the number of vertex pairs, M the total weight. B(alpha), an `UpdateBound`, bounds the number
+  of updates.
+- A `Rule` is "as printed" for the steps of a paper, "tight" for the best of the same proof.
+- The *potential* of a rule is its distance between the truth and the hypothesis.
+- A *norm* of mirror descent is a name of `learn.norms`: "l2", "lp", "2,p", "entropy", "schatten".
+  "entropy" is named among them though its potential is no norm. `NormTerms` holds what one of them
+  gives for a graph, such as its exponent p and its potential at the start.
+- A *private norm* is a number about the private graph that lowers B if it is known: the sum of the
+  square roots of the row degrees, or the nuclear norm (sum of the singular values). Whoever runs
+  the learner measures it with noise; `measure.statistics.PRIVATE_NORMS` says how.
+- `universe.masks(query)` are the truth vectors of the sets S and T of a cut, over rows and columns.
 """
 
 import math
@@ -53,12 +65,13 @@ from graphcuts_dp.resources import one_blas_thread
 MOST_DENSE_VERTICES = 8192  # on a side, if a matrix of all pairs is held: 8 n^2 bytes are 512 MiB
 MOST_MEDIAN_PAIRS = 16  # of the median, which lists all 2^16 graphs
 OWN = "own: "  # first letters of a stored method that a user has written
-ROOT_DEGREES, NUCLEAR_NORM = "root degrees", "nuclear norm"  # names in `PRIVATE_NORMS`
+ROOT_DEGREES, NUCLEAR_NORM = "root degrees", "nuclear norm"  # the two private norms, by name
 
 _MOST_LETTERS = 60  # of the name of a user's learner, and of its version
 _KEPT_FAMILIES = 4  # lists of all graphs that are kept in memory
 _ROUNDING = 1e-9  # relative: by how much a computed singular value may exceed its limit
-# Distances of which the potential of a norm is a multiple; other norms have no start from groups.
+# With these two norms of mirror descent, the potential is a multiple of a distance for which
+# `learn.group_start` bounds a start from public groups. With another norm there is no such start.
 _DISTANCES: Mapping[str, Distance] = {"l2": "squares", "entropy": "relative entropy"}
 
 Learned = Construction[Any]
@@ -121,8 +134,9 @@ class Learner(Protocol):
 class GroupLearner:
     """A learner that may be able to begin from a `GroupStart`.
 
-    The potential of such a learner is a multiple of one of the distances of `learn.group_start`,
-    which bounds the distance between the truth and a `GroupStart`.
+    A `GroupStart` is a first hypothesis from noisy weights between public groups. It has an upper
+    bound on its distance from the truth, in squares or in relative entropy. If the potential of a
+    learner is a multiple of one of these, the bound times `potential_scale` bounds the potential.
 
     Attributes:
         universe: the public vertex pairs.
@@ -136,7 +150,7 @@ class GroupLearner:
         return None
 
     def potential_scale(self, total_weight: float) -> float:  # noqa: ARG002
-        """Return the factor between the potential and the distance."""
+        """Return the potential divided by the distance."""
         return 1.0
 
     def first_hypothesis(self, start: GroupStart) -> Hypothesis:
@@ -155,8 +169,8 @@ class FriezeKannanLearner(GroupLearner):
             vertex set this halves the bound on the number of updates.
         rule: see `Rule`. The start is the density of all pairs, or 0 as printed.
         dense: whether there will be linear queries with any coefficients in [-1, 1], not only cuts.
-            Hypotheses are then matrices. ||q||^2 is at most X for all such queries, as for cuts, so
-            B is the same.
+            Hypotheses are then matrices. The sum of the squared coefficients of a query is at most
+            X, as for cuts, so B is the same.
     """
 
     disjoint: bool = False
@@ -183,6 +197,7 @@ class FriezeKannanLearner(GroupLearner):
             alpha=alpha,
             start_potential=potential,
             rule=self.rule,
+            # the most pairs of a cut between disjoint sets; None for X
             largest_norm_squared=self.universe.disjoint_norm_squared if self.disjoint else None,
             value_error=value_error,
         )
@@ -197,10 +212,10 @@ class FriezeKannanLearner(GroupLearner):
         return CutSum(self.universe, start.blocks())
 
     def check(self, query: CutQuery) -> None:
-        """Refuse cuts with overlapping sets if `disjoint` was announced.
+        """Refuse cuts with overlapping sets if `disjoint` was announced; else refuse nothing.
 
         Raises:
-            QueryError: such a cut, or unknown vertices.
+            QueryError: such a cut, or one with unknown vertices.
         """
         if self.disjoint:
             check_disjoint(query, self.universe)
@@ -388,7 +403,7 @@ class MirrorDescentLearner(GroupLearner):
 
     @cached_property
     def _parsed_norm(self) -> tuple[str, float | None]:
-        """The norm, or "auto", and its exponent; None for the exponent of least B."""
+        """The norm, or "auto", and its exponent p; p is None for the exponent of least B."""
         return parse_norm(self.norm)
 
     @cached_property
@@ -410,9 +425,11 @@ class MirrorDescentLearner(GroupLearner):
 
     @property
     def measured_norm(self) -> str | None:
-        """The private norm that should be measured, a key of `PRIVATE_NORMS`; None for none.
+        """The private norm that should be measured, "root degrees" or "nuclear norm".
 
-        With "auto" it is one that can make a norm the one of least B.
+        None if none should be. Norm "2,p" always wants the root degrees. Norm "schatten" wants the
+        nuclear norm if that can give it a smaller B than "l2". With "auto", a private norm is
+        wanted if some graph of this size has its least B with the norm that it belongs to.
         """
         norm, p = self._parsed_norm
         if norm == AUTO:
@@ -425,7 +442,8 @@ class MirrorDescentLearner(GroupLearner):
             return None
         if norm == "2,p":
             return ROOT_DEGREES
-        # Without an announced spectral norm schatten has the zeta of l2 and no smaller B.
+        # A small nuclear norm lowers B of schatten only if singular values of queries are known to
+        # be small as well. Otherwise its least B is that of p = 2, which is l2.
         if norm == "schatten" and p != 2 and self.max_spectral_norm is not None:
             return NUCLEAR_NORM
         return None
@@ -481,7 +499,12 @@ class MirrorDescentLearner(GroupLearner):
         total_error: float,
         value_error: float | None = None,
     ) -> Learned:
-        """Return the construction, see `Learner.construction`."""
+        """Return the construction, see `Learner.construction`.
+
+        Unlike in the learners above, `total_error` has no default.
+        """
+        # terms.weight: of each pair in the start. terms.in_unit_box: hypotheses stay in [0, 1].
+        # terms.shift: for entropy the error of the total, by which steps are shortened; else 0.
         terms = self.terms_at(alpha=alpha, total_weight=total_weight, total_error=total_error)
         return MirrorDescentRule(
             start=BlockHypothesis.constant(self.universe, terms.weight),
@@ -502,13 +525,18 @@ class MirrorDescentLearner(GroupLearner):
         return _DISTANCES.get(norm) if self.rule == "tight" else None
 
     def potential_scale(self, total_weight: float) -> float:
-        """Return 1/2 for squares, M^2 for the relative entropy."""
+        """Return 1/2 for squares, M^2 for the relative entropy.
+
+        Do not call it if `distance` is None: there is no factor then.
+        """
         return 0.5 if self.distance == "squares" else total_weight**2
 
     def first_hypothesis(self, start: GroupStart) -> DenseHypothesis:
         """Return the start as a matrix; for l2 clipped to at most 1.
 
-        Clipping brings it nearer to every truth in [0, 1].
+        With l2 all hypotheses lie in [0, 1], and clipping brings the start nearer to every truth
+        there, in squares. With entropy it would change the total, which must stay, and hypotheses
+        may be above 1.
         """
         weights = start.weights
         if self.distance == "squares":
@@ -521,19 +549,22 @@ class MirrorDescentLearner(GroupLearner):
         Raises:
             QueryError: such a query, or unknown vertices.
         """
+        # Callers divide a linear query by its largest coefficient before they ask. So its largest
+        # singular value is a multiple of the largest coefficient, as `max_spectral_norm` is.
         if isinstance(query, CutQuery):
             S, T = self.universe.masks(query)
             if self.disjoint:
                 check_disjoint(query, self.universe)
             right_size = int(T.sum())
-            spectral_norm = math.sqrt(float(S.sum()) * float(T.sum()))  # a matrix of rank one
+            # The matrix of a cut has rank one, so its singular value is its Euclidean norm.
+            spectral_norm = math.sqrt(float(S.sum()) * float(T.sum()))
         elif not self.linear:
             raise QueryError("only cuts were announced; start again with linear=True")
         elif self.max_right_size is None and self.max_spectral_norm is None:
             return
         else:
             coefficients = self.universe.coefficients(query)
-            right_size = int(coefficients.any(axis=0).sum())
+            right_size = int(coefficients.any(axis=0).sum())  # columns with a coefficient
             spectral_norm = 0.0
             if self.max_spectral_norm is not None:
                 with one_blas_thread():
@@ -557,7 +588,8 @@ def potential_of(terms: NormTerms, total_weight: float) -> Potential:
     """Return the potential of a norm; of the entropy with this total."""
     if terms.p is None:
         return Entropy(total_weight)
-    # With p = 2 all norms are the Euclidean one, which is fastest computed from entries.
+    # With p = 2, "2,p" and "schatten" are the Euclidean norm of all entries, which `LpNorm` is
+    # fastest at. With p < 2 they need the rows, or the singular values, of a bipartite matrix.
     if terms.p < 2 and terms.norm in BIPARTITE_NORMS:
         return GroupNorm(terms.p) if terms.norm == "2,p" else SchattenNorm(terms.p)
     return LpNorm(terms.p)
@@ -568,11 +600,12 @@ def potential_of(terms: NormTerms, total_weight: float) -> Potential:
 class OwnLearner:
     """A learner that a user has written, as the method of a session.
 
-    A store keeps only its name and version. When a session is opened again, the learner repeats its
-    updates from the record. So whoever changes what the learner does must change its version; the
-    store then refuses to go on. Privacy does not rest on that, nor on the learner at all: it sees
-    noisy numbers, queries and results of tests, and the number of updates is limited in any case.
-    It must not look at the graph.
+    A store (the file of a session) keeps the name and version of the learner, but no hypothesis.
+    When a session is opened again, the learner makes its updates anew from the stored queries and
+    results. So whoever changes what the learner does must change its version; the store then
+    refuses to go on. Accuracy rests on that. Privacy does not rest on the learner, as long as it
+    does not look at the graph: it sees noisy numbers, queries and results of tests only, and the
+    session limits the number of updates whatever the learner claims.
 
     Attributes:
         universe: the public vertex pairs.

@@ -2,7 +2,7 @@
 
 `graphcuts_dp.cuts.least` adds discrete Laplace noise D to a cost of each vertex and releases the
 least cut for these costs. Its proof shows that the released cut weighs more than the least one by
-at most the sum of max(0, D) over the n vertices.
+at most the sum of max(0, D) over the n vertices. Here a Chernoff bound is computed for that sum.
 """
 
 import math
@@ -10,8 +10,9 @@ from fractions import Fraction
 
 import numpy as np
 
-# The bound holds for each exponent; the best one on this grid is taken.
-_TILTS = np.linspace(0.001, 0.999, 999)  # exponents t of Markov's inequality, as parts of the rate
+# Markov's inequality for e^(t sum X) holds for each exponent t in (0, rate). The best of these is
+# taken; they are parts of the rate.
+_TILTS = np.linspace(0.001, 0.999, 999)
 
 
 def least_cut_excess(n: int, rate: float | Fraction, *, unit: float = 1.0, beta: float) -> float:

@@ -6,6 +6,10 @@ database at or below the median is dropped: at least half of the family. If some
 each query strictly within alpha of the truth, it is never dropped. So a family with such a database
 can be halved at most log2(size) times. Families are listed one by one: for tiny universes only.
 
+A `Universe` is the set of public vertex pairs; X is their number. `universe.pairs()` gives the row
+and the column of each pair, and so the order of pairs everywhere in this file; `matrix_of` puts
+numbers in that order into a matrix. N is the number of databases of a family.
+
 Source: GRU12 appendix A.1, Alg. 4; DR14 Definitions 5.2 and 5.6, Alg. 9, Theorem 5.8. Both print
 log where halving needs log2.
 """
@@ -32,7 +36,7 @@ from graphcuts_dp.queries.graph_queries import GraphQuery
 from graphcuts_dp.queries.linear import LinearQuery
 from graphcuts_dp.queries.universe import Universe
 
-_MOST_NUMBERS = 1 << 24  # floats in a family: 128 MiB
+_MOST_NUMBERS = 1 << 24  # floats in a family: 128 MiB; building one takes about three times as much
 _MOST_PRINTED_BITS = 40  # of a count; a larger one is printed as a power of 2
 _ROUNDING = 1e-9  # of logarithms to base 2
 
@@ -72,8 +76,9 @@ class DatabaseFamily(Hypothesis):
     def answers(self, query: LinearQuery | GraphQuery) -> FloatVector:
         """Return every database's answer, shape (N,).
 
-        Answers to a `GraphQuery`, a statistic of the whole graph such as the number of triangles,
-        are its `scaled_values`.
+        A `GraphQuery` is a statistic of the whole graph, such as the number of triangles. Its
+        answers are the statistic divided by its sensitivity and rounded down. So one edge changes
+        them by at most 1, as it changes a cut, and the tolerance alpha fits both.
 
         Raises:
             QueryError: a query that does not fit the vertex sets, or a `GraphQuery` if databases
@@ -166,7 +171,8 @@ class Median(Construction[DatabaseFamily]):
         answers = hypothesis.answers(query)
         on_true_side = sign * (answers - np.median(answers)) > 0
         if self.lenient and not on_true_side.any():
-            # No answer is beyond the median: keep the databases whose answers are extreme.
+            # No answer lies on the true side of the median. The largest answers are nearest to the
+            # truth if it is above (sign 1), else the smallest ones.
             on_true_side = sign * answers == (sign * answers).max()
         if not on_true_side.any():
             raise HypothesisError("no database of the family fits the answers; use a finer net")
@@ -206,7 +212,8 @@ def alpha_net(
 ) -> DatabaseFamily:
     """Return a subfamily with a member strictly within alpha of each database on all queries.
 
-    Greedy: the first database that no member is near becomes a member. So for any two members some
+    Greedy. A database is covered if some member answers all queries within alpha of it. As long as
+    there are uncovered databases, the first of them becomes a member. So for any two members some
     query has answers at least alpha apart.
 
     Args:
@@ -263,8 +270,8 @@ def family_of(
 
     Args:
         universe: the public vertex pairs.
-        pair_lists: numbers of pairs, in the order of `Universe.pairs`, one list of equal length for
-            each database. A pair that is listed twice has twice the weight.
+        pair_lists: for each database the indices, in 0..X-1, of its pairs; all lists are equally
+            long. A pair that is listed twice has twice the weight.
         weight: of one listing.
     """
     columns = np.array(list(pair_lists), dtype=np.int64)  # (databases, pairs)

@@ -2,7 +2,13 @@
 
 Mirror descent (`learn.rules`) corrects a matrix x of weights in [0, 1], measured in a norm that the
 user chooses, or "auto". The potential is a divergence Delta(truth; x) that belongs to the norm (see
-`learn.potentials`). Symbols, with the names of fields of `CutSizes` and `NormTerms`:
+`learn.potentials`). It falls with every update of tolerance alpha by a least drop, and B(alpha) is
+the potential at the start over that drop: the largest number of updates. An `UpdateBound` is this
+function B. A `Rule` is "as printed" for JT12's exponents and steps, "tight" for the best of the
+same proof. Every potential here has order s = 2 (`learn.potentials` defines orders); formulas of
+steps are written for any s, as in JT12.
+
+Symbols, with the names of fields of `CutSizes` and `NormTerms`:
 
     M       total weight of the graph             X   vertex pairs (`pairs`)
     N       most pairs of a query (`largest_query`)
@@ -20,18 +26,22 @@ values that they can have. Then B = 2 (zeta/alpha)^2 Psi with
     entropy     M/X      1/2                M^2 ln(X/M)
     schatten    0        N^(1/2)            R_p^2/(2(p-1)),  R_p = R_*^(2/p-1) M^(1-1/p)
 
-R_p bounds the norm of the truth. For 2,p: the Euclidean norm of a row is at most the root of its
-degree, so ||x||_{2,1} <= R and ||x||_{2,2}^2 <= M, and Hoelder's inequality lies between these. The
-same holds for singular values with R_*. By Cauchy and Schwarz R <= (V_1 M)^(1/2), and R_* <=
-(rank M)^(1/2). For schatten, zeta is that of cuts, which have rank one.
+R_p bounds the norm of the truth. For 2,p: let r_i be the Euclidean norms of the rows. A row with
+weights in [0, 1] has r_i^2 <= its degree, so sum r_i <= R and sum r_i^2 <= M. Hoelder's inequality
+between the exponents 1 and 2 is ||r||_p <= ||r||_1^(2/p-1) ||r||_2^(2-2/p), which is at most R_p.
+The same holds for singular values with R_*. By Cauchy and Schwarz R <= (V_1 M)^(1/2), and R_* <=
+(rank M)^(1/2). For schatten, zeta is that of cuts, which have rank one: their only singular value
+is at most N^(1/2).
 
-Other linear queries have coefficients in [-1, 1]. Then zeta of entropy is 1. If no query has a
-singular value above `spectral`, zeta of schatten is N^(1-1/p) spectral^(2/p-1), by Hoelder's
-inequality between the largest singular value and the Euclidean norm.
+Other linear queries have coefficients in [-1, 1]. Then zeta of entropy is 1. Let no query have a
+singular value above `spectral`. Its dual norm is the l_q norm of its singular values sigma_i, with
+q = p/(p-1) >= 2. Since sigma_i^q <= spectral^(q-2) sigma_i^2 and sum sigma_i^2 <= N, zeta of
+schatten is (spectral^(q-2) N)^(1/q) = N^(1-1/p) spectral^(2/p-1).
 
 The exponent of least B. For lp, 2,p and schatten B is proportional to e^(-2r/p)/(p-1), where r is
-ln(N/M), ln(V_1 M/R^2) or ln(N M/(spectral R_*)^2). `best_exponent` minimises it. With p = 2 each of
-these norms is l2 and has its start M/X, which is better than 0. So p = 2 is compared, too.
+ln(N/M), ln(V_1 M/R^2) or ln(N M/(spectral R_*)^2). `best_exponent` finds the p for which this is
+least, if the start is 0. But with p = 2 exactly each of these norms is l2 and can have the start of
+l2, M/X, for which Psi is smaller. So B of l2 is computed as well, and the smaller of the two taken.
 
 Source: JT12, sections 3.2, 4.1 and 4.2; the choice of p is not in it.
 """
@@ -86,7 +96,7 @@ def parse_norm(text: str) -> tuple[str, float | None]:
     if text in (AUTO, *NORMS):
         return text, 2.0 if text == "l2" else None
     for prefix, norm in _PREFIXES.items():
-        number = text.removeprefix(prefix) if isinstance(text, str) else ""
+        number = text.removeprefix(prefix) if isinstance(text, str) else ""  # text if no prefix
         if number and number != text and number.replace(".", "", 1).isdecimal():
             p = float(number)
             if 1 < p <= 2:
@@ -96,7 +106,7 @@ def parse_norm(text: str) -> tuple[str, float | None]:
 
 
 def norms_of(sizes: CutSizes) -> tuple[str, ...]:
-    """Return the norms of `NORMS` that a graph of this size can have."""
+    """Return the norms of `NORMS` that a graph of this size can have, in the order of `NORMS`."""
     return tuple(
         norm
         for norm in NORMS
@@ -105,7 +115,7 @@ def norms_of(sizes: CutSizes) -> tuple[str, ...]:
     )
 
 
-# Drops: by how much an update lowers the divergence
+# Drops: by how much an update lowers the divergence. `order` is s, which is 2 for all potentials.
 
 
 def step_size(alpha: float, zeta: float, order: float) -> float:
@@ -149,9 +159,9 @@ class NormTerms:
         zeta: largest dual norm of a query.
         start_potential: Psi, a bound on Delta(truth; start).
         weight: weight of every pair in the start.
-        shift: bound on the difference between answers of the true graph and of the graph that Psi
-            is about. For entropy that graph is the true one, scaled to the known total weight; for
-            other norms it is the true one, and the shift is 0.
+        shift: 0 for all norms but entropy. With entropy, hypotheses have the known (noisy) total
+            weight, and Psi is proven for the true graph scaled to that total. The shift bounds the
+            difference of an answer between the true and the scaled graph. It is taken off alpha.
         rule: see `Rule`.
     """
 
@@ -217,6 +227,8 @@ def terms_of(
     if norm in BIPARTITE_NORMS and not sizes.bipartite:
         raise ParameterError(f"norm {norm!r} is for bipartite graphs; use 'l2', 'lp' or 'entropy'")
     density, squared_distance = squared_start(sizes.pairs, total_weight, total_error=total_error)
+    # Mirror descent with p = 2, whichever norm it is called by. Also the terms of l2 itself, and
+    # what other terms below are copied from.
     l2_terms = NormTerms(
         norm=norm,
         p=2.0,
@@ -254,7 +266,8 @@ def terms_of(
         weight=0.0,
     )
     if p is None and rule == "tight":
-        # Both B are multiples of alpha^-2, so any tolerance compares them.
+        # p = 2 with its better start may have the smaller B. Both B are a constant times alpha^-2,
+        # so the one that is smaller at alpha = 1 is smaller at every alpha.
         return min((terms, l2_terms), key=lambda candidate: candidate.updates(1.0))
     return terms
 
@@ -286,7 +299,8 @@ def _root_degrees_bound(
 ) -> float:
     """Clip a measured bound of R to the range of R; without one return the largest R.
 
-    M^(1/2) <= R and M V_2^(-1/2) <= R, since no degree is above V_2; R <= (V_1 M)^(1/2).
+    With row degrees d_i: M^(1/2) <= sum d_i^(1/2). As d_i <= V_2, d_i^(1/2) >= d_i V_2^(-1/2), so
+    M V_2^(-1/2) <= R. And R <= (V_1 M)^(1/2) by Cauchy and Schwarz.
     """
     rows, columns = sizes.shape
     high = math.sqrt(rows * largest_total)
@@ -326,7 +340,8 @@ def _exponent(
             math.log(sizes.largest_query * largest_total)
             - 2 * math.log(sizes.spectral * norm_bound)
         )
-    return 2.0  # schatten on cuts has the same zeta for all p, and the least Psi at 2
+    # l2; or schatten on cuts, whose zeta is the same for all p, and whose Psi is least at 2.
+    return 2.0
 
 
 def best_exponent(r: float) -> float:
@@ -351,8 +366,10 @@ def norm_updates(
 ) -> UpdateBound:
     """Return B of mirror descent on simple graphs of m edges, whatever their degrees.
 
-    If B of a norm equals B of another construction, that construction's function is called. Equal
-    bounds are then equal floats, and "auto" breaks ties by the order of a table.
+    Mirror descent with entropy is multiplicative weights, and with p = 2 Frieze-Kannan if queries
+    may use all columns. Then the function of that construction is called, so that equal bounds are
+    equal floats. Method "auto" of a session relies on it: of methods with equal errors it takes the
+    first of its list, and rounding must not decide that.
 
     Args:
         n: size of the graph.
@@ -364,19 +381,22 @@ def norm_updates(
         nuclear_norm: a guess of the nuclear norm, for schatten; None for the largest one.
 
     Raises:
-        ParameterError: a norm that such a graph cannot have.
+        ParameterError: a norm of bipartite graphs for another graph; or "auto" for more vertices
+            than any norm can have. A named norm is not refused for the number of vertices: the
+            learner does that.
     """
     sizes = sizes or CutSizes.of(n, disjoint=disjoint)
-    name, p = parse_norm(norm)
-    names = norms_of(sizes) if name == AUTO else (name,)
+    parsed_norm, p = parse_norm(norm)
+    names = norms_of(sizes) if parsed_norm == AUTO else (parsed_norm,)
     if not names:
         raise ParameterError(f"mirror descent is for up to {max(MOST_VERTICES.values())} vertices")
-    bounds: list[UpdateBound] = []
+    bounds: list[UpdateBound] = []  # B of each norm
     for name in names:
         terms = terms_of(name, p, sizes, total_weight=edges, nuclear_norm=nuclear_norm, rule=rule)
         if rule == "tight" and terms.norm == "entropy" and sizes.span == 1:
             bounds.append(multiplicative_weights_updates(n, edges))
         elif rule == "tight" and terms.p == 2 and sizes.query_columns == sizes.shape[1]:
+            # `CutSizes` has N < X with all columns just if sets are disjoint on one vertex set.
             only_disjoint = sizes.largest_query < sizes.pairs
             bounds.append(frieze_kannan_updates(n, edges, disjoint=only_disjoint))
         else:
@@ -390,15 +410,21 @@ def norm_updates(
 def root_degrees_can_help(sizes: CutSizes) -> bool:
     """Return whether some graph has its least B with 2,p, if R is measured.
 
-    It has none unless queries have fewer than e^-2 V_2 of the V_2 columns. Proof: B falls with
-    R, so take the least R = M V_2^(-1/2), that of full rows. Let L = ln(X/M). Then
+    There is none unless t < e^-2 V_2, where t of the V_2 columns are the most of a query. Proof. B
+    of 2,p is the smaller the smaller R is. So take the least R of a graph with total M, which is
+    M V_2^(-1/2): rows are full or empty. Let L = ln(X/M). With X = V_1 V_2, the table of the module
+    gives
 
         2,p:      B alpha^2 = (t/V_2) X^2 e^(-2L/p)/(p-1),
         entropy:  B alpha^2 = X^2 e^(-2L) L/2,
         l2:       B alpha^2 = (t/V_2) X^2 e^(-L) (1 - M/X).
 
-    If L <= 2, the first is least at p = 2, where l2 is less. At L = 2 the first two are equal for
-    t/V_2 = e^-2, and for larger L they are equal for a smaller t/V_2.
+    1. L <= 2: here r of `best_exponent` is L, so the first is least at p = 2, where it is
+       (t/V_2) X^2 e^(-L). l2 is less.
+    2. L > 2: let f(L) be the least e^(-2L/p)/(p-1) over p. 2,p beats entropy if
+       t/V_2 < e^(-2L) L/(2 f(L)). At L = 2, f is e^-2 and the right side e^-2. For larger L it is
+       smaller: by the envelope theorem its logarithm has the derivative -2 + 1/L + 2/p, with the
+       best p, for which L = p^2/(2 (p-1)). That is -2 (p-1)/p + 2 (p-1)/p^2 = -2 (p-1)^2/p^2 < 0.
     """
     return sizes.bipartite and sizes.query_columns < math.exp(-2) * sizes.shape[1]
 
@@ -406,7 +432,8 @@ def root_degrees_can_help(sizes: CutSizes) -> bool:
 def nuclear_norm_can_help(sizes: CutSizes) -> bool:
     """Return whether some graph has its least B with schatten, if the nuclear norm is measured.
 
-    The exponent of least B is below 2 if N M > e^2 (spectral R_*)^2. For a matrix of 0 and 1, R_*
-    is at least M^(1/2). So N > e^2 spectral^2 is needed.
+    Schatten differs from l2 only if its exponent of least B is below 2, which needs r > 2 in
+    `best_exponent`: N M > e^2 (spectral R_*)^2. For a matrix of 0 and 1, R_* is at least M^(1/2),
+    the root of the sum of the squared singular values. So N > e^2 spectral^2 is needed.
     """
     return sizes.spectral is not None and math.e * sizes.spectral < math.sqrt(sizes.largest_query)

@@ -5,17 +5,20 @@ of its domain
 
     Delta(x; y) = Psi(x) - Psi(y) - <grad Psi(y), x - y>  >=  ||x - y||^s/s.
 
-Delta is its Bregman divergence. This is JT12's Definition 3 after dividing by alpha and letting
-alpha go to 0; it is all that the bound on the number of updates needs. Every potential here has
-s = 2.
+Delta is its Bregman divergence. This inequality is all that the bound on the number of updates
+needs. It follows from uniform convexity, JT12's Definition 3, which bounds Psi at the points
+y + a (x - y) of a segment: subtract Psi(y), divide by a, and let a go to 0. Every potential here
+has s = 2.
 
 Three of the norms share one form, Psi = ||x||_p^2/(2(p-1)), where ||.||_p is the l_p norm of the
 *magnitudes* of x: absolute entries (`LpNorm`), Euclidean norms of rows (`GroupNorm`), or singular
 values (`SchattenNorm`). They have order 2, since ||.||_q^2/2 with 1/p + 1/q = 1 is (q-1)-smooth, so
 ||.||_p^2/2 is (p-1)-strongly convex. For entries and singular values see Ball, Carlen, Lieb 1994.
-For rows: along a line X + tH the rows have u_i(t) = ||X_i + tH_i||^2, and ||X + tH||_{2,q}^2/2 is
-||u(t)||_{q/2}/2, whose second derivative is at most (1 + (q - 2)) ||H||_{2,q}^2 by Hoelder. JT12
-prints these potentials without the 2, which costs twice the updates. The fourth is `Entropy`.
+For rows: along a line X + tH let u_i(t) = ||X_i + tH_i||^2 be the squared norms of the rows. Then
+||X + tH||_{2,q}^2/2 = ||u(t)||_{q/2}/2. Its second derivative in t is at most
+(1 + (q - 2)) ||H||_{2,q}^2: the part with u'' = 2 ||H_i||^2 gives the 1, the part with
+|u'| <= 2 ||X_i + tH_i|| ||H_i|| gives q - 2, both by Hoelder. JT12 prints these potentials without
+the 2, which costs twice the updates. The fourth is `Entropy`.
 
 The gradients and minimisers of l_p norms of magnitudes are in `learn.lp_norms`.
 
@@ -65,8 +68,9 @@ Change = Callable[[FloatArray], FloatArray]  # a function of magnitudes
 class Potential(ABC):
     """A uniformly convex function with its norm and its gradient.
 
-    Arrays x and f are matrices, shape (n1, n2). `LpNorm` and `Entropy`, which look at entries
-    alone, take any shape.
+    The domain of a potential is where it is finite: all x, or for `Entropy` all x >= 0 of its
+    total. Arrays x and f are matrices, shape (n1, n2). `LpNorm` and `Entropy`, which look at
+    entries alone, take any shape.
 
     Attributes:
         order: s >= 2, the order of uniform convexity.
@@ -84,7 +88,10 @@ class Potential(ABC):
 
     @abstractmethod
     def dual_norm(self, f: FloatArray) -> float:
-        """Return the largest <f, x - y> over points x, y of the domain with ||x - y|| <= 1."""
+        """Return the largest <f, x - y> over points x, y of the domain with ||x - y|| <= 1.
+
+        If the domain is all x, this is the dual norm as usual: for an l_p norm the l_q norm.
+        """
 
     @abstractmethod
     def to_dual(self, x: FloatArray) -> FloatArray:
@@ -94,8 +101,8 @@ class Potential(ABC):
     def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:
         """Return the x of the domain with the least Psi(x) - <theta, x>.
 
-        With theta = grad Psi(y) this is the Bregman projection of y. It is y itself if y is in the
-        domain: so this is the inverse of `to_dual`.
+        With theta = grad Psi(y) this is the Bregman projection of y on the domain. If y is in the
+        domain, it is y itself: then `minimise` undoes `to_dual`.
 
         Args:
             theta: of the shape of x.
@@ -176,7 +183,7 @@ class _PowerNorm(Potential):
         return self.with_magnitudes(theta, lambda magnitudes: primal_magnitudes(magnitudes, self.p))
 
     def _minimise_in_box(self, theta: FloatArray, box: Box) -> FloatArray:
-        """Return the minimiser for norms of rows."""
+        """Return the minimiser for norms of rows; classes with other magnitudes override this."""
         return box_minimiser(theta, self.p, box.low, box.high)
 
 

@@ -6,14 +6,24 @@ and |g| >= alpha. With each update a potential, a distance between D and h, fall
 least drop, so there are at most B(alpha) = start potential / least drop updates. Rules see queries,
 signs and noisy answers, never D: they are post-processing. See `learn.base`.
 
+Terms used here:
+
+- The public vertex pairs are a `Universe`: of an undirected graph, a directed one, or a bipartite
+  one. X is their number. q is a vector with a coefficient for each pair, and q(h) = <q, h>.
+  `universe.norm_squared` (||q||^2) and `universe.total` count each undirected pair once.
+- A `Rule` is "as printed" for a paper's steps, "tight" for the best steps of the same proof.
+- alpha is the tolerance, in edges. The *step* e of an update, also in edges, is the part of the
+  discrepancy that is certain: at least alpha, and more if a noisy value shows it.
+
 **Frieze-Kannan** adds a multiple of the query. With h' = h + (e/||q||^2) q the potential
 ||D - h||_2^2 falls by e (2 g - e)/||q||^2, which is at least e^2/||q||^2 for a step 0 < e <= g.
 
 **Multiplicative weights** multiply the weights by exp(+-eta q), and scale them back to the total
 weight m. GRU12 (appendix A) keeps a probability distribution instead, whose answers must be
-multiplied by m. With D^ = D/m and h^ = h/m the potential is KL(D^ || h^). If q(D^) - q(h^) is g and
-the coefficients of q span R, an update lowers it by at least eta g - eta^2 R^2/8 (Hoeffding's
-lemma), and by at least eta g - eta^2 if eta R <= 1 (GRU12 Lemma A.6). The printed factor
+multiplied by m. Write D^ = D/m and h^ = h/m for the normalised matrices, and g^ = q(D^) - q(h^) =
+g/m for their discrepancy. The potential is KL(D^ || h^). If the coefficients of q span R, an update
+lowers it by at least eta g^ - eta^2 R^2/8 (Hoeffding's lemma). The best eta is 4 g^/R^2, and the
+drop is then 2 (g^/R)^2. GRU12 Lemma A.6 has eta g^ - eta^2, for eta R <= 1. The printed factor
 exp(-eta (1 - q)) is exp(eta q) up to a constant that scaling removes.
 
 **Mirror descent** moves to the x of a set C with the least Delta(x; x_t) - eta sgn(g) <f, x>, where
@@ -24,12 +34,12 @@ as a vector. If the truth x* is in C, the three-point identity gives
 
 and eta = alpha^(s-1)/||f||_*^s makes the right side alpha^s/(s ||f||_*^s), its largest.
 
-Deviations of mirror descent from JT12, Algorithm 2, whose T is 2 alpha:
+Deviations of mirror descent from JT12, Algorithm 2, whose threshold T is 2 alpha:
 
-- The printed eta is ((s-1)^(s-1)/s^s) times that: a quarter for s = 2. The printed bound
-  B = 8 zeta^2 Psi/T^2 does not follow from it and can be exceeded: the printed eta proves
-  18.3 zeta^2 Psi/T^2, and the larger eta here proves the printed bound. `rule="as printed"` keeps
-  the printed eta, with the bound that it has.
+- The printed eta is ((s-1)^(s-1)/s^s) times that: a quarter for s = 2. Let zeta be the largest
+  ||f||_*, and s = 2. The paper prints the bound B = 8 zeta^2 Psi/T^2. It does not follow from the
+  printed eta, which proves 18.3 zeta^2 Psi/T^2 only, and examples exceed it. The larger eta above
+  proves it. `rule="as printed"` keeps the printed eta and takes the bound that this eta proves.
 - Equation (1) has the sign of the gradient term reversed; Algorithm 2 has it right.
 - C = {||x|| <= ||x*||} would reveal the private norm. Here C is everything, or a public box; the
   proof needs only that x* is in it.
@@ -71,9 +81,9 @@ class _SteppingRule(Construction[H]):
         alpha: tolerance in edges, > 0.
         start_potential: public upper bound on the potential of the truth at the start, >= 0.
         rule: see `Rule`.
-        value_error: how far a value given to `update` may be from the true answer. The tight step
-            is then the largest one that certainly does not exceed the discrepancy. None for alpha,
-            which Definition 3.1 of GRU12 grants.
+        value_error: v: how far a value given to `update` may be from the true answer. If the value
+            is farther than v from the answer of the hypothesis, the rest is certain: the tight step
+            is max(alpha, distance - v). None for v = alpha, as in Definition 3.1 of GRU12.
 
     Raises:
         ParameterError: alpha <= 0, or a universe without pairs.
@@ -89,7 +99,7 @@ class _SteppingRule(Construction[H]):
         checked_tuning(self.start.universe, self.alpha)
 
     def step(self, hypothesis: H, query: LinearQuery, sign: Sign, value: float | None) -> float:
-        """Return the largest step certainly not above the true discrepancy; at least alpha."""
+        """Return a step that is certainly not above the true discrepancy |g|, at least alpha."""
         if value is None or self.rule == "as printed":
             return self.alpha
         value_error = self.alpha if self.value_error is None else self.value_error
@@ -113,8 +123,9 @@ class FriezeKannanRule(_SteppingRule[A]):
         start: a hypothesis that is constant or constant on blocks, or a matrix (a warm start).
         alpha: see `_SteppingRule`, with `rule` and `value_error`.
         start_potential: upper bound on ||D - start||_2^2. For a graph without weights this is
-            m - 2 start(D) + ||start||^2, linear in D with sensitivity at most 1 if the start lies
-            in [0, 1]: so a noisy value of it is cheap.
+            m - 2 <start, D> + ||start||^2, since D_ij^2 = D_ij. It is linear in D, and one edge
+            changes it by |1 - 2 start_ij| <= 1 if the start lies in [0, 1]. So a noisy value is
+            cheap.
         largest_norm_squared: largest ||q||_2^2 of the query class; a larger query is refused. None
             for X, the largest of all cuts. For disjoint S and T,
             `Universe.disjoint_norm_squared`.
@@ -165,8 +176,8 @@ class FriezeKannanRule(_SteppingRule[A]):
 class MultiplicativeWeightsRule(_SteppingRule[M]):
     """Multiplicative weights on any start. `MultiplicativeWeightsLearner` makes the usual one.
 
-    m is the total of the start. "tight": eta = 4 step/(m span^2). "as printed": step/(2 m), for
-    coefficients in [0, 1].
+    m is the total of the start. With the normalised step e/m (see `_normalised_step`), eta is
+    4 (e/m)/span^2 if "tight", and (e/m)/2 "as printed", for coefficients in [0, 1].
 
     Guarantee: for D of total weight within `total_error` of m, of KL within `start_potential`, and
         queries within `span`, at most start_potential/least_drop(alpha) updates.
@@ -177,8 +188,9 @@ class MultiplicativeWeightsRule(_SteppingRule[M]):
         start_potential: upper bound on KL(D^ || start^). For a uniform start it is ln(X/m) for
             weights in [0, 1], and ln X in any case.
         total_error: how far the true total may be from m, >= 0. Steps are shortened by it.
-        span: largest difference between two coefficients of a query, or one of them and 0; a query
-            that spans more is refused. 1 for cuts, 2 for rank-one queries on an undirected graph.
+        span: R, the length of the shortest interval that holds 0 and all coefficients of a query; a
+            query that spans more is refused. 1 for cuts, 2 for rank-one queries on an undirected
+            graph, whose coefficients are u_i v_j + u_j v_i.
 
     Raises:
         ParameterError: alpha <= 0, or alpha <= total_error * span.
@@ -192,13 +204,15 @@ class MultiplicativeWeightsRule(_SteppingRule[M]):
         self._normalised_step(self.alpha)  # raises if alpha is too small
 
     def _normalised_step(self, step: float) -> float:
-        """Return the least discrepancy of D^ and h^ that one of `step` edges of D and h implies.
+        """Return a lower bound on |g^|, if the discrepancy of D and h is at least `step` edges.
 
-        The truth, scaled to the total m, differs from D by total_error * span in any answer. No
-        discrepancy of D^ and h^ is larger than `span`.
+        h has total m, but D has another total m', at most total_error away. Let D' = D m/m' be the
+        truth scaled to m. An answer changes with it by at most |m - m'| span <= total_error * span.
+        So D' and h differ by at least step - total_error * span. Divided by m this is the bound. It
+        is cut at `span`, since no two normalised matrices differ by more in an answer.
 
         Raises:
-            ParameterError: no positive one.
+            ParameterError: the bound is not positive.
         """
         remaining_step = step - self.total_error * self.span
         if not remaining_step > 0:
@@ -215,7 +229,8 @@ class MultiplicativeWeightsRule(_SteppingRule[M]):
         Raises:
             QueryError: coefficients that span more than `span`, or (as printed) not in [0, 1].
         """
-        low, high = self.start.universe.coefficient_range(query)  # low <= 0 <= high
+        # bounds on the coefficients of the query, with low <= 0 <= high
+        low, high = self.start.universe.coefficient_range(query)
         if high - low > self.span * (1 + _ROUNDING) or (self.rule == "as printed" and low < 0):
             raise QueryError(
                 f"the query's coefficients lie in [{low:g}, {high:g}]; the bound on updates is for"
@@ -226,7 +241,7 @@ class MultiplicativeWeightsRule(_SteppingRule[M]):
         return hypothesis.tilted(query, sign * eta)
 
     def least_drop(self, alpha: float) -> float:
-        """Return the least drop of KL, see `entropy_drop`."""
+        """Return the least drop of KL: `entropy_drop` of the normalised alpha."""
         return entropy_drop(self._normalised_step(alpha), span=self.span, rule=self.rule)
 
 
@@ -244,16 +259,17 @@ class MirrorDescentRule(_SteppingRule[Any]):
         alpha: see `_SteppingRule`, with `rule` and `value_error`.
         psi: the potential. `LpNorm(2)` is Frieze-Kannan. `Entropy` is multiplicative weights for a
             truth of the potential's total; `shift` makes up for another total.
-        zeta: public bound on the dual norm of every query, > 0; a larger query is refused. 1/2 for
-            `Entropy` with coefficients in [0, 1]; for `LpNorm(2)` the root of the largest number of
-            pairs between S and T.
+        zeta: public bound on the dual norm ||q||_* of every query, > 0; a query with a larger one
+            is refused. Each potential has its own dual norm (`psi.dual_norm`). 1/2 for `Entropy`
+            with coefficients in [0, 1]; for `LpNorm(2)` the root of the largest number of pairs
+            between S and T.
         start_potential: upper bound on Delta(truth; start). For a norm, start 0 and a truth of norm
             at most L it is L^2/(2(p-1)); for `Entropy`, a uniform start and a truth in [0, 1] it is
             M^2 ln(X/M). The value for the truth itself is private.
         domain: C, which must contain the truth; None for all x.
-        shift: how much an answer of the truth may differ from that of the point for which
-            `start_potential` is proven, >= 0. For `Entropy` that point is the truth scaled to the
-            potential's total. Steps are shortened by the shift.
+        shift: >= 0, 0 for all norms. `Entropy` keeps the total of x fixed, so its bound is proven
+            for the truth scaled to that total, in place of the truth. The shift is how much these
+            two may differ in an answer. Steps are shortened by it.
 
     Raises:
         ParameterError: alpha <= 0, or alpha <= shift.
@@ -271,10 +287,12 @@ class MirrorDescentRule(_SteppingRule[Any]):
         self._shifted_step(self.alpha)  # raises if alpha is too small
 
     def _shifted_step(self, step: float) -> float:
-        """Return the least discrepancy of the shifted truth that one of `step` implies.
+        """Return a lower bound on the discrepancy of the scaled truth and the hypothesis.
+
+        The truth itself has a discrepancy of at least `step`; see `shift`.
 
         Raises:
-            ParameterError: no positive one.
+            ParameterError: the bound is not positive.
         """
         if not step > self.shift:
             raise ParameterError(f"alpha must be larger than the shift, {self.shift:g}")
@@ -309,9 +327,9 @@ class MirrorDescentRule(_SteppingRule[Any]):
         if dual_norm == 0:
             raise HypothesisError("all hypotheses answer this query alike; it cannot be off")
         step = self._shifted_step(self.step(hypothesis, query, sign, value))
-        if self.rule == "as printed":  # the paper's eta is the same for all queries
+        if self.rule == "as printed":  # with the largest dual norm, so the same for all queries
             eta = printed_step_size(step, self.zeta, self.psi.order)
-        else:  # the dual norm of this query allows a larger eta
+        else:  # with the dual norm of this query, which may be smaller and so eta larger
             eta = step_size(step, dual_norm, self.psi.order)
         theta = self.psi.to_dual(coordinates(universe, hypothesis.matrix)) + eta * sign * f
         return _hypothesis(universe, self.psi.minimise(theta, self.domain))
@@ -335,8 +353,9 @@ def minimal_start(universe: Universe, psi: Potential) -> DenseHypothesis:
 def coordinates(universe: Universe, matrix: FloatArray) -> FloatArray:
     """Return the numbers that a potential takes, each pair once.
 
-    On one vertex set these are the entries of its pairs, shape (X,). A bipartite matrix is returned
-    as it is, since norms of rows and of singular values need its shape.
+    On one vertex set (`universe.hollow`: no vertex is paired with itself) these are the entries of
+    its pairs, shape (X,). A bipartite matrix is returned as it is, since norms of rows and of
+    singular values need its shape.
     """
     return matrix[universe.pairs()] if universe.hollow else matrix
 

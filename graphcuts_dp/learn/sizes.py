@@ -7,6 +7,8 @@ A size is public. It is one of
 - `ArcsOn(n)`: a directed graph on n vertices, with X = n(n-1) arcs.
 
 `CutSizes` adds how large a query can be. The bounds of `learn.bounds` and `learn.norms` take both.
+A query has a matrix of coefficients over the pairs; "spectral" is short for its largest singular
+value, which users announce as `max_spectral_norm`.
 """
 
 import math
@@ -62,7 +64,8 @@ def largest_disjoint_cut(n: Size) -> int:
 def usual_edges(n: Size) -> float:
     """Return the number of edges assumed if nobody guesses it: 10 a vertex, at most X/2."""
     vertices = sum(n) if isinstance(n, tuple) else shape_of(n)[0]
-    return max(1.0, min(vertices * _USUAL_DEGREE, max(pairs_of(n), 2)) / 2)
+    usual = vertices * _USUAL_DEGREE / 2  # each edge counts for the degrees of two vertices
+    return max(1.0, min(usual, pairs_of(n) / 2))
 
 
 @final
@@ -77,8 +80,9 @@ class CutSizes:
         query_columns: t, the most columns in which one query has pairs.
         bipartite: whether rows and columns are two sides.
         span: largest difference of two coefficients of a query: 1 for cuts, 2 if some are -1.
-        spectral: largest singular value that the matrix of a query can have. None if no bound was
-            announced, and for cuts: the one singular value of a cut is its Euclidean norm.
+        spectral: largest singular value that the matrix of a query can have, if queries are divided
+            by their largest coefficient. None if no bound was announced. None for cuts as well:
+            the matrix of a cut has one singular value, the root of its number of pairs.
     """
 
     shape: tuple[int, int]
@@ -107,8 +111,8 @@ class CutSizes:
             max_right_size: of a bipartite graph: the most right vertices of a query; None for no
                 limit.
             linear: whether queries may have any coefficients in [-1, 1].
-            spectral: of such queries on a bipartite graph: the largest singular value of one; None
-                if nothing was announced.
+            spectral: the `max_spectral_norm` that was announced of such queries on a bipartite
+                graph; None if nothing was announced.
 
         Raises:
             ParameterError: a limit that is for bipartite graphs only.

@@ -3,6 +3,17 @@
 A session answers queries about a private graph, one by one. Its error depends on public numbers
 alone: the size of the graph, the announced workload, the budget and the privacy unit. `Setting`
 holds and checks them; `learn.forecasts` computes errors from it. No private data are read here.
+
+Terms used here:
+
+- The *privacy unit* says by what neighbouring data differ. `EDGE` is one edge. Other units may be k
+  edges, k of them being the *group size*, or a vertex, whose edges change together.
+- A size n (`Size`) is a number of vertices, a pair (left, right) of a bipartite graph, or `ArcsOn`
+  of a directed graph. X is its number of vertex pairs.
+- `option(...)` gives a dataclass field its default, a help text for the command line, and its range
+  (`least` <= value, `above` < value < `below`). `usual=True` marks a field that a form asks for at
+  once, `group` is a heading of the help. `check(self)` raises ParameterError for a field out of
+  range, and the base class `Checked` calls it in `__post_init__`.
 """
 
 from dataclasses import dataclass, replace
@@ -25,9 +36,10 @@ _SMALLEST_BETA = 1e-12
 @final
 @dataclass(frozen=True, kw_only=True)
 class SessionWorkload(Checked):
-    """Announcement of what a session will be asked. The fewer queries it allows, the less noise.
+    """Announcement of what a session will be asked.
 
-    A plan takes a workload, too. A plan assumes that all cuts have disjoint S and T, whatever
+    The fewer queries an announcement allows, the smaller are the errors: announce what you will not
+    ask. A plan takes a workload, too. A plan assumes that all cuts have disjoint S and T, whatever
     `disjoint` says; with `linear` it assumes queries with a largest coefficient of 1.
 
     Attributes:
@@ -36,17 +48,19 @@ class SessionWorkload(Checked):
         disjoint: only cuts with disjoint S and T will be asked. The methods "frieze-kannan",
             "mirror-descent" and "binary" then have smaller errors and refuse other cuts.
         linear: rank-one, matrix and other linear queries will be asked, too. Method "auto" then
-            chooses among the methods that answer them all; the other methods are refused. A change
-            of the graph can raise some of these answers and lower others, so "mirror-descent" has
-            twice the noise that it has for cuts.
+            chooses among the methods that answer them all; the other methods are refused. One more
+            edge raises cuts only, but it can raise some of these answers and lower others. The
+            privacy proof of "mirror-descent" for cuts needs changes in one direction. So each
+            change counts as two, one up and one down, and the noise is twice that for cuts.
         max_right_size: of a bipartite graph: only cuts with at most so many right vertices will be
             asked. Method "mirror-descent" then has smaller errors and refuses other cuts. None for
-            no limit; then its norm "entropy" is never worse than its others.
-        max_spectral_norm: of "mirror-descent" with `linear`, on a bipartite graph: for each query
-            that will be asked, the largest singular value of its matrix of coefficients is at most
-            so many times the largest coefficient. With norm "schatten" or "auto" the nuclear norm
-            of the graph is then measured; the smaller it is, the smaller is the error. None for no
-            limit.
+            no limit: then, of the norms that this method can measure distances in, "entropy" is
+            never worse than the others.
+        max_spectral_norm: of "mirror-descent" with `linear`, on a bipartite graph. Let a query have
+            the matrix of coefficients A, with the largest singular value sigma and the largest
+            absolute entry a. Only queries with sigma <= max_spectral_norm * a will be asked. With
+            norm "schatten" or "auto" the nuclear norm of the graph is then measured; the smaller it
+            is, the smaller is the error. None for no limit.
         expected_edges: a public guess of the number of edges, for method "auto", warnings and
             plans. It is not stored. None for a usual number.
 
@@ -94,7 +108,10 @@ class SessionWorkload(Checked):
     )
 
     def expected(self, n: Size) -> float:
-        """Return the expected number of edges, or total in units of the largest weight."""
+        """Return the expected number of edges, or total in units of the largest weight.
+
+        It lies in [1, X]. Without a guess, `usual_edges` assumes about 10 edges a vertex.
+        """
         guess = usual_edges(n) if self.expected_edges is None else float(self.expected_edges)
         return min(max(1.0, guess), float(pairs_of(n)))
 
@@ -131,7 +148,7 @@ class Setting:
         sides = shape_of(self.n)
         if not (len(sides) == 2 and all(_is_count(side, _MOST_VERTICES) for side in sides)):
             raise ParameterError(
-                "n must be a number of vertices up to 10^9, or two of them: (left, right)"
+                "n must be a number of vertices up to 10^9, two of them (left, right), or ArcsOn"
             )
         if self.pairs < 2:
             raise ParameterError("there must be at least two vertex pairs: add vertices")
@@ -151,7 +168,7 @@ class Setting:
             raise ParameterError("privacy_unit='vertex' is for cuts, not for linear=True")
         if self.rank is not None and not _is_count(self.rank, min(sides)):
             raise ParameterError("rank is a whole number of at most the smaller side")
-        _ = self.sizes  # raises if an announcement does not fit the graph
+        _ = self.sizes  # the property raises if an announcement does not fit the graph
 
     @property
     def pairs(self) -> int:
@@ -174,19 +191,23 @@ class Setting:
     def change(self) -> int:
         """Largest change of one answer between neighbours, in edges.
 
-        The degree bound if the privacy unit is a vertex, else the group size.
+        The degree bound if the privacy unit is a vertex (`max_degree`, None for other units), else
+        the group size.
         """
         return self.privacy_unit.max_degree or self.privacy_unit.group_size
 
     def for_one(self, *, zcdp: bool = False) -> "Setting":
         """Return the setting with privacy unit "edge" and the share of the budget of one edge.
 
-        Neighbours of this setting differ by several edges, which divide the budget by group
-        privacy. With linear queries each edge is a change in both directions, which counts twice.
-        Not for privacy unit "vertex", all of whose edges change together.
+        Neighbours of this setting may differ by k edges. By group privacy a mechanism may then
+        spend about epsilon/k on one edge (`PrivacyUnit.budget_per_change`). With linear queries an
+        edge can raise some answers and lower others. That counts as two changes, one in each
+        direction: `PrivacyUnit.either_way` doubles k. Do not call this for privacy unit "vertex",
+        whose group size is 1 though many edges change.
 
         Args:
-            zcdp: whether costs add up in zCDP; else in epsilon and delta.
+            zcdp: whether the mechanism adds up its costs in zCDP; else in epsilon and delta. The
+                two divide the budget differently.
 
         Raises:
             ParameterError: too little is left for one of many edges.
@@ -202,7 +223,10 @@ class Setting:
 
     @property
     def distribution(self) -> BinaryResponse:
-        """Binary randomised response of each pair's bit, with the epsilon of one change."""
+        """Binary randomised response of each pair's bit.
+
+        `PrivacyUnit.per_change` gives each bit epsilon divided by the group size.
+        """
         largest_weight = 1.0
         return BinaryResponse(self.privacy_unit.per_change(self.epsilon), largest_weight)
 

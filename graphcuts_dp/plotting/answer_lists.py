@@ -6,7 +6,12 @@
 - `odds_figure`: what a privacy guarantee lets an attacker believe;
 - `classes_figure`: noisy numbers of users by how much they contribute.
 
-Titles are made by the callers, with the privacy guarantee in them.
+Titles and all other texts are made by the callers. A title has the privacy guarantee in it, or for
+a plan the setting: the graph, the budget and the workload.
+
+`COLOURS` has colours by what they stand for; "all zero" is the grey of methods that do not look at
+the graph. `plain_text` keeps matplotlib from reading a "$" as a formula. Only names of answers,
+which can come from data, need it.
 """
 
 from collections.abc import Sequence
@@ -39,8 +44,8 @@ def answer_list_figure(
 
     Args:
         values: estimates, at least one, shape (k,).
-        low: lower ends of their intervals, shape (k,); not drawn if infinite.
-        high: upper ends of their intervals, shape (k,); not drawn if infinite.
+        low: lower ends of their intervals, shape (k,).
+        high: upper ends, shape (k,). An interval with an infinite end is not drawn.
         title: title of the figure, with the guarantee.
         x_label: text below the picture, which says what the answers are of.
         names: names of the answers, or empty. Long lists are numbered instead.
@@ -93,8 +98,10 @@ def session_answers_figure(
     """Draw the answers of a session against their numbers.
 
     Args:
-        points: in the order of the answers, at least one: the value of the cut, both ends of its
-            interval, which may be infinite, and whether the query corrected the hypothesis.
+        points: in the order of the answers, at least one: the answer, both ends of its interval,
+            which may be infinite, and whether the query corrected the hypothesis. (Some sessions
+            answer from a hypothesis, a public approximation that queries with a large error
+            correct.)
         title: names the session and its guarantee.
         unit: unit of the values.
 
@@ -102,6 +109,7 @@ def session_answers_figure(
         A figure: values with intervals; corrections marked. Infinite intervals are left out.
     """
     values, low, high, corrected = np.array(points, dtype=np.float64).T
+    # A diamond around the answer marks a correction; a second value NaN is not drawn.
     return answer_list_figure(
         values,
         low,
@@ -122,12 +130,13 @@ def plan_figure(
     Args:
         names: names of the mechanisms, with the cuts for which the error holds.
         guaranteed: errors, finite and positive, shape (k,), the least first.
-        trivial: whether each mechanism learns hardly anything from the graph.
-        title: the setting.
+        trivial: whether each mechanism learns nothing of the graph, or its density alone.
+        title: the setting, in words.
     """
     heights = np.arange(len(names))
     colours = [COLOURS["all zero"] if is_trivial else COLOURS["noisy"] for is_trivial in trivial]
     with drawing(PAGE, 1.2 + 0.2 * len(names)) as (figure, axes):
+        # From the left edge to each point: on the logarithmic axis below, 0 is left of all.
         axes.hlines(heights, 0, guaranteed, color="#dddddd", linewidth=0.8, zorder=1)
         axes.scatter(guaranteed, heights, c=colours, s=26, zorder=2)
         axes.set_yticks(heights, names)
@@ -152,6 +161,7 @@ def odds_figure(
     """
     with drawing(COLUMN, COLUMN) as (figure, axes):
         axes.fill_between(priors, lowest, highest, color=COLOURS["noisy"], alpha=0.25, linewidth=0)
+        # the diagonal: a release that teaches nothing
         axes.plot(priors, priors, color=COLOURS["all zero"], linestyle=":", linewidth=1.3)
         axes.set_xlabel("believed beforehand")
         axes.set_ylabel("believed afterwards")

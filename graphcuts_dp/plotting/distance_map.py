@@ -1,8 +1,12 @@
 """A map whose vertices are coloured by their average distance to all people.
 
 Answers to distance queries say how far all people are from each vertex of a public map, such as
-stops of a network. The map may have coordinates; else igraph computes a layout from its edges and
-lengths. Everything that is drawn is public: the map, and answers that are released.
+stops of a network. The *best* vertex is the one with the least average distance; by the intervals
+of the answers several vertices may be it. The map may have coordinates. Else igraph computes a
+layout from its edges, for up to 1000 vertices also from their lengths. Everything that is drawn is
+public: the map, and answers that are released.
+
+Sizes of markers are areas in square points, widths of lines are in points.
 """
 
 from typing import Any
@@ -17,10 +21,13 @@ from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix
 from graphcuts_dp.plotting.style import PAGE, drawing
 from graphcuts_dp.resources import repeatable_igraph
 
-# Edges above which they are drawn thinner, vertices above which they are drawn smaller and laid out
-# by a faster method.
+# With more edges than this, edges are drawn thinner. With more vertices than this, vertices are
+# drawn smaller, and a faster layout is computed.
 _MANY = 1000
-_MIN_RATIO, _MAX_RATIO = 0.25, 1.1  # height over width of the map in the figure
+_MIN_RATIO, _MAX_RATIO = 0.25, 1.1  # of height to width of the map in the figure
+_FLAT = 0.2  # ratio of height to width up to which a map is stretched
+_MAP_WIDTH = 0.86  # part of the page that the map takes beside the colour bar
+_TITLE_HEIGHT = 0.9  # inches, of title and legend
 
 
 def distance_map_figure(
@@ -43,7 +50,7 @@ def distance_map_figure(
         edges: pairs of row numbers, shape (E, 2).
         lengths: lengths of the edges, shape (E,).
         values: answers, shape (V,).
-        possible: whether each vertex may be the best one, shape (V,).
+        possible: whether each vertex may be the best one, as far as the intervals tell, shape (V,).
         label: text beside the vertex with the least answer.
         title: title of the figure, with the guarantee.
         error: how wide the intervals of the answers are, in words; empty if it is not said.
@@ -59,7 +66,7 @@ def distance_map_figure(
     ratio = _MAX_RATIO
     if spans[0] > 0:
         ratio = float(np.clip(spans[1] / spans[0], _MIN_RATIO, _MAX_RATIO))
-    with drawing(PAGE, PAGE * 0.86 * ratio + 0.9) as (figure, axes):
+    with drawing(PAGE, PAGE * _MAP_WIDTH * ratio + _TITLE_HEIGHT) as (figure, axes):
         few_edges = len(edges) <= _MANY
         lines = LineCollection(
             list(points[edges]),
@@ -74,8 +81,11 @@ def distance_map_figure(
         bar = figure.colorbar(shades, ax=axes, fraction=0.035, pad=0.02)
         bar.set_label("average distance to all people" + (f" ({unit})" if unit else ""))
         bar.outline.set_visible(False)
-        # A map that is nearly a line would vanish with equal units.
-        axes.set_aspect("equal" if ratio < _MAX_RATIO and spans[1] > 0.2 * spans[0] else "auto")
+        # A degree of the map is equally long on both axes, except if it is much wider than high, or
+        # higher than 1.1 times its width. Such a map is stretched to fill the figure: else a map
+        # that is nearly a line would vanish.
+        keeps_units = ratio < _MAX_RATIO and spans[1] > _FLAT * spans[0]
+        axes.set_aspect("equal" if keeps_units else "auto")
         axes.margins(0.03, 0.06)
         axes.set_axis_off()
         axes.set_title(title)
@@ -88,7 +98,7 @@ def distance_map_figure(
 
 def _layout(edges: IntMatrix, lengths: FloatVector, size: int) -> FloatMatrix:
     """Return points for a map without coordinates, the same ones every time, shape (V, 2)."""
-    with repeatable_igraph() as igraph:
+    with repeatable_igraph() as igraph:  # igraph with its random generator seeded
         graph = igraph.Graph(n=size, edges=edges.tolist())
         if size <= _MANY:
             layout = graph.layout_kamada_kawai(weights=lengths.tolist(), maxiter=50 * size)
@@ -100,7 +110,10 @@ def _layout(edges: IntMatrix, lengths: FloatVector, size: int) -> FloatMatrix:
 def _draw_vertices(
     axes: Axes, points: FloatMatrix, values: FloatVector, possible: BoolVector
 ) -> PathCollection:
-    """Draw all vertices, and return the squares, whose colours have the scale of all."""
+    """Draw all vertices, and return the squares.
+
+    The colour bar is made from the squares. All vertices have the same colour scale.
+    """
     size = 26 if len(values) <= _MANY else 6
     x, y = points.T
 

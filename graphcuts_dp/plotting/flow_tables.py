@@ -1,16 +1,20 @@
 """Pictures of noisy tables of flows between groups: a heat map, a map, and flows over periods.
 
 A *flow table* has a cell for each pair of groups (a, b): the estimated weight from a to b, its
-standard error, and an interval. Intervals here hold for all cells at once. A `FlowPicture` is what
-the first two pictures draw of one table:
+standard error, and an interval. Intervals here hold for all cells at once. Groups have *levels*:
+each group of a fine level lies in one *enclosing group* of the next coarser level, and groups are
+ordered so that those of one enclosing group are neighbours. A `FlowPicture` is what the first two
+pictures draw of one table:
 
 - `heat_map_figure`: the table as a heat map;
 - `flow_map_figure`: arcs between groups that have positions on a map;
 - `periods_figure`: the largest cells of several tables, one for each period.
 
-Everything that is drawn is released already.
+Everything that is drawn is released already. Numbers without a name, such as heights in inches and
+sizes of fonts, were chosen by eye and can be changed freely.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -45,7 +49,7 @@ _LUMA = (0.299, 0.587, 0.114)  # brightness of red, green and blue
 _NONZERO = 1e-300  # replaces a zero denominator
 
 # Maps.
-_MAX_ARCS = 400
+_MAX_ARCS = 400  # arcs that are drawn; discs are not limited
 _NAME_SIZE = 7  # font size of a group's name, in points
 _CHARACTER_WIDTH = 0.62  # of a character, in units of the font size
 _MAX_LINE_WIDTH = 7.0  # of the largest flow, in points
@@ -53,10 +57,13 @@ _MIN_LINE_WIDTH = 0.4
 _MAX_DISC_AREA = 500.0  # of the largest flow inside a group, in square points
 _MIN_SHARE = 0.25  # share of its colour that a flow keeps, however large its error is
 _BEND = 0.18  # distance of an arc's control point from its chord, in units of the chord
-_ARC_PIECES = 24
+_ARC_PIECES = 24  # straight lines of which an arc is made
+_DOT_RADIUS = 1.5  # room that the dot of a group takes, in points
+_NAME_SHIFT = (3, 2)  # of a name from its dot, across and up, in points
+_INCH = 72  # points in an inch
 
 # Periods.
-MAX_PANELS = 9  # cells that are drawn, each in a small picture
+MAX_PANELS = 9  # most cells that callers should give `periods_figure`, which draws all of them
 _PANELS_ACROSS = 3
 _MAX_TICKS = 6  # periods whose names are written
 
@@ -71,10 +78,11 @@ class FlowPicture:
         errors: standard errors of the estimates, shape (rows, columns); None if they are not drawn.
         low: lower ends of the intervals, which hold at once, shape (rows, columns).
         possible: whether each cell can hold a pair of vertices, shape (rows, columns).
-        row_names: names of the groups of the rows; empty if only enclosing groups have names.
-        column_names: names of the groups of the columns, or empty.
+        row_names: names of the groups of the rows. A heat map takes an empty list, too, and then
+            names enclosing groups only; a flow map needs all names.
+        column_names: names of the groups of the columns, or empty in the same case.
         enclosing: for the rows and for the columns, the name of each enclosing group and how many
-            groups it has, in order; empty if the level is the coarsest.
+            groups it has, in order; empty if the groups of this table lie in no larger ones.
         symmetric: whether (a, b) and (b, a) are one cell.
         title: title of the figure, with the guarantee.
         unit: unit of the values: "edges", "weight", "rows", "users", "pairs" or "amount".
@@ -104,10 +112,11 @@ def heat_map_figure(picture: FlowPicture) -> Figure:
 
     Returns:
         A figure: darker cells hold more, white ones nothing; the colours follow the square root, so
-        that small flows show. With up to 12 groups each cell has its number and standard error. In
-        larger tables a cell keeps the share 1 - 2 error / value of its colour: it is paler the
-        larger its error is, and white if its value is below two standard errors, so that noise
-        hardly shows. Cells that can hold no pair are grey.
+        that small flows show. If there are standard errors and up to 12 groups a side, each cell
+        has its number and standard error. If there are standard errors and more groups, a cell
+        keeps the share 1 - 2 error / value of its colour: it is paler the larger its error is, and
+        white if its value is below two standard errors, so that noise hardly shows. Cells that can
+        hold no pair are grey.
     """
     rows, columns = picture.values.shape
     width = PAGE if columns > 6 else 4.6  # inches
@@ -164,7 +173,14 @@ def _paler(colour: npt.ArrayLike, share: FloatMatrix | FloatVector) -> npt.NDArr
 def _write_numbers(
     axes: Axes, picture: FlowPicture, colours: npt.NDArray[np.float64], font_size: float
 ) -> None:
-    """Write into each cell its number above its standard error."""
+    """Write into each cell its number above its standard error.
+
+    Args:
+        axes: of the heat map.
+        picture: a table with errors.
+        colours: of the cells, shape (rows, columns, 3). The text is white on dark ones.
+        font_size: of the numbers, in points.
+    """
     for (row, column), value in np.ndenumerate(picture.values):
         if picture.errors is None or not picture.possible[row, column]:
             continue
@@ -172,6 +188,7 @@ def _write_numbers(
         number = f"{value:,.0f}" if picture.integral or error >= 10 else f"{value:,.3g}"
         spread = f"{error:,.0f}" if error >= 10 else f"{error:.2g}"
         is_dark = float(colours[row, column] @ _LUMA) < 0.5
+        # Size, and height above the middle of the cell, in units of `font_size`.
         for text, relative_size, height in (
             (number, 1.0, 0.4),
             (f"\N{PLUS-MINUS SIGN}{spread}", 0.8, -0.7),
@@ -195,13 +212,15 @@ def _name_axes(axes: Axes, picture: FlowPicture) -> None:
         (axes.xaxis, axes.axvline, picture.column_names, picture.enclosing[1]),
     )
     for axis, draw_line, names, enclosing in sides:
+        # Where enclosing groups begin, and the last one ends. Cell i lies from i - 0.5 to i + 0.5.
         boundaries = np.cumsum([0, *(count for _, count in enclosing)]) - 0.5
         for boundary in boundaries[1:-1]:
             draw_line(boundary, color=_FRAME, linewidth=0.5)
         ticks: list[tuple[float, str]] = [(float(index), name) for index, name in enumerate(names)]
         small_size = 5
-        if not 0 < len(names) <= _MAX_NAMED:
-            # Names of narrower groups would run into each other.
+        has_group_names = 0 < len(names) <= _MAX_NAMED
+        if not has_group_names:
+            # Name enclosing groups, but not narrow ones, whose names would run into each other.
             min_count = (boundaries[-1] - boundaries[0]) / _MAX_NAMED
             ticks = [
                 ((start + stop) / 2, name)
@@ -213,7 +232,8 @@ def _name_axes(axes: Axes, picture: FlowPicture) -> None:
             small_size = 6
         axis.set_ticks([position for position, _ in ticks], [name for _, name in ticks])
         axis.set_tick_params(labelsize=8 if len(ticks) <= 20 else small_size)
-    if sum(len(name) + 2 for _, name in ticks) > 60:  # of the columns
+    # `ticks` are now those of the columns, the last side.
+    if sum(len(name) + 2 for _, name in ticks) > 60:
         axes.tick_params(axis="x", rotation=90)
 
 
@@ -226,21 +246,24 @@ def flow_map_figure(picture: FlowPicture, positions: tuple[FloatMatrix, FloatMat
             units on both axes.
 
     Returns:
-        A figure: arcs between groups, and discs for flows inside one. Their size follows the flow,
-        and they are paler the farther their interval begins below it. Flows with a direction bend
+        A figure: arcs between groups, and discs for flows inside one, which includes flows between
+        two groups at the same position. The width of an arc and the area of a disc follow the flow.
+        They are paler the farther their interval begins below the flow. Flows with a direction bend
         to the left on their way. Only flows that are certainly above 0, by intervals that hold at
-        once, are drawn, at most the 400 largest; the legend says how many are not.
+        once, are drawn. Of arcs at most the 400 with the largest lower ends are drawn; the legend
+        says how many are not.
     """
     cells = picture.possible if not picture.symmetric else np.triu(picture.possible)
     first, second = np.nonzero(cells & (picture.low > 0))  # groups of each flow that is certain
     starts, stops = positions[0][first], positions[1][second]  # (flows, 2)
     flows = picture.values[first, second]
-    certain_shares = picture.low[first, second] / flows
+    certain_shares = picture.low[first, second] / flows  # lower end over value, in (0, 1]
     is_inside = (starts == stops).all(axis=1)
-    # Flows inside groups first, then the others by their lower ends: the largest are on top.
-    order = np.argsort(np.where(is_inside, -1.0, flows * certain_shares), kind="stable")
-    arcs = order[int(is_inside.sum()) :][-_MAX_ARCS:]
     discs = np.flatnonzero(is_inside)
+    # Sort flows by their lower ends, so that the largest arcs are drawn last, on top. Discs get -1
+    # and come first, so all flows after the first len(discs) are arcs.
+    order = np.argsort(np.where(is_inside, -1.0, flows * certain_shares), kind="stable")
+    arcs = order[len(discs) :][-_MAX_ARCS:]
     largest = float(flows.max(initial=_NONZERO))
     points = np.concatenate(positions)
     spans = np.ptp(points, axis=0)
@@ -267,8 +290,10 @@ def flow_map_figure(picture: FlowPicture, positions: tuple[FloatMatrix, FloatMat
             )
         )
         axes.scatter(points[:, 0], points[:, 1], s=5, color="black", zorder=3)
-        # The map takes about 85 % of the width of the page; an inch has 72 points.
-        _name_positions(axes, picture, positions, 72 * 0.85 * PAGE / max(float(spans[0]), _NONZERO))
+        # The map takes about 85 % of the width of the page. (A map that is much higher than wide is
+        # drawn narrower; names then have less room than is assumed.)
+        points_per_unit = _INCH * 0.85 * PAGE / max(float(spans[0]), _NONZERO)
+        _name_positions(axes, picture, positions, points_per_unit)
         axes.set_aspect("equal")
         axes.margins(0.06)
         axes.set_axis_off()
@@ -296,7 +321,7 @@ def flow_map_figure(picture: FlowPicture, positions: tuple[FloatMatrix, FloatMat
             Line2D([], [], linestyle="", label=not_drawn),
         ]  # fmt: skip
         if not len(discs):
-            del handles[1]
+            del handles[1]  # the entry "inside a group"
         figure.legend(handles=handles, loc="outside lower left", ncols=2, fontsize=8)
     return figure
 
@@ -315,9 +340,10 @@ def _arc_points(
         Shape (flows, pieces + 1, 2).
     """
     chords = stops - starts
+    # (x, y) turned to the left by a right angle is (-y, x).
     left_normals = np.stack([-chords[:, 1], chords[:, 0]], axis=1)
     normals = left_normals
-    if not bends_left:
+    if not bends_left:  # turn those that point down (y < 0) round
         normals = np.where(left_normals[:, 1:] < 0, -left_normals, left_normals)
     controls = (starts + stops) / 2 + _BEND * normals
     t = np.linspace(0, 1, _ARC_PIECES + 1)[None, :, None]
@@ -338,20 +364,26 @@ def _name_positions(
     and no position. A name without room is left out. Boxes are (left, bottom, right, top), in
     points of the printed page.
     """
-    largest_names: dict[tuple[float, float], tuple[float, str]] = {}  # by position
+    # Of each position, the total flow and the name of its largest group. (A row group and a column
+    # group can be at one position, with the same name or another.)
+    largest_names: dict[tuple[float, float], tuple[float, str]] = {}
     for axis, names in enumerate((picture.row_names, picture.column_names)):
+        # The total flow of each group of this axis: sum over the other axis.
         sums = np.where(picture.low > 0, picture.values, 0).sum(axis=1 - axis)
         for (x, y), total, name in zip(positions[axis].tolist(), sums.tolist(), names, strict=True):
             largest_names[x, y] = max(largest_names.get((x, y), (0.0, "")), (total, name))
     boxes: list[tuple[float, float, float, float]] = []
     for x, y in largest_names:
         across, up = x * points_per_unit, y * points_per_unit
-        boxes.append((across - 1.5, up - 1.5, across + 1.5, up + 1.5))
+        boxes.append(
+            (across - _DOT_RADIUS, up - _DOT_RADIUS, across + _DOT_RADIUS, up + _DOT_RADIUS)
+        )
+    shift_across, shift_up = _NAME_SHIFT
     for (x, y), (_, name) in sorted(largest_names.items(), key=lambda entry: -entry[1][0]):
         width = _CHARACTER_WIDTH * _NAME_SIZE * len(name)
         for to_right, upwards in ((True, True), (False, True), (True, False), (False, False)):
-            left = x * points_per_unit + (3 if to_right else -3 - width)
-            bottom = y * points_per_unit + (2 if upwards else -2 - _NAME_SIZE)
+            left = x * points_per_unit + (shift_across if to_right else -shift_across - width)
+            bottom = y * points_per_unit + (shift_up if upwards else -shift_up - _NAME_SIZE)
             box = left, bottom, left + width, bottom + _NAME_SIZE
             if any(_overlap(box, other) for other in boxes):
                 continue
@@ -359,7 +391,10 @@ def _name_positions(
             axes.annotate(
                 name,
                 (x, y),
-                xytext=(3 if to_right else -3, 2 if upwards else -2),
+                xytext=(
+                    shift_across if to_right else -shift_across,
+                    shift_up if upwards else -shift_up,
+                ),
                 textcoords="offset points",
                 ha="left" if to_right else "right",
                 va="bottom" if upwards else "top",
@@ -389,13 +424,15 @@ def periods_figure(
     unit: str = "edges",
     omitted: int = 0,
 ) -> Figure:
-    """Draw the largest cells over periods: a small picture for each, with one scale for all.
+    """Draw cells over periods: a small picture for each, with one scale for all.
 
     Args:
-        periods: names of the periods, in order.
-        cells: names of the cells, the largest first.
+        periods: names of the periods, in order, at least one.
+        cells: names of the cells, the largest first. All are drawn: at least one, and at most
+            `MAX_PANELS`, so that they fit on a page.
         values: value of each cell in each period, shape (cells, periods).
-        low: lower ends of the intervals, which hold at once, shape (cells, periods).
+        low: lower ends of the intervals, which hold at once with `DEFAULT_CONFIDENCE`, as the
+            legend says; shape (cells, periods).
         high: upper ends of the intervals, shape (cells, periods).
         title: title of the figure, with the guarantee.
         unit: unit of the values: "edges", "weight", "rows", "users", "pairs" or "amount".
@@ -406,8 +443,9 @@ def periods_figure(
     """
     count, numbers = len(cells), np.arange(len(periods))
     across = min(count, _PANELS_ACROSS)
-    down = -(-count // across)
-    ticks = numbers[:: -(-len(periods) // _MAX_TICKS)]
+    down = math.ceil(count / across)
+    periods_per_tick = math.ceil(len(periods) / _MAX_TICKS)
+    ticks = numbers[::periods_per_tick]
     with house_style():
         figure = Figure(figsize=(PAGE * max(across, 2) / _PANELS_ACROSS, 1.5 * down + 1.1))
         panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
@@ -426,7 +464,9 @@ def periods_figure(
         first.set_xlim(-0.3, len(periods) - 0.7)
         first.set_xticks(ticks, [periods[tick] for tick in ticks])
         for column in range(across):
-            lowest = panels[(count - 1 - column) // across, column]  # that is drawn, of its column
+            # Panels are filled row by row. The lowest used panel of a column names the periods: it
+            # is in the last row with row * across + column <= count - 1.
+            lowest = panels[(count - 1 - column) // across, column]
             lowest.tick_params(axis="x", rotation=45, labelsize=7, labelbottom=True)
         figure.supylabel(f"{unit}, noisy", fontsize=9)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10)

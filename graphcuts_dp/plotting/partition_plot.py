@@ -1,8 +1,9 @@
 """Pictures of partitions: the matrix with vertices ordered by part, or the vertices on a map.
 
-A partition divides the vertices into numbered parts. `blocks_figure` draws the weight between
-groups of vertices (*bins*) that are ordered by part, as a heat map. `map_figure` draws vertices at
-public positions, with a colour and a shape for each part.
+A partition divides the vertices into numbered parts. `blocks_figure` draws a heat map. As a graph
+may have too many vertices for a row each, a part is divided into *bins*, groups of vertices. Bins
+are in the order of the parts, and a cell is the weight between two bins. `map_figure` draws
+vertices at public positions, with a colour and a shape for each part.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ def blocks_figure(
 
     Args:
         weights: weight between each two bins, shape (bins, bins), symmetric.
-        bins: number of bins of each part, shape (parts,).
+        bins: how many bins each part has, shape (parts,).
         title: title of the figure, with the guarantee.
         unit: unit of the weights: "edges" or "weight".
         last_is_part: whether the last entry of `bins` is of one part. Else it is of all smaller
@@ -39,13 +40,15 @@ def blocks_figure(
     names = [str(part) for part in range(1, len(bins) + 1)]
     if not last_is_part:
         names[-1] = "others"
+    # Name and number of bins of each part. The heat map draws lines between them, and names only
+    # them, since no names of single bins are given.
     enclosing = list(zip(names, bins.tolist(), strict=True))
     positive_weights = np.maximum(weights, 0)
     return heat_map_figure(
         FlowPicture(
             values=positive_weights,
             errors=None,
-            low=positive_weights,
+            low=positive_weights,  # lower ends of intervals, which a heat map does not read
             possible=np.ones(weights.shape, dtype=np.bool_),
             enclosing=(enclosing, enclosing),
             title=title,
@@ -82,7 +85,8 @@ def map_figure(
     with drawing(PAGE, 0.6 * PAGE) as (figure, axes):
         for style in np.unique(styles).tolist():
             label = f"part {style + 1}"
-            if style == last_style < parts.max():
+            # All parts from the seventh on, counted over all vertices, have the last style.
+            if style == last_style and parts.max() > last_style:
                 label += " and others"
             x, y = points[styles == style].T
             axes.scatter(x, y, s=22, c=_COLOURS[style], marker=_MARKERS[style], label=label)

@@ -19,7 +19,10 @@ from graphcuts_dp.files import PathLike, atomic_write
 COLUMN = 3.4
 PAGE = 7.0
 
-# Colours by what they stand for, from Okabe and Ito's palette.
+# Colours by what they stand for, from Okabe and Ito's palette. "noisy" are released answers,
+# "synthetic" those of a released synthetic graph, "truth" exact ones. The three in grey are what
+# releases are compared with, and must beat: a graph that only has the true degrees, a graph without
+# edges, and the answer 0 to every query.
 COLOURS = {
     "noisy": "#0072B2",
     "synthetic": "#D55E00",
@@ -42,7 +45,7 @@ def house_style() -> Iterator[None]:
             "axes.titlelocation": "left",
             "legend.frameon": False,
             "figure.constrained_layout.use": True,
-            "figure.dpi": 200,  # kept by the figure, so that it also holds when it is saved
+            "figure.dpi": 200,  # a figure keeps it, so it holds after this context has ended
         }
     ):
         yield
@@ -68,6 +71,8 @@ def plain_text(text: str) -> str:
 
 def write_figure(figure: Figure, path: PathLike, *, force: bool = False) -> None:
     """Write a figure to one file, whole or not at all; the same figure gives the same bytes.
+
+    `atomic_write` writes to a new file beside it, and renames that at the end.
 
     Args:
         figure: the figure.
