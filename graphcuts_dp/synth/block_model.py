@@ -13,10 +13,17 @@ much of the true blocks they hold.
 - `best_structure` takes blocks or sharpened singular vectors (`synth.message_passing`), whichever
   the noisy matrix supports.
 
-`View` (the noisy matrix) and `Structure` (a low-rank estimate) are those of `synth.structure`. For
-a symmetric matrix, of an undirected graph, both sides are one: `right` is the same object as
-`left`. A layout is hollow if no vertex makes a pair with itself. Several starts are iterated at
-once, in arrays whose first axis is the start.
+`View` (the noisy matrix Z) and `Structure` (a low-rank estimate of its expectation) are those of
+`synth.structure`. Rows and columns are called left and right. There are three kinds of matrices:
+
+- symmetric, of an undirected graph: both sides are one, and `right` is the same object as `left`.
+  Code tests `is`, so a function that gets one object must return one object. The matrix has two
+  entries for each pair.
+- of a directed graph: rows and columns are the same vertices in blocks of their own.
+- of a bipartite graph: rows and columns are different vertices.
+
+The first two are hollow (`layout.hollow`): no vertex makes a pair with itself, and the diagonal is
+zero. Several starts are iterated at once, in arrays whose first axis is the start.
 """
 
 import math
@@ -49,8 +56,9 @@ _K_MEANS_ROUNDS = 15
 _START_CERTAINTY = 0.8  # weight of hard k-means blocks in a start; the rest is spread evenly
 _KERNEL_DEVIATION = 0.2  # times the cap: prior deviation of an entry of the kernel from the mean
 _TINY = 1e-12
-# Least share of a true direction that soft blocks must hold. Without the direction, sums between
-# blocks err by all of it; with it, by the noise over this share.
+# Least share of a true direction that soft blocks must hold; other directions are left out of the
+# estimate. If a direction is left out, sums between blocks err by all that lies along it. If it is
+# not, its size is divided by the share, and so is its noise.
 _LEAST_HELD_SHARE = 1 / 2
 
 _MOST_VERTICES = 2048  # of a side, for block models: they read the matrix some hundred times
@@ -88,27 +96,50 @@ class BlockModel:
     def structure(self) -> Structure:
         """Return the estimate P D Q^T whose inner products along the true blocks are unbiased.
 
-        With the true memberships X and Y, a posterior law obeys E[X^T P] = P^T P =: M and
-        E[X^T X] = N, the diagonal matrix of the sizes; on the right with M' and N'. So
-        X^T (P D Q^T) Y = X^T (X B Y^T) Y in expectation, for D = M^(-1) N B N' M'^(-1).
+        Let X and Y be the true 0/1 memberships of rows and columns. The expected matrix is X B Y^T.
+        The soft memberships P are posterior means of X, so E[X^T P] = P^T P =: M. And
+        E[X^T X] = N, the diagonal matrix of the sizes of the blocks. On the right M' = Q^T Q and
+        N'. We look for D such that P D Q^T has the sums between true blocks of X B Y^T:
 
-        The basis C of `_held_directions` has C^T M C = 1 and C^T N C = diag(f), and on the right
-        C' and f', which makes P D Q^T equal to (P C) K (Q C')^T with orthonormal columns P C and
-        Q C' and K = diag(f) C^T M B M' C' diag(f'). Directions of which P or Q holds less than a
-        half are left out of C and C'.
+            E[X^T P D Q^T Y] = M D M'   and   E[X^T X B Y^T Y] = N B N',
+
+        so D = M^(-1) N B N' M'^(-1).
+
+        The basis C of `_held_directions` has C^T M C = 1 and C^T N C = diag(f). With all k
+        directions, C C^T = M^(-1) and N = M C diag(f) C^T M, so M^(-1) N = C diag(f) C^T M. With
+        C' and f' on the right,
+
+            P D Q^T = (P C) K (Q C')^T   for   K = diag(f) C^T M B M' C' diag(f').
+
+        P C and Q C' have orthonormal columns. Directions of which P or Q holds less than a half are
+        left out of C and C'. The code makes K first (`core`) and then its eigenvectors or singular
+        vectors, which the class `Structure` asks for.
         """
-        basis, factors = _held_directions(self.left)
+        basis, factors = _held_directions(self.left)  # C and f
         symmetric = self.right is self.left
         right_basis, right_factors = (basis, factors) if symmetric else _held_directions(self.right)
-        core = basis.T @ (self.left.T @ self.left) @ self.kernel @ (self.right.T @ self.right)
+        left_products, right_products = self.left.T @ self.left, self.right.T @ self.right  # M, M'
+        core = basis.T @ left_products @ self.kernel @ right_products
         core = factors[:, None] * (core @ right_basis) * right_factors
         left, right = self.left @ basis, self.right @ right_basis
         if symmetric:
             sizes, rotation = np.linalg.eigh((core + core.T) / 2)
             directions = left @ rotation
-            return Structure(directions, directions, sizes, self.left, self.right)
+            return Structure(
+                left=directions,
+                right=directions,
+                sizes=sizes,
+                left_groups=self.left,
+                right_groups=self.right,
+            )
         rotation, sizes, right_rotation = np.linalg.svd(core, full_matrices=False)
-        return Structure(left @ rotation, right @ right_rotation.T, sizes, self.left, self.right)
+        return Structure(
+            left=left @ rotation,
+            right=right @ right_rotation.T,
+            sizes=sizes,
+            left_groups=self.left,
+            right_groups=self.right,
+        )
 
 
 def best_structure(
@@ -123,13 +154,15 @@ def best_structure(
 
     Of the two estimates the one of larger penalised likelihood is returned. The penalty of a block
     model is half the logarithm of the number of pairs for each entry of the kernel, and half the
-    logarithm of the number of vertices for each share of a block (Schwarz). If there are blocks and
-    no singular direction stands out, one direction counts as near the noise.
+    logarithm of the number of vertices for each share of a block (Schwarz). The result's `near` is
+    the number of directions that barely stand out of the noise (`directions_near_noise`); it warns
+    users that blocks may be hidden. If there are blocks and no singular direction stands out, it is
+    at least one.
 
     Args:
         view: the noisy matrix. With more than 2,048 vertices no block models are fitted.
         deviation: s, standard deviation of the noise of an entry.
-        deadline: when to stop.
+        deadline: after which no more numbers of blocks are tried; by default there is none.
         cap: largest weight of a pair.
 
     Privacy: reads the noisy matrix alone, which is public.
@@ -142,11 +175,12 @@ def best_structure(
     best = sharpened_structure(view, deadline, spectrum=spectrum)
     if max(view.shape) > _MOST_VERTICES:
         return replace(best, near=near)
-    # Entries deviate from their expectation by the noise, and since edges are random themselves.
+    # `spectrum.deviation` is what entries deviate from their expected value as observed. It may be
+    # larger than the noise, since the edges of the graph are random themselves.
     deviation = max(deviation, spectrum.deviation)
     blocks = _best_blocks(view, triples, deviation, cap, deadline)
     if blocks is not None:
-        if not len(spectrum.signal):
+        if not len(spectrum.signal):  # the blocks were found although no direction stands out
             near = max(near, 1)
         block_structure = blocks.structure()
         gain = explained(block_structure, view) - explained(best, view)
@@ -158,13 +192,16 @@ def best_structure(
 def explained(structure: Structure, view: View) -> float:
     """Return s^2 times the log likelihood of a noisy matrix above that of no structure.
 
-    With T the structure's estimate of the entry z, that is the sum over pairs of z T - T^2/2.
+    With T the structure's estimate of the entry z, and s the deviation of the noise, that is the
+    sum over pairs of z T - T^2/2. The sum of z T over all entries is the sum of size f^T Z g over
+    the directions f and g. The sum of T^2 is that of the squared sizes, less the diagonal if no
+    vertex makes a pair with itself.
     """
     left, right = structure.left, structure.right
     observed = (left * view.times(right)).sum(axis=0)  # f^T Z g for each direction
     estimate_squares = float((structure.sizes**2).sum())
-    if view.blocks.layout.hollow:  # no vertex makes a pair with itself
-        diagonal = (left * right) @ structure.sizes
+    if view.blocks.layout.hollow:
+        diagonal = (left * right) @ structure.sizes  # T of each vertex with itself
         estimate_squares -= float(diagonal @ diagonal)
     over_entries = float(np.dot(structure.sizes, observed) - estimate_squares / 2)
     return over_entries / 2 if view.symmetric else over_entries  # pairs are entries twice
@@ -175,31 +212,50 @@ def fit_blocks(
 ) -> BlockModel:
     """Fit a block model with a number of blocks on each side.
 
-    1. k-means on the first `count` singular vectors, or one more, from several starts.
-    2. The TAP equations, in turn for the kernel and the memberships. Notation for the soft
-       memberships P of the rows: N = diag(column sums), M = P^T P and V = N - M, the sum of the
-       covariances of the memberships; N', M', V' for Q of the columns.
+    1. Starts: k-means on the first `count` singular vectors, and in every second start on one
+       vector more.
+    2. The TAP equations, in turn for the kernel and the memberships, for 12 rounds from each start.
+    3. The start of largest evidence goes on alone for 30 rounds.
 
-       The kernel is B = (P^T Z Q + V B V' + d b)/(pairs + d). Here V B V' is what the noise of a
-       pair adds to the joint law of the memberships of its two vertices, `pairs` is the expected
-       number of pairs between blocks, b is the mean entry, and d is the number of pairs that the
-       prior law of the kernel counts for.
+    Notation: P are the soft memberships of the rows, N = diag(column sums of P), M = P^T P, and
+    V = N - M is the sum of the covariances of the memberships of all rows. Q, N', M', V' are those
+    of the columns. The letters k, l are blocks, i is a row.
 
-       Memberships are
-       log P_il = ((Z Q B^T)_il - (P_before B V' B^T)_il - 1/2 (B M' B^T)_ll)/s^2 + log share_l
-       up to a constant, where P_before are the memberships of the round before: the second term
-       takes out what each vertex hears back of what it sent. The same for Q. A round goes half of
-       the way. Without V these are the mean-field equations, which mistake noise for blocks.
+    Kernel. B = (P^T Z Q + V B_before V' + d b)/(pairs + d), entry by entry.
 
-    The start of largest evidence goes on alone. The evidence is that of Plefka's expansion to
-    second order, (<P^T Z Q, B> - 1/2 <pairs, B^2> + 1/2 tr(V B V' B^T))/s^2, half of it for a
-    symmetric matrix, plus the entropy of P and Q relative to the shares of the blocks. The prior
-    law of each entry of the kernel is normal around the mean entry with deviation cap/5. The kernel
-    is integrated out as if its posterior were normal (Laplace's method).
+    - P^T Z Q / pairs is the mean entry between two blocks, where `pairs` is the expected number of
+      entries between them. B_before is the kernel of the round before.
+    - The memberships of two vertices are dependent once their entry z is known: z raises the
+      probability of the blocks whose kernel entry is like z. To first order their joint law gains
+      z/s^2 times (covariance of i) B (covariance of j). That times z, summed over all entries with
+      z^2 about s^2, is V B V'.
+    - The prior law of B counts like d entries of the mean entry b.
+
+    Memberships. log P_il is a constant plus
+
+        ((Z Q B^T)_il - (P_before B V' B^T)_il - 1/2 (B M' B^T)_ll)/s^2 + log share_l.
+
+    The first and the third term are the log likelihood of row i in block l with the columns in the
+    blocks Q. The second takes out what the row hears back of what it sent in the round before, with
+    the memberships P_before. share_l is the mean of P_il. The same holds for Q. A round goes half
+    of the way to the new memberships. Without V and V' these are the mean-field equations, which
+    mistake noise for blocks.
+
+    Evidence. It is the logarithm of the probability of Z, in Plefka's expansion to second order:
+
+    - (<P^T Z Q, B> - 1/2 <pairs, B^2> + 1/2 tr(V B V' B^T))/s^2, half of it for a symmetric matrix;
+    - plus the entropy of P and Q relative to the shares of the blocks;
+    - plus what the unknown kernel costs. The prior law of each of its entries is normal around the
+      mean entry with deviation cap/5; the kernel is integrated out as if its posterior were normal
+      (Laplace's method).
+
+    Draws: only starts are random, in a fixed order (for each start the rows, then the columns).
+    Golden results depend on it.
 
     Args:
         view: the noisy matrix Z.
-        triples: its leading singular triples, see `largest_triples`.
+        triples: its leading singular values, left vectors (n_left, r) and right vectors
+            (n_right, r), largest first; see `largest_triples`.
         count: number of blocks.
         deviation: s, standard deviation of the noise of an entry.
         cap: largest weight of a pair; entries of the kernel are clipped to [-cap, cap].
@@ -212,28 +268,36 @@ def fit_blocks(
     equations = _TapEquations(view, deviation, cap)
     random = np.random.default_rng(count)  # starting points only: nothing private, no noise
     n, m = view.shape
+    _, left_vectors, right_vectors = triples
     if count == 1:  # all memberships are 1
         left = np.ones((1, n, 1))
         right = left if view.symmetric else np.ones((1, m, 1))
-        return equations.best(_State(left, right, left, right))[0]
+        model, _ = equations.best(_State.first(left, right))
+        return model
     lefts, rights = [], []
     starts = max(_FEWEST_STARTS, min(_STARTS, _STARTED_VERTICES // max(n, m)))
     for start in range(starts):
-        dimensions = count + start % 2
-        lefts.append(_soft_start(triples[1][:, :dimensions], count, random))
+        dimensions = count + start % 2  # in every second start one more than blocks
+        lefts.append(_soft_start(left_vectors[:, :dimensions], count, random))
         if not view.symmetric:
-            rights.append(_soft_start(triples[2][:, :dimensions], count, random))
+            rights.append(_soft_start(right_vectors[:, :dimensions], count, random))
     left = np.stack(lefts)
     right = left if view.symmetric else np.stack(rights)
-    state = equations.iterated(_State(left, right, left, right), _SHORT_ROUNDS)
+    state = equations.iterated(_State.first(left, right), _SHORT_ROUNDS)
     _, best_state = equations.best(state)
-    return equations.best(equations.iterated(best_state, _ROUNDS))[0]
+    model, _ = equations.best(equations.iterated(best_state, _ROUNDS))
+    return model
 
 
 def _best_blocks(
     view: View, triples: Triples, deviation: float, cap: float, deadline: Deadline
 ) -> BlockModel | None:
-    """Return the block model of largest evidence; None if one block explains as much."""
+    """Return the block model of largest evidence; None if one block explains as much.
+
+    The evidence is a log likelihood. Two or more blocks must exceed that of one block by 3.
+    Numbers of blocks up to 6 are all tried, if there are vertices and singular vectors for them;
+    larger ones, up to 10, until two in a row are no better.
+    """
     best = None
     best_evidence = fit_blocks(view, triples, 1, deviation, cap).evidence + _EVIDENCE_MARGIN
     numbers_without_gain = 0
@@ -253,7 +317,9 @@ def _best_blocks(
 def _penalty(count: int, view: View) -> float:
     """Return Schwarz's penalty of a log-likelihood for a number of blocks.
 
-    Half a logarithm for each free number: those of the kernel, and count - 1 shares of a side.
+    Half a logarithm for each free number: of the number of pairs for entries of the kernel, of the
+    number of vertices for the count - 1 free shares of the blocks of a side. (The diagonal of a
+    directed graph is not taken off the number of pairs; that hardly changes a logarithm.)
     """
     n, m = view.shape
     if view.symmetric:
@@ -282,18 +348,21 @@ def _k_means(points: FloatMatrix, count: int, random: np.random.Generator) -> Fl
 
 
 def _held_directions(memberships: FloatMatrix) -> tuple[FloatMatrix, FloatVector]:
-    """Return the directions of which soft memberships hold enough of the true ones.
+    """Return the directions of the blocks that soft memberships P hold at least half of.
 
-    With M = P^T P and W = M^(-1/2), the share of a direction that P holds is the inverse of an
-    eigenvalue of W^T N W, N being the diagonal matrix of the sizes.
+    Let X be the true memberships, M = P^T P, N = E[X^T X] the diagonal matrix of the sizes, and W
+    with W^T M W = 1. For a unit vector c, the direction W c of the blocks has |P W c|^2 = 1 and
+    E|X W c|^2 = c^T W^T N W c. So P holds the share 1/f of it if c is an eigenvector of W^T N W for
+    the eigenvalue f.
 
     Returns:
-        C such that P C has orthonormal columns, shape (k, r), and the inverse share of each, (r,).
+        C = W (c_1, ..., c_r), shape (k, r), such that P C has orthonormal columns; and f, the
+        inverse share of each column, shape (r,), at least 1 up to rounding.
     """
     moments = _Moments.of(memberships)
     eigenvalues, axes = np.linalg.eigh(moments.products)
     nonzero = eigenvalues > _TINY * eigenvalues.max()
-    whitening = axes[:, nonzero] / np.sqrt(eigenvalues[nonzero])
+    whitening = axes[:, nonzero] / np.sqrt(eigenvalues[nonzero])  # W, shape (k, nonzero)
     inverse_shares, rotation = np.linalg.eigh((whitening.T * moments.sizes) @ whitening)
     clear = inverse_shares * _LEAST_HELD_SHARE <= 1
     return whitening @ rotation[:, clear], inverse_shares[clear]
@@ -314,6 +383,7 @@ class _Moments(NamedTuple):
 
     @classmethod
     def of(cls, memberships: _Stack) -> Self:
+        """Return the moments of memberships of shape (..., n, k)."""
         sizes, products = memberships.sum(axis=-2), memberships.mT @ memberships
         return cls(sizes, products, _diagonal_matrices(sizes) - products)
 
@@ -324,8 +394,8 @@ class _State(NamedTuple):
     Attributes:
         left: P, shape (starts, n_left, k).
         right: Q, shape (starts, n_right, k); the same object as `left` for a symmetric matrix.
-        previous_left: P of the round before.
-        previous_right: Q of the round before.
+        previous_left: P of the round before; before the first round, P itself.
+        previous_right: Q of the round before; before the first round, Q itself.
         kernel: B of the last round, shape (starts, k, k); None before the first round.
     """
 
@@ -334,6 +404,22 @@ class _State(NamedTuple):
     previous_left: _Stack
     previous_right: _Stack
     kernel: _Stack | None = None
+
+    @classmethod
+    def first(cls, left: _Stack, right: _Stack) -> Self:
+        """Return the state before the first round."""
+        return cls(left, right, previous_left=left, previous_right=right)
+
+    def only(self, start: int) -> "_State":
+        """Return the state of a single start, in arrays whose first axis has length 1."""
+        chosen = slice(start, start + 1)
+        return _State(
+            self.left[chosen],
+            self.right[chosen],
+            self.previous_left[chosen],
+            self.previous_right[chosen],
+            None if self.kernel is None else self.kernel[chosen],
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,7 +448,11 @@ class _TapEquations:
 
     @property
     def prior_pairs(self) -> float:
-        """The d of `fit_blocks`: how many entries the prior law of the kernel counts for."""
+        """The d of `fit_blocks`: how many entries the prior law of the kernel counts for.
+
+        A normal law of variance t^2 counts like s^2/t^2 pairs, each measured with variance s^2. A
+        pair is two entries of a symmetric matrix.
+        """
         return float(self.multiplicity * (self.deviation / self.kernel_deviation) ** 2)
 
     def iterated(self, state: _State, rounds: int) -> _State:
@@ -372,7 +462,11 @@ class _TapEquations:
         return state
 
     def best(self, state: _State) -> tuple[BlockModel, _State]:
-        """Return the model of the start with the largest evidence, and the state of it alone."""
+        """Return the model of the start with the largest evidence, and the state of it alone.
+
+        The state keeps the kernel of its last round; the model has the next one, which belongs to
+        its memberships.
+        """
         moments = self._moments(state)
         kernel, totals = self._kernel(state, moments, self._times(state.right))
         evidence = self._evidence(state, moments, kernel, totals)
@@ -380,17 +474,14 @@ class _TapEquations:
         left = state.left[start]
         right = left if self.view.symmetric else state.right[start]
         model = BlockModel(left, right, kernel[start], float(evidence[start]))
-        only = slice(start, start + 1)
-        return model, _State(
-            state.left[only],
-            state.right[only],
-            state.previous_left[only],
-            state.previous_right[only],
-            None if state.kernel is None else state.kernel[only],
-        )
+        return model, state.only(start)
 
     def _next(self, state: _State) -> _State:
-        """Return the state after one round."""
+        """Return the state after one round.
+
+        Both sides are updated from the memberships of the same round: the columns do not see the
+        new memberships of the rows.
+        """
         moments = self._moments(state)
         left_moments, right_moments = moments
         row_sums = self._times(state.right)
@@ -422,7 +513,7 @@ class _TapEquations:
         logs = sums @ B.mT - previous @ (B @ other_moments.covariance @ B.mT)
         squares = np.diagonal(B @ other_moments.products @ B.mT, axis1=1, axis2=2)
         logs = (logs - squares[:, None] / 2) / self.deviation**2
-        logs += np.log(memberships.mean(axis=1, keepdims=True) + _TINY)
+        logs += np.log(memberships.mean(axis=1, keepdims=True) + _TINY)  # shares of the blocks
         logs -= logs.max(axis=2, keepdims=True)
         target = np.exp(logs)
         target /= target.sum(axis=2, keepdims=True)
@@ -431,7 +522,7 @@ class _TapEquations:
     def _kernel(
         self, state: _State, moments: tuple[_Moments, _Moments], row_sums: _Stack
     ) -> tuple[_Stack, _Stack]:
-        """Return the next kernel B, and the totals P^T Z Q.
+        """Return the next kernel B, and the totals P^T Z Q, shape (starts, k, k) each.
 
         Args:
             state: of the iteration.
@@ -442,9 +533,9 @@ class _TapEquations:
         if self.view.symmetric:
             totals = (totals + totals.mT) / 2
         previous = state.kernel
-        if (
-            previous is None
-        ):  # the mean entry, with the memberships of its row and column as weights
+        if previous is None:
+            # Before the first round: the mean of the entries z_ij with weights P_ik Q_jl, without
+            # i = j if no vertex makes a pair with itself.
             weights = moments[0].sizes[:, :, None] * moments[1].sizes[:, None]
             if self.view.blocks.layout.hollow:
                 weights = weights - state.left.mT @ state.right
@@ -461,14 +552,23 @@ class _TapEquations:
         kernel: _Stack,
         totals: _Stack,
     ) -> FloatVector:
-        """Return the evidence of each start, shape (starts,); see `fit_blocks`."""
+        """Return the evidence of each start, shape (starts,); see `fit_blocks`.
+
+        Args:
+            state: of the iteration.
+            moments: of P and Q.
+            kernel: B, shape (starts, k, k).
+            totals: P^T Z Q, shape (starts, k, k).
+        """
+        # `gain` and `prior` are sums over the entries of k x k matrices. Of a symmetric matrix they
+        # count each pair, and each free entry of the kernel, twice; so both are halved below.
         correction = moments[0].covariance @ kernel @ moments[1].covariance
         gain = _entry_sums((totals + correction / 2) * kernel)
         gain -= _entry_sums(self._pairs(state, moments) * kernel**2) / 2
         prior = _entry_sums((kernel - self._mean_entries(totals)) ** 2)
         prior = prior / (2 * self.kernel_deviation**2)
         evidence = (gain / self.deviation**2 - prior) / self.multiplicity
-        evidence = evidence - self._log_volume_ratios(moments)
+        evidence = evidence - self._log_volume_ratios(moments)  # counts free entries once already
         for memberships in (state.left,) if self.view.symmetric else (state.left, state.right):
             shares = memberships.mean(axis=1, keepdims=True)
             evidence += _entry_sums(memberships * np.log((shares + _TINY) / (memberships + _TINY)))
@@ -479,32 +579,35 @@ class _TapEquations:
 
         The matrix determines the kernel's entry along each pair of principal axes of P^T P and
         Q^T Q, of eigenvalues e and e', with precision e e'/s^2. The logarithm is
-        1/2 sum log(1 + prior variance * precision). For a symmetric matrix, each unordered pair of
-        axes counts once, and with half the precision if both axes are the same.
+        1/2 sum log(1 + prior variance * precision). For a symmetric matrix the kernel is symmetric,
+        so each unordered pair of axes counts once. If both axes are the same, the precision is
+        half as large: half as many pairs tell of this entry of the kernel.
 
         Returns:
             Shape (starts,).
         """
-        left, right = (
-            np.maximum(np.linalg.eigvalsh(side.products), 0.0) for side in moments
-        )  # (starts, k) each
+        # Eigenvalues of both sides, shape (starts, k) each.
+        left, right = (np.maximum(np.linalg.eigvalsh(side.products), 0.0) for side in moments)
+        # Here without the factor 1/s^2, shape (starts, k, k).
         precision = left[:, :, None] * right[:, None]
         ratio = precision * (self.kernel_deviation / self.deviation) ** 2
         if self.view.symmetric:
-            diagonal = np.triu(np.tril(ratio))
+            diagonal = np.triu(np.tril(ratio))  # of each matrix; zeros elsewhere
             ratio = np.triu(ratio) - diagonal / 2
         return _entry_sums(np.log1p(ratio)) / 2
 
     def _moments(self, state: _State) -> tuple[_Moments, _Moments]:
+        """Return the moments of P and of Q; one object twice for a symmetric matrix."""
         left = _Moments.of(state.left)
         return left, left if self.view.symmetric else _Moments.of(state.right)
 
     def _pairs(self, state: _State, moments: tuple[_Moments, _Moments]) -> _Stack:
         """Return the expected number of entries between blocks, shape (starts, k, k).
 
-        A vertex makes no pair with itself. In a symmetric matrix its row and its column are in the
-        same block, which takes the size of each block off the diagonal. In a directed graph they
-        are in two independent blocks, which takes off P^T Q.
+        In hollow matrices (see the module's docstring) a vertex makes no pair with itself. If the
+        matrix is symmetric, the row and the column of a vertex are in the same block, whichever it
+        is: the size of each block is taken off the diagonal. In a directed graph they are in two
+        independent blocks: P^T Q is taken off. Bipartite graphs have all pairs.
         """
         left_sizes, right_sizes = moments[0].sizes, moments[1].sizes
         pairs: _Stack = left_sizes[:, :, None] * right_sizes[:, None]
@@ -515,7 +618,10 @@ class _TapEquations:
         return np.maximum(pairs, 0.0)
 
     def _mean_entries(self, totals: _Stack) -> _Stack:
-        """Return the mean of all entries of the matrix, shape (starts, 1, 1)."""
+        """Return the mean of all entries of the matrix, shape (starts, 1, 1).
+
+        Memberships of a vertex add up to 1, so the totals of all blocks add up to the matrix.
+        """
         rows, columns = self.view.shape
         entries = rows * (columns - self.view.blocks.layout.hollow)
         return np.asarray((_entry_sums(totals) / entries)[:, None, None])
@@ -530,7 +636,12 @@ class _TapEquations:
 
 
 def _stacked_product(times: Callable[[FloatMatrix], FloatMatrix], stack: _Stack) -> _Stack:
-    """Multiply every matrix of a stack, side by side in one product."""
+    """Multiply every matrix of a stack, side by side in one product.
+
+    Args:
+        times: multiplies a matrix of shape (n, any) by Z or Z^T.
+        stack: shape (starts, n, k).
+    """
     product = times(np.concatenate(list(stack), axis=1))
     return np.stack(np.split(product, len(stack), axis=1))
 

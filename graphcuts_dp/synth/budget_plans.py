@@ -1,20 +1,29 @@
 """Budget plans of releases of graphs: their steps, and the share of the budget of each step.
 
-A plan (`BudgetPlan`) is a list of steps. A step measures one statistic with a share of what the
-statistics before it have left. A later step for the same statistic refines its measurement: both
-together get the later share. A step runs if its conditions are met by earlier public results; the
-answers come from `synth.decisions` and `synth.sparse_decisions`.
+A plan (`BudgetPlan`) is a list of steps. A step measures one statistic with a share of epsilon. The
+base of the share is what the statistics measured before it have left (`ALL_LEFT` is all of that). A
+later step for the same statistic refines its measurement. Its share has the same base and includes
+what the earlier step has spent: after a first look with a share of 2/25 and a second with 1/5,
+degrees have cost 1/5 of the base, not 7/25. A step runs if its conditions are met by earlier public
+results; the answers come from `synth.decisions` and `synth.sparse_decisions`.
 
-A release with a noisy matrix (`matrix_plan`) can err in three ways. Errors of degrees move the
-worst cut by about n/2 times their mean. Noise on entries hides communities. And if communities are
+A release with a noisy matrix (`matrix_plan`) can err in three ways. The worst cut is the cut with
+the largest error, and "to move the worst cut" is to add to this error. Errors of degrees move it by
+about n/2 times their mean. Noise on entries hides communities. And if communities are
 hidden, cuts between them come out as if the graph had its degrees only. Which one counts most
 depends on the graph, so the plan begins with cheap statistics that show it: sums between public
 groups, the total weight, and a first look at degrees.
 
-A sparse release (`sparse_plan`) spends nothing on most pairs. It measures the edges whose noisy
-weight is large (kept edges), degrees, and sums between groups.
+A sparse release (`sparse_plan`) has no noisy value for most pairs. It measures the edges whose
+noisy weight is large (kept edges), degrees, and sums between groups.
 
-Everything here depends on public facts alone: sizes, epsilon and options.
+Terms used here: groups are informative if sums between them differ from what degrees lead to
+expect. Degrees are even if they differ by less than their noise. A look at degrees, or groups, is
+an early measurement of them with a small share. Entries are the entries of the noisy matrix. Kept
+edges are the pairs of vertices whose noisy weight reaches a public threshold.
+
+Everything here depends on public facts alone: sizes, epsilon and options. The order of the steps
+matters: conditions of a step are answered from what earlier steps have measured.
 """
 
 import math
@@ -58,20 +67,22 @@ EDGES_WORTH_KEEPING = "edges are worth keeping"
 COMMUNITIES_FOUND = "kept edges show communities"
 
 TOTAL_SHARE = Fraction(1, 50)  # of what groups leave, for the total
-# Shares of the degrees in what groups and total leave.
+# Shares of the degrees. The base of all of them is what groups and total leave, and each includes
+# what earlier looks at degrees have spent.
 EARLY_SHARE = Fraction(2, 25)  # for a first look
-SECOND_LOOK_SHARE = Fraction(1, 5)  # for both looks, if the first leaves open whether they are even
+SECOND_LOOK_SHARE = Fraction(1, 5)  # if the first look leaves open whether degrees are even
 UNDETECTABLE_SHARE = Fraction(3, 5)  # if communities are undetectable in the entries
-UNCERTAIN_SHARE = Fraction(3, 4)  # if that share leaves the degrees uncertain
+UNCERTAIN_SHARE = Fraction(3, 4)  # if, after that share of 3/5, degrees are still uncertain
 
 MOST_GROUPS = 256  # of one level: a step of the fit takes O(n^2 groups) operations
 # Constants of `group_share`, tuned with bench_groups.py on its tuning graphs at epsilon 1, random
-# groups among them.
-_FIRST_LOOK_AT_GROUPS = Fraction(1, 6)  # of the share of groups, before they are known informative
-_LEAST_GROUP_SHARE, _LARGEST_GROUP_SHARE = 0.05, 0.25
-_ENTRY_ERRORS = 1 / 50  # errors of entries move the worst cut by this times n^1.5/epsilon
-_CELL_ERRORS = 0.7  # errors of group sums move it by this times groups^1.5/epsilon
-_SUM_OVER_ENTRIES = 6.0  # times groups/n: share from which a sum errs little beside entries
+# groups among them. Its docstring has the formulas; n is the number of vertices, k of groups, s the
+# share of epsilon for groups.
+_FIRST_LOOK_AT_GROUPS = Fraction(1, 6)  # part of s that is spent before groups are informative
+_LEAST_GROUP_SHARE, _LARGEST_GROUP_SHARE = 0.05, 0.25  # bounds of s
+_ENTRY_ERRORS = 1 / 50  # errors of entries move the worst cut by n^1.5/(50 epsilon)
+_CELL_ERRORS = 0.7  # errors of group sums move the worst cut by .7 k^1.5/epsilon
+_SUM_OVER_ENTRIES = 6.0  # s is at least 6 k/n, so that a measured sum errs less than entries
 
 # Shares of a sparse release.
 COUNTS_SHARE = Fraction(1, 50)  # of epsilon, for counts of how many edges weigh how much
@@ -82,23 +93,23 @@ TYPICAL_KEPT_SHARE = Fraction(27, 40)
 GROUPS_BESIDE_EDGES = Fraction(1, 3)  # of what kept edges leave, for sums between public groups
 GROUPS_BESIDE_DEGREES = Fraction(1, 20)  # of what the counts leave, if no edges are kept
 COMMUNITIES_SHARE = Fraction(1, 5)  # of what kept edges leave, for groups that they show
-# If the user sets the degree share: the largest share of groups in what the counts leave, and the
-# least that degrees must leave there so that edges are kept.
-_LARGEST_SPARSE_GROUP_SHARE = Fraction(1, 20)
-LEAST_KEPT_SHARE = Fraction(1, 10)
+# If the user sets the share of degrees. Both are shares of what the counts leave.
+_LARGEST_SPARSE_GROUP_SHARE = Fraction(1, 20)  # for groups at most
+LEAST_KEPT_SHARE = Fraction(1, 10)  # kept edges and groups together; with less, no edges are kept
 
-# Entries need no degrees beside them if both hold.
-_FINE_DEGREES = 1.5  # times the error of measured degrees: largest error of row sums of entries
-_FINE_ENTRY = 0.3  # times the largest weight: largest deviation of an entry, which shows an edge
+# Entries need no degrees beside them if both hold; see `MatrixShares.entries_are_fine`.
+_FINE_DEGREES = 1.5  # row sums of entries err by less than this times the error of measured degrees
+_FINE_ENTRY = 0.3  # an entry's noise deviates by at most this times the largest weight
 
 
 @lru_cache(maxsize=64)
 def degree_share(vertices: int) -> Fraction:
     """Return the share of degrees beside entries that show communities: 2/(2 + n^(1/4)).
 
-    With a share t, errors of the degrees move the worst cut by about n/(t epsilon), and errors of
-    the entries by about a quarter of n^(3/2)/((1-t) epsilon) after the fit. The sum is least at
-    t/(1-t) = 2 n^(-1/4): .39 for 100 vertices, .17 for 10^4, .06 for 10^6.
+    Shares of degrees are of what groups and total leave. With a share t, errors of the degrees move
+    the worst cut by about n/(t epsilon), and errors of the entries by about a quarter of
+    n^(3/2)/((1-t) epsilon) after the fit. The sum is least at t/(1-t) = 2 n^(-1/4), so t is .39 for
+    100 vertices, .17 for 10^4, and .06 for 10^6.
     """
     return Fraction(2 / (2 + vertices**0.25)).limit_denominator(1000)
 
@@ -122,9 +133,11 @@ def group_share(vertices: float, groups: float) -> Fraction:
     remainder (`degree_share_beside_groups`), b = n/t + n^1.5/(50 (1-t)). The sum is least at
     s/(1-s) = sqrt(a/b).
 
-    The share is at least 6 k/n. The (n/k)^2 pairs between two groups have a sum with an error of
-    about .77 (n/k)/epsilon from entries alone, and of sqrt(2)/(s epsilon) as measured; for
-    s >= 6 k/n the second is at most .3 of the first. The share lies between 1/20 and 1/4.
+    The share is at least 6 k/n, so that measured sums are better than sums of noisy entries. Two
+    groups have (n/k)^2 pairs between them. The sum of their entries errs by about .77 (n/k)/epsilon
+    (at epsilon 1 an entry has the deviation .96, and a normal number of this deviation errs by .77
+    on average). The measured sum errs by sqrt(2)/(s epsilon); for s >= 6 k/n that is at most .31 of
+    the former. Finally the share is clipped to lie between 1/20 and 1/4.
 
     Args:
         vertices: n; for two sides the geometric mean of their sizes.
@@ -142,14 +155,15 @@ def group_share(vertices: float, groups: float) -> Fraction:
 @final
 @dataclass(frozen=True, eq=False)
 class MeasuredGroups:
-    """Public groups of one level whose sums are measured, with the shares of epsilon for it.
+    """Public groups whose sums are measured, with the shares of epsilon for it.
 
     Attributes:
-        sides: groups of the rows and of the columns; one object twice for one vertex set.
-        first_look: share of all sums in a first look.
-        both_looks: share of all sums if the first look shows that the groups are informative; it
-            includes the first look.
-        degrees: share of the degrees in what informative groups leave.
+        sides: groups of the rows and of the columns; one object twice for one vertex set. They hold
+            all levels from the coarsest down to the one that is measured, which is the finest.
+        first_look: share of epsilon for a first look at all sums.
+        both_looks: share of epsilon for all sums if the first look shows that the groups are
+            informative; it includes the first look.
+        degrees: share of the degrees in what is left after both looks.
     """
 
     sides: Sides
@@ -172,12 +186,17 @@ class MeasuredGroups:
             GraphError: every level has too many groups.
         """
         row_groups, column_groups = sides
-        rows = _measured_levels(row_groups)
-        columns = rows if column_groups is row_groups else _measured_levels(column_groups)
-        counts = [len(side.labels()) for side in (rows, columns)]
+        measured_rows = _measured_levels(row_groups)
+        one_vertex_set = column_groups is row_groups
+        # Callers rely on one object twice for one vertex set.
+        measured_columns = measured_rows if one_vertex_set else _measured_levels(column_groups)
+        # Numbers of groups of the finest level.
+        counts = [len(measured.labels()) for measured in (measured_rows, measured_columns)]
         share = group_share(math.sqrt(math.prod(shape)), math.sqrt(math.prod(counts)))
+        # The share of degrees is that for the larger side, as in `MatrixShares.beside_entries`;
+        # `group_share` compares errors of the whole matrix, so it takes the mean size.
         return cls(
-            sides=(rows, columns),
+            sides=(measured_rows, measured_columns),
             first_look=share * _FIRST_LOOK_AT_GROUPS,
             both_looks=share,
             degrees=degree_share_beside_groups(max(shape)),
@@ -187,14 +206,20 @@ class MeasuredGroups:
 @final
 @dataclass(frozen=True)
 class MatrixShares:
-    """The shares of total and degrees beside a noisy matrix. They depend on public facts alone.
+    """The shares of total and degrees beside a noisy matrix, and the public facts behind them.
+
+    The share of the total is of what groups leave. Shares of degrees are of what groups and total
+    leave.
 
     Attributes:
         shape: rows and columns of the matrix.
         max_weight: public largest weight; None for graphs without weights or without a maximum.
-        noise: name of the distribution of the noise of the entries.
-        options: the mechanism, and the degree share that the user set.
-        groups: informative groups whose sums are measured besides; None if absent.
+        noise: name of the distribution of the noise of the entries, as `noise_distribution` knows
+            it, such as "binary".
+        options: the mechanism, and the share of degrees if the user has set it.
+        groups: informative groups. They give the shares for the case that a first look has found
+            the groups informative, and both looks are measured. None for the case without groups,
+            or with groups that are not informative.
     """
 
     shape: tuple[int, int]
@@ -220,7 +245,11 @@ class MatrixShares:
 
     @property
     def fixed(self) -> Fraction | None:
-        """Share of the degrees in every case: the user's, or that beside groups. None if absent."""
+        """Share of the degrees that depends on no result: the user's, or that beside groups.
+
+        None if there is neither. Then earlier results choose between the properties below; with a
+        fixed share, all of them are this share.
+        """
         if self.options.share is None and self.groups is not None:
             return self.groups.degrees
         return self.options.share
@@ -234,17 +263,22 @@ class MatrixShares:
     def undetectable(self) -> Fraction:
         """Share of the degrees if communities are undetectable in the entries.
 
-        The worst cut is then that of a graph with noisy degrees, for which all of epsilon would go
-        to the degrees; sums between groups, which need the entries, speak for a part.
+        The entries then add nothing to the worst cut, for which all of epsilon should go to the
+        degrees. But cuts between given sets of vertices still need the entries, so these get a
+        part.
         """
         return self._fixed_or_at_least(UNDETECTABLE_SHARE)
 
     @property
     def uncertain(self) -> Fraction:
-        """Share of the degrees if besides, the share `undetectable` leaves them uncertain."""
+        """Share of the degrees if communities are undetectable and degrees stay uncertain.
+
+        That is, if they are uncertain when measured with the share `undetectable`.
+        """
         return self._fixed_or_at_least(UNCERTAIN_SHARE)
 
     def _fixed_or_at_least(self, share: Fraction) -> Fraction:
+        """Return the fixed share; without one, the given share or `beside_entries` if larger."""
         return max(share, self.beside_entries) if self.fixed is None else self.fixed
 
     def beside_groups(self, groups: MeasuredGroups) -> Self:
@@ -267,11 +301,17 @@ class MatrixShares:
         """Return whether entries need no degrees beside them.
 
         That is so if an entry shows an edge, and row sums of entries err about as little as
-        measured degrees would. It depends on epsilon and the size alone.
+        measured degrees would. The answer depends on the attributes of this object and epsilon, so
+        it is known before anything is measured.
+
+        Args:
+            epsilon: of the entries, if no degrees are measured.
         """
         if self.deviation(epsilon) > _FINE_ENTRY * self.largest_weight:
             return False
+        # Scale of the noise of a degree: one pair changes two degrees by the largest weight each.
         degree_error = 2 * self.largest_weight / float(epsilon * self.beside_entries)
+        # A row sum of entries deviates by deviation * sqrt(n), which is the detection threshold.
         return self.detection_threshold(epsilon) < _FINE_DEGREES * math.sqrt(2) * degree_error
 
 
@@ -291,8 +331,11 @@ def matrix_plan(
        depends on the total and on a first and second look at the degrees.
     3. Entries, with all that is left.
 
+    Steps of 1 and 2 are left out if their statistic cannot be measured (see
+    `_possible_mechanism`), or if "auto" does not need it: `entries_are_fine` tells so in advance.
+
     Args:
-        shares: of degrees and total, with the mechanism.
+        shares: of degrees and total without groups, with the mechanism.
         distribution: noise of the entries if they get all of epsilon.
         epsilon: privacy parameter of the whole release.
         groups: groups whose sums are measured; None if absent.
@@ -317,17 +360,19 @@ def matrix_plan(
         steps.append(_count_step(GROUPS, groups.both_looks, if_informative))
         shares_with_groups = shares.beside_groups(groups)
         left_by_groups = epsilon * (1 - groups.both_looks)
-        possible = _possible_mechanism(shares_with_groups, distribution, left_by_groups)
+        mechanism = _possible_mechanism(shares_with_groups, distribution, left_by_groups)
+        # `_possible_mechanism` does not ask this of shares with groups, since theirs are fixed.
         fine_entries = shares_with_groups.entries_are_fine(left_by_groups)
-        needless = shares.mechanism == AUTO and fine_entries
-        if possible != RESPONSE and not needless:
+        degrees_needless = shares.mechanism == AUTO and fine_entries
+        if mechanism != RESPONSE and not degrees_needless:
             share = shares_with_groups.beside_entries
             steps.append(_count_step(DEGREES, share, if_informative))
+        # From here on, steps run only unless the groups are informative: after their first look.
         remaining = epsilon * (1 - groups.first_look)
-    possible = _possible_mechanism(shares, distribution, remaining)
-    if possible == SPLIT:
+    mechanism = _possible_mechanism(shares, distribution, remaining)
+    if mechanism == SPLIT:
         steps.append(_count_step(DEGREES, shares.beside_entries, *unless_informative))
-    elif possible == AUTO:
+    elif mechanism == AUTO:
         steps += _steps_by_total(shares, unless_informative, with_groups=groups is not None)
     steps.append(BudgetStep(statistic=ENTRIES, share=ALL_LEFT, noise=shares.noise))
     return BudgetPlan(steps=tuple(steps), amount=epsilon)
@@ -355,27 +400,32 @@ def sparse_plan(
         noise: name of the distribution of the noise of a pair.
         groups: whether there are public groups.
         bipartite: whether the graph has two sides; its kept edges are not searched for communities.
-        degrees: share of epsilon for the degrees, set by the user; None if absent. Let r be what
-            counts and degrees leave, as a share of what the counts leave. Groups then get
-            min(1/20, r/2), and kept edges the rest of r. If no edges are kept, public groups get
-            all of r; without public groups degrees do.
+        degrees: share of all of epsilon for the degrees, set by the user; None if absent. With it,
+            kept edges and groups share what counts and degrees leave. Let r be this amount, divided
+            by what the counts leave. Groups get the part min(1/20, r/2) of what the counts leave,
+            and kept edges the part r - min(1/20, r/2), or all of r if there can be no groups. If r
+            is below 1/10, or edges turn out not to be worth keeping, public groups get all of r.
+            What no groups take (none are public, or no communities are found) is left to degrees.
 
     Privacy: reads public facts alone.
     """
     if_kept = Condition(EDGES_WORTH_KEEPING)
     unless_kept = Condition(EDGES_WORTH_KEEPING, holds=False)
-    may_have_groups = groups or not bipartite
+    may_have_groups = groups or not bipartite  # public ones, or communities
     keeps_edges = True
-    kept_shares: Fraction | tuple[Fraction, ...] = KEPT_SHARES  # several to choose from
+    # Shares of kept edges in what the counts leave: several to choose from, or a single one.
+    kept_shares: Fraction | tuple[Fraction, ...] = KEPT_SHARES
+    # Of what kept edges leave.
     groups_beside_edges = GROUPS_BESIDE_EDGES if groups else COMMUNITIES_SHARE
-    groups_without_edges = GROUPS_BESIDE_DEGREES
+    groups_without_edges = GROUPS_BESIDE_DEGREES  # of what the counts leave
     if degrees is not None:
+        # `r`, `group_part` and `kept_part` are parts of what the counts leave.
         r = 1 - degrees / (1 - COUNTS_SHARE)
-        of_groups = min(_LARGEST_SPARSE_GROUP_SHARE, r / 2) if may_have_groups else Fraction(0)
-        kept_share = r - of_groups
+        group_part = min(_LARGEST_SPARSE_GROUP_SHARE, r / 2) if may_have_groups else Fraction(0)
+        kept_part = r - group_part
         keeps_edges = r >= LEAST_KEPT_SHARE
-        kept_shares = kept_share
-        groups_beside_edges = of_groups / (1 - kept_share)  # of what kept edges leave
+        kept_shares = kept_part
+        groups_beside_edges = group_part / (1 - kept_part)
         groups_without_edges = r
     steps = [_count_step(WEIGHTS, COUNTS_SHARE)]
     if keeps_edges:
@@ -409,10 +459,11 @@ def typical_runs(epsilon: Fraction) -> tuple[BudgetPlan, BudgetPlan]:
     for keeps_edges in (True, False):
         execution = PlanExecution(plan)
         for step in plan.steps:
-            # With public groups, all conditions are on whether edges are worth keeping.
+            # This plan asks one question only, whether edges are worth keeping: conditions on
+            # communities are in plans without public groups.
             if all(condition.holds == keeps_edges for condition in step.conditions):
                 share = TYPICAL_KEPT_SHARE if step.statistic == KEPT_EDGES else None
-                execution.take(step, share)
+                execution.take(step, share)  # None for the only share of the step
         runs.append(execution.plan)
     return runs[0], runs[1]
 
@@ -451,14 +502,16 @@ def _steps_by_total(
 def _possible_mechanism(
     shares: MatrixShares, distribution: NoiseDistribution, epsilon: Fraction
 ) -> str:
-    """Return the mechanism that a budget allows.
+    """Return the mechanism that a budget allows: the one that `shares` name, or without degrees.
 
-    "auto" becomes "randomized-response" if the budget cannot be split, or need not be.
+    "auto" becomes "randomized-response" in two cases. Either degrees cannot be measured: weights
+    have no maximum, or a huge one, or some part of epsilon would be too small. Or results choose
+    the share of degrees, and entries are so fine that they would choose none.
 
     Args:
         shares: of total and degrees, with the mechanism.
         distribution: noise of the entries.
-        epsilon: what groups leave.
+        epsilon: what groups leave of epsilon.
 
     Raises:
         ParameterError: the mechanism is "degrees+randomized-response" and degrees cannot be
@@ -468,7 +521,7 @@ def _possible_mechanism(
     if mechanism == RESPONSE:
         return mechanism
     try:
-        sums_grid(distribution)  # raises if sums of these weights cannot be measured
+        sums_grid(distribution)  # raises `ParameterError` for weights without a maximum
         if epsilon * _smallest_share(shares) < SMALLEST_EPSILON:
             raise ParameterError(
                 f"a part of epsilon would be below {SMALLEST_EPSILON:g}: choose "
@@ -478,12 +531,16 @@ def _possible_mechanism(
         if mechanism == SPLIT:
             raise
         return RESPONSE
-    needless = mechanism == AUTO and shares.fixed is None and shares.entries_are_fine(epsilon)
-    return RESPONSE if needless else mechanism
+    results_choose = mechanism == AUTO and shares.fixed is None
+    return RESPONSE if results_choose and shares.entries_are_fine(epsilon) else mechanism
 
 
 def _smallest_share(shares: MatrixShares) -> Fraction:
-    """Return the smallest share of epsilon that a statistic has after any step of any run."""
+    """Return the smallest part of an amount that a statistic can get, if the amount is split.
+
+    The amount is what groups leave. The minimum is over all steps that some results lead to, early
+    looks among them.
+    """
     if not 0 < shares.beside_entries < 1:  # a user's share that rounding has made 0 or 1
         return Fraction(0)
     if shares.mechanism == SPLIT:
@@ -495,16 +552,24 @@ def _smallest_share(shares: MatrixShares) -> Fraction:
 
 
 def _measured_levels(groups: Groups) -> Groups:
-    """Return the levels from the coarsest to the finest with at most `MOST_GROUPS` groups."""
+    """Return groups without the levels below the finest with at most `MOST_GROUPS` groups.
+
+    `Groups.levels` are names of levels, ordered from coarse to fine, and `labels` are the groups of
+    a level, by default of the finest.
+
+    Raises:
+        GraphError: every level has too many groups.
+    """
     fitting = [name for name in groups.levels if len(groups.labels(name)) <= MOST_GROUPS]
     if not fitting:
         raise GraphError(
             f"a release takes at most {MOST_GROUPS} groups: give a coarser level too, or release "
             "the sums alone with release_flows"
         )
-    return groups.down_to(fitting[-1])  # levels are ordered from coarse to fine
+    return groups.down_to(fitting[-1])
 
 
 @lru_cache(maxsize=256)  # decisions ask for a few of them again and again
 def _deviation(noise: str, epsilon: Fraction, max_weight: float | None) -> float:
+    """Return the standard deviation of the noise of an entry measured with epsilon."""
     return noise_distribution(noise, epsilon=epsilon, max_weight=max_weight).standard_deviation

@@ -7,7 +7,9 @@ groups that best predict a fifth of the edges, which the algorithm did not see. 
 where there are no communities; of many edges, `shows_structure` therefore tests first whether
 their matrix has a direction that the degrees alone do not give it.
 
-Kept edges are noisy and public, so all of this is post-processing.
+Kept edges are noisy and public, so all of this is post-processing. The result is repeatable:
+`repeatable_igraph(seed)` gives igraph a random generator with this seed (by default 0) for as long
+as the `with` block lasts.
 """
 
 import math
@@ -25,14 +27,16 @@ _RESOLUTIONS = (0.05, 0.15, 0.4, 1.0, 2.5)  # of modularity; higher ones give sm
 _FEW_RESOLUTIONS = (0.3, 1.0)  # that are tried for many edges
 _MANY_EDGES = 500_000  # above, few resolutions are tried, and only after `shows_structure`
 _HELD_OUT = 5  # every fifth edge is held out
-_LEAST_GAIN = 0.02  # log likelihood for each edge that groups must gain on fewer or no groups
+# Log likelihood that a partition must gain, for each held-out edge, over the best partition into
+# larger groups, or over no groups.
+_LEAST_GAIN = 0.02
 _LEAST_SHARE = 1 / 200  # of all vertices: smaller groups are dissolved
 _SMALLEST_GROUP = 8  # vertices: smaller groups are dissolved as well
 _MOST_GROUPS = 64
 _MOVES = 6  # rounds in which members of dissolved groups join the groups of their neighbours
 _LANCZOS_STEPS = 32
-# Times the largest eigenvalue of a graph that has the degrees alone; where Leiden finds groups, the
-# ratio is at least 1.18.
+# Factor by which the largest eigenvalue must exceed that of a random graph with the same degrees.
+# In graphs in which Leiden finds groups, the ratio is at least 1.18.
 _BEYOND_DEGREES = 1.05
 _TINY_NORM = 1e-20  # of a Lanczos vector once the space is exhausted
 _SAMPLED_VERTICES = 100_000  # of the random graph that has the degrees alone
@@ -62,9 +66,9 @@ def find_communities(
     """Return a group for each vertex, or None if kept edges show no groups worth measuring.
 
     Leiden's algorithm maximises modularity at several resolutions, on four fifths of the edges.
-    Vertices of small groups then join the large group that they have most weight with. The
-    partition is taken whose degree-corrected block model has the largest likelihood on the other
-    edges, and repeated with all of them.
+    Vertices of small groups then join large groups (`_large_groups`). The resolution is taken whose
+    groups have the largest likelihood on the other edges, under a degree-corrected block model.
+    With this resolution, Leiden's algorithm is run again on all edges.
 
     Args:
         rows: one endpoint of each kept edge.
@@ -90,7 +94,7 @@ def find_communities(
     best_gain, best_resolution = 0.0, None
     for resolution, groups in zip(resolutions, partitions, strict=True):
         gain = 0.0 if groups is None else _likelihood_gain(groups, training, test)
-        if gain > best_gain + least_gain:
+        if gain > best_gain + least_gain:  # resolutions ascend: groups become smaller
             best_gain, best_resolution = gain, resolution
     if best_resolution is None:
         return None
@@ -103,10 +107,11 @@ def shows_structure(
     """Return whether kept edges have a direction that their degrees alone do not explain.
 
     With A the weighted adjacency matrix, d its degrees, t their mean and D = diag(d + t), the
-    largest eigenvalue of D^(-1/2) (A - d d^T/sum(d)) D^(-1/2) is compared with that of a graph with
-    the same endpoints joined at random. Groups that modularity can find have an eigenvalue beyond
-    it. A sample of 100,000 vertices is enough for the random graph. Both eigenvalues are estimated
-    from below, by the same number of Lanczos steps.
+    largest eigenvalue of D^(-1/2) (A - d d^T/sum(d)) D^(-1/2) is compared with that of a random
+    graph, which has the same endpoints of edges joined at random. Groups that modularity can find
+    have an eigenvalue beyond it. A sample of 100,000 vertices is enough for the random graph. Both
+    eigenvalues are estimated from below, by the same number of Lanczos steps. If the random graph
+    has no weight, the answer is True.
 
     Args:
         rows: one endpoint of each kept edge.
@@ -122,13 +127,16 @@ def shows_structure(
     rng = np.random.default_rng(1)  # a start and a comparison, no noise of privacy
     sampled = np.zeros(vertices, dtype=np.bool_)
     sampled[rng.permutation(vertices)[:_SAMPLED_VERTICES]] = True
+    # The random graph: all ends of edges at sampled vertices, each with the weight of its edge, are
+    # put in random order. End k of the first half is joined with end k of the second half, and the
+    # new edge has the weight of the former.
     endpoints = np.concatenate([rows[sampled[rows]], columns[sampled[columns]]])
     weights = np.concatenate([chances[sampled[rows]], chances[sampled[columns]]])
     half = len(endpoints) // 2
     order = rng.permutation(len(endpoints))[: 2 * half]
     weights = weights[order[:half]]
     if not weights.any():
-        return True  # nothing to compare with
+        return True
     renumbered = np.cumsum(sampled) - 1  # numbers of the sampled vertices
     first, second = renumbered[endpoints[order]].reshape(2, half)
     random_graph = Edges(first, second, weights)
@@ -144,10 +152,12 @@ def _largest_eigenvalue(edges: Edges, vertices: int, rng: np.random.Generator) -
     tridiagonal, and its largest eigenvalue approaches that of the whole matrix.
     """
     rows, columns, chances = edges
+    # Each edge in one direction. A is this matrix plus its transpose.
     upper = sp.csr_matrix((chances.astype(np.float32), (rows, columns)), shape=(vertices, vertices))
     degrees = np.bincount(rows, chances, minlength=vertices)
     degrees += np.bincount(columns, chances, minlength=vertices)
-    scale = (1 / np.sqrt(degrees + degrees.mean())).astype(np.float32)
+    scale = (1 / np.sqrt(degrees + degrees.mean())).astype(np.float32)  # diagonal of D^(-1/2)
+    # b such that b b^T = D^(-1/2) d d^T D^(-1/2)/sum(d).
     degree_direction = (degrees / math.sqrt(degrees.sum())).astype(np.float32) * scale
     vector = rng.standard_normal(vertices, dtype=np.float32)
     vector /= np.linalg.norm(vector)
@@ -170,7 +180,11 @@ def _largest_eigenvalue(edges: Edges, vertices: int, rng: np.random.Generator) -
 def _partitions(
     edges: Edges, vertices: int, resolutions: Sequence[float]
 ) -> Iterator[IntVector | None]:
-    """Yield Leiden's large groups at each resolution; None if there are fewer than two."""
+    """Yield Leiden's large groups at each resolution; None if there are fewer than two.
+
+    Both `with` blocks set the seed of igraph's generator. The first only gives access to igraph: to
+    build a graph draws nothing.
+    """
     with repeatable_igraph() as igraph:
         graph = igraph.Graph(n=vertices, edges=np.column_stack([edges.rows, edges.columns]))
     weights = edges.chances.tolist()
@@ -186,8 +200,11 @@ def _partitions(
 def _large_groups(codes: IntVector, edges: Edges) -> IntVector | None:
     """Dissolve small groups: their vertices join the large groups that they have most weight with.
 
+    In each of up to six rounds, vertices with an edge to a member of a large group join. Vertices
+    that are left then join the largest group.
+
     Args:
-        codes: group of each vertex.
+        codes: group of each vertex, shape (vertices,).
         edges: whose chances are the weights.
 
     Returns:
@@ -201,7 +218,7 @@ def _large_groups(codes: IntVector, edges: Edges) -> IntVector | None:
         return None
     new_codes = np.full(len(sizes), -1)  # of each old group; -1 if it is dissolved
     new_codes[large] = np.arange(len(large))
-    groups = new_codes[codes]
+    groups = new_codes[codes]  # large group of each vertex; -1 if it has none yet
     # Each edge in both directions.
     sources = np.concatenate([edges.rows, edges.columns])
     targets = np.concatenate([edges.columns, edges.rows])
@@ -212,10 +229,12 @@ def _large_groups(codes: IntVector, edges: Edges) -> IntVector | None:
         joins = (groups[sources] < 0) & (groups[targets] >= 0)
         if not joins.any():
             break
+        # A key is a pair of a vertex that joins and a large group that it has an edge to.
         keys = sources[joins].astype(np.int64) * len(large) + groups[targets[joins]]
         unique_keys, key_index = np.unique(keys, return_inverse=True)
-        sums = np.bincount(key_index, weights[joins])  # of each vertex with each group
-        # In ascending order, so that of several groups of a vertex the heaviest is assigned last.
+        sums = np.bincount(key_index, weights[joins])  # weight of each pair
+        # Pairs in ascending order of weight. A vertex may be in several pairs; the assignment below
+        # goes through them in order, and the last one, of largest weight, stays.
         order = np.argsort(sums, kind="stable")
         joining, joined_groups = np.divmod(unique_keys[order], len(large))
         groups[joining] = joined_groups
@@ -227,8 +246,8 @@ def _likelihood_gain(groups: IntVector, training: Edges, test: Edges) -> float:
     """Return the log likelihood of test edges under blocks, less that under degrees alone.
 
     Both models are degree-corrected, so that degrees cancel: an edge between groups a and b gains
-    ln(m_ab M/(v_a v_b)), with the weights m between groups, volumes v and total M of the training
-    edges.
+    ln(m_ab M/(v_a v_b)). m is the weight between groups in the training edges, in both directions,
+    plus 1, so that no logarithm is infinite. v are the row sums of m (volumes), and M is its total.
     """
     k = int(groups.max()) + 1
     cells = groups[training.rows] * k + groups[training.columns]

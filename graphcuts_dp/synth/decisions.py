@@ -16,11 +16,26 @@ Three facts matter:
   (sums of degrees) alone lead to expect.
 
 A look at degrees is an early measurement of them with a small share. It shows whether they are
-even; a second look refines it. `SparseDecisions` (`synth.sparse_decisions`) is for sparse releases.
+even; a second look refines it, and both together cost the share of the second. `SparseDecisions`
+(`synth.sparse_decisions`) is for sparse releases.
 
-A `CountMeasurement` has released integers `steps` in grid units, an array for the rows and perhaps
-one for the columns; `values`, which are the steps times the weight `unit` of a grid unit; and the
-`law` of the noise of a value. `rate` is that of the noise for each grid unit.
+A `CountMeasurement` holds noisy sums. Its `map` says what is summed: the whole matrix (`Total`),
+degrees (`Degrees`), or cells between groups (`CellSums`). `steps` is a tuple of arrays of released
+integers, in grid units: a single array, or for degrees of directed and bipartite graphs one for the
+rows and one for the columns. `values` are the steps times `unit`, the weight of a grid unit. `law`
+is the law of the noise of a value. The noise is Laplace noise; a noise of k grid units has a
+probability proportional to e^(-rate |k|).
+
+In a graph without directions the total and the volumes count each edge twice, as sums over the
+whole matrix do; a cell sum counts each pair once.
+
+`MatrixShares` (`synth.budget_plans`) has what is known from public facts alone:
+
+- `shape` of the matrix, and the public `largest_weight` of a pair;
+- shares that the plan offers: of the `total`, and of degrees `beside_entries` that are likely to
+  show communities, or if communities are `undetectable`;
+- for an epsilon of the entries: the `deviation` of the noise of one, the `detection_threshold`, and
+  whether `entries_are_fine`, so that no degrees are needed beside them.
 """
 
 import math
@@ -50,8 +65,8 @@ from graphcuts_dp.synth.budget_plans import DEGREES, GROUPS, TOTAL, MatrixShares
 from graphcuts_dp.synth.group_sums import CellEstimates
 
 # Thresholds of `MatrixDecisions` were tuned on the graphs called "tuning" in
-# scripts/bench/baseline_graphs.py at epsilon .5, 1 and 2. The other graphs only decided whether
-# they stay (bench_baselines.py).
+# scripts/bench/baseline_graphs.py at epsilon .5, 1 and 2, and then checked on the other graphs
+# there (bench_baselines.py).
 # Factors of the detection threshold that the signal must reach:
 _SIGNAL_ALONE = 1.6  # entries with all of epsilon may show communities
 _CLEAR_SIGNAL = 1.9  # they do, unless the communities are many
@@ -60,19 +75,26 @@ _SIGNAL_BESIDE_UNEVEN = 1.75  # the same, if degrees are so uneven that they are
 # Degrees are even if their spread is below this factor of the noise of row sums of entries.
 _EVEN_IF_CLEAR = 0.75  # if the signal is clear
 _EVEN_IF_UNCLEAR = 0.5  # otherwise
-# In dense graphs, missing neighbours that count as one neighbour: k communities that are nearly
-# full have eigenvalues of up to (n - d)/(k - 1) for the mean degree d.
+# In dense graphs the signal is the number of missing neighbours of a vertex over this factor. For
+# the mean degree d, k communities that are nearly full have eigenvalues of up to (n - d)/(k - 1);
+# the factor 2 stands for k = 3.
 _MISSING_NEIGHBOURS = 2.0
-_SAME_SHARE = Fraction(1, 20)  # shares of degrees that differ by no more count as one
+_SAME_SHARE = Fraction(1, 20)  # shares of degrees that differ by no more count as the same
 # Spreads of true degrees that `spread` tries, over the scale of their noise.
 _SPREADS = np.geomspace(0.02, 50.0, 80)
-_UNCERTAIN = 1.1  # posterior deviation of an uncertain degree, over the root of the mean degree
-_CLOSE = 0.1  # of the detection threshold: error of the mean degree that leaves the choice to looks
+# A degree is uncertain if, given its noisy value, it deviates by more than this times the root of
+# the mean degree.
+_UNCERTAIN = 1.1
+# Sums between groups may replace a measured total if the mean degree that they tell errs by at most
+# this part of the detection threshold, and looks at degrees will decide anyway.
+_CLOSE = 0.1
 
 # Of `informative_groups`:
 _INFORMATIVE = 0.1  # share of all weight that lies elsewhere than volumes lead to expect
 _DOUBT = 0.01  # posterior probability of no structure below which structure is believed
-_DISPLACED = 0.4  # E|g|/2 for a normal g: what one cell has too much, another one lacks
+# E|g|/2 = .4 for a normal g. Half, because the weight that one cell has too much is the same weight
+# that another one lacks.
+_DISPLACED = 0.4
 _LEAST_STRENGTH, _LARGEST_STRENGTH, _STRENGTHS = 1e-2, 1e2, 40  # grid of the strength b
 _LEAST_EXPECTED = 0.25  # of the largest weight: least expected weight of a cell
 _ERFCX_OVERFLOW = 20.0  # for y below minus this, erfcx(y) is 2 e^(y^2) to all digits
@@ -80,10 +102,10 @@ _BALANCING_ROUNDS = 20  # of scaling rows and columns to their sums
 
 
 class DegreeChoice(Enum):
-    """The share of degrees beside the entries.
+    """The choice of the share of degrees beside the entries.
 
     The conditions `BESIDE_ENTRIES` and `ENTRIES_SHOW_NOTHING` of a plan are met if the final choice
-    is the one of the same name.
+    is the one of the same name. Where a plan has a fixed share of degrees, both stand for this one.
     """
 
     NONE = "no degrees beyond a look"
@@ -96,10 +118,12 @@ class Decisions(ABC):
     """The public results of a release so far, and the answers to the conditions of its plan.
 
     Args:
-        groups: public groups whose sums are measured; None if absent.
+        groups: public groups whose sums are measured, those of the rows and those of the columns
+            (one object twice if these are the same vertices); None if absent.
 
     Attributes:
-        measured: latest measurement of each statistic, in the order of measuring.
+        measured: latest measurement of each statistic, by the statistic's name, in the order of
+            measuring.
 
     Privacy: reads recorded measurements alone, which are public once they are made. Sequential
         composition holds for adaptive choices: whatever the answers, a release costs what the steps
@@ -131,8 +155,8 @@ class Decisions(ABC):
     def are_met(self, step: BudgetStep) -> bool:
         """Return whether all conditions of a step are met.
 
-        A condition is answered when a step first asks for it, from what is recorded then; the
-        answer stays.
+        A condition has a name, and states that its answer is True or False (`holds`). It is
+        answered when a step first asks for it, from what is recorded then; the answer stays.
         """
         return all(self._holds(condition.name) == condition.holds for condition in step.conditions)
 
@@ -165,8 +189,13 @@ class Decisions(ABC):
     def _counts(self, statistic: str, map_kind: type[MeasurementMap]) -> CountMeasurement[Any]:
         """Return the recorded measurement of a statistic that counts something.
 
+        Args:
+            statistic: name of the statistic.
+            map_kind: class of the measurement's map: `Total`, `Degrees`, ...
+
         Raises:
-            TypeError: it is no measurement of this kind.
+            KeyError: the statistic is not recorded.
+            TypeError: its measurement has no map of this class.
         """
         measurement = self.measured[statistic]
         if isinstance(measurement, CountMeasurement) and isinstance(measurement.map, map_kind):
@@ -190,10 +219,12 @@ class MatrixDecisions(Decisions):
     ) -> None:
         super().__init__(groups)
         self.shares = shares
-        # The same with and without groups, so that uninformative groups change no decision.
+        # What the total leaves of epsilon. What a first look at groups has cost is ignored, so
+        # that groups that turn out uninformative change no decision.
         self._left_by_total = epsilon * (1 - shares.total)
 
     def _answer(self, condition: str) -> bool:
+        # The plan asks in an order in which each case finds the measurements that it reads.
         match condition:
             case budget_plans.GROUPS_INFORMATIVE:
                 sums = self._counts(GROUPS, CellSums)
@@ -214,14 +245,14 @@ class MatrixDecisions(Decisions):
 
     @cached_property
     def _total_of_groups(self) -> float | None:
-        """The total weight from sums between groups; None if it is to be measured."""
+        """The sum of the matrix from sums between groups; None if it is to be measured."""
         if GROUPS not in self.measured:
             return None
         return self.total_of_groups(self._counts(GROUPS, CellSums), self._left_by_total)
 
     @property
     def _total(self) -> float:
-        """The sum of the matrix, from groups or as measured."""
+        """The sum of the matrix: from groups if they tell it, else as measured."""
         if self._total_of_groups is not None:
             return self._total_of_groups
         total: float = self._counts(TOTAL, Total).total
@@ -229,17 +260,26 @@ class MatrixDecisions(Decisions):
 
     @cached_property
     def _choice_from_total(self) -> DegreeChoice:
+        """The choice before any look at degrees."""
         return self.choice_from_total(self._total, self._left_by_total)
 
     @cached_property
     def _choice_from_first_look(self) -> DegreeChoice:
-        """The choice after the first look. The plan asks for it before there is a second one."""
+        """The choice after the first look.
+
+        The recorded degrees are those of the first look only as long as there is no second one. The
+        plan asks for this property before the second look, and the answer is cached.
+        """
         epsilon = self._left_by_total * (1 - budget_plans.EARLY_SHARE)
         return self.choice_from_degrees(self._counts(DEGREES, Degrees), self._total, epsilon)
 
     @cached_property
     def _final_choice(self) -> DegreeChoice:
-        """The choice after the total and the looks at degrees that the plan has taken."""
+        """The choice after the total and the looks at degrees that the plan has taken.
+
+        After a second look, the recorded degrees include the first one, and both together have cost
+        `SECOND_LOOK_SHARE`.
+        """
         if not self._holds(budget_plans.UNDECIDED_BY_TOTAL):
             return self._choice_from_total
         if not self._holds(budget_plans.UNDECIDED_BY_LOOK):
@@ -251,14 +291,15 @@ class MatrixDecisions(Decisions):
     def choice_from_total(self, total: float, epsilon: Fraction) -> DegreeChoice:
         """Return the choice that the total implies; undecided if it depends on the degrees.
 
-        In a graph of mean degree d, communities have eigenvalues of up to about d, and of up to
-        (n - d)/(k - 1) if there are k nearly full communities. Noise of deviation s hides those
-        below s sqrt(n). A first look at degrees is of no use if it would err by more than the mean
-        degree; then the choice is the one for undetectable communities.
+        In a graph of n vertices and mean degree d, communities have eigenvalues of up to about d,
+        and of up to (n - d)/(k - 1) if there are k nearly full communities. Noise of deviation s
+        hides those below s sqrt(n). For a matrix that is not square, n is the geometric mean of the
+        numbers of rows and columns. A first look at degrees is of no use if it would err by more
+        than the mean degree; then the choice is the one for undetectable communities.
 
         Args:
             total: noisy sum of the matrix.
-            epsilon: what the total leaves.
+            epsilon: what the total leaves of the release's epsilon.
         """
         shares = self.shares
         if shares.entries_are_fine(epsilon):
@@ -282,19 +323,21 @@ class MatrixDecisions(Decisions):
     ) -> DegreeChoice:
         """Return the choice that a look at degrees implies; undecided if a finer look is needed.
 
-        If degrees are even, entries need all of epsilon: their row sums err by less than the
-        degrees differ. Uneven degrees need a share themselves, and a larger one if entries beside
-        them are unlikely to show communities.
+        Even degrees differ by less than row sums of entries err. To measure them would tell little,
+        so entries get all of epsilon. Uneven degrees need a share themselves, and a larger one if
+        entries beside them are unlikely to show communities.
 
-        Degrees of few vertices may seem uneven by chance. The variance of n noises of variance v
-        has a standard error of v sqrt(5/n), so a spread below sqrt(z v) (5/n)^(1/4) is within z
-        standard errors of even degrees. z is 2 if the signal is clear, so that noise of degrees
-        does not cost entries that show communities, and else 1.
+        Degrees of few vertices may seem uneven by chance. `spread` estimates the variance of true
+        degrees as the excess over the variance v of their noise. The sample variance of n Laplace
+        noises has a standard error of v sqrt(5/n). So even degrees have an excess below
+        z v sqrt(5/n), up to z standard errors, and a spread below its root
+        sqrt(z v) (5/n)^(1/4). z is 2 if the signal is clear, so that noise of degrees does not cost
+        entries that show communities, and else 1.
 
         Args:
-            early: noisy degrees.
+            early: noisy degrees of this look.
             total: noisy sum of the matrix.
-            epsilon: what the look leaves.
+            epsilon: what the total and this look leave, for the entries.
             last: whether this is the last look: degrees that may be even then count as even.
         """
         shares = self.shares
@@ -304,9 +347,11 @@ class MatrixDecisions(Decisions):
         even_factor = _EVEN_IF_CLEAR if clear else _EVEN_IF_UNCLEAR
         standard_errors = 2 if clear else 1
         even = maybe_even = True
-        # The degrees of each side in grid units, and how many entries each of them sums.
+        # The degrees of each side in grid units, and how many entries each of them sums. Of a graph
+        # without directions there is one array: the loop then does the same twice.
         for degrees, entries in ((early.steps[0], columns), (early.steps[-1], rows)):
             degree_spread = spread(degrees, early)
+            # Times the deviation of the noise of row sums of entries.
             even_limit = even_factor * shares.deviation(epsilon) * math.sqrt(entries)
             chance_limit = math.sqrt(standard_errors * early.law.variance)
             chance_limit *= (5 / len(degrees)) ** 0.25
@@ -332,11 +377,13 @@ class MatrixDecisions(Decisions):
             noisy: the degrees as measured so far.
         """
         deviation, largest_weight = math.sqrt(noisy.law.variance), self.shares.largest_weight
+        # In turn for rows and columns; once for a graph without directions.
         for degrees, values in zip(noisy.steps, noisy.values, strict=True):
             degree_spread = spread(degrees, noisy)
             # Deviation of a degree given its noisy value, if both laws are normal.
             posterior = degree_spread * deviation / math.hypot(degree_spread, deviation)
             mean_degree = max(float(values.mean()), largest_weight)
+            # Edges of the weight w scatter a degree d by sqrt(w d).
             if posterior > _UNCERTAIN * math.sqrt(largest_weight * mean_degree):
                 return True
         return False
@@ -344,9 +391,12 @@ class MatrixDecisions(Decisions):
     def total_of_groups(self, sums: CountMeasurement[CellSums], epsilon: Fraction) -> float | None:
         """Return the sum of the matrix from sums between groups, if it is known well enough.
 
-        It is if all totals within three standard deviations lead to the same share of the degrees,
-        up to 1/20. It is, too, if they all leave the choice to looks at degrees and the mean degree
-        is known up to a tenth of the detection threshold.
+        Seven totals within three standard deviations of the estimate are tried. The sum is known
+        well enough in two cases:
+
+        1. All seven decide on a share of the degrees, and these shares differ by at most 1/20.
+        2. None of them decides, so that looks at degrees will; and the mean degree errs by at most
+           a tenth of the detection threshold.
 
         Args:
             sums: noisy sums between groups.
@@ -355,7 +405,8 @@ class MatrixDecisions(Decisions):
         Returns:
             The sum; None if the total is to be measured.
         """
-        doubled = 2 if sums.map.tree.symmetric else 1  # a pair is two entries of the matrix
+        # If rows and columns are the same vertices in a symmetric matrix, a pair is two entries.
+        doubled = 2 if sums.map.tree.symmetric else 1
         deviation = doubled * math.sqrt(len(sums.values[0]) * sums.law.variance)
         total = doubled * sums.total
         choices = [
@@ -365,6 +416,7 @@ class MatrixDecisions(Decisions):
         decided = [choice for choice in choices if choice is not DegreeChoice.UNDECIDED]
         if not decided:
             side = math.sqrt(math.prod(self.shares.shape))  # of a square matrix of this size
+            # The total is the mean degree times `side`, and so are their errors.
             limit = _CLOSE * self.shares.detection_threshold(epsilon) * side
             return total if deviation <= limit else None
         shares = [self._share_of(choice) for choice in decided]
@@ -381,13 +433,17 @@ class MatrixDecisions(Decisions):
 
     def _signal(self, total: float) -> float:
         """Return the largest eigenvalue that communities can have, for a sum of the matrix."""
-        side = math.sqrt(math.prod(self.shares.shape))
+        side = math.sqrt(math.prod(self.shares.shape))  # of a square matrix of this size
         mean_degree = total / side
         missing = self.shares.largest_weight * side - mean_degree
         return min(mean_degree, missing / _MISSING_NEIGHBOURS)
 
     def _early_deviation(self, epsilon: Fraction) -> float:
-        """Return the standard deviation of the noise of a degree in a first look."""
+        """Return the standard deviation of the noise of a degree in a first look.
+
+        The weight of one pair changes two degrees, so all degrees together have the L1 sensitivity
+        2 * (largest weight). Laplace noise of this scale over epsilon deviates by sqrt(2) scales.
+        """
         early_epsilon = float(epsilon * budget_plans.EARLY_SHARE)
         return 2 * math.sqrt(2) * self.shares.largest_weight / early_epsilon
 
@@ -399,28 +455,33 @@ class MatrixDecisions(Decisions):
 def spread(sums: IntVector, noisy: CountMeasurement[Degrees]) -> float:
     """Return an estimate of the standard deviation of the true sums behind noisy ones.
 
-    It is the larger of two estimates. The first is the likeliest deviation if the true sums are
-    Gaussian, on a grid. The second is the root of the sample variance less (1 + 2 sqrt(5/n)) times
-    the variance of the noise: the excess over the noise of n sums and two standard errors. The
-    first has half the error of the second, which detects a few sums that stand far out.
+    It is the larger of two estimates.
+
+    1. The likeliest deviation on a grid, if the true sums are Gaussian.
+    2. The root of what the sample variance of the noisy sums has above (1 + 2 sqrt(5/n)) v, where v
+       is the variance of the noise. The sample variance of n Laplace noises has mean v and standard
+       error v sqrt(5/n), so even sums exceed this by chance only, beyond two standard errors.
+
+    The first has half the error of the second. The second detects a few sums that stand far out.
 
     The sum x of a Gaussian of variance v = s^2 and Laplace noise of scale b has the density
     e^(v/2b^2)/2b (e^(-x/b) Phi(x/s - s/b) + e^(x/b) Phi(-x/s - s/b)).
 
     Args:
         sums: noisy sums of rows or columns, in grid units, shape (n,).
-        noisy: the measurement that they are from.
+        noisy: the measurement that they are from; its unit and its law of noise are used.
     """
     values = sums * noisy.unit
-    values = values - np.median(values)
+    values = values - np.median(values)  # x in the formula
     b = math.sqrt(noisy.law.variance / 2)
     deviations = b * _SPREADS
     s = deviations[:, None]  # (spreads, 1)
+    # Logarithms of the two terms in brackets, shape (spreads, n); the order does not matter.
     up, down = (
         sign * values / b + scipy.special.log_ndtr(-sign * values / s - s / b) for sign in (1, -1)
     )
-    likelihoods = (np.logaddexp(up, down) + s**2 / (2 * b**2)).sum(axis=1)  # logarithms
-    likeliest = float(deviations[int(np.argmax(likelihoods))])
+    log_likelihoods = (np.logaddexp(up, down) + s**2 / (2 * b**2)).sum(axis=1)  # (spreads,)
+    likeliest = float(deviations[int(np.argmax(log_likelihoods))])
     noise_limit = noisy.law.variance * (1 + 2 * math.sqrt(5 / len(values)))
     excess = float(np.var(values)) - noise_limit
     return max(likeliest, math.sqrt(max(excess, 0.0)))
@@ -429,14 +490,21 @@ def spread(sums: IntVector, noisy: CountMeasurement[Degrees]) -> float:
 def informative_groups(measured: CountMeasurement[CellSums], cap: float) -> bool:
     """Return whether public groups say more about a graph than its degrees do.
 
-    Sums between groups are compared with those of a graph that has the same volumes of groups and
-    no other structure. A cell is modelled to hold (1 + g b) times as much, with g normal. The
-    strength b is common to all cells between groups, and another one to all cells within groups; it
-    is 0 with prior probability 1/2, else anything. If the posterior probability of b = 0 is below
-    1/100, the share .4 E[b] of the weight of these cells lies elsewhere than expected. If that is
-    so for one of the two kinds of cells only, the other kind lacks what that one has too much.
-    Groups are informative if a tenth of all weight lies elsewhere: less stays below the error of a
-    release anyway. Random groups seldom pass.
+    A cell is a pair of groups; its sum is the weight of all pairs of vertices with one endpoint in
+    either group. Sums are compared with those of a graph that has the same volumes of groups (sums
+    of their degrees) and no other structure. There are two kinds of cells, within groups and
+    between groups.
+
+    1. A cell is modelled to hold (1 + g b) times as much as without structure, with g normal. The
+       strength b is common to all cells of a kind. It is 0 with prior probability 1/2, else
+       between 1/100 and 100, evenly in its logarithm.
+    2. A kind has structure if the posterior probability of b = 0 is below 1/100. Then the share
+       .4 E[b] of the weight of its cells is displaced: it lies elsewhere than expected.
+    3. If only one of the two kinds has structure, weight is displaced between the kinds, too: half
+       of what the cells of that kind have too much, or too little, together, beyond two standard
+       deviations of its noise.
+    4. Groups are informative if a tenth of all weight is displaced: less stays below the error of a
+       release anyway. Random groups seldom pass.
 
     Args:
         measured: noisy sums between groups.
@@ -444,23 +512,26 @@ def informative_groups(measured: CountMeasurement[CellSums], cap: float) -> bool
 
     Privacy: reads noisy sums alone.
     """
-    # `matrix` arranges values of cells by groups of rows and columns, and `cells` does the reverse.
-    # `kinds` are masks of the cells within groups and of those between groups.
+    # `CellEstimates` has the `values` of the cells as one vector, shape (cells,). `matrix` arranges
+    # such a vector by groups of rows and columns, and `cells` does the reverse. In a symmetric
+    # matrix `matrix` doubles cells within groups, so that row sums are volumes.
     estimates = CellEstimates.of(measured)
     sums = estimates.matrix(estimates.values)
     volumes = np.maximum(sums.sum(axis=1), cap), np.maximum(sums.sum(axis=0), cap)
-    pairs = estimates.matrix(measured.map.pairs.astype(np.float64))
-    independent = estimates.cells(_with_volumes(pairs, volumes))
-    rate = float(measured.rate) / measured.unit
-    displaced, imbalance = [], 0.0  # weights, of each kind of cells with structure
+    pairs = estimates.matrix(measured.map.pairs.astype(np.float64))  # number of pairs of each cell
+    independent = estimates.cells(_with_volumes(pairs, volumes))  # sums without structure, (cells,)
+    rate = float(measured.rate) / measured.unit  # of the noise, in weights
+    displaced: list[float] = []  # weight of each kind of cells with structure
+    imbalance = 0.0  # weight displaced between the kinds; used if one kind alone has structure
+    # `kinds` are one or two masks of cells: those within groups, and those between groups.
     for kind in estimates.kinds:
         expected = np.maximum(independent[kind], _LEAST_EXPECTED * cap)
         difference = estimates.values[kind] - expected
         strength, no_structure = _strength_posterior(difference, expected, rate)
         if no_structure < _DOUBT:
             displaced.append(_DISPLACED * strength * expected.sum())
-            deviation = math.sqrt(len(difference) * measured.law.variance)
-            imbalance = max(0.0, abs(difference.sum()) - 2 * deviation) / 2
+            noise_deviation = math.sqrt(len(difference) * measured.law.variance)
+            imbalance = max(0.0, abs(difference.sum()) - 2 * noise_deviation) / 2
     if len(displaced) == 1 and len(estimates.kinds) > 1:
         displaced.append(imbalance)
     return bool(sum(displaced) >= _INFORMATIVE * max(independent.sum(), cap))
@@ -471,14 +542,18 @@ def _strength_posterior(
 ) -> tuple[float, float]:
     """Return the posterior mean of the strength b, and the probability that b is 0.
 
+    See `informative_groups` for b. The mean counts b = 0, too.
+
     Args:
         difference: noisy sums less expected ones, shape (cells,).
         expected: expected sums, shape (cells,).
-        rate: of the Laplace noise.
+        rate: of the Laplace noise, in weights.
     """
     strengths = np.geomspace(_LEAST_STRENGTH, _LARGEST_STRENGTH, _STRENGTHS)
+    # Log likelihoods of all cells together, for b = 0 and for each strength.
     log_without = float((math.log(rate / 2) - rate * np.abs(difference)).sum())
     log_with = _log_likelihoods(difference, np.multiply.outer(strengths, expected), rate)
+    # The prior gives b = 0 as much as all strengths together.
     logs = np.array([log_without, *(log_with - math.log(_STRENGTHS))])
     probabilities = np.exp(logs - logs.max())
     probabilities /= probabilities.sum()
@@ -495,16 +570,17 @@ def _log_likelihoods(x: FloatVector, deviations: FloatMatrix, rate: float) -> Fl
     Args:
         x: the sums, shape (cells,).
         deviations: of the normal numbers, shape (scales, cells), each above 0.
-        rate: r.
+        rate: r, in the reciprocal unit of the sums.
 
     Returns:
         The log likelihood of all cells for each scale, shape (scales,).
     """
     s, x = np.maximum(deviations, 1e-6 / rate), np.abs(x)
     low, high = (rate * s - x / s) / math.sqrt(2), (rate * s + x / s) / math.sqrt(2)
-    # w overflows for y far below 0, where erfc is 2: there its logarithm is y^2 + ln 2.
+    # w overflows for y far below 0, where erfc is 2: there its logarithm is y^2 + ln 2. Both
+    # branches are computed everywhere, so `maximum` keeps the other branch from overflowing.
     overflows = low < -_ERFCX_OVERFLOW
-    log_w_far = np.where(overflows, low**2 + math.log(2), 0.0)
+    log_w_far = low**2 + math.log(2)
     log_w_near = np.log(scipy.special.erfcx(np.maximum(low, -_ERFCX_OVERFLOW)))
     log_w_low = np.where(overflows, log_w_far, log_w_near)
     log_w_sum = np.logaddexp(log_w_low, np.log(scipy.special.erfcx(high)))
@@ -514,6 +590,9 @@ def _log_likelihoods(x: FloatVector, deviations: FloatMatrix, rate: float) -> Fl
 
 def _with_volumes(pairs: FloatMatrix, volumes: tuple[FloatVector, FloatVector]) -> FloatMatrix:
     """Return the matrix r_g c_h pairs_gh whose row and column sums are nearly the volumes.
+
+    Rows and columns are scaled to their sums in turn (Sinkhorn's algorithm), a fixed number of
+    times.
 
     Args:
         pairs: number of pairs between groups, shape (groups of rows, groups of columns).

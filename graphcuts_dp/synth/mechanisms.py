@@ -1,8 +1,13 @@
 """The option of a release that says how it spends its budget: a mechanism, and a degree share.
 
-Users type `mechanism="auto"`, `mechanism="sparse:degree-share=.3"`, or pass a `Mechanism`. From it
-and from public facts, `synth.budget_plans` writes the plan of the release: its measurements, their
-shares of epsilon, and the conditions under which they are made.
+Users type `mechanism="auto"`, `mechanism="sparse:degree-share=.3"`, or pass a `Mechanism`. A text
+before the colon is a key of `MECHANISM_OPTIONS`; what follows are keyword arguments for the value
+of that key, with hyphens for underscores. From the `Mechanism` and from public facts,
+`synth.budget_plans` writes the plan of the release: its measurements, their shares of epsilon, and
+the conditions under which they are made.
+
+Terms used here: a release either measures a noisy value for every pair of vertices (a noisy matrix,
+perhaps beside noisy degrees), or it is a sparse release, which measures heavy pairs alone.
 """
 
 from collections.abc import Callable
@@ -18,18 +23,20 @@ AUTO = "auto"
 RESPONSE = "randomized-response"
 SPLIT = "degrees+randomized-response"
 SPARSE = "sparse"
-MECHANISMS = (AUTO, RESPONSE, SPLIT)  # those that measure a noisy matrix
+MECHANISMS = (AUTO, RESPONSE, SPLIT)  # the three that measure a noisy matrix, without "sparse"
 ALL_MECHANISMS = (*MECHANISMS, SPARSE)
 # Least and largest share of epsilon for the degrees of a sparse release, whose other measurements
 # need some of epsilon, too.
 _SPARSE_DEGREE_SHARES = (0.01, 0.95)
 
-# What `mechanism=` can name, each with the function that makes a `Mechanism` of further options.
+# What `mechanism=` can name. Each name has a function that makes the `Mechanism` of this name from
+# the other options as keyword arguments, such as degree_share=0.3. Releases and the command line
+# read the table; `_named_by_option` fills it, since the class is defined below.
 MECHANISM_OPTIONS: dict[str, Callable[..., "Mechanism"]] = {}
 
 
 def _named_by_option(mechanism_class: type["Mechanism"]) -> type["Mechanism"]:
-    """Enter the class in `MECHANISM_OPTIONS` under the name of each mechanism."""
+    """Enter a class in `MECHANISM_OPTIONS`, once for each of the four names."""
     for name in ALL_MECHANISMS:
         MECHANISM_OPTIONS[name] = partial(mechanism_class, mechanism=name)
     return mechanism_class
@@ -68,6 +75,8 @@ class Mechanism:
         >>> release = gc.release_graph(club, epsilon=4.0, mechanism=gc.Mechanism(degree_share=0.5))
     """
 
+    # `option` makes a dataclass field with a default, a help text and limits: only `choices` are
+    # valid, and only numbers above `above` and below `below`. `check` refuses all others.
     mechanism: str = option(AUTO, help="How epsilon is spent.", choices=ALL_MECHANISMS)
     degree_share: float | None = option(
         None,
@@ -95,8 +104,9 @@ class Mechanism:
     def share(self) -> Fraction | None:
         """The degree share as a fraction with a denominator of at most 10^6; None if absent.
 
-        A share very near 0 or 1 is rounded to it. A plan then does not split the budget, or refuses
-        to.
+        A share very near 0 or 1 is rounded to it. A plan with degrees of such a share would leave
+        them, or the entries, nothing: "auto" then measures entries alone, and
+        "degrees+randomized-response" raises an error.
         """
         if self.degree_share is None:
             return None

@@ -1,7 +1,15 @@
 """The table of fits, and the options that choose one: what `fit=` of a release can name.
 
-A fit makes a synthetic graph from a noisy matrix; see `synth.base`. To add one, write a function as
-`FitMethod` describes it, and name it in `FITS`.
+A release measures a noisy matrix: an unbiased noisy weight for every pair of vertices. A fit makes
+a synthetic graph from it, whose weights are at least 0; see `synth.base`. It reads noisy data
+alone, so it costs no privacy. A `FitMethod` is a function that fits (`run`), and says whether it
+uses noisy degrees (`uses_degrees`) and whether weights must have a public largest value
+(`needs_cap`). To add a fit, write a function as `FitMethod` describes it, and name it in `FITS`.
+
+Terms used here: the error of a cut is its weight in the synthetic graph less that in the noisy
+matrix. A separation oracle finds a cut with a large error, for the cutting-plane fit. A mixture is
+a weighted mean of a fit and the first-order fit. It is made if the worst error of the fit is not
+proven to be below a bound that the true graph itself keeps with high probability.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,6 +27,7 @@ from graphcuts_dp.synth.query_game import query_game
 from graphcuts_dp.synth.separation_oracles import ORACLES
 from graphcuts_dp.synth.spectral_fit import spectral
 
+# Fits by name. "auto" chooses one of them, and "none" is no fit; see `FitOptions.method`.
 FITS: Mapping[str, FitMethod] = {
     "maximum-entropy": FitMethod(maximum_entropy, uses_degrees=True, needs_cap=True),
     "first-order": FitMethod(first_order),
@@ -40,18 +49,21 @@ class FitOptions:
     Attributes:
         fit: a name, or a `FitMethod` of your own. "maximum-entropy" is right for all kinds of cuts.
             "first-order" has the least worst cut error against the noisy matrix, and is worse
-            between communities. "cutting-plane" does the same by a linear program, and takes long
-            above about 150 vertices. "game" does the same as the game of DR14, section 5.3.3, for
-            reference. "spectral" has the least spectral norm, as GRU12, section 6.2, for reference.
-            "none" keeps the noisy matrix alone. "auto" is maximum-entropy if weights have a public
-            maximum, else first-order; with another oracle it is cutting-plane.
-        oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral".
-        time_limit: seconds for everything after the noise: the fit, certificates, and mixtures with
-            the first-order fit; None for no limit. When they are over, the best point so far is
-            taken, with the shortest proof. The limit does not cover reading the graph, drawing the
-            noise, one step of the fit (with its spectrum, if any), rounding weights to 0 and 1, and
-            the shortest certificates. The release is as private with it; if it misses the bound
-            that mixtures are for, the summary of the fit says that it was stopped by time.
+            between communities. "cutting-plane" minimises the same error by a linear program, and
+            takes long above about 150 vertices. "game" minimises it by the game of DR14, section
+            5.3.3, for reference. "spectral" minimises the spectral norm of the difference from the
+            noisy matrix instead, as GRU12, section 6.2, for reference. "none" keeps the noisy
+            matrix alone. "auto" is maximum-entropy if weights have a public maximum, else
+            first-order; with an oracle that is not the default it is cutting-plane.
+        oracle: separation oracle of the cutting-plane fit, "cut-norm" or "spectral". Other fits
+            have none, and refuse one that is not the default.
+        time_limit: seconds for everything after the noise: the fit, certificates (proofs of its
+            worst cut error), and mixtures with the first-order fit; None for no limit. When the
+            time is up, the best point so far is taken, with the proof that takes the least time.
+            The limit does not cover reading the graph, drawing the noise, one step of the fit (with
+            its spectrum, if any), rounding weights to 0 and 1, and the shortest certificates. It
+            does not change the privacy of the release. If the fit exceeds the bound that mixtures
+            are for, its summary says that it was stopped by time.
 
     Raises:
         ParameterError: an option out of range, or options that do not fit together.
@@ -86,6 +98,9 @@ class FitOptions:
     def of(cls, fit: str | FitMethod) -> Self:
         """Return the options that a string names, or the defaults with a method of your own.
 
+        Args:
+            fit: a name of a fit, perhaps with options after a colon; or a method.
+
         Raises:
             ParameterError: an unknown name, or options that do not fit together.
         """
@@ -115,11 +130,14 @@ class FitOptions:
                 f"{name} needs a public largest weight: give max_weight, or choose "
                 "fit='first-order'"
             )
-        if fit == "cutting-plane":
+        if fit == "cutting-plane":  # the only fit with an option of its own
             method = replace(method, run=partial(cutting_plane, oracle=self.oracle))
         return method
 
 
 def fit_options() -> Mapping[str, Callable[..., FitOptions]]:
-    """Return for each name of a fit what makes its options from the other ones."""
+    """Return for each name of a fit the function that makes its `FitOptions`.
+
+    Its keyword arguments are the other options, `oracle` and `time_limit`.
+    """
     return {name: partial(FitOptions, fit=name) for name in FIT_NAMES}

@@ -1,7 +1,8 @@
 """Mixture models of points in Gaussian noise of unit variance: fit, and denoised points.
 
-Message passing (`synth.message_passing`) places every vertex as a noisy point. Vertices of one
-block are alike, so their true points coincide or lie on a line through the origin:
+Message passing (`synth.message_passing`) places every vertex as a noisy point: its true point plus
+Gaussian noise of variance 1 in each coordinate. Vertices of one block are alike, so their true
+points coincide or lie on a line through the origin:
 
 - blocks of alike vertices are clusters, each with a free mean;
 - blocks whose vertices differ in degree are rays: points t v_k along a direction v_k, with a
@@ -33,8 +34,9 @@ _SAMPLE = 2000  # points from which number and kind of components are chosen
 _TINY = 1e-300  # weight of components without any, so that its logarithm is finite
 _LEAST_SIGNAL = 0.05  # least variance of posterior means along a usable direction; noise has 1
 _LEAST_RELATIVE_SIGNAL = 1e-3  # the same, over the largest such variance
-# Largest factor by which inner products along a direction are corrected: above it, the posterior
-# means hold too little of the true direction.
+# Posterior means lie closer together than the true points, so inner products along a direction are
+# multiplied by an inflation factor; see `Posterior.reliable_directions`. A direction with a larger
+# factor than this is left out, since the posterior means hold too little of it.
 _MOST_INFLATION = 1.45
 
 
@@ -47,8 +49,9 @@ class Posterior:
         memberships: probability of each component, shape (points, components).
         mean: E, posterior mean of each point, shape (points, dimensions).
         covariance: S, posterior covariance, averaged over the points, shape (dimensions,
-            dimensions). By Tweedie's formula, the posterior covariance at a point is the Jacobian
-            of `mean` as a function of the point, so S is also the average Jacobian.
+            dimensions). In noise of unit variance the posterior covariance at a point is also the
+            Jacobian of the posterior mean as a function of the noisy point (Tweedie's formula). So
+            S is also the average Jacobian, which message passing needs.
         rays: whether the components are rays rather than clusters.
     """
 
@@ -58,7 +61,9 @@ class Posterior:
     rays: bool
 
     def message(self) -> tuple[FloatMatrix, FloatMatrix] | None:
-        """Return whitened posterior means E C and their average Jacobian S C, for `whitening` C.
+        """Return whitened posterior means and their average Jacobian.
+
+        With the matrix C of `whitening`, they are E C and S C.
 
         Returns:
             Shapes (points, k) and (dimensions, k); None if no direction carries a signal.
@@ -67,10 +72,12 @@ class Posterior:
         return None if whitening is None else (self.mean @ whitening, self.covariance @ whitening)
 
     def whitening(self) -> FloatMatrix | None:
-        """Return C with (E C)^T (E C) = n, on the directions that carry a signal.
+        """Return C such that (E C)^T (E C) is n times the identity, for n points.
+
+        Only directions along which posterior means vary enough to carry a signal are in C.
 
         Returns:
-            Shape (dimensions, k); None if no direction carries a signal.
+            C, shape (dimensions, k); None if no direction carries a signal.
         """
         variances, axes = np.linalg.eigh(self.mean.T @ self.mean / len(self.mean))
         largest = variances.max(initial=0.0)
@@ -82,8 +89,11 @@ class Posterior:
     def reliable_directions(self) -> tuple[FloatMatrix, FloatVector] | None:
         """Return the directions along which posterior means hold most of the true points.
 
-        The true points X have E[X^T X] = E^T E + n S. In the basis C that is returned, E^T E is
-        n times the identity and E^T E + n S is diagonal: n times the inflation factors.
+        The true points X, given the noisy ones, have the expected second moment
+        E[X^T X] = E^T E + n S. In the basis C that is returned, C^T E^T E C is n times the
+        identity, and C^T (E^T E + n S) C is n times a diagonal matrix of inflation factors. A
+        factor f says that inner products of posterior means along this direction must be multiplied
+        by f to become those of true points.
 
         Returns:
             C, shape (dimensions, k), and the factor of each of its columns, at least 1, shape (k,).
@@ -92,7 +102,7 @@ class Posterior:
         whitening = self.whitening()
         if whitening is None:
             return None
-        excess = whitening.T @ self.covariance @ whitening
+        excess = whitening.T @ self.covariance @ whitening  # C^T S C
         second_moment = np.eye(len(excess)) + excess
         factors, axes = np.linalg.eigh((second_moment + second_moment.T) / 2)
         reliable = factors <= _MOST_INFLATION
@@ -125,8 +135,11 @@ class Mixture:
     def parameters(self) -> int:
         """Number of parameters that the information criterion counts.
 
-        A cluster has its mean and a weight; weights add up to 1. A ray has its direction, a weight
-        and the spread of its scales.
+        In d dimensions a cluster counts d for its mean and 1 for its weight; over all clusters 1 is
+        taken off, since weights add up to 1. A ray counts d + 2: d for its direction, 1 for its
+        weight, and 1 for how its scales are spread. The count for rays is a rough one: the 20
+        weights of the scales count as one number, and nothing is taken off because directions have
+        length 1 and weights add up to 1.
         """
         components, dimensions = self.directions.shape
         if self.is_rays:
@@ -142,12 +155,13 @@ class Mixture:
             memberships: shape (points, components).
             rays: whether components are rays.
         """
-        sizes = memberships.sum(axis=0) + 1e-9
+        sizes = memberships.sum(axis=0) + 1e-9  # of the components, above 0
         shares = (sizes / sizes.sum())[:, None]
         means = memberships.T @ points / sizes[:, None]
         if not rays:
             return cls(means, np.ones(1), shares)
         directions = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+        # Nearly all true points lie closer to the origin than this.
         largest = float(np.quantile(np.linalg.norm(points, axis=1), 0.999)) + 1.0
         # Denser near 0, where the posterior changes most.
         scales = largest * np.linspace(_SMALLEST_SCALE, 1.0, _SCALES) ** 1.5
@@ -162,8 +176,9 @@ class Mixture:
             rounds: at most.
 
         Returns:
-            The mixture, and the log-likelihood of the points before its last update: a lower bound
-            on that of the mixture, which differs little once EM has converged.
+            The mixture, and the log-likelihood of the points under the mixture of one update
+            before. EM never lowers the likelihood, so this is a lower bound on that of the mixture.
+            Both differ little once EM has converged.
         """
         mixture: Mixture = self
         previous = -math.inf
@@ -180,7 +195,8 @@ class Mixture:
         responsibilities, _ = self._responsibilities(points)
         amounts = responsibilities @ self.scales  # (points, components): E[t; component k]
         mean = amounts @ self.directions
-        squared_scales = (responsibilities @ self.scales**2).sum(axis=0)  # (components,)
+        # Sum over the points of E[t^2; component k], shape (components,).
+        squared_scales = (responsibilities @ self.scales**2).sum(axis=0)
         second_moment = (self.directions.T * squared_scales) @ self.directions
         covariance = (second_moment - mean.T @ mean) / len(points)
         return Posterior(responsibilities.sum(axis=2), mean, covariance, self.is_rays)
@@ -193,7 +209,7 @@ class Mixture:
         Returns:
             Shape (points, components, scales), and the log-likelihood of all points.
         """
-        inner = points @ self.directions.T
+        inner = points @ self.directions.T  # <x, v_k>, shape (points, components)
         squared_lengths = (self.directions**2).sum(axis=1)
         logs = inner[:, :, None] * self.scales
         logs -= 0.5 * squared_lengths[:, None] * self.scales**2
@@ -207,7 +223,12 @@ class Mixture:
         return responsibilities, likelihood
 
     def _maximised(self, points: FloatMatrix, responsibilities: FloatMatrix) -> "Mixture":
-        """Return the mixture of largest expected log-likelihood (the M step)."""
+        """Return the mixture of largest expected log-likelihood (the M step).
+
+        Args:
+            points: shape (points, dimensions).
+            responsibilities: shape (points, components, scales).
+        """
         weights = responsibilities.mean(axis=0)
         sums = (responsibilities @ self.scales).T @ points  # (components, dimensions)
         if self.is_rays:
@@ -220,13 +241,16 @@ class Mixture:
 def fit_mixture(points: FloatMatrix, deadline: Deadline = NEVER) -> Mixture:
     """Return the mixture that the Bayesian information criterion prefers.
 
-    Components are added until three numbers in a row are no better. For each number, clusters are
-    fitted from several k-means++ starts, and rays from the memberships of the best clusters. Of
-    more than 2,000 points, a sample is used.
+    Numbers of components are tried from 1 on, until three in a row are no better. For each number,
+    clusters are fitted from several k-means++ starts, and rays from the memberships of the best
+    clusters. Of more than 2,000 points, a sample is used.
+
+    Draws: the sample comes first, then the starts in the order of the number of components. Golden
+    results depend on this order.
 
     Args:
         points: shape (points, dimensions), each coordinate with noise of variance one.
-        deadline: after which no more components are tried.
+        deadline: after which no more components are tried; by default there is none.
 
     Source: Dempster, Laird, Rubin 1977 (EM); Schwarz 1978 (criterion); Arthur, Vassilvitskii 2007.
     """
@@ -251,7 +275,7 @@ def far_apart(points: FloatMatrix, count: int, random: np.random.Generator) -> F
     """Choose points far from each other (k-means++), shape (count, dimensions).
 
     Each next one is drawn with a probability proportional to its squared distance from the nearest
-    of those chosen before.
+    of those chosen before. `synth.block_model` uses this function and `squared_distances`, too.
 
     Source: Arthur, Vassilvitskii 2007.
     """
@@ -260,13 +284,13 @@ def far_apart(points: FloatMatrix, count: int, random: np.random.Generator) -> F
     while len(chosen) < count:
         nearest = np.minimum(nearest, squared_distances(points, points[chosen[-1:]])[:, 0])
         total = nearest.sum()
-        probabilities = nearest / total if total > 0 else None  # None: all alike
+        probabilities = nearest / total if total > 0 else None  # None: all with equal probability
         chosen.append(int(random.choice(len(points), p=probabilities)))
     return np.asarray(points[chosen])
 
 
 def squared_distances(points: FloatMatrix, centres: FloatMatrix) -> FloatMatrix:
-    """Return squared distances, shape (points, centres)."""
+    """Return the squared distance of each point from each centre, shape (points, centres)."""
     return np.asarray(((points[:, None] - centres) ** 2).sum(axis=2))
 
 

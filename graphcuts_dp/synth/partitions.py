@@ -2,22 +2,30 @@
 
 Everything works on a symmetric matrix of weights with a zero diagonal: the synthetic weights of a
 release, or its noisy matrix, whose weights may be negative. Both are public, so this is
-post-processing. A partition is a vector of codes, the part of each vertex, from 0 on.
+post-processing. A partition is a vector of codes, the part of each vertex, from 0 on. `results`
+uses this module for partitions of a release, and computes intervals and bounds from its functions.
 
-The table `KINDS` lists the kinds of partitions, each with a search and the measure of its value:
-max-cut, sparsest cut, balanced parts, clusters, and a hierarchy (a binary tree of the vertices).
-Searches find good partitions, with no guarantee. The bounds hold for every partition. They use the
-matrix M with M_ij = 1 if i and j are in one part and else 0; the weight between parts is <L, M>/2
-for the Laplacian L of the weights. For max-cut they use M = x x^T for signs x, and <L, M>/4. Either
-M is positive semidefinite with ones on its diagonal. Each bound relaxes M to the matrices that
-share some of its properties:
+The table `KINDS` lists the kinds of partitions: max-cut, sparsest cut, balanced parts, clusters,
+and a hierarchy (a binary tree of the vertices). Each has a search, and a text that says what its
+value measures; `worth` computes the value. To add a kind, decorate a search with `_kind` and extend
+`worth`. Searches find good partitions, with no guarantee.
 
-- `relaxed`: its unit diagonal. Max-cut and clusters (max of <W, M>/2).
+The bounds hold for every partition of the vertices (`least_between`: for every one into parts of
+given sizes). They use the matrix M with M_ij = 1 if i and j are in one part and else 0. <A, B> is
+the sum of the products of entries. W are the weights and L is their Laplacian, so the weight within
+parts is <W, M>/2, and the weight between parts is <L, M>/2. For max-cut, bounds use M = x x^T for a
+vector x of signs, the two sides; then the weight between them is <L, M>/4. Either M is positive
+semidefinite with ones on its diagonal. Each bound relaxes M to the matrices that share some of its
+properties:
+
+- `relaxed`: positive semidefinite, with ones on the diagonal. For max-cut, and by `most_gain` for
+  clusters.
 - `least_between`: its eigenvalues (Donath, Hoffman). Balanced parts, and two sides.
-- `least_cost`: its eigenvalues for each level of a tree (Charikar, Chatziafratis).
+- `least_cost`: its eigenvalues for each level of a tree (Charikar, Chatziafratis). A level t of a
+  tree is the partition into its largest clusters of at most t vertices.
 
-Source: Goemans, Williamson 1995; Donath, Hoffman 1973; Andersen, Lang 2008 (flows that improve a
-cut); Traag, Waltman, van Eck 2019 (Leiden); Dasgupta 2016 (the cost of a hierarchy).
+Source: Goemans, Williamson 1995 (max-cut); Donath, Hoffman 1973; Traag, Waltman, van Eck 2019
+(Leiden); Dasgupta 2016 (the cost of a hierarchy).
 """
 
 import itertools
@@ -41,15 +49,22 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.options import check, option
 from graphcuts_dp.resources import repeatable_igraph
 
-Matrix = Any  # FloatMatrix or sp.csr_array, symmetric with a zero diagonal
-# Score of a partition, from the weight between its parts and the sum of its squared part sizes.
-# Both are numbers, or arrays for several partitions.
+# Symmetric with a zero diagonal: FloatMatrix, or sp.csr_array if no weight is negative.
+Matrix = Any
+# Score of a partition, from the weight between its parts and the sum of its squared part sizes;
+# searches maximise it. Both are numbers, or arrays for several partitions that broadcast.
 Score = Callable[[Any, Any], Any]
+# Function that returns a good partition for a matrix of weights.
+Search = Callable[[Matrix, "Partitioning"], "FoundParts"]
 
-_DIRECTIONS = 9  # eigenvectors by which vertices are ordered for a start
-_MIXTURES = 12  # random combinations of eigenvectors that make further orders, for balanced parts
-_PATIENCE = 60  # moves without a gain after which a search ends, plus a quarter of the vertices
-_MOST_PATIENCE = 200  # of that quarter at most
+# Starts of searches order the vertices by their entries in an eigenvector, and cut the order.
+_DIRECTIONS = 9  # eigenvectors for the sparsest cut
+_BALANCED_DIRECTIONS = 5  # eigenvectors for balanced parts ...
+_MIXTURES = 12  # ... and random combinations of eigenvectors, which make further orders
+# A search ends after so many moves without a gain: `_PATIENCE` plus a quarter of the number of
+# vertices, but at most `_MOST_PATIENCE` for that quarter.
+_PATIENCE = 60
+_MOST_PATIENCE = 200
 _TABU_MOVES = 10  # moves until a vertex may move again
 _ROUNDING = 1e-9  # share of the sum of all weights below which a change may be a rounding error
 _MOST_PAIRS = 2_000_000  # pairs with weight up to which Leiden is run
@@ -70,9 +85,9 @@ class Partitioning:
         parts: number of parts of a balanced partition, or into which the tree of a hierarchy is
             cut; None for two.
         resolution: of "clusters": weight above which a pair within a part is a gain. None for the
-            mean weight of a pair, which a release fills in; functions of this module count None as
-            0. With 0.5 and a graph without weights this is correlation clustering with the fewest
-            disagreements.
+            mean weight of a pair (`mean_weight`). Callers must put it in place of None: functions
+            of this module take None for 0. With 0.5 and a graph without weights this is correlation
+            clustering with the fewest disagreements.
         smallest: of "sparsest": fewest vertices of a side.
         confidence: probability that the interval and the bound on the optimum hold together.
     """
@@ -108,18 +123,15 @@ class PartitionKind(NamedTuple):
 
     Attributes:
         search: returns a good partition for a matrix of weights.
-        measure: its value, in words.
+        measure: what `worth` computes for a partition of this kind, in words.
         largest: whether the largest value is the best one; else the smallest.
         uses: names of the options that it has.
     """
 
-    search: Callable[[Matrix, Partitioning], FoundParts]
+    search: Search
     measure: str
     largest: bool = False
     uses: tuple[str, ...] = ()
-
-
-Search = Callable[[Matrix, Partitioning], FoundParts]
 
 
 def _kind(
@@ -159,9 +171,11 @@ def max_cut(weights: Matrix, _options: Partitioning) -> FoundParts:
     """Search two parts with much weight between them."""
 
     def score(between: Any, squares: Any) -> Any:
-        return between + 0 * squares
+        return between + 0 * squares  # in the shape to which both broadcast
 
-    certificate = _shifted_certificate(-weights)[0]
+    # S and T are the positive signs of vectors x and y that nearly maximise x^T (cI - W) y, see
+    # `_shifted_certificate`. Little weight lies within equal signs, so S and T are good sides.
+    certificate, _ = _shifted_certificate(-weights)
     starts = [side.astype(np.int64) for side in (certificate.S, certificate.T)]
     return _best_found(weights, [*_best_splits(weights, [], score), *starts], score)
 
@@ -178,7 +192,8 @@ def sparsest(weights: Matrix, options: Partitioning) -> FoundParts:
         raise ParameterError(f"smallest must be at most half the number of vertices, {n // 2:,}")
 
     def score(between: Any, squares: Any) -> Any:
-        pairs = (n**2 - squares) / 2  # across
+        pairs = (n**2 - squares) / 2  # across: s (n - s) for sides of s and n - s vertices
+        # That product grows with the smaller side, so below least * (n - least) it is too small.
         return np.where(pairs < least * (n - least), -np.inf, -between / np.maximum(pairs, 1))
 
     starts = _best_splits(weights, directions(weights, _DIRECTIONS).T, score)
@@ -197,20 +212,22 @@ def balanced(weights: Matrix, options: Partitioning) -> FoundParts:
         raise ParameterError(f"parts must be at most the number of vertices, {n:,}")
     sizes = part_sizes(n, parts)
     balanced_squares = sizes @ sizes
-    # Larger than the gain of any move: a move that leaves the balance is followed by one back.
+    # A move changes `between` by at most the weighted degree of its vertex. So no gain of a move is
+    # worth this price of leaving the balance, and the search moves back to balance next.
     price = 1 + 2 * float(abs(weights).sum(axis=1).max(initial=0.0))
 
     def score(between: Any, squares: Any) -> Any:
         return -between - price * (squares - balanced_squares)
 
-    # Each start orders the vertices by an eigenvector, or by a mixture of as many eigenvectors as
-    # there are parts, and cuts the order into parts.
-    vectors = directions(weights, parts + _DIRECTIONS // 2)
+    # Each start orders the vertices by an eigenvector, or by a random mixture of as many
+    # eigenvectors as there are parts, and cuts the order into parts.
+    vectors = directions(weights, parts + _BALANCED_DIRECTIONS - 1)  # at least both numbers
     space = vectors[:, :parts]
     mixtures = space @ np.random.default_rng(0).standard_normal((space.shape[1], _MIXTURES))
-    coordinates = np.hstack([vectors[:, : _DIRECTIONS // 2 + 1], mixtures])
+    coordinates = np.hstack([vectors[:, :_BALANCED_DIRECTIONS], mixtures])  # (n, orders)
     orders = np.argsort(coordinates, axis=0)
     codes_in_order = np.repeat(np.arange(parts), sizes)
+    # `order` lists the vertices; its argsort is the rank of each vertex.
     starts = [codes_in_order[np.argsort(order)] for order in orders.T]
     return _best_found(weights, starts, score)
 
@@ -229,12 +246,14 @@ def clusters(weights: Matrix, options: Partitioning) -> FoundParts:
     """
     lowest = min(0.0, float(weights.min()))
     resolution = options.resolution or 0.0
-    # Leiden needs weights of at least 0. The sum stays if weights and resolution are both raised.
+    # Leiden needs weights of at least 0. The sum stays the same if all weights and the resolution
+    # are raised by one number. Only dense matrices have weights below 0.
     upper = sp.coo_array(sp.triu(weights - lowest if lowest < 0 else weights, 1))
     if upper.nnz > _MOST_PAIRS:
         raise GraphError(f"clusters takes {_MOST_PAIRS:,} pairs at most; ask for balanced parts")
     edges = np.stack([upper.row, upper.col], axis=1)
     edge_weights, raised = upper.data.tolist(), resolution - lowest
+    # igraph with a random generator of a fixed seed: the runs differ, and repeat in each call.
     with repeatable_igraph() as igraph:
         network = igraph.Graph(n=weights.shape[0], edges=edges)
         memberships = [
@@ -262,6 +281,7 @@ def hierarchy(weights: Matrix, options: Partitioning) -> FoundParts:
         raise GraphError(
             f"a hierarchy has 2 to {_MOST_TREE:,} vertices, and no more parts than vertices"
         )
+    # Average linkage merges the clusters with the least mean distance: here the most mean weight.
     distances = float(weights.max()) - dense(weights)
     condensed = scipy.spatial.distance.squareform(distances, checks=False)
     tree = scipy.cluster.hierarchy.linkage(condensed, "average")
@@ -273,7 +293,14 @@ def hierarchy(weights: Matrix, options: Partitioning) -> FoundParts:
 
 
 def worth(kind: str, weights: Matrix, partition: FoundParts, options: Partitioning) -> float:
-    """Return the value of a partition in a graph of these weights, by the measure of its kind."""
+    """Return the value of a partition in a graph of these weights, by the measure of its kind.
+
+    Args:
+        kind: a key of `KINDS`; not checked.
+        weights: shape (n, n).
+        partition: with a tree if and only if it is a hierarchy.
+        options: of the partition.
+    """
     if partition.tree is not None:
         return tree_cost(weights, partition.tree)
     sizes = np.bincount(partition.codes)
@@ -282,6 +309,7 @@ def worth(kind: str, weights: Matrix, partition: FoundParts, options: Partitioni
         pairs_within = float((sizes * (sizes - 1)).sum()) / 2
         return inside - (options.resolution or 0.0) * pairs_within
     between: float = float(weights.sum()) / 2 - inside
+    # Max-cut and balanced parts: the weight between parts.
     return between / float(sizes[0] * sizes[1]) if kind == "sparsest" else between
 
 
@@ -315,7 +343,9 @@ def tree_cost(weights: Matrix, tree: FloatMatrix) -> float:
 def levels(tree: FloatMatrix) -> Iterator[tuple[int, list[int]]]:
     """Yield the levels of a tree of n vertices: its largest clusters of at most t vertices.
 
-    t runs from 1 to n - 1; consecutive t with the same clusters are one item.
+    t runs from 1 to n - 1; consecutive t with the same clusters are one item. The cost of a tree is
+    the sum over t = 0, ..., n - 1 of the weight between the clusters of level t (see `least_cost`),
+    so bounds on its error add up errors of levels.
 
     Yields:
         The number of t with these clusters, and the sizes of the clusters.
@@ -327,7 +357,10 @@ def levels(tree: FloatMatrix) -> Iterator[tuple[int, list[int]]]:
 
 
 def _with_sizes_as_heights(tree: FloatMatrix) -> FloatMatrix:
-    """Return the tree with the number of vertices below each merge as its height."""
+    """Return the tree with the number of vertices below each merge as its height.
+
+    A row of a tree is a merge: both clusters, its height, and the number of vertices below it.
+    """
     return np.column_stack([tree[:, :2], tree[:, 3], tree[:, 3]])
 
 
@@ -366,14 +399,15 @@ def _best_splits(weights: Matrix, vectors: Iterable[FloatVector], score: Score) 
     """
     n = weights.shape[0]
     splits = []
-    size = np.arange(1.0, n)  # of the first side, of all splits of an order
+    size = np.arange(1.0, n)  # number of vertices of the first side, for all splits of an order
     for vector in (*vectors, np.asarray(weights.sum(axis=1))):
         order = np.argsort(vector, kind="stable")
         ordered = weights[order][:, order]
         lower = sp.tril(ordered) if sp.issparse(ordered) else np.tril(ordered)
-        # A vertex that joins the first side adds its weight to later vertices and takes away that
-        # to earlier ones.
+        # A vertex that joins the first side adds its weight to later vertices, and takes away its
+        # weight to earlier ones: its weighted degree less twice its row in the lower triangle.
         between = np.cumsum(ordered.sum(axis=1) - 2 * lower.sum(axis=1))[:-1]
+        # Rank of the last vertex of the first side in the best split.
         last = int(np.argmax(score(between, size**2 + (n - size) ** 2)))
         splits.append((np.argsort(order) > last).astype(np.int64))
     return splits
@@ -382,7 +416,8 @@ def _best_splits(weights: Matrix, vectors: Iterable[FloatVector], score: Score) 
 def _best_found(weights: Matrix, starts: list[IntVector], score: Score) -> FoundParts:
     """Return the best partition that local searches from several starts find."""
     results = [_local_search(weights, codes, score) for codes in starts]
-    return FoundParts(max(results, key=lambda result: result[0])[1])
+    _, best_codes = max(results, key=lambda result: result[0])  # the first of the best
+    return FoundParts(best_codes)
 
 
 def _local_search(weights: Matrix, start: IntVector, score: Score) -> tuple[float, IntVector]:
@@ -394,25 +429,30 @@ def _local_search(weights: Matrix, start: IntVector, score: Score) -> tuple[floa
     Returns:
         The largest score, and the codes of the partition that has it.
     """
-    codes, sizes = start.copy(), np.bincount(start)
+    codes, sizes = start.copy(), np.bincount(start)  # of the present partition
     n, parts = len(codes), int(codes.max()) + 1
-    vertices, free_from = np.arange(n), np.zeros(n, dtype=np.int64)  # number of a move
+    vertices = np.arange(n)
+    free_from = np.zeros(n, dtype=np.int64)  # number of the move from which a vertex may move again
     row_of = _row_reader(weights)
     sums = weights @ np.eye(parts)[codes]  # (n, parts): weight between a vertex and a part
     between = (float(weights.sum()) - float(sums[vertices, codes].sum())) / 2
     squares = float(sizes @ sizes)
-    # Smaller gains may be rounding errors, and moves that only make these would go on for ever.
+    # Smaller gains may be rounding errors, and moves that only make these would go on for ever. The
+    # least gain is what a rounding error in the weight between parts does to the score, computed
+    # for parts of equal size.
     rounding = np.array([0.0, _ROUNDING * abs(weights).sum()])
-    least_gain = float(np.ptp(score(rounding, n**2 / parts)))
+    least_gain = float(np.ptp(score(rounding, n**2 / parts)))  # the difference of both scores
     best_score, best_codes = float(score(between, squares)), codes.copy()
     move, moves_without_gain = 0, 0
     while moves_without_gain < _PATIENCE + min(n // 4, _MOST_PATIENCE):
-        # (n, parts) each: the partition after a vertex has moved to a part.
+        # (n, parts) each: the partition after a vertex v has moved from its part a to a part b.
+        # Weight between: plus weight of v with a, less weight of v with b. Squares of sizes:
+        # (a - 1)^2 - a^2 + (b + 1)^2 - b^2 = 2 (b - a + 1).
         next_between = (between + sums[vertices, codes])[:, None] - sums
         next_squares = (squares + 2.0 * (sizes - sizes[:, None] + 1))[codes]
         scores = score(next_between, next_squares)
         scores[free_from > move] = -np.inf
-        scores[vertices, codes] = -np.inf
+        scores[vertices, codes] = -np.inf  # a move to another part only
         vertex, part = divmod(int(scores.argmax()), parts)
         if not math.isfinite(scores[vertex, part]):
             break
@@ -454,9 +494,14 @@ def _row_reader(weights: Matrix) -> Callable[[int], FloatVector]:
 def relaxed(weights: FloatMatrix) -> float:
     """Return an upper bound on <W, M> over positive semidefinite M with ones on the diagonal.
 
-    For a sign vector x and any c, x^T (W + cI) x is at most the certified infinity-to-one norm of
-    W + cI, and x^T cI x = cn. The certificate is a semidefinite dual, so the same holds for
-    <W, M>. The bound is near the maximum where W + cI is positive semidefinite.
+    Let A = W + cI for any number c. The infinity-to-one norm of A is the maximum of x^T A y over
+    sign vectors x and y. `cut_norm` certifies an upper bound on it by a solution of the dual of
+    this semidefinite program: the maximum of <A, U V^T> over matrices U and V with rows of length
+    1. M = U U^T for a matrix U with rows of length 1, so the certified bound holds for <A, M>, too.
+    <cI, M> = cn is subtracted. The bound is near the maximum where A is positive semidefinite,
+    since then the maximum has U = V.
+
+    The last term covers rounding errors.
     """
     certificate, shift = _shifted_certificate(weights)
     return certificate.upper - shift + 1e-13 * (abs(certificate.upper) + shift)
@@ -465,9 +510,11 @@ def relaxed(weights: FloatMatrix) -> float:
 def most_gain(weights: FloatMatrix, codes: IntVector) -> float:
     """Return an upper bound on the weight within parts, over all partitions.
 
-    No entry of M is below 0, so weights may be raised before <W, M> is bounded. Between two parts
-    of the given partition with negative mean weight, weights are raised until the mean is 0: the
-    relaxation, which has entries below 0, would gain from such pairs.
+    The M of a partition has no entry below 0, so raising weights never lowers <W, M>, and the bound
+    of `relaxed` on raised weights still holds. Raising can make the bound smaller, because the
+    relaxation admits M with entries below 0: these gain from pairs of negative weight. So between
+    two parts of the given partition with negative mean weight, weights are raised until the mean
+    is 0.
 
     Args:
         weights: shape (n, n), of any sign.
@@ -475,6 +522,7 @@ def most_gain(weights: FloatMatrix, codes: IntVector) -> float:
     """
     weights = weights - np.diag(weights.diagonal())
     sizes = np.bincount(codes)
+    # By how much the weights between each two parts are raised, shape (parts, parts).
     raised = np.maximum(-block_sums(weights, codes) / np.outer(sizes, sizes), 0)
     np.fill_diagonal(raised, 0)
     weights = weights + raised[codes][:, codes]
@@ -497,10 +545,12 @@ def _shifted_certificate(weights: Matrix) -> tuple[CutNormCertificate, float]:
 def least_between(weights: FloatMatrix, sizes: IntVector) -> float:
     """Return a lower bound on the weight between parts, over all partitions into these sizes.
 
-    Twice that weight is <L, XX^T> for the 0/1 matrix X of the parts. L has the vector of ones in
-    its kernel, so <L, XX^T> = <L, P XX^T P> with P = I - J/n, J being the matrix of ones. The
-    nonzero eigenvalues of P XX^T P are those of diag(sizes) - sizes sizes^T/n. The trace of a
-    product is at least the sum of the products of eigenvalues in opposite order.
+    Twice that weight is <L, XX^T> for the 0/1 matrix X of the parts, shape (n, parts). L has the
+    vector of ones in its kernel, so <L, XX^T> = <L, P XX^T P> with P = I - J/n, J being the matrix
+    of ones. P XX^T P has the nonzero eigenvalues of X^T P X = diag(sizes) - sizes sizes^T/n. The
+    inner product of two symmetric matrices is at least the sum of the products of their
+    eigenvalues, those of one ascending and those of the other descending. Rounding errors are
+    subtracted.
 
     Args:
         weights: shape (n, n), of any sign.
@@ -534,12 +584,19 @@ def laplacian_values(weights: FloatMatrix) -> FloatVector:
 def least_cost(weights: FloatMatrix, total: float, slack: float) -> float:
     """Return a lower bound on the cost of every tree, for true weights that these estimate.
 
-    The cost is the sum over t = 0, ..., n - 1 of the weight between the largest clusters of at most
-    t vertices. Together t = 0 and t = 1 cost twice the total. A later level costs
-    <L, P XX^T P>/2, see `least_between`. P XX^T P has eigenvalues of at most t, and its trace
-    n - (sum of squared sizes)/n lies in [n - t, n - 1]. The least value has the eigenvalue t for
-    the smallest eigenvalues of L, as far as the trace reaches. For weights that are not below 0, no
-    level costs less than 0.
+    1. The cost is a sum over levels. A pair pays its weight times the number a of vertices below
+       its lowest common ancestor. It lies between the largest clusters of at most t vertices for
+       t = 0, ..., a - 1: that is a times. So the cost is the sum over t = 0, ..., n - 1 of the
+       weight between the clusters of level t.
+    2. At t = 0 and t = 1 all pairs are between clusters, so these two cost twice the total.
+    3. A later level costs <L, Y>/2 with Y = P XX^T P, see `least_between`. Y has eigenvalues from 0
+       to t, because no cluster is larger than t. Its trace n - (sum of squared sizes)/n lies in
+       [n - t, n - 1], because n <= (sum of squared sizes) <= t n.
+    4. <L, Y> is least if Y has the eigenvalue t along the eigenvectors of the smallest eigenvalues
+       of L, one after the other, until its trace is used up. The trace is as large as all negative
+       eigenvalues of L need, within its bounds.
+    5. The true level costs at least this less `slack`. No true weight is below 0, so it costs at
+       least 0.
 
     Args:
         weights: estimates, shape (n, n).
@@ -549,11 +606,11 @@ def least_cost(weights: FloatMatrix, total: float, slack: float) -> float:
     """
     n = len(weights)
     values = laplacian_values(weights)
-    sums_of_smallest = np.concatenate([[0.0], np.cumsum(values)])
-    t = np.arange(2, n)
-    # The trace that takes in all negative eigenvalues, within its bounds.
-    trace = np.clip(t * np.count_nonzero(values < 0), n - t, n - 1)
-    full = trace // t  # eigenvalues equal to t: at most (n - 1)/2 of n - 1
-    remainder = trace - t * full  # of the trace, for the next eigenvalue
+    sums_of_smallest = np.concatenate([[0.0], np.cumsum(values)])  # of the first 0, 1, ... values
+    t = np.arange(2, n)  # all later levels; the arrays below have one entry for each
+    trace = np.clip(t * np.count_nonzero(values < 0), n - t, n - 1)  # of Y
+    # Y has `full` eigenvalues equal to t, at most (n - 1)/2, and a smaller one, `remainder`.
+    full = trace // t
+    remainder = trace - t * full
     least = (t * sums_of_smallest[full] + values[full] * remainder) / 2
     return 2 * total + float(np.maximum(least * (1 - 1e-12) - slack, 0.0).sum())

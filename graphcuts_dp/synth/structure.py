@@ -8,8 +8,10 @@ two objects that the search for such structure works with:
   holds the dense matrix; it multiplies it with a few vectors at a time.
 - `Structure`: an estimate F diag(sizes) G^T of the expectation, along few directions.
 
-Rows and columns are the same vertices for an undirected graph; then the matrix is symmetric, and
-`left` and `right` of a pair of arrays are one object. Next, read `synth.spectrum` (directions that
+Rows are the left side, columns the right side. The matrix of an undirected graph is symmetric: both
+sides are the same vertices, and arrays of both sides (`left` and `right`) are one object. `Blocks`
+(`estimate.blocks`) holds Z in blocks of consecutive rows (`RowBlock`), whose `estimate` gives the
+entries. Next, read `synth.spectrum` (directions that
 stand out of the noise), `synth.message_passing` (which sharpens them) and `synth.block_model`.
 """
 
@@ -141,7 +143,9 @@ class View:
         products = row_factors[block_rows].astype(dtype)[:, None] * column_factors.astype(dtype)
         if self.cells is not None:
             row_groups, column_groups, ratios = self.cells
-            products *= ratios.astype(dtype)[:, column_groups][row_groups[block_rows]]
+            # b_gh of each row and each column; first for all row groups, which are few.
+            column_ratios = ratios.astype(dtype)[:, column_groups]  # (row groups, n_right)
+            products *= column_ratios[row_groups[block_rows]]
         np.minimum(products, 1, out=products)
         expected: Float32Matrix = products.astype(np.float32, copy=False)
         expected *= np.float32(self.cap)
@@ -154,16 +158,20 @@ class View:
 class Structure:
     """A low-rank estimate F diag(sizes) G^T of the expectation of a noisy matrix.
 
-    Its inner products along the true directions are unbiased. F and G hold only part of the true
-    directions, because noise has turned them; so that sums along the true directions come out
-    right, the sizes are larger in modulus than the singular values of the expectation.
+    Let u and v be a pair of true singular directions, with the singular value x. Noise has turned F
+    and G away from them: F holds only the part cos(a) of u, and G the part cos(b) of v. With x as
+    its size, the estimate would have the inner product u^T (estimate) v = x cos(a) cos(b), which is
+    too small. Sizes are x/(cos(a) cos(b)) instead: then inner products along true directions, and
+    so sums over true blocks, are unbiased.
 
     Attributes:
         left: F, orthonormal columns, shape (n_left, r).
         right: G, shape (n_right, r); the same object as `left` for a symmetric matrix.
         sizes: shape (r,); negative ones are possible for a symmetric matrix.
-        left_groups: columns by which groups of row vertices differ, shape (n_left, k).
-        right_groups: the same for the columns, shape (n_right, l).
+        left_groups: groups of row vertices that the method found, shape (n_left, k). A column is a
+            group and has the probability of each vertex to belong to it; from singular vectors
+            alone, it is a singular vector.
+        right_groups: the same for the columns of the matrix, shape (n_right, l).
         near: number of directions of the noisy matrix that lie near the edge of its noise; see
             `directions_near_noise`.
     """
@@ -177,7 +185,7 @@ class Structure:
 
     @classmethod
     def none(cls, shape: tuple[int, int]) -> Self:
-        """Return the estimate without any direction, for a matrix of some shape."""
+        """Return the estimate without any direction or group, for a matrix of some shape."""
         left, right = np.zeros((shape[0], 0)), np.zeros((shape[1], 0))
         return cls(left, right, np.zeros(0), left, right)
 
