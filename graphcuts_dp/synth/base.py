@@ -1,16 +1,25 @@
 """The problem that every fit solves, what it returns, and the loop of those that close a gap.
 
-Given a noisy matrix z, a fit finds x in the *box*, the matrices with entries in [0, cap], such that
-x - z is small in a norm of cuts: the cut norm in GRU12 Lemma 6.2, the normalised one in GRU12
+Given a noisy matrix z, a *fit* finds x in the *box*, the matrices with entries in [0, cap], such
+that x - z is small in a norm of cuts: the cut norm in GRU12 Lemma 6.2, the normalised one in GRU12
 section 6.2. The true matrix A lies in the box, so a minimiser has ||x - z|| <= ||A - z||, hence
 ||x - A|| <= 2 ||A - z||. A point whose value is at most c times the minimum has
 ||x - A|| <= (1 + c) ||A - z||.
 
-Most fits are searches that keep the best value found and a lower bound on all values. The *gap*
-is how far these are apart. `FitProblem` is what a fit gets, `Fit` what it returns, `GapSearch` and
-`close_gap` are the search, and `FitMethod` describes a fit for the table in `synth.methods`.
+Most fits are searches. The *value* of a point x is the norm of x - z. A search keeps the best value
+found so far and a lower bound on all values of the box; the *gap* is how far these are apart.
 
-Privacy: fits read z alone, so they are post-processing and cost nothing.
+- `FitProblem` is what a fit gets, `Fit` what it returns, with the report `FitSummary`.
+- `GapSearch` is one search, which `close_gap` runs round by round.
+- `FitMethod` describes a fit for the table in `synth.methods`.
+
+What a release does with x is in `synth.finishing`: it computes a *certificate*, a proven upper
+bound on the cut norm of x - z. If that exceeds a bound on the cut norm of the noise, it takes a
+mixture of x and the fit of `synth.first_order`, which minimises the cut norm.
+
+Source: GRU12 is Gupta, Roth, Ullman, "Iterative Constructions and Private Data Release", 2012.
+
+Privacy: fits read z and other noisy data alone, so they are post-processing and cost nothing.
 """
 
 import math
@@ -38,9 +47,9 @@ class FitProblem:
     """A noisy matrix and the box that the synthetic one must lie in.
 
     Attributes:
-        blocks: z, in blocks of rows. Its shape is (n, n), symmetric with zero diagonal, for an
-            undirected graph; (n_left, n_right) for a bipartite one; (n, n) with zero diagonal for
-            a directed one.
+        blocks: z, in blocks of rows with unbiased estimates of the true entries. Its shape is
+            (n, n), symmetric with zero diagonal, for an undirected graph; (n_left, n_right) for a
+            bipartite one; (n, n) with zero diagonal for a directed one.
         cap: largest entry of a matrix in the box; infinity if weights have no public maximum.
         degrees: noisy degrees. None if the budget was not split.
         total: noisy sum of all true entries. None if the budget was not split.
@@ -65,12 +74,12 @@ class FitProblem:
 
     @property
     def hollow(self) -> bool:
-        """True if z and x have a zero diagonal: rows and columns are the same vertices."""
+        """True if z and x have a zero diagonal, since rows and columns are the same vertices."""
         return self.blocks.layout.hollow
 
     @cached_property
     def noisy(self) -> RealMatrix:
-        """The noisy matrix in full, float64: for fits that are meant for small ones."""
+        """The whole matrix z, float64: for fits that are meant for small graphs."""
         return self.blocks.estimate()
 
     def project(self, matrix: RealMatrix) -> RealMatrix:
@@ -80,19 +89,19 @@ class FitProblem:
             np.fill_diagonal(matrix, 0.0)
         return matrix
 
-    def dual_value(self, direction: RealMatrix) -> float:
-        """Return the minimum of <W, x - z> over all x in the box, for a direction W.
+    def dual_value(self, functional: RealMatrix) -> float:
+        """Return the minimum of <W, x - z> over all x in the box, for a matrix W.
 
         A norm of x - z is the largest <W, x - z> over its dual unit ball. So for W in that ball the
         minimum is a lower bound on the norm of x - z, for every x in the box.
 
         Args:
-            direction: W, same shape and symmetry as z.
+            functional: W, same shape and symmetry as z.
         """
-        negative_sum = float(np.minimum(direction, 0).sum(dtype=np.float64))
+        negative_sum = float(np.minimum(functional, 0).sum(dtype=np.float64))
         # x is the cap where W < 0, else 0. Without a cap, 0 x infinity has to be avoided.
         box_minimum = self.cap * negative_sum if negative_sum else 0.0
-        return box_minimum - float(np.vdot(direction.astype(np.float64), self.noisy))
+        return box_minimum - float(np.vdot(functional.astype(np.float64), self.noisy))
 
 
 def gap_between(value: float, lower: float) -> float:
@@ -104,8 +113,8 @@ def gap_between(value: float, lower: float) -> float:
 class FitSummary:
     """Report on how the synthetic graph was fitted; plain values, all from noisy data.
 
-    A *direction* is a singular vector of z. It is *detected* if its singular value is above what
-    noise alone would have. Detected directions show communities.
+    A *direction* is a pair of singular vectors of z. It is *detected* if its singular value is
+    above those of noise alone by a margin. Detected directions show communities.
 
     Attributes:
         method: name of the fit.
@@ -114,23 +123,24 @@ class FitSummary:
             the objective is no norm.
         lower: lower bound on the values of all points of the box, up to rounding; at least 0. None
             if the objective is no norm.
-        rounds: number of steps.
+        rounds: number of rounds.
         stopped: why it ended: "gap" (within the tolerance), "settled" (it did not change any more),
-            "rounds", or "time" (also if time was over before a mixture with the first-order fit
-            was proven to be within its bound).
+            "rounds" (all were done), or "time". It is also "time" if the time limit kept the
+            release from mixing x with the first-order fit until its bound held.
         tolerance: gap at which the method was to stop. None if it has no gap.
-        time_limit: seconds for the fit, mixtures and certificates together. None if unlimited.
+        time_limit: seconds for the fit, mixtures and certificates together. None if unlimited, and
+            in what a fit returns: `synth.finishing` sets it, and `rounding` and `mixed` too.
         rounding: proven bound, in the cut norm, on how far rounding the weights to 0 and 1 has
             moved any cut. None if they were not rounded.
-        mixed: share of the first-order fit that was mixed in to keep a bound; nearly always 0.
+        mixed: share of the first-order fit in the mixture; 0 in nearly all releases.
         near_noise: number of directions that are barely detected: by less than half of the usual
             margin. The synthetic graph may have merged the communities that they show.
-        directions: number of detected directions that the fit was held to. None if that says
-            nothing: if single entries show the edges, without noisy degrees, with public groups,
-            and for fits that do not count them.
-        shown_from: epsilon from which communities of a graph with this noisy number of edges could
-            be detected; it may be above the largest epsilon that is allowed. None if it is unknown,
-            or if they could have been detected already.
+        directions: number of detected directions that the fit keeps. None if that number says
+            nothing about communities: if single entries show the edges, or noisy degrees are
+            missing, or there are public groups, or the fit does not count directions.
+        shown_from: smallest epsilon with which communities of a graph with as many edges could be
+            detected. It may be above the largest epsilon that is allowed. None if it is unknown, or
+            if the epsilon of this release was enough.
     """
 
     method: str
@@ -158,6 +168,7 @@ class FitSummary:
     def warning(self) -> str | None:
         """A sentence for users about communities that may be missing; None if there is none."""
         if not self.near_noise and self.directions == 0:
+            # "..., or epsilon >= 3, could show them"; `answer` is a method of releases.
             return (
                 "this graph has the degrees of yours and none of its communities, if it has any: "
                 f"{what_could_show(self.shown_from)} them, and answer tells sums between groups"
@@ -172,10 +183,11 @@ class FitSummary:
 
 
 def what_could_show(epsilon: float | None) -> str:
-    """Return the subject and verb of a sentence about what could show communities.
+    """Return the words before "communities" in a sentence about what could show them.
 
     Args:
-        epsilon: from which on they could be detected; it is rounded up. None if unknown.
+        epsilon: smallest one with which they could be detected; it is rounded up to one decimal.
+            None if unknown.
     """
     if epsilon is None:
         return "public groups, or more epsilon, could show"
@@ -205,8 +217,8 @@ class GapSearch(ABC):
     Attributes:
         method, objective: see `FitSummary`.
         tolerance: gap at which the search stops, unless the caller names another one.
-        most_rounds: most rounds, by the largest number of vertices that they are meant for,
-            ascending.
+        most_rounds: largest number of rounds for graphs of up to so many vertices. Keys ascend,
+            and the last one is infinity.
         one_thread: whether BLAS calls of a round are too small to be divided among threads.
         best: least value so far.
         best_matrix: the point that has it, if the search holds it as a matrix.
@@ -232,9 +244,10 @@ class GapSearch(ABC):
         """Do one round: count it, and update `best`, `lower` and the best point."""
 
     def confirm(self) -> float:
-        """Compute the value of the best point more carefully, and return the gap with it.
+        """Compute the value of the best point more carefully, store it, and return the gap with it.
 
-        A round may understate a value, if it searches for the largest cut in a hurry.
+        A round may understate a value, if it searches for the largest cut in a hurry. So `best` may
+        rise here, and only here. `close_gap` calls it before it believes a gap, and at the end.
         """
         return self.gap()
 
@@ -306,9 +319,9 @@ def close_gap(
 class FitMethod:
     """A method that solves a `FitProblem`, and what it needs.
 
-    It reads noisy data alone, so it needs no audit and no budget. If it minimises no norm (`value`
-    is None) and its certificate exceeds `noise_cut_bound`, the release mixes it with the
-    first-order fit.
+    It reads noisy data alone, so it needs no audit and no budget. If it minimises no norm (the
+    `value` of its fit is None), the release may mix its fit with the first-order fit: if the
+    certificate exceeds `noise_cut_bound`, a bound on the cut norm of the noise.
 
     Attributes:
         run: called with the problem; `time_limit`, seconds after which it is to return the best

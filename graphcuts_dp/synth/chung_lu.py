@@ -4,6 +4,9 @@ The matrix min(1, r_i c_j) has a factor r_i for each row and c_j for each column
 entries within [0, 1], so that they can be probabilities of edges. `chung_lu_factors` finds the
 factors for given row and column sums (the degrees). A symmetric matrix has r = c, and a matrix is
 *hollow* if its diagonal is zero, since no vertex is paired with itself.
+
+The two helpers at the end know one side's factors and look at the other side's. So t_i stands for
+the known factors and s_j for the others, rows or columns.
 """
 
 import numpy as np
@@ -30,13 +33,15 @@ def chung_lu_factors(
     Two sides (not symmetric): all rows are solved for r with c fixed, then all columns for c with r
     fixed, and so on: iterative proportional fitting with a cap.
 
-    Symmetric, r = c = t: every row is solved for its own t_i with all others fixed, and t_i then
-    becomes the geometric mean of the old and the solved value. With a = ln t, the row sums minus
-    the degrees are the gradient of a convex function of a. Both endpoints of a pair move in one
-    round, and half of each step in a minimises a majorant of that function. Real graphs take 30 to
-    130 rounds; graphs near a star are slow, since their t tend to 0 and infinity.
+    Symmetric, r = c: every row is solved for its own factor with all others fixed, and the factor
+    becomes the geometric mean of its old and its solved value. So its logarithm makes half of the
+    step; with whole steps both endpoints of a pair would make up for the same error. Half steps
+    converge: the row sums minus the degrees are the gradient of a convex function of the
+    logarithms, and half steps minimise another function, which is nowhere less and touches the
+    first one at the old values. So the convex function falls in every round. Graphs near a star are
+    slow, since their factors tend to 0 and infinity.
 
-    Hollow: the sum wanted of a row is raised by the row's diagonal entry min(1, r_i c_i) of the
+    Hollow: the wanted sum of a row is raised by the row's diagonal entry min(1, r_i c_i) of the
     round before. It is a small part of a row and stands still after a few rounds.
 
     A row is solved exactly from sorted prefix sums, so a round takes O(n log n).
@@ -64,9 +69,10 @@ def chung_lu_factors(
         row_sums if columns is None else np.maximum(np.array(columns, dtype=np.float64), 0.0)
     )
     r, c = np.zeros(len(row_sums)), np.zeros(len(column_sums))
+    # Rows and columns that take part; the factors of all others stay 0.
     used_rows, used_columns = row_sums > _SMALLEST_DEGREE, column_sums > _SMALLEST_DEGREE
     if not used_rows.any() or not used_columns.any() or (symmetric and used_rows.sum() < 2):
-        return c if symmetric else r, c
+        return (c, c) if symmetric else (r, c)
 
     def diagonal(used: BoolVector) -> FloatVector:
         """The entries min(1, r_i c_i) that a hollow matrix lacks; zeros for any other matrix."""
@@ -80,6 +86,7 @@ def chung_lu_factors(
         )
     else:
         largest_row, largest_column = used_columns.sum(), used_rows.sum()
+    # Both sides scaled to the mean total, and cut to what is possible; of the used ones alone.
     row_target = np.minimum(row_sums * (total / row_sums.sum()), largest_row)[used_rows]
     column_target = np.minimum(column_sums * (total / column_sums.sum()), largest_column)
     column_target = column_target[used_columns]
@@ -88,18 +95,18 @@ def chung_lu_factors(
     c[used_columns] = np.clip(start, 1 / _LARGEST_FACTOR, _LARGEST_FACTOR)
     previous_sums = np.full_like(column_target, np.inf)
     for _ in range(max_rounds):
-        if symmetric:
+        if symmetric:  # r is c before this round
             r[used_rows] = c[used_columns]
         else:
             r[used_rows] = _solve_factors(c[used_columns], row_target + diagonal(used_rows))
-        loops = diagonal(used_columns)
-        sums = _capped_sums(r[used_rows], c[used_columns]) - loops
+        diagonal_entries = diagonal(used_columns)
+        sums = _capped_sums(r[used_rows], c[used_columns]) - diagonal_entries
         if _converged(sums, previous_sums, column_target):
             break
-        solved = _solve_factors(r[used_rows], column_target + loops)
+        solved = _solve_factors(r[used_rows], column_target + diagonal_entries)
         c[used_columns] = np.sqrt(c[used_columns] * solved) if symmetric else solved
         previous_sums = sums
-    return c if symmetric else r, c
+    return (c, c) if symmetric else (r, c)
 
 
 def _converged(sums: FloatVector, previous_sums: FloatVector, target: FloatVector) -> bool:
@@ -128,8 +135,10 @@ def _capped_sums(t: FloatVector, s: FloatVector) -> FloatVector:
 def _solve_factors(t: FloatVector, target: FloatVector) -> FloatVector:
     """Return the s_j with sum over i of min(1, t_i s_j) = target_j, for 0 < target_j <= len(t).
 
-    The sum rises with s. If exactly k entries are capped, it is k + s tails[k], which is solved for
-    s; k is found by comparing the target with the sums at which one entry more is capped.
+    The sum rises with s_j. With t in falling order, the first entries are capped first. If exactly
+    k of them are, the sum is k + s_j tails[k], where tails[k] is the sum of the other t's; this is
+    solved for s_j. To find k, the sum is computed at each s_j where one more entry reaches the cap,
+    and the target is compared with these sums.
     """
     falling, tails = _sorted_with_tails(t)
     k = np.arange(1, len(t) + 1)

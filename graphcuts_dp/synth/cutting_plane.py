@@ -1,8 +1,16 @@
 """Fit in the cut norm by cutting planes: a linear program that an oracle extends.
 
-The program minimises the largest |(x - z)(S,T)| over the cuts (S, T) that are known so far. An
-oracle (`synth.separation_oracles`) finds cuts that the solution violates, and they become rows of
-the program. `Master` is this program, `CuttingPlane` is the loop.
+z is the noisy matrix, and the *box* holds the matrices x with entries in [0, cap]. A *cut* is a
+pair (S, T) of masks of rows and columns, and (x - z)(S,T) the sum of the entries of x - z (the
+*residual*) in these rows and columns.
+
+The program minimises the largest |(x - z)(S,T)| over the cuts that are known so far. An oracle
+(`synth.separation_oracles`) finds cuts on which a residual is large: `separate` several of them in
+a hurry, `search` by a longer search, and `weight` is the factor of a cut in the oracle's norm. Each
+cut becomes a *row* of the program, an inequality <a, x> - b <= t. Here x is a vector of those
+entries that can vary: of a symmetric matrix, the entries above the diagonal.
+
+`Master` is this program, `CuttingPlane` is the loop; read it first.
 """
 
 import math
@@ -21,19 +29,22 @@ from graphcuts_dp.synth.base import FitProblem, GapSearch, close_gap
 from graphcuts_dp.synth.first_order import first_order
 from graphcuts_dp.synth.separation_oracles import Cut, Oracle, oracle_named
 
-_FADE = 0.25  # factor of a row's importance after each round in which it was not used
+_FADE = 0.25  # factor of a row's importance in each round
 _LEAST_IMPORTANCE = _FADE**4  # less important rows are left out of projections
 _INFINITE_BOX_ROUNDING = 1e-9  # per entry: a sum below 0 that small is rounding
 _RELATIVE_ROUNDING = 1e-12  # of the terms of a lower bound: more than sums of floats lose
 _PROJECTION_ROUNDS = 60  # of L-BFGS-B; the next point need not be exact
+_START_ROUNDS = 100  # of the first-order fit, from which the search starts
 
 
 @final
 class Master:
     """Linear program: min t subject to <a_k, x> - b_k <= t for the rows so far, 0 <= x <= cap.
 
-    t is at least 0. Rows have an *importance*, which is their multiplier in the last program or
-    projection in which they mattered, and fades in rounds in which they do not.
+    t is at least 0. Projections use only rows that mattered of late, so that they stay fast as rows
+    accumulate. For this, rows have an *importance*: a new row has 1, a row that a projection used
+    is raised to 1, and each solution of the program makes it the larger of the row's multiplier and
+    its faded importance. Importance never affects the lower bound.
 
     Args:
         variables: number of entries of x.
@@ -51,16 +62,17 @@ class Master:
         self._lp: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._lp.setOptionValue("output_flag", False)
         self._lp.setOptionValue("threads", 1)
+        # The entries of x, and last t, whose cost is 1; all are at least 0.
         upper = np.full(variables + 1, self._lp.inf if math.isinf(cap) else cap)
         upper[-1] = self._lp.inf
         self._lp.addVars(variables + 1, np.zeros(variables + 1), upper)
         self._lp.changeColCost(variables, 1.0)
 
     def add(self, rows: list[FloatVector], constants: list[float]) -> None:
-        """Add inequalities <row, x> - constant <= objective, each row of shape (variables,)."""
+        """Add inequalities <row, x> - constant <= t, each row of shape (variables,)."""
         for row, constant in zip(rows, constants, strict=True):
             used = np.flatnonzero(row)
-            index = np.append(used, len(row)).astype(np.int32)
+            index = np.append(used, len(row)).astype(np.int32)  # t is the last variable
             values = np.append(row[used], -1.0)
             self._lp.addRow(-self._lp.inf, constant, len(index), index, values)
         self._constants = np.append(self._constants, constants)
@@ -71,8 +83,11 @@ class Master:
         """Return a proven lower bound on the program, and so on the minimum over all cuts.
 
         HiGHS gives multipliers y >= 0 of the rows. If their sum is above 1, they are divided by it.
-        By duality, cap * sum_j min(0, (y'a)_j) - y'b is then at most the optimum, whatever the
-        tolerances of the solver were.
+        For every x of the box and t >= 0 that satisfy the rows <a_k, x> - b_k <= t,
+
+            t >= sum_k y_k t >= sum_k y_k (<a_k, x> - b_k) >= cap sum_j min(0, (y^T a)_j) - y^T b.
+
+        So the right side is a lower bound, however inexact y is.
 
         Raises:
             SolverError: HiGHS failed.
@@ -82,25 +97,27 @@ class Master:
             raise SolverError("the linear program could not be solved; try fit='first-order'")
         multipliers = np.maximum(-np.array(self._lp.getSolution().row_dual), 0.0)
         total = multipliers.sum()
-        if total == 0:
+        if total == 0:  # the optimum is t = 0
             return 0.0
         multipliers /= max(total, 1.0)
         self._importance = np.maximum(multipliers, self._importance * _FADE)
-        reduced = multipliers @ self.matrix
-        negative = float(np.minimum(reduced, 0).sum())
+        coefficients = multipliers @ self.matrix  # y^T a, shape (variables,)
+        negative_sum = float(np.minimum(coefficients, 0).sum())
         if math.isinf(self.cap):
             # The minimum over an infinite box is 0 or -infinity; a tiny negative sum is rounding.
-            box = 0.0 if negative > -_INFINITE_BOX_ROUNDING * len(reduced) else -math.inf
+            is_rounding = negative_sum > -_INFINITE_BOX_ROUNDING * len(coefficients)
+            box_minimum = 0.0 if is_rounding else -math.inf
         else:
-            box = self.cap * negative
-        size = float(np.abs(reduced).sum()) + float(multipliers @ np.abs(self._constants))
-        return max(0.0, box - float(multipliers @ self._constants) - _RELATIVE_ROUNDING * size)
+            box_minimum = self.cap * negative_sum
+        bound = box_minimum - float(multipliers @ self._constants)
+        size = float(np.abs(coefficients).sum()) + float(multipliers @ np.abs(self._constants))
+        return max(0.0, bound - _RELATIVE_ROUNDING * size)
 
     def project(self, centre: FloatVector, level: float) -> FloatVector:
         """Return nearly the point of the box nearest to `centre` where each row is at most `level`.
 
-        Only important rows count. The dual problem has y >= 0 and x(y) = clip(centre - A'y), and is
-        solved by L-BFGS-B.
+        Only important rows count. With the matrix A of these rows, the dual problem has multipliers
+        y >= 0 and the point x(y) = clip(centre - A^T y), and is solved by L-BFGS-B.
 
         Args:
             centre: shape (variables,).
@@ -111,6 +128,7 @@ class Master:
         limits = self._constants[active] + level
 
         def dual(multipliers: FloatVector) -> tuple[float, FloatVector]:
+            """Return minus the dual function and minus its gradient, since scipy minimises."""
             x = np.clip(centre - multipliers @ matrix, 0.0, self.cap)
             slack = matrix @ x - limits
             value = 0.5 * float((x - centre) @ (x - centre)) + float(multipliers @ slack)
@@ -138,12 +156,12 @@ class CuttingPlane(GapSearch):
     3. With U the best value found so far, project the best point onto the points of the box where
        all cuts so far are at most L + (U - L)/2 (level method: plain Kelley oscillates).
     4. Ask the oracle for several cuts there, add them, keep the point if it is better.
-    5. Until U <= L/(1 - tolerance), also after a longer search for the largest cut at the best
-       point; a larger one is added, and the run goes on.
+    5. Repeat steps 2 to 4 until U <= L/(1 - tolerance). Then search the best point longer for a
+       larger cut (`confirm`). If there is one and U is now too large, add it and go on.
 
-    `value` is the largest at x of all cuts that the oracle ever found; the release's certificate
-    bounds the norm from above as well. Guarantee, with gap g and an exact oracle:
-    ||x - A|| <= (1 + 1/(1-g)) ||A - z|| for every A in the box; the lower bound needs no oracle.
+    The value of x is the largest at x of all cuts that the oracle ever returned. So it may be too
+    small if the oracle overlooks a cut; the lower bound is right in any case. Guarantee, with gap g
+    and an exact oracle: ||x - A|| <= (1 + 1/(1-g)) ||A - z|| for every A in the box.
 
     Source: GRU12 Lemma 6.2 and section 6.2; Lemarechal, Nemirovskii, Nesterov 1995 (level
     method). Deviation: a linear program in place of the ellipsoid method.
@@ -174,7 +192,7 @@ class CuttingPlane(GapSearch):
         self._variable_indices: tuple[npt.NDArray[np.intp], ...] = np.nonzero(is_variable)
         self.z = self._vector(problem.noisy)
         self.master = Master(len(self.z), problem.cap)
-        start = first_order(problem, max_rounds=100, time_limit=deadline.seconds_left)
+        start = first_order(problem, max_rounds=_START_ROUNDS, time_limit=deadline.seconds_left)
         self._consider(start.matrix.astype(np.float64))
 
     def round(self) -> None:
@@ -187,7 +205,7 @@ class CuttingPlane(GapSearch):
         self._consider(matrix + matrix.T if self.problem.symmetric else matrix)
 
     def confirm(self) -> float:
-        """Search the best point for larger cuts, and return the gap with them."""
+        """Search the best point for larger cuts, store its value, and return the gap with it."""
         residual = self.best_matrix - self.problem.noisy
         self.best = max(self.best, self._add(residual, self.oracle.search(residual)))
         return self.gap()
@@ -204,15 +222,20 @@ class CuttingPlane(GapSearch):
             self.best, self.best_matrix = value, matrix
 
     def _add(self, residual: RealMatrix, cuts: list[Cut]) -> float:
-        """Add the inequality of each cut, with its sign at a point; return the largest value."""
+        """Add the row of each cut; return the largest |value| of the cuts at this residual.
+
+        A cut has two rows, for the value and for minus the value. Only the one that is positive at
+        this residual is added.
+        """
         vector = self._vector(residual)
         largest = 0.0
         rows = []
         for S, T in cuts:
-            form = np.outer(S, T).astype(np.float64)
-            if self.problem.symmetric:
-                form += form.T
-            row = self._vector(form) * self.oracle.weight(S, T)
+            # How often each entry of the matrix counts in the cut.
+            counts = np.outer(S, T).astype(np.float64)
+            if self.problem.symmetric:  # one variable stands for (i, j) and (j, i)
+                counts += counts.T
+            row = self._vector(counts) * self.oracle.weight(S, T)
             value = float(row @ vector)
             rows.append(-row if value < 0 else row)
             largest = max(largest, abs(value))

@@ -4,12 +4,18 @@ A fit is a matrix of numbers between 0 and 1. Independent coins would round each
 with the right probability, but the degrees would scatter. `round_keeping_degrees` chains the coins
 instead: when one entry of a row or a column goes up, a neighbouring one goes down.
 
-Terms of this file: entries are integers on a *grid* of 2^-b, and the *odd* entries at some unit are
-those that have its bit. Two odd entries of one row (or column) that are paired are *mates*. Mates
-link odd entries to *chains*.
+Terms of this file:
+
+- Entries are kept as integers on a *grid*: the integer k stands for k 2^-b. A *unit* is a bit of
+  these integers, 2^0 to 2^(b-1). Units are handled from the smallest to the largest, so that all
+  smaller bits are 0 already.
+- The *odd* entries at a unit are those that have its bit: odd multiples of the unit.
+- *Mates* are two odd entries of one row, or of one column, that are paired. Every odd entry has at
+  most one row mate and one column mate, so mates link the odd entries to *chains*: paths or cycles.
 
 Rounding reads a fit, which is public, so it costs no privacy. Its coins come from the entropy
-source all the same, so that a release has one origin of randomness.
+source all the same, so that a release has one origin of randomness. Results of a seed are recorded
+in tests, so the order of the draws must not change.
 """
 
 import numpy as np
@@ -36,9 +42,9 @@ def round_keeping_degrees(
        order; only the half above the diagonal is rounded). Round each x by a coin of its own to a
        multiple of 2^-b, where 2^b >= 8 max(n_left, n_right).
     2. For unit = 2^-b, ..., 1/4, 1/2: in every row, pair the entries that are odd multiples of the
-       unit, neighbour with neighbour; do the same in every column. Both kinds of pairs chain these
-       entries to paths and to cycles, of even length because row pairs and column pairs take
-       turns. Flip one coin for each chain, and move its entries up and down by one unit in turn.
+       unit, neighbour with neighbour; do the same in every column. Along the resulting chains row
+       pairs and column pairs take turns, so cycles have even length. Flip one coin for each chain,
+       and move its entries up and down by one unit in turn.
 
     Probabilities: an odd entry goes up or down with probability 1/2 each, whatever was before, and
     stays in [0, 1], so the value is a martingale. Hence P(1) = x up to 2^-(32+b), and all cuts keep
@@ -80,11 +86,11 @@ def round_keeping_degrees(
         grid[position, start:] = _to_grid(matrix[row, column_order[start:]], bits, source)
     entries = grid.reshape(-1)  # a view: what changes in it changes in the grid
     for unit in (1 << bit for bit in range(bits)):
-        odd = np.flatnonzero(entries & unit)
+        odd = np.flatnonzero(entries & unit)  # positions in `entries`
         goes_up = _alternate(odd, column_count, source)
         entries[odd] += np.where(goes_up, unit, -unit)
     rounded = np.zeros((row_count, column_count), dtype=np.uint8)
-    rounded[np.ix_(row_order, column_order)] = grid >> bits
+    rounded[np.ix_(row_order, column_order)] = grid >> bits  # now multiples of 2^b
     if symmetric:
         rounded |= rounded.T
     return rounded
@@ -107,8 +113,9 @@ def _orders(
     """Return orders of rows and columns in which neighbours have similar entries.
 
     They sort the second singular vectors of D_r^(-1/2) x D_c^(-1/2), where D_r and D_c hold the row
-    and column sums. Power iteration finds these vectors; it need not converge, since any order is
-    right. The first pair of singular vectors are the roots of the sums, and is taken out.
+    and column sums: correspondence analysis. The first singular vectors are the square roots of
+    these sums. Power iteration on vectors orthogonal to them finds the second ones. It need not
+    converge: `round_keeping_degrees` is right with any order, and only less accurate on some cuts.
     """
     row_roots, column_roots = (
         _square_roots(matrix.sum(axis=axis, dtype=np.float64)) for axis in (1, 0)
@@ -152,11 +159,13 @@ def _alternate(
     Returns:
         Shape (positions,).
     """
+    # Below, an index of an entry is its index in `positions`, which has the shape (count,).
     count = len(positions)
     dtype: type[np.signedinteger] = np.int32 if count < 2**31 - 1 else np.int64
     rows, columns = (positions // width).astype(dtype), (positions % width).astype(dtype)
     row_mate = _mates(rows)
     column_order = _order_by_column(rows, columns, width)
+    # Mates of columns are found in that order, and translated back to indices of entries.
     mate_in_order = _mates(columns[column_order])
     column_mate = np.full(count, _NO_MATE, dtype=dtype)
     column_mate[column_order] = np.where(
@@ -164,22 +173,28 @@ def _alternate(
     )
 
     # Mates move against each other, so the column mate of a row mate moves as the entry itself.
-    # Linking each entry to that one gives two classes of every chain: its even and its odd entries.
+    # Linking each entry to that one divides every chain into two *classes*: each second entry is in
+    # the same class. (Index -1 of an entry without a row mate reads any number, and is masked.)
     has_row_mate, has_column_mate = row_mate != _NO_MATE, column_mate != _NO_MATE
     second_next = np.where(has_row_mate, column_mate[row_mate], _NO_MATE)
     is_linked = second_next != _NO_MATE
+    # A sparse matrix with a 1 from each linked entry to its second next.
     starts = np.concatenate([[0], np.cumsum(is_linked)]).astype(dtype)
     ones = np.ones(starts[-1], dtype=np.int8)
     links = sp.csr_array((ones, second_next[is_linked], starts), shape=(count, count))
     class_count, class_of = connected_components(links, connection="weak")
 
-    # All mates of the entries of one class, in row or column, are in one class: the opposite one.
-    opposite = np.arange(class_count)
+    # All mates of the entries of one class, in row or column, are in the other class of the chain.
+    # An entry without mates is a chain of one class, which is its own opposite.
+    classes = np.arange(class_count)
+    opposite = classes.copy()
     opposite[class_of[has_row_mate]] = class_of[row_mate[has_row_mate]]
     opposite[class_of[has_column_mate]] = class_of[column_mate[has_column_mate]]
-    first_class = np.minimum(opposite, np.arange(class_count))  # its coin decides for both classes
-    coins = (source.bytes(class_count) & 1).astype(np.bool_)
-    goes_up = coins[first_class] ^ (first_class < np.arange(class_count))
+    # The first class of a chain takes its coin, and the second class does the reverse.
+    first_class = np.minimum(opposite, classes)
+    is_second_class = first_class < classes
+    coins = (source.bytes(class_count) & 1).astype(np.bool_)  # an array of bytes, one a class
+    goes_up = coins[first_class] ^ is_second_class
     return np.asarray(goes_up[class_of])
 
 
@@ -192,9 +207,10 @@ def _mates(lines: IntegerVector) -> IntegerVector:
     Returns:
         Shape (entries,); -1 for the last entry of a line that has an odd number of them.
     """
-    stops = np.cumsum(np.bincount(lines)).astype(lines.dtype)
+    stops = np.cumsum(np.bincount(lines)).astype(lines.dtype)  # index after the last of each line
     index = np.arange(len(lines), dtype=lines.dtype)
-    is_second = (index - np.concatenate([[0], stops]).astype(lines.dtype)[lines]) & 1
+    starts = np.concatenate([[0], stops]).astype(lines.dtype)  # index of the first of each line
+    is_second = (index - starts[lines]) & 1  # of its pair
     has_no_mate = (is_second == 0) & (index + 1 == stops[lines])
     return np.where(has_no_mate, _NO_MATE, index + 1 - 2 * is_second)
 
@@ -202,7 +218,8 @@ def _mates(lines: IntegerVector) -> IntegerVector:
 def _order_by_column(rows: IntegerVector, columns: IntegerVector, width: int) -> IntegerVector:
     """Return the order of entries column by column, in linear time.
 
-    It converts a sparse matrix whose data are the indices of the entries from rows to columns.
+    The entries are put into a sparse matrix by rows, with their own indices as data. Converted to
+    columns (`tocsc`), its data are the order that is wanted.
     """
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows))])
     index = np.arange(len(rows), dtype=rows.dtype)

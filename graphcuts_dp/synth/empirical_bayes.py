@@ -5,8 +5,9 @@ observed. All together they show how such unknowns are distributed, the *prior*;
 the best estimate of each is its posterior mean.
 
 - `posterior_means` fits any prior on a grid of points. It estimates the degrees of a graph.
-- `spike_and_slab` fits one number: the common size of the unknowns, which may be 0. It gives the
-  share of each observation that is signal and not noise.
+- `spike_and_slab` takes normal priors of mean 0, and chooses how wide they are, from a list of
+  candidates; in the first one all unknowns are 0. It returns the share of each observation that is
+  signal and not noise.
 
 Both read noisy data alone, so they are post-processing and cost no privacy.
 """
@@ -45,15 +46,16 @@ def posterior_means(
 ) -> FloatVector:
     """Return the posterior mean of each unknown, under the prior that fits all observations best.
 
-    The prior is any distribution on the grid (nonparametric maximum likelihood). Errors are never
-    much above those of the best shrinkage that is common to all unknowns.
+    The prior is any distribution on the grid (nonparametric maximum likelihood). If there are many
+    unknowns, the mean squared error is nearly that of the best function of an observation.
 
     Args:
         observed: one observation of each unknown with Gaussian noise, shape (unknowns,). The noise
             is a sum of many independent errors in practice.
         deviation: standard deviation of that noise.
         grid: values that an unknown may have, shape (points,).
-        counts: further observations of the same unknowns, with Laplace noise.
+        counts: further observations of the same unknowns, each by values and rate. Their noise is
+            taken as Laplace noise, also if it is two-sided geometric.
 
     Source: Robbins 1956; Kiefer, Wolfowitz 1956; Jiang, Zhang 2009.
     """
@@ -74,7 +76,8 @@ def posterior_shares(likelihood: FloatMatrix, counts: FloatVector, rounds: int) 
 
     Args:
         likelihood: of each observation at each grid point, shape (observations, points).
-        counts: how often each observation was made, shape (observations,).
+        counts: how often each observation was made, shape (observations,); no `counts` of
+            `posterior_means`.
         rounds: number of rounds.
 
     Returns:
@@ -103,11 +106,11 @@ def spike_and_slab(
 ) -> FloatVector:
     """Return the share of each difference that is signal, the mean of b²/(b² + variance).
 
-    A difference is a normal unknown of standard deviation b plus normal noise. Which row of
-    `squared_sizes` holds the b² of all entries is unknown, and is the same for all entries. The
-    first row, of zeros (the spike: no signal), has a prior probability of a half; the other rows
-    (the slab) share the other half evenly. The posterior mean of the unknown itself is the returned
-    share times the difference.
+    A difference is a normal unknown of mean 0 and standard deviation b, plus normal noise. Each row
+    of `squared_sizes` is a candidate: it has a b² for every entry. One candidate is right for all
+    entries, and it is unknown which. The first one, of zeros (the spike: no signal), has a prior
+    probability of a half; the others (the slab) share the other half evenly. The posterior mean of
+    the unknown itself is the returned share times the difference.
 
     Args:
         squared_sizes: candidates for the b² of all entries, shape (candidates, entries); the first
@@ -121,6 +124,7 @@ def spike_and_slab(
     Source: Mitchell, Beauchamp 1988.
     """
     totals = squared_sizes + variances  # variance of each difference, (candidates, entries)
+    # Log posterior probability of each candidate but for a constant, shape (candidates,).
     log_posterior = -0.5 * (np.log(totals) + differences**2 / totals).sum(axis=1)
     log_posterior[0] += math.log(_SPIKE_PROBABILITY)
     log_posterior[1:] += math.log((1 - _SPIKE_PROBABILITY) / (len(squared_sizes) - 1))

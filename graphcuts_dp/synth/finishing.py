@@ -1,5 +1,10 @@
 """Steps from a fit to a synthetic graph: rounding, a certificate, and a bound that it keeps.
 
+Given a noisy matrix z, a *fit* is a real matrix x near z, symmetric if z is. The *distance* of a
+graph is the cut norm of its weights less z. A *certificate* proves bounds on the distance from both
+sides; its `upper` is what is guaranteed. Fits are rounded twice: to the decimals that are published
+(`weights_of`), and for graphs without weights to 0 and 1.
+
 Read `finished_fit`, which runs these steps. It reads noisy data alone and costs no privacy.
 """
 
@@ -21,18 +26,18 @@ from graphcuts_dp.synth.dependent_rounding import BitMatrix, round_keeping_degre
 from graphcuts_dp.synth.first_order import first_order
 from graphcuts_dp.synth.fit_weights import certify, cut_distance, row_parts, weights_of
 
-# How far below the bound the mixtures of `_shares` aim, one after the other, as fractions of the
-# way from the bound to the distance of the other fit. A further try costs a certificate; a share
-# that is too large costs accuracy.
+# Mixtures are tried one after the other (`_shares`). With each margin m, the aim is the distance
+# bound - m (bound - distance of the other fit). The first margin is small, because a larger share
+# of the other fit costs accuracy; they grow fast, because each try costs a certificate.
 _MARGINS = (0.001, 0.01, 0.1, 0.4)
 
 
 class Finished(NamedTuple):
-    """A fit, and what a graph without weights gets of it.
+    """A fit that is ready to be published.
 
     Attributes:
-        expected: weights of the fit, as `weights_of` takes them.
-        bits: these rounded to 0 and 1; None if the graph has weights.
+        expected: x, the expected weights, before they are rounded to decimals.
+        bits: x rounded to 0 and 1 at random; None if the graph has weights.
     """
 
     expected: RealMatrix
@@ -40,7 +45,7 @@ class Finished(NamedTuple):
 
     @property
     def matrix(self) -> npt.NDArray[np.number]:
-        """The matrix of the synthetic graph."""
+        """The weights of the synthetic graph, before they are rounded to decimals."""
         return self.expected if self.bits is None else self.bits
 
 
@@ -56,28 +61,31 @@ def finished_fit(
 ) -> tuple[Finished, CutNormCertificate, FitSummary]:
     """Fit a graph to a noisy matrix, round it, and certify its distance.
 
-    A method that minimises the cut norm is done then. The distance of another one may exceed
-    `noise_cut_bound`, the distance that the true graph itself keeps with the default confidence. If
-    it is not proven to be within this bound, the fit is mixed with the first-order fit, with
-    growing shares, until it is, or until the first-order fit stands alone.
+    A method that minimises a norm of x - z (its `value` is not None) is done then. The distance of
+    another one may exceed `noise_cut_bound`: a bound that the true graph's distance keeps with high
+    confidence (the `DEFAULT_CONFIDENCE` of all results). If a fit's distance is not proven to be
+    within this bound, the fit is mixed with the first-order fit, which minimises the distance. The
+    share of the first-order fit grows until the bound is kept, or until it stands alone.
+
+    Order of draws: each call of `finish` draws coins from `source`. Recorded results depend on it.
 
     Args:
         method: the fit.
         problem: what it solves.
-        noisy: the noisy matrix, its blocks on this machine.
+        noisy: the same noisy matrix, with its distribution.
         time_limit: for all steps together, in seconds; None if there is no limit. After it no
-            mixture is begun, and certificates are the shortest ones.
+            mixture is begun, and certificates have the shortest proofs.
         weighted: whether the graph has weights; if not, those of the fit are rounded to 0 and 1.
         source: where the coins of this rounding come from.
         progress: called with the fraction done and a message.
 
     Returns:
-        The synthetic graph; the certificate of its weights less the noisy matrix, in the cut norm;
-        and how it was made.
+        The synthetic graph; the certificate of its distance; and how it was made.
     """
     deadline = Deadline.after(time_limit)
 
     def finish(x: RealMatrix) -> tuple[Finished, CutNormCertificate]:
+        """Round x to 0 and 1 if the graph has no weights, and certify its distance."""
         bits = None
         if not weighted:
             progress(1.0, "rounding")
@@ -93,37 +101,40 @@ def finished_fit(
     if fit.value is None:  # the method minimised no norm
         bound = noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric)
         if certificate.upper > bound and not deadline.passed():
-            nearest = first_order(problem, time_limit=deadline.seconds_left, progress=progress)
-            distance = certify(nearest.matrix, noisy, problem.cap, deadline).upper
+            other = first_order(problem, time_limit=deadline.seconds_left, progress=progress)
+            distance = certify(other.matrix, noisy, problem.cap, deadline).upper
             for share in _shares(certificate.upper, distance, bound):
                 if certificate.upper <= bound or deadline.passed():
                     break
                 mixed_share = share
-                finished, certificate = finish((1 - share) * x + share * nearest.matrix)
+                finished, certificate = finish((1 - share) * x + share * other.matrix)
         if certificate.upper > bound and deadline.passed():
             stopped = "time"
     summary = {field.name: getattr(fit, field.name) for field in fields(FitSummary)}
     summary |= {"stopped": stopped, "time_limit": time_limit, "mixed": mixed_share}
     if finished.bits is not None:
+        # How far rounding has moved any cut. A deadline that has passed asks for the shortest
+        # proof: a longer one takes twice the time, and is 2 % closer.
         expected = (weights_of(rows, 1.0) for rows in row_parts(finished.expected))
-        # The shortest proof. A longer one takes twice the time, and is 2 % closer.
         rounding = cut_distance(finished.bits, expected, 1.0, Deadline.after(0.0))
         summary["rounding"] = rounding.upper
     return finished, certificate, FitSummary(**summary)
 
 
 def _in_box(matrix: RealMatrix, problem: FitProblem) -> RealMatrix:
-    """Return a matrix that fits the problem: this one if it does, else its projection.
+    """Return this matrix if it lies in the box of the problem, else its projection.
 
-    Methods of this package return such matrices. A user's own method may not; what is certified is
-    then the graph that is published, and the budget is not lost.
+    Methods of this package return matrices of the box. A user's own method may not. An error would
+    lose the budget that is spent already, so its matrix is projected, before it is certified.
     """
-    fits = all(((rows >= 0) & (rows <= problem.cap)).all() for rows in row_parts(matrix))
+    in_box = all(((rows >= 0) & (rows <= problem.cap)).all() for rows in row_parts(matrix))
     if problem.hollow:
-        fits = fits and not matrix.diagonal().any()
+        in_box = in_box and not matrix.diagonal().any()
     if problem.symmetric:
-        fits = fits and all(map(np.array_equal, row_parts(matrix), row_parts(matrix.T)))
-    if fits:
+        # A few rows of the matrix and of its transpose at a time.
+        pairs = zip(row_parts(matrix), row_parts(matrix.T), strict=True)
+        in_box = in_box and all(np.array_equal(rows, mirrored) for rows, mirrored in pairs)
+    if in_box:
         return matrix
     copy: RealMatrix = matrix.astype(np.float64)
     return problem.project((copy + copy.T) / 2 if problem.symmetric else copy)
@@ -133,9 +144,9 @@ def _shares(upper: float, distance: float, bound: float) -> Iterator[float]:
     """Iterate over shares of another fit in a mixture, in the order in which they are tried.
 
     The cut norm is convex: the distance of a mixture is at most (1 - share) upper + share distance.
-    Its proven bound may be a little more, since weights are rounded and no two certificates have
-    the same gap. So each try aims below the bound by a larger margin. The last is the other fit
-    alone.
+    A share makes this equal to the aim of a margin. The proven distance may still be a little above
+    the aim, since the mixture is rounded, and since proofs are not equally tight. Then the next
+    margin is larger. The last share is 1, the other fit alone.
 
     Args:
         upper: proven distance of the fit, above `bound`.

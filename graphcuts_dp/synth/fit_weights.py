@@ -1,8 +1,9 @@
 """Weights that a synthetic graph gets from a fit, and a certificate of their distance.
 
 A fit is a real matrix x, the noisy matrix is z. `weights_of` rounds x to the decimals that are
-published. `certify` proves from both sides how large the cut norm ||x - z||_C is: the largest
-modulus of the sum of x - z over any rows S and any columns T.
+published. `certify` proves bounds from both sides on the cut norm ||x - z||_C: the largest modulus
+of the sum of x - z over any rows S and any columns T. Whole matrices of float64 are avoided: work
+goes by a few rows at a time.
 
 All of this reads noisy data and costs no privacy.
 """
@@ -22,19 +23,21 @@ from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.resources import NEVER, Deadline
 
 DECIMALS = 4  # of the weights of a synthetic graph
-# Relative gap at which the search for a large cut stops. Guarantees of a release use the upper
-# bound alone: a closer lower one takes a third of the time again, and the relaxation leaves 12 to
-# 17 % open on noise in any case.
+# Relative gap between the bounds at which the search for a large cut stops. A release guarantees
+# the upper bound alone. A smaller tolerance would take a third more time, for a better lower bound
+# only: the semidefinite relaxation, which proves the upper bound, leaves a gap of 12 to 17 % on
+# noise in any case.
 TOLERANCE = 0.2
 _CHUNK_ENTRIES = 1 << 20  # entries of the rows that are handled at once: 8 MiB
-_MOST_DOUBLE_ENTRIES = 1 << 25  # larger differences are held in float32: half of 256 MiB
-_ROUNDING = 1e-6  # relative; more than sums of at most 2^31 floats are off by
+# Differences with more entries (256 MiB of float64) are held in float32, which is half of that.
+_MOST_DOUBLE_ENTRIES = 1 << 25
+_ROUNDING = 1e-6  # relative error of a sum of at most 2^31 floats is less
 
 
 def weights_of(rows: npt.NDArray[np.number], cap: float) -> npt.NDArray[np.float64]:
     """Return the weights that a synthetic graph gets from rows of a fit.
 
-    They are rounded to four decimals, and at most the cap.
+    They are rounded to `DECIMALS`, and at most the cap.
 
     Args:
         rows: numbers >= 0, shape (some rows, columns).
@@ -80,9 +83,10 @@ def cut_distance(
 ) -> CutNormCertificate:
     """Return a bound from both sides on the cut norm of a fit's weights less another matrix.
 
-    A large difference is held in float32. Let L be the sum of what all its entries lose by that, of
-    those that lose and of those that gain, whichever is larger. A cut adds up some of the entries,
-    so L is the most that it can be wrong by, and both bounds are widened by L.
+    A large difference is held in float32, which changes each entry by a little. Let L be the larger
+    of two sums: of all changes of entries that become smaller, and of all changes of those that
+    become larger. A cut adds up some of the entries, so its error is between minus and plus L, and
+    both bounds are widened by L.
 
     Args:
         matrix: the fit, as `weights_of` takes it.
@@ -99,7 +103,7 @@ def cut_distance(
         exact = weights_of(matrix[start:stop], cap) - rows
         difference[start:stop] = exact
         if single_precision:
-            exact -= difference[start:stop]  # what is lost
+            exact -= difference[start:stop]  # what each entry loses; negative if it gains
             positive_loss += float(np.maximum(exact, 0).sum())
             negative_loss -= float(np.minimum(exact, 0).sum())
         start = stop

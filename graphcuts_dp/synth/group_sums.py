@@ -1,17 +1,26 @@
 """Sums between public groups that a synthetic graph must have, and degrees that agree with them.
 
-The vertices of each side are split into public groups. A *cell* is a pair of groups; the sum of a
-cell is the weight of all pairs with one endpoint in either group. Cell sums were measured with
-noise. Two more noisy sources tell of them: the noisy matrix Z, whose entries can be added up over a
-cell, and noisy degrees, whose sum over a group is the *volume* of the group.
+The vertices of each side (rows, columns) are split into public groups. A *cell* is a pair of
+groups; the sum of a cell is the weight of all pairs with one endpoint in either group. Cell sums
+were measured with noise. Two more noisy sources tell of them: the noisy matrix Z, whose entries can
+be added up over a cell, and noisy degrees, whose sum over a group is the *volume* of the group.
 
 `CellEstimates` combines the sources without bias. The estimates are then drawn towards the sums
 that a graph of those degrees and no other structure expects, the capped Chung-Lu matrix (see
-`chung_lu.py`), as far as noise explains the difference. `public_targets` does all steps.
+`chung_lu.py`), as far as noise explains the difference. `public_targets` does all steps; read it
+first.
 
-H and K stand for the indicator matrices of the groups: H_ig = 1 if row i is in group g, K_jh = 1 if
-column j is in group h. So H^T A K is the matrix of cell sums of a matrix A; for a graph without
-directions it counts the pairs within a group twice.
+Cell sums have two forms. H and K stand for the indicator matrices of the groups: H_ig = 1 if row i
+is in group g, K_jh = 1 if column j is in group h.
+
+- As a *matrix*, H^T A K of shape (groups of rows, groups of columns). If A is symmetric, this
+  matrix is symmetric and its diagonal counts the pairs within a group twice.
+- As a vector with one number a cell, each pair counted once; cells of a symmetric matrix have
+  g <= h. `CellEstimates.matrix` and `CellEstimates.cells` convert between the two.
+
+A `View` (`structure.py`) is Z less an *expected matrix* cap * min(1, r_i c_j b_gh), with factors r
+and c of the vertices and ratios b between groups. `times` multiplies Z less that matrix with some
+vectors, `expected_times` the expected matrix itself.
 """
 
 from collections.abc import Sequence
@@ -33,9 +42,9 @@ from graphcuts_dp.synth.structure import View
 # Candidates for the typical relative difference between cell sums and what degrees expect.
 _SPREADS = 40
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-2, 1e2
-# A cell sum is kept between these shares of the most that its pairs can weigh ...
+# A cell sum is kept between these shares of the most that its pairs can weigh.
 _LOWEST_SHARE, _HIGHEST_SHARE = 1e-3, 0.999
-# ... and at or above this many caps (the largest weight of a pair): no cell with pairs is empty.
+# A cell sum is at least this many caps (largest weights of a pair), so no cell with pairs is empty.
 _LOWEST_WEIGHT = 0.25
 _FACTOR_SWEEPS = 12  # of refitting the factors of an expected matrix to degrees
 _LARGEST_CHANGE = 4.0  # a sweep multiplies or divides a factor by at most this
@@ -50,10 +59,10 @@ class PublicTargets:
     Attributes:
         degrees: of rows and columns (a list of one array for a symmetric matrix); their sums over
             the groups are the row and column sums of the cell sums.
-        frames: the indicators of the groups, H and K, with columns scaled to length 1.
+        frames: H and K with columns scaled to length 1, which makes them orthonormal.
         sums: the wanted H^T x K for these scaled H and K, shape (groups of rows, groups of
             columns).
-        residual: Z less the matrix that these degrees and cell sums alone expect.
+        residual: Z less the matrix that these degrees and cell sums lead to expect.
     """
 
     degrees: list[FloatVector]
@@ -83,39 +92,47 @@ def public_targets(
         distribution: of the noise of the entries of Z.
     """
     blocks, cap = problem.blocks, problem.cap
-    cells = CellEstimates.of(groups)
-    left, right = cells.indicators
-    matrix_sums = left.T @ View(blocks).times(right)
-    cells = cells.with_entries(cells.cells(matrix_sums), distribution.standard_deviation**2)
+    # Step 1.
+    estimates = CellEstimates.of(groups)
+    left, right = estimates.indicators  # H and K
+    entry_sums = estimates.cells(left.T @ View(blocks).times(right))  # Z itself, added up
+    estimates = estimates.with_entries(entry_sums, distribution.standard_deviation**2)
     group_sizes = [indicators.sum(axis=0) for indicators in (left, right)]
     noisy = problem.degrees
     if noisy is not None:
+        # A degree is a released integer times the unit; `steps` has rows first, columns last.
         volumes = left.T @ noisy.steps[0] * noisy.unit, right.T @ noisy.steps[-1] * noisy.unit
         variances = [sizes * np.float64(noisy.law.variance) for sizes in group_sizes]
-        cells = cells.with_volumes(volumes, variances)
+        estimates = estimates.with_volumes(volumes, variances)
 
+    # Step 2.
     first_degrees = [
-        cells.with_volumes_of(side_degrees, cap, side) for side, side_degrees in enumerate(degrees)
-    ]
-    residual = expected_view(blocks, first_degrees, cap)
-    expected_sums = cells.cells(left.T @ residual.expected_times(right))
-    cell_sums = cells.shrunk_towards(expected_sums, cap)
-
-    sums = cells.matrix(cell_sums)
-    final_degrees = [
-        cells.scaled(side_degrees, sums.sum(axis=1 - side), side)
+        estimates.agreeing_degrees(side_degrees, cap, side)
         for side, side_degrees in enumerate(degrees)
     ]
-    ratios = cells.matrix(cell_sums / np.maximum(expected_sums, _TINY))
+    degree_view = expected_view(blocks, first_degrees, cap)
+    expected_sums = estimates.cells(left.T @ degree_view.expected_times(right))
+    cell_sums = estimates.shrunk_towards(expected_sums, cap)
+
+    # Step 3. Row sums of the matrix of cell sums are volumes of row groups, and so for columns.
+    sums = estimates.matrix(cell_sums)
+    final_degrees = [
+        estimates.scaled_to_volumes(side_degrees, sums.sum(axis=1 - side), side)
+        for side, side_degrees in enumerate(degrees)
+    ]
+
+    # The expected matrix gets the ratios b_gh = cell sum / sum that degrees expect, and factors
+    # that give it the final degrees.
+    ratios = estimates.matrix(cell_sums / np.maximum(expected_sums, _TINY))
     if blocks.layout.symmetric:
-        ratios[np.diag_indices_from(ratios)] /= 2  # `matrix` counts pairs within groups twice
-    residual = replace(residual, cells=(*cells.groups.members, ratios))
+        ratios[np.diag_indices_from(ratios)] /= 2  # `matrix` doubled them, but they are no sums
+    view_with_ratios = replace(degree_view, cells=(*estimates.groups.members, ratios))
     lengths = [np.sqrt(sizes) for sizes in group_sizes]  # of the columns of H and K
     return PublicTargets(
         degrees=final_degrees,
         frames=(left / lengths[0], right / lengths[1]),
         sums=sums / np.outer(*lengths),
-        residual=_refitted_to_degrees(residual, final_degrees),
+        residual=_refitted_to_degrees(view_with_ratios, final_degrees),
     )
 
 
@@ -125,7 +142,10 @@ class CellEstimates:
     """Unbiased estimates of the sums between groups, from several independent noisy sources.
 
     Attributes:
-        groups: the groups of the vertices, and the list of cells.
+        groups: the groups of the vertices, and the list of cells: `members` are the group of each
+            row and of each column, `ends` the groups (g, h) of each cell, `pairs` the number of
+            pairs in each cell, `shape` the numbers of groups. A symmetric matrix has one `members`
+            array twice, and g <= h.
         values: estimated weight of each cell, each pair counted once, shape (cells,).
         variances: of the values, shape (cells,).
     """
@@ -136,7 +156,11 @@ class CellEstimates:
 
     @classmethod
     def of(cls, measured: CountMeasurement[CellSums]) -> Self:
-        """Return the estimates from the measured sums alone."""
+        """Return the estimates from the measured sums alone.
+
+        `values` of a measurement are in units of weight, in a list of parts (here one), and `law`
+        is the law of the noise of each of them.
+        """
         values = measured.values[0]
         return cls(measured.map, values, np.full(len(values), measured.law.variance))
 
@@ -147,9 +171,10 @@ class CellEstimates:
 
     @cached_property
     def kinds(self) -> tuple[BoolVector, ...]:
-        """Masks of the cells within groups and of those between groups; no mask of an empty kind.
+        """Masks of the cells within a group (g = h) and of those between groups, shape (cells,).
 
-        All cells of a matrix that is not symmetric lie between groups.
+        Masks without a cell are left out. If rows and columns are not the same vertices, all cells
+        lie between groups.
         """
         row_groups, column_groups = self.groups.ends
         within = (row_groups == column_groups) & self.symmetric
@@ -165,8 +190,7 @@ class CellEstimates:
     def matrix(self, values: FloatVector) -> FloatMatrix:
         """Arrange one value a cell as the matrix H^T A K.
 
-        In a symmetric matrix, H^T A K counts the pairs within a group twice, so the diagonal gets
-        twice the values.
+        Of a symmetric matrix the diagonal gets twice the values.
         """
         matrix = np.zeros(self.groups.shape)
         matrix[self.groups.ends] = values
@@ -201,11 +225,11 @@ class CellEstimates:
         counts in the volume of the group g: once for each endpoint in g. With V the diagonal matrix
         of the present variances and Y that of the volumes' variances, the gain is
         (N V N^T + Y)^-1 N V. The new values are v + gain^T (y - N v), and their variances are the
-        diagonal of V - gain^T N V.
+        diagonal of V - gain^T N V. Covariances between cells are dropped.
 
         Args:
-            volumes: sums of the row sums over the groups of rows, then of the column sums over the
-                groups of columns. Of a symmetric matrix the former alone are used.
+            volumes: of the groups of rows, and of the groups of columns. Of a symmetric matrix the
+                former alone are used.
             variances: of the volumes, > 0, same shapes.
         """
         row_groups, column_groups = self.groups.ends
@@ -213,10 +237,11 @@ class CellEstimates:
             volumes, variances = volumes[:1], variances[:1]
         observed, observed_variances = np.concatenate(volumes), np.concatenate(variances)
         incidence = np.zeros((len(observed), len(row_groups)))  # N
-        cells = np.arange(len(row_groups))
-        np.add.at(incidence, (row_groups, cells), 1.0)
+        cell_indices = np.arange(len(row_groups))
+        np.add.at(incidence, (row_groups, cell_indices), 1.0)
+        # Groups of columns follow those of rows; of a symmetric matrix they are the same groups.
         first_column_group = 0 if self.symmetric else self.groups.shape[0]
-        np.add.at(incidence, (column_groups + first_column_group, cells), 1.0)
+        np.add.at(incidence, (column_groups + first_column_group, cell_indices), 1.0)
         weighted = incidence * self.variances  # N V
         gain = np.linalg.solve(weighted @ incidence.T + np.diag(observed_variances), weighted)
         values = self.values + gain.T @ (observed - incidence @ self.values)
@@ -227,36 +252,43 @@ class CellEstimates:
     def shrunk_towards(self, expected: FloatVector, cap: float) -> FloatVector:
         """Return the estimates drawn to expected sums, as far as noise explains the difference.
 
-        The model: a cell sum is expected * (1 + b g) with g standard normal. One b is common to all
-        cells between groups, and another one to all cells within groups; b is 0 with prior
-        probability 1/2, else anything (`shrunk`). The posterior mean lies between estimate and
-        expectation. Groups that are unrelated to the graph therefore do no harm. The result is
-        clipped to what the pairs of a cell can weigh.
+        `shrunk` has the model, with one unknown spread for all cells between groups, and another
+        one for all cells within groups. Both may be 0, so groups that are unrelated to the graph do
+        no harm. The result is clipped to what the pairs of a cell can weigh.
 
         Args:
             expected: what the degrees alone expect of each cell, shape (cells,).
             cap: largest weight of a pair.
         """
         values = self.values.copy()
-        for kind in self.kinds:
-            values[kind] = shrunk(values[kind], expected[kind], self.variances[kind], cap=cap)
-        largest = cap * self.groups.pairs
-        lowest = np.maximum(_LOWEST_SHARE * largest, _LOWEST_WEIGHT * cap)
-        lowest = np.minimum(lowest, largest / 2)  # of a cell with few pairs
-        return np.clip(values, lowest, np.maximum(_HIGHEST_SHARE * largest, lowest))
+        for mask in self.kinds:
+            values[mask] = shrunk(values[mask], expected[mask], self.variances[mask], cap=cap)
+        heaviest = cap * self.groups.pairs  # the most that the pairs of each cell can weigh
+        lowest = np.maximum(_LOWEST_SHARE * heaviest, _LOWEST_WEIGHT * cap)
+        lowest = np.minimum(lowest, heaviest / 2)  # of a cell with few pairs
+        return np.clip(values, lowest, np.maximum(_HIGHEST_SHARE * heaviest, lowest))
 
-    def scaled(self, degrees: FloatVector, volumes: FloatVector, side: int) -> FloatVector:
-        """Return the degrees of a side (0: rows, 1: columns), scaled within groups to volumes."""
+    def scaled_to_volumes(
+        self, degrees: FloatVector, volumes: FloatVector, side: int
+    ) -> FloatVector:
+        """Return the degrees of a side, scaled within each group to a volume.
+
+        Args:
+            degrees: of one side, > 0.
+            volumes: wanted sums over the groups of this side; negative ones count as 0.
+            side: 0 for rows, 1 for columns.
+        """
         members = self.groups.members[side]
         factors = np.maximum(volumes, 0.0) / np.bincount(members, degrees)
         return np.asarray(degrees * factors[members])
 
-    def with_volumes_of(self, degrees: FloatVector, cap: float, side: int) -> FloatVector:
+    def agreeing_degrees(self, degrees: FloatVector, cap: float, side: int) -> FloatVector:
         """Return degrees scaled within groups, to volumes between their own and those of the cells.
 
-        The degrees come from noisy data that were shrunk already, and their volumes may be the
-        better ones. So the volumes of the cells are drawn towards those of the degrees, as far as
-        noise explains the difference. The total of the degrees stays.
+        The degrees were estimated from noisy data with shrinkage, so their volumes can be closer to
+        the truth than those of the cells. Therefore the volumes of the cells are drawn towards
+        those of the degrees, as far as noise explains the difference. The total of the degrees
+        stays.
 
         Args:
             degrees: of one side.
@@ -266,12 +298,12 @@ class CellEstimates:
         cell_volumes = self.matrix(self.values).sum(axis=1 - side)
         variances = self.matrix(self.variances)
         if self.symmetric:
-            # Pairs within a group count twice, so their variance counts four times; `matrix` has
-            # doubled it already.
+            # A volume has twice the sum of the cell within the group, so four times its variance.
+            # `matrix` has put twice its variance on the diagonal.
             variances[np.diag_indices_from(variances)] *= 2
         degree_volumes = np.bincount(self.groups.members[side], degrees).astype(np.float64)
         volumes = shrunk(cell_volumes, degree_volumes, variances.sum(axis=1 - side), cap=cap)
-        scaled = self.scaled(degrees, volumes, side)
+        scaled = self.scaled_to_volumes(degrees, volumes, side)
         if not scaled.any():  # noise has left no group a volume
             return degrees
         return np.asarray(scaled * (degrees.sum() / scaled.sum()))
@@ -282,8 +314,9 @@ def shrunk(
 ) -> FloatVector:
     """Return values drawn towards what is expected, as far as noise explains the difference.
 
-    The true value is expected * (1 + b g) with g standard normal and one b for all values. b is 0
-    with prior probability 1/2, else between 0.01 and 100, evenly in its logarithm.
+    The model: a true value is expected * (1 + b g), where g is standard normal and the *spread* b
+    is common to all values. b is 0 with prior probability 1/2, else between 0.01 and 100, evenly in
+    its logarithm. The posterior mean, which is returned, lies between value and expectation.
 
     Args:
         values: noisy, shape (k,).
@@ -294,6 +327,7 @@ def shrunk(
     expected = np.maximum(expected, _LOWEST_WEIGHT * cap)
     spreads = np.concatenate([[0.0], np.geomspace(_SMALLEST_SPREAD, _LARGEST_SPREAD, _SPREADS)])
     difference = values - expected
+    # Candidates for the standard deviation b * expected of the signal: shape (spreads, k).
     signal_share = spike_and_slab((spreads[:, None] * expected) ** 2, difference, variances)
     return np.asarray(expected + signal_share * difference)
 
@@ -314,9 +348,9 @@ def expected_view(blocks: Blocks, degrees: list[FloatVector], cap: float) -> Vie
 def _refitted_to_degrees(view: View, degrees: list[FloatVector]) -> View:
     """Return the view with the factors r and c of its expected matrix fitted to degrees again.
 
-    Each sweep multiplies the factor of a row by wanted sum / present sum, and then that of a
-    column. In a symmetric matrix r = c, both endpoints of a pair move at once, and the root of that
-    ratio is taken.
+    Each sweep multiplies the factor of each row by wanted sum / present sum, and then that of each
+    column. In a symmetric matrix r = c, and both factors of a pair change at once, so each is
+    multiplied by the root of that ratio.
     """
     for _ in range(_FACTOR_SWEEPS):
         assert view.factors is not None  # noqa: S101  # an expected matrix has factors

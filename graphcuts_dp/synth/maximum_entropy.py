@@ -4,13 +4,21 @@ The fit is x_ij = cap sigmoid(l_ij), with the *log-odds*
 
     l_ij = e_ij + a_i + b_j + s q_i^T Theta r_j.
 
-The *evidence* e_ij is the log likelihood ratio of the noisy entry. Q and R are *frames*: matrices
-whose columns stand for soft groups of rows and of columns, with rows q_i and r_j. The numbers a, b
-and Theta are such that x nearly has given row and column sums, and given sums Q^T x R over pairs of
-soft groups. Among all matrices in the box with these sums, x is the nearest to the evidence in
-relative entropy. It always exists, and lies in the box, and no n x n matrix is held until the end.
+- The *evidence* e_ij is the log likelihood ratio of the noisy entry: log P(entry | edge) - log
+  P(entry | no edge). `RowBlock.evidence` returns it for a block of rows.
+- Q and R are *frames*: matrices with orthonormal columns that stand for soft groups of rows and of
+  columns. Their rows are q_i and r_j. The strength s is a constant scale.
+- The *multipliers* a, b and Theta are such that x nearly has given row and column sums, and given
+  sums Q^T x R over pairs of soft groups (`Targets`).
 
-Read `maximum_entropy` first. `solve` finds a, b and Theta as the minimum of `_Dual`.
+Among all matrices in the box (entries in [0, cap]) with these sums, x is the nearest to the
+evidence in relative entropy. The multipliers are the minimum of the convex function `_Dual`. With
+its small penalties a minimum always exists, whatever the sums are.
+
+Without the evidence, the log-odds are a product of two thin matrices (`Factors`). So they are
+computed for a few rows at a time, and no n x n matrix is held until the end.
+
+Read `maximum_entropy` first.
 """
 
 import math
@@ -28,35 +36,37 @@ from graphcuts_dp.synth.base import Fit, FitProblem, Stopped
 from graphcuts_dp.synth.degree_matching import chunks
 from graphcuts_dp.synth.targets import Targets, credible_sums
 
-_PIECE = 1 << 17  # entries worked on at once, so that they stay in the cache
+_CHUNK_ENTRIES = 1 << 17  # entries of the rows worked on at once: they stay in the cache
 _ROUNDS = 160  # most rounds of L-BFGS
 _MEMORY = 12  # earlier gradients that L-BFGS keeps
 _TOLERANCE = 0.01  # largest component of the scaled gradient at which it ends
 _VALUE_TOLERANCE = 1e-12  # relative decrease of the value in a round at which it ends
 _TINY = 1e-300  # keeps a vector of zeros from being divided by 0
-_LEAST_LOG_ODDS = -60.0  # smaller ones, and those of the diagonal, give a weight of 1e-26
+_LEAST_LOG_ODDS = -60.0  # smaller ones count as this; the diagonal has it, as a weight of 1e-26
 _STRUCTURE_PROGRESS = 0.3  # share of the progress bar for the search for structure
-# Share of the cap that the start gives every pair, at least and at most.
+# The start gives every pair the same weight: at least and at most these shares of the cap.
 _LEAST_START, _LARGEST_START = 1e-4, 0.999
 
-_Short = npt.NDArray[np.float32]
+Float32Matrix = npt.NDArray[np.float32]
 
 
 class Factors(NamedTuple):
     """Factors of the log-odds less the evidence, l - e = left right^T.
 
+    They are left = (s Q Theta, a, 1) and right = (R, 1, b). R has l columns.
+
     Attributes:
-        left: shape (rows, k).
-        right: shape (columns, k).
+        left: shape (rows, l + 2).
+        right: shape (columns, l + 2).
     """
 
-    left: _Short
-    right: _Short
+    left: Float32Matrix
+    right: Float32Matrix
 
 
 def solve(
     blocks: Blocks,
-    sums: Targets,
+    targets: Targets,
     cap: float,
     *,
     rounds: int = _ROUNDS,
@@ -69,7 +79,7 @@ def solve(
 
     Args:
         blocks: the noisy matrix, with its distribution.
-        sums: the sums that x is to have.
+        targets: the sums that x is to have.
         cap: largest weight, finite.
         rounds: most rounds, >= 1.
         deadline: after it the last point is returned.
@@ -78,21 +88,22 @@ def solve(
     Returns:
         The factors of the log-odds less the evidence, the number of rounds, and what ended them.
     """
-    dual = _Dual(blocks, sums, cap)
-    done = 0
+    dual = _Dual(blocks, targets, cap)
+    rounds_done = 0
     stopped: Stopped = "settled"
 
     def after_round(_: FloatVector) -> None:
-        nonlocal done, stopped
-        done += 1
+        nonlocal rounds_done, stopped
+        rounds_done += 1
         progress(
-            _STRUCTURE_PROGRESS + (1 - _STRUCTURE_PROGRESS) * done / rounds,
-            f"matching sums, round {done}",
+            _STRUCTURE_PROGRESS + (1 - _STRUCTURE_PROGRESS) * rounds_done / rounds,
+            f"matching sums, round {rounds_done}",
         )
         if deadline.passed():
             stopped = "time"
-            raise StopIteration
-        stopped = "settled" if done < rounds else "rounds"
+            raise StopIteration  # scipy ends and returns the present point
+        if rounds_done == rounds:
+            stopped = "rounds"
 
     solution = scipy.optimize.minimize(
         dual,
@@ -107,7 +118,7 @@ def solve(
             "ftol": _VALUE_TOLERANCE,
         },
     )
-    return dual.factors(solution.x), done, stopped
+    return dual.factors(solution.x), rounds_done, stopped
 
 
 class _Dual:
@@ -115,116 +126,146 @@ class _Dual:
 
     With the wanted row sums d, column sums d' and sums G over pairs of soft groups, it is
 
-        h cap sum log(1 + e^l) - <a, d> - <b, d'> - h s <Theta, G>
-        + h slack |Theta|^2/2 + h ridge (|a - mean a|^2 + |b - mean b|^2)/2.
+        h ( cap sum_ij log(1 + e^l_ij) - <a, d> - <b, d'> - s <Theta, G>
+            + sum_kl slack_kl Theta_kl^2/2 + ridge (|a - mean a|^2 + |b - mean b|^2)/2 ).
 
-    Its gradient is the difference between the sums of x and the wanted ones, plus the last two
-    terms, which let the sums differ a little. For a symmetric matrix h = 1/2, since its pairs
-    appear twice; then a = b, and Theta is symmetric. Else h = 1. The strength s is the root of the
-    number of entries, so that frames with columns of length 1 weigh as much as degrees.
+    Since the derivative of log(1 + e^l) is sigmoid(l), the gradient is the difference between the
+    sums of x and the wanted ones, plus the derivatives of the last two terms, which let the sums
+    differ a little. The strength s is the root of the number of entries, so that frames with
+    columns of length 1 weigh as much as degrees.
+
+    For a matrix that is not symmetric h = 1. A symmetric one has every pair twice, so h = 1/2;
+    then a = b, d = d', and Theta is symmetric. There a alone is a variable, and the terms of a and
+    b are equal: h times both is one of them.
 
     L-BFGS sees *scaled* variables: the entries of a, b and Theta divided by `scale`, the inverse
     root of the Hessian's diagonal. They stand in this order, for a symmetric matrix without b and
     with the upper half of Theta.
+
+    Attributes:
+        half: h.
+        strength: s.
+        slack: of the formula: that of the targets times cap and s; a matrix, or one number for all.
+        ridge: of the formula: that of the targets times cap and s.
+        degree_count: number of variables a and b, which stand before those of Theta.
+        scale: shape (variables,).
     """
 
-    def __init__(self, blocks: Blocks, sums: Targets, cap: float) -> None:
-        self.blocks, self.sums, self.cap = blocks, sums, cap
+    def __init__(self, blocks: Blocks, targets: Targets, cap: float) -> None:
+        self.blocks, self.targets, self.cap = blocks, targets, cap
         self.symmetric = blocks.layout.symmetric
-        self.half = 0.5 if self.symmetric else 1.0  # h
-        self.strength = math.sqrt(math.prod(blocks.shape))  # s
-        self.slack = cap * sums.slack * self.strength
-        self.ridge = cap * sums.ridge * self.strength
-        self.sides = len(sums.rows) + (0 if self.symmetric else len(sums.columns))
-        k = len(sums.frame_sums)
-        free = k * (k + 1) // 2 if self.symmetric else sums.frame_sums.size
-        self.scale = np.ones(self.sides + free)
-        self.scale = 1 / np.sqrt(self._curvature())
+        self.half = 0.5 if self.symmetric else 1.0
+        self.strength = math.sqrt(math.prod(blocks.shape))
+        self.slack = cap * targets.slack * self.strength
+        self.ridge = cap * targets.ridge * self.strength
+        self.degree_count = len(targets.rows) + (0 if self.symmetric else len(targets.columns))
+        k = len(targets.frame_sums)
+        theta_count = k * (k + 1) // 2 if self.symmetric else targets.frame_sums.size
+        # `_hessian_diagonal` reads points, so it needs a scale: 1 makes them plain variables.
+        self.scale = np.ones(self.degree_count + theta_count)
+        self.scale = 1 / np.sqrt(self._hessian_diagonal())
 
     def start(self) -> FloatVector:
-        """Return the start: equal log-odds for all pairs, with the wanted total, if e were 0."""
-        total = float(self.sums.rows.sum())
+        """Return the scaled start: equal log-odds for all pairs, with the wanted total if e = 0."""
+        total = float(self.targets.rows.sum())
         share = min(max(total / (self.cap * self.strength**2), _LEAST_START), _LARGEST_START)
         point = np.zeros(len(self.scale))
-        point[: self.sides] = 0.5 * math.log(share / (1 - share))
+        # Half of the log-odds for a_i, half for b_j.
+        point[: self.degree_count] = 0.5 * math.log(share / (1 - share))
         return np.asarray(point / self.scale)
 
     def _split(self, point: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
         """Return a, b and Theta of a scaled point."""
         plain = point * self.scale
-        n, shape = len(self.sums.rows), self.sums.frame_sums.shape
-        a, theta_entries = plain[:n], plain[self.sides :]
+        n, shape = len(self.targets.rows), self.targets.frame_sums.shape
+        a, theta_entries = plain[:n], plain[self.degree_count :]
         if not self.symmetric:
-            return a, plain[n : self.sides], theta_entries.reshape(shape)
+            return a, plain[n : self.degree_count], theta_entries.reshape(shape)
         theta = np.zeros(shape)
         theta[np.triu_indices(shape[0])] = theta_entries
         return a, a, theta + np.triu(theta, 1).T
 
     def _join(self, a: FloatVector, b: FloatVector, theta: FloatVector) -> FloatVector:
-        """Return the gradient in the scaled variables, from those in a, b and Theta."""
+        """Return the gradient in the scaled variables, from the gradients in a, b and Theta."""
         if self.symmetric:
-            double = 2 * theta - np.diag(np.diag(theta))  # an entry above stands for two
-            return np.concatenate([a, double[np.triu_indices(len(theta))]]) * self.scale
+            # A variable above the diagonal is two entries of Theta, whose derivatives add up.
+            summed = 2 * theta - np.diag(np.diag(theta))
+            return np.concatenate([a, summed[np.triu_indices(len(theta))]]) * self.scale
         return np.concatenate([a, b, theta.ravel()]) * self.scale
 
     def factors(self, point: FloatVector) -> Factors:
         """Return the factors of the log-odds at a scaled point."""
         a, b, theta = self._split(point)
-        left = np.column_stack([self.strength * self.sums.left_frame @ theta, a, np.ones_like(a)])
-        right = np.column_stack([self.sums.right_frame, np.ones_like(b), b])
+        frames = self.targets.left_frame, self.targets.right_frame
+        left = np.column_stack([self.strength * frames[0] @ theta, a, np.ones_like(a)])
+        right = np.column_stack([frames[1], np.ones_like(b), b])
         return Factors(left.astype(np.float32), right.astype(np.float32))
 
     def __call__(self, point: FloatVector) -> tuple[float, FloatVector]:
         """Return the value and the gradient at a scaled point."""
         a, b, theta = self._split(point)
-        sums, cap = self.sums, self.cap
-        right = sums.right_frame.astype(np.float32)
-        parts = self.blocks.map(_moments, self.factors(point), right)
-        logs, by_row, by_column, products = zip(*parts, strict=True)
-        rows = cap * np.concatenate(by_row)
-        columns = rows if self.symmetric else cap * np.sum(by_column, 0)
-        groups = cap * (sums.left_frame.T @ np.concatenate(products))
-        if self.symmetric:
-            groups = (groups + groups.T) / 2
-        near_a, near_b = a - a.mean(), b - b.mean()
+        targets, cap = self.targets, self.cap
+        right = targets.right_frame.astype(np.float32)
+        block_sums = self.blocks.map(_fit_sums, self.factors(point), right)
+        logs, rows_of_blocks, columns_of_blocks, products = zip(*block_sums, strict=True)
+        # The sums of x: of rows, of columns, and Q^T x R.
+        rows = cap * np.concatenate(rows_of_blocks)
+        columns = rows if self.symmetric else cap * np.sum(columns_of_blocks, 0)
+        frame_sums = cap * (targets.left_frame.T @ np.concatenate(products))
+        if self.symmetric:  # it is so but for the rounding of float32
+            frame_sums = (frame_sums + frame_sums.T) / 2
+
+        centred_a, centred_b = a - a.mean(), b - b.mean()
         value = self.half * (
             cap * sum(logs)
-            - self.strength * float((theta * sums.frame_sums).sum())
+            - self.strength * float((theta * targets.frame_sums).sum())
             + 0.5 * float((self.slack * theta**2).sum())
-            + 0.5 * self.ridge * float(near_a @ near_a + near_b @ near_b)
+            + 0.5 * self.ridge * float(centred_a @ centred_a + centred_b @ centred_b)
         )
-        value -= float(a @ sums.rows if self.symmetric else a @ sums.rows + b @ sums.columns)
-        slope = self.half * (self.strength * (groups - sums.frame_sums) + self.slack * theta)
-        row_slope = rows - sums.rows + self.ridge * near_a
-        return value, self._join(row_slope, columns - sums.columns + self.ridge * near_b, slope)
+        if self.symmetric:
+            value -= float(a @ targets.rows)
+        else:
+            value -= float(a @ targets.rows + b @ targets.columns)
 
-    def _curvature(self) -> FloatVector:
+        gradient_a = rows - targets.rows + self.ridge * centred_a
+        gradient_b = columns - targets.columns + self.ridge * centred_b
+        gradient_theta = self.half * (
+            self.strength * (frame_sums - targets.frame_sums) + self.slack * theta
+        )
+        return value, self._join(gradient_a, gradient_b, gradient_theta)
+
+    def _hessian_diagonal(self) -> FloatVector:
         """Return nearly the diagonal of the Hessian at the start, in plain variables.
 
-        With w_ij = cap x (1 - x) at x = sigmoid(l_ij), the second derivative by a_i is the sum of
-        row i of w, and that by Theta_kl is h (s^2 sum_ij q_ik^2 r_jl^2 w_ij + slack). Here w_ij is
-        taken to be the product of its row and column sums over the sum of all. For a symmetric
-        matrix an entry of Theta above the diagonal stands for two: their derivatives add up, with
-        s^2 sum_ij q_ik q_il w_ij q_jk q_jl twice.
+        With w_ij = cap p (1 - p) for p = sigmoid(l_ij), the second derivatives are
+
+            by a_i:       sum_j w_ij + ridge,
+            by Theta_kl:  h (s^2 sum_ij q_ik^2 r_jl^2 w_ij + slack).
+
+        The matrix w is replaced by (its row sums) (its column sums)^T / (its total), which makes
+        the last sum a product of two sums. Of a symmetric matrix, the variable of Theta_kl and
+        Theta_lk together (k < l) has the second derivatives of both, and twice the mixed one, which
+        is h s^2 sum_ij q_ik q_il w_ij q_jk q_jl.
         """
-        by_row, by_column = zip(*self.blocks.map(_spreads, self.factors(self.start())), strict=True)
-        rows = self.cap * np.concatenate(by_row)
-        columns = rows if self.symmetric else self.cap * np.sum(by_column, axis=0)
-        left, right = self.sums.left_frame, self.sums.right_frame
+        block_sums = self.blocks.map(_curvature_sums, self.factors(self.start()))
+        rows_of_blocks, columns_of_blocks = zip(*block_sums, strict=True)
+        rows = self.cap * np.concatenate(rows_of_blocks)  # row sums of w
+        columns = rows if self.symmetric else self.cap * np.sum(columns_of_blocks, axis=0)
+        left, right = self.targets.left_frame, self.targets.right_frame
         root = math.sqrt(max(rows.sum(), _TINY))
-        shares_left, shares_right = rows / root, columns / root
-        squared_sums = np.outer((left**2).T @ shares_left, (right**2).T @ shares_right)
-        core = self.half * (self.strength**2 * squared_sums + self.slack)
+        left_weights, right_weights = rows / root, columns / root  # w_ij is nearly their product
+        squared_sums = np.outer((left**2).T @ left_weights, (right**2).T @ right_weights)
+        single = self.half * (self.strength**2 * squared_sums + self.slack)  # of Theta_kl alone
         if not self.symmetric:
-            return np.concatenate([rows + self.ridge, columns + self.ridge, core.ravel()])
-        cross_sums = (left.T * shares_left) @ left
-        double = 2 * core + self.strength**2 * cross_sums**2
-        np.fill_diagonal(double, np.diag(core))
-        return np.concatenate([rows + self.ridge, double[np.triu_indices(len(core))]])
+            return np.concatenate([rows + self.ridge, columns + self.ridge, single.ravel()])
+        cross_sums = (left.T * left_weights) @ left
+        joint = 2 * single + self.strength**2 * cross_sums**2
+        np.fill_diagonal(joint, np.diag(single))
+        return np.concatenate([rows + self.ridge, joint[np.triu_indices(len(single))]])
 
 
-def _moments(
-    block: RowBlock, factors: Factors, right: _Short
+def _fit_sums(
+    block: RowBlock, factors: Factors, right: Float32Matrix
 ) -> tuple[float, FloatVector, FloatVector, npt.NDArray[np.float64]]:
     """Return the sum of log(1 + e^l), the row and column sums of sigmoid(l), and sigmoid(l) R.
 
@@ -233,30 +274,34 @@ def _moments(
     rows, columns = map(np.zeros, block.shape)
     products = np.zeros((block.shape[0], right.shape[1]))
     logs = 0.0
-    for chunk, rows_of_chunk in chunks(block, _PIECE):
+    for chunk, rows_of_chunk in chunks(block, _CHUNK_ENTRIES):
         log_odds = _log_odds(chunk, factors)
-        # log(1 + e^l) = max(l, 0) + log(1 + e^-|l|), without overflow.
+        # Without overflow, with t = e^-|l|: log(1 + e^l) = max(l, 0) + log(1 + t), and
+        # sigmoid(l) = 1/(1 + t) for l > 0, else t/(1 + t).
         logs += float(np.maximum(log_odds, 0).sum(dtype=np.float64))
-        small = np.exp(-np.abs(log_odds))
-        one_plus = small + np.float32(1)
-        logs += float(np.log(one_plus).sum(dtype=np.float64))
-        x = np.where(log_odds > 0, np.float32(1), small)
-        x /= one_plus
-        rows[rows_of_chunk] = x.sum(axis=1)
+        t = np.exp(-np.abs(log_odds))
+        one_plus_t = t + np.float32(1)
+        logs += float(np.log(one_plus_t).sum(dtype=np.float64))
+        shares = np.where(log_odds > 0, np.float32(1), t)
+        shares /= one_plus_t  # sigmoid(l)
+        rows[rows_of_chunk] = shares.sum(axis=1)
         if not block.layout.symmetric:
-            columns += x.sum(axis=0)
-        products[rows_of_chunk] = x @ right
+            columns += shares.sum(axis=0)
+        products[rows_of_chunk] = shares @ right
     return logs, rows, columns, products
 
 
-def _spreads(block: RowBlock, factors: Factors) -> tuple[FloatVector, FloatVector]:
-    """Return row and column sums of x (1 - x), x = sigmoid(l), of the rows of a block."""
+def _curvature_sums(block: RowBlock, factors: Factors) -> tuple[FloatVector, FloatVector]:
+    """Return row and column sums of p (1 - p), p = sigmoid(l), of the rows of a block.
+
+    These are the sums of w of `_Dual._hessian_diagonal`, divided by the cap.
+    """
     rows, columns = map(np.zeros, block.shape)
-    for chunk, rows_of_chunk in chunks(block, _PIECE):
-        x = sigmoid(_log_odds(chunk, factors))
-        x *= 1 - x
-        rows[rows_of_chunk] = x.sum(axis=1)
-        columns += x.sum(axis=0)
+    for chunk, rows_of_chunk in chunks(block, _CHUNK_ENTRIES):
+        products = sigmoid(_log_odds(chunk, factors))
+        products *= 1 - products
+        rows[rows_of_chunk] = products.sum(axis=1)
+        columns += products.sum(axis=0)
     return rows, columns
 
 
@@ -292,25 +337,29 @@ def maximum_entropy(
 ) -> Fit:
     """Fit the matrix nearest to the evidence in relative entropy, with sums that z shows well.
 
-    A fit that only minimises a norm of x - z may put its errors anywhere. It puts them on cuts
-    between communities, which get 4 to 25 times as wrong as in z. This fit weighs each noisy entry
-    as the evidence that it is, and keeps the sums that the noisy data show well:
+    A fit that only minimises a norm of x - z may put its errors on any cut of small norm. Measured,
+    it puts them on cuts between communities: their errors are 4 to 25 times those in z. This fit
+    weighs each noisy entry as the evidence that it is, and keeps the sums that the noisy data show
+    well:
 
     1. Find the structure: directions of z that are detected in its noise, and soft blocks of
-       vertices (`sharpened_structure`).
-    2. Estimate degrees, and sums over pairs of blocks (`credible_sums`).
+       vertices.
+    2. Estimate degrees, and sums over pairs of blocks. Steps 1 and 2 are `credible_sums`.
     3. Find the log-odds with these sums (`solve`).
 
-    Guarantee: x lies in the box. It minimises no norm of x - z, so its worst error is bounded by
-    the certificate of x - z: ||x - A||_C <= ||x - z||_C + ||z - A||_C. If this certificate exceeds
-    `noise_cut_bound`, a release mixes x with the first-order fit. So ||x - A||_C is at most twice
-    that bound.
+    Guarantee: x lies in the box. It minimises no norm of x - z, so its worst error is bounded by a
+    certificate, a proven upper bound on the cut norm ||x - z||_C:
+    ||x - A||_C <= ||x - z||_C + ||z - A||_C. A release computes that certificate. If it exceeds
+    `noise_cut_bound`, a bound on ||z - A||_C that holds with high confidence, the release mixes x
+    with the first-order fit until it does not, unless the time limit ends this. With that
+    confidence ||x - A||_C is then at most twice the bound.
 
-    Measured: let s be the deviation of the noise if all of epsilon were spent on entries. Blocks
-    whose density differs by (p_in - p_out) were mostly separated if (p_in - p_out) |block| was
-    above about 1.5 s sqrt(n). At 1.4 times, some of them were merged in half of the releases. Below
-    1 no method detects them, and cuts between them come out as if the graph had only its degrees.
-    `Fit.near_noise` counts directions that are close to this limit.
+    Measured: let s be the standard deviation of the noise if all of epsilon were spent on entries,
+    and let p_in and p_out be the densities inside a block of vertices and between blocks. If
+    (p_in - p_out) |block| was above about 1.5 s sqrt(n), blocks were mostly separated. At 1.4
+    s sqrt(n), some of them were merged in half of the releases. Below 1 s sqrt(n) no method detects
+    them, and cuts between them come out as if the graph had only its degrees. `Fit.near_noise`
+    counts directions that are close to this limit.
 
     Source: GRU12 section 6 (post-processing of z); Jaynes 1957 (maximum entropy).
 
@@ -331,11 +380,12 @@ def maximum_entropy(
     deadline = Deadline.after(time_limit)
     progress(0.0, "looking for structure")
     with one_blas_thread():
-        sums = credible_sums(problem, blocks.distribution, deadline)
+        targets = credible_sums(problem, blocks.distribution, deadline)
 
-    factors, rounds, stopped = solve(blocks, sums, cap, deadline=deadline, progress=progress)
+    factors, rounds, stopped = solve(blocks, targets, cap, deadline=deadline, progress=progress)
     x = blocks.gather(synthetic_rows, factors, cap, width=problem.shape[1], dtype=np.float32)
     if problem.symmetric:
+        # Entries above and below the diagonal may differ in the last bit: copy the former.
         mirror_upper(x, blocks.layout)
     return Fit(
         matrix=x,
@@ -343,6 +393,6 @@ def maximum_entropy(
         objective="relative entropy",
         rounds=rounds,
         stopped=stopped,
-        near_noise=sums.near_noise,
-        directions=sums.directions,
+        near_noise=targets.near_noise,
+        directions=targets.directions,
     )

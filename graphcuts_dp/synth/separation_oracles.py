@@ -1,8 +1,13 @@
 """Oracles that find cuts on which a matrix is large.
 
 A separation oracle gets a residual matrix M = x - z and returns cuts (S, T), masks of rows and of
-columns, whose |M(S,T)| is nearly the largest, in the cut norm or the normalised cut norm. Fits add
-these cuts to a program, or play against them.
+columns. M(S,T) is the sum of M over these rows and columns. The cuts have nearly the largest
+|M(S,T)| (the cut norm), or nearly the largest |M(S,T)|/sqrt(|S||T|) (the normalised cut norm). Fits
+add these cuts to a linear program, or play against them.
+
+The *low-rank method* (`cutnorm.low_rank`) solves the semidefinite relaxation of the cut norm by
+unit vectors for rows and columns, which it improves by alternation. A random hyperplane rounds them
+to a cut.
 """
 
 import math
@@ -17,12 +22,12 @@ from graphcuts_dp.resources import NEVER, Deadline
 ORACLES = ("cut-norm", "spectral")  # names, see `oracle_named`
 Cut = tuple[BoolVector, BoolVector]
 
-_HYPERPLANES = 128  # random hyperplanes that a call of the low-rank method rounds by
+_HYPERPLANES = 128  # random hyperplanes by which a call rounds the vectors
 _FIRST_ALTERNATIONS = 30  # of the low-rank method in its first call
 _ALTERNATIONS = 8  # of the low-rank method in each later call, which starts near the solution
 _PREFIX_CUTS = 12  # most cuts that a spectral oracle returns
-_PAIRS = 3  # pairs of singular vectors whose prefixes are tried
-_SEARCH_PAIRS = 12  # the same, before a run ends
+_PAIRS = 3  # pairs of singular vectors whose prefixes are tried by `separate`
+_SEARCH_PAIRS = 12  # ... and by `search`
 
 
 @final
@@ -74,7 +79,7 @@ class CutNormOracle:
 class SpectralOracle:
     """Oracle for cuts with nearly the largest |M(S,T)|/sqrt(|S||T|).
 
-    It takes the prefixes of sorted singular vectors.
+    It takes prefixes of singular vectors: the sets of the k largest entries, for some k.
 
     Source: GRU12 section 6.2; Nikiforov 2009.
     """
@@ -99,5 +104,11 @@ Oracle = CutNormOracle | SpectralOracle
 
 
 def oracle_named(name: str, shape: tuple[int, int], deadline: Deadline) -> Oracle:
-    """Return the oracle of a name of `ORACLES`."""
+    """Return the oracle of a name, which must be one of `ORACLES`.
+
+    Args:
+        name: "cut-norm" or "spectral".
+        shape: of the matrices to come.
+        deadline: of the whole run.
+    """
     return CutNormOracle(shape, deadline) if name == "cut-norm" else SpectralOracle()

@@ -7,14 +7,23 @@ this is post-processing and costs no privacy.
 
 Terms of this file:
 
-- The *structure* is a low-rank estimate F diag(sizes) G^T of what lies behind Z, along directions
-  that stand out of the noise (`structure.py`). It comes with soft groups of vertices.
-- The *residual* is Z less the graph that the degrees alone expect (`chung_lu.py`), and the *model*
-  is the structure, plus that expected graph where the structure was found in the residual.
-- A *frame* Q is a matrix of orthonormal columns, one row a vertex. Its columns span the vector of
-  ones, the groups and the degrees. R is the frame of the columns of Z.
+- A is the true matrix, Z = A + noise. A *side* is the rows or the columns; a symmetric matrix has
+  one. Lists by side have one or two entries, so `[0]` is the rows and `[-1]` the columns.
+- The *cap* is the public largest weight of a pair. Constants "in caps" are multiples of it.
+- The *structure* (`structure.py`) is a low-rank estimate F diag(sizes) G^T of A, along directions
+  that stand out of the noise. `left_groups` and `right_groups` are columns of numbers by which soft
+  groups of its vertices differ.
+- The *expected graph* is what the degrees alone lead to expect (`chung_lu.py`). The *residual* is Z
+  less the expected graph. A `View` is Z or the residual; it multiplies itself (`times`) or the
+  expected graph (`expected_times`) with a few vectors and holds no dense matrix.
+- The *model* T is the structure, plus the expected graph if the structure was looked for in the
+  residual.
+- A *frame* Q is a matrix of orthonormal columns, one row a vertex, that spans the vector of ones,
+  the groups, the degrees if noisy ones were measured, and public groups. R is the frame of the
+  columns of Z.
 - To *rake* a matrix is to change it as little as possible so that it gets given row and column
   sums.
+- The *law* of a measurement of counts is that of the noise of each number, in units of `values`.
 """
 
 import math
@@ -40,26 +49,32 @@ from graphcuts_dp.synth.empirical_bayes import (
 from graphcuts_dp.synth.group_sums import PublicTargets, expected_view, public_targets
 from graphcuts_dp.synth.structure import Structure, View
 
-# How far sums of the synthetic graph may differ from the targets, per unit of log-odds that the fit
-# moves to meet them. Measured by bench_fit_quality.py on ego-Facebook, 1500 vertices: with
-# RIDGE = .003 and SLACK = .1 the worst cut was off by 28,800, with these values by 13,800.
+# The fit meets a target by a multiplier, which is added to log-odds (see `maximum_entropy.py`).
+# RIDGE and SLACK are penalties on these multipliers: a sum whose multiplier is m misses its target
+# by an amount proportional to RIDGE m, or SLACK m. Measured by bench_fit_quality.py on
+# ego-Facebook, 1500 vertices: with RIDGE = .003 and SLACK = .1 the worst cut was off by 28,800,
+# with these values by 13,800.
 RIDGE = 0.001  # of row and column sums: keeps log-odds finite where a noisy sum is out of reach
-# Of Q^T x R. It is large because noise can make these sums negative. They then contradict the
-# degrees, on which more cuts depend.
+# Of the sums Q^T x R. Noise can make some of them negative, which no graph with these degrees has.
+# SLACK is large, so that the degrees win then: more cuts depend on them.
 SLACK = 1.0
-_PUBLIC_SLACK = 0.03  # of the sums between public groups, which were measured
+_PUBLIC_SLACK = 0.03  # in place of SLACK for the sums between public groups, which were measured
 _LEAST_RIDGE_SHARE = 0.1  # the ridge shrinks to this share of RIDGE if noisy degrees are precise
 
 _LEAST_DEGREE = 0.01  # in mean degrees: no vertex is left without any weight
 _LEAST_TOTAL = 0.3  # in caps (largest weights of a pair): the smallest total of all entries
-# Standard deviation of an entry, in caps, up to which single entries tell edges by themselves.
+# Up to this standard deviation of the noise of an entry, in caps, a single entry shows whether a
+# pair is an edge.
 _FINE_NOISE = 0.3
-# Largest entry of Q^T A R that the model may lack, in mean degrees. A direction made of degrees
-# shows the correlation of neighbours' degrees, which hardly passes .3 in real graphs.
+# Candidates for the typical error of an entry of Q^T T R, the sums of the model: 0, and so many
+# sizes from the smallest (in standard deviations of the noise) to the largest (in mean degrees).
+# The largest is what a model may lack that detects nothing: an entry of Q^T A R for a column of
+# degrees shows the correlation of neighbours' degrees, which hardly passes .3 in real graphs.
+_ERROR_SIZES = 60
+_SMALLEST_ERROR = 0.3
 _LARGEST_ERROR = 0.25
-_SMALLEST_ERROR = 0.3  # smallest one that is considered beside 0, in deviations of the noise
-_ERROR_SIZES = 60  # candidates between the smallest and the largest
-_DEPENDENT = 1e-2  # singular value of unit columns below which they count as linearly dependent
+# Columns of length 1 whose matrix has a singular value below this count as linearly dependent.
+_DEPENDENT = 1e-2
 _TINY_DEVIATION = 1e-12  # in place of a deviation of 0
 _TINY = 1e-300  # in place of a square sum of 0, by which is divided
 
@@ -75,13 +90,13 @@ class Targets:
         left_frame: Q, orthonormal columns, shape (n_left, k).
         right_frame: R, shape (n_right, l); of a symmetric matrix the same object as `left_frame`.
         frame_sums: the wanted Q^T x R, shape (k, l); symmetric if x is.
-        slack: by how much each of these may be missed per unit of log-odds, shape (k, l); or one
-            number for all.
-        ridge: by how much row and column sums may be missed, per unit of log-odds and per vertex.
+        slack: penalty for the multiplier of each of these sums, see `SLACK`: 0 demands the sum
+            exactly. Shape (k, l), or one number for all.
+        ridge: the same for row and column sums, see `RIDGE`.
         near_noise: number of directions of Z that barely pass its noise, see `Structure.near`; 0
-            where single entries tell edges by themselves.
+            if single entries show the edges.
         directions: number of directions of the structure. None if that number is not informative:
-            single entries tell edges by themselves, there are no noisy degrees, or there are public
+            if single entries show the edges, if there are no noisy degrees, or if there are public
             groups.
     """
 
@@ -104,8 +119,8 @@ def credible_sums(
     1. Find the degrees and the structure (`_structure_first` without noisy degrees,
        `_degrees_first` with them).
     2. Build the frames Q and R from the groups of the structure, the degrees and the public groups.
-    3. Combine two estimates of Q^T A R (`combined_sums`): that of the model, which lacks all that
-       lies between its directions, and that of Z, whose noise is known. Rake both to the degrees
+    3. Combine two estimates of Q^T A R (`combined_sums`): Q^T T R of the model, which lacks all
+       structure that was not detected, and Q^T Z R, whose noise is known. Rake both to the degrees
        first.
     4. Replace the sums between public groups by those of `public_targets`.
 
@@ -115,11 +130,11 @@ def credible_sums(
         distribution: of the noise of Z.
         deadline: when to stop sharpening the structure.
     """
-    blocks, cap, noise = problem.blocks, problem.cap, distribution.standard_deviation
+    blocks, cap, deviation = problem.blocks, problem.cap, distribution.standard_deviation
     symmetric = blocks.layout.symmetric
     n, m = blocks.shape
-    noisy_view = View(blocks)
-    sides = _sides(problem, noisy_view, noise)
+    noisy_view = View(blocks)  # Z itself: no expected graph is subtracted
+    sides = _sides(problem, noisy_view, deviation)
     total = max(_total(sides[0], distribution, problem), _LEAST_TOTAL * cap)
     if problem.degrees is None:
         model = _structure_first(problem, distribution, sides, total, deadline)
@@ -128,15 +143,14 @@ def credible_sums(
     structure, public = model.structure, model.public
     rows, columns = model.degrees[0], model.degrees[-1]
 
-    has_noisy_degrees = problem.degrees is not None
+    # Degrees that were estimated without noisy degrees are no columns of the frames.
+    row_degrees, column_degrees = (None, None) if problem.degrees is None else (rows, columns)
     public_left, public_right = (None, None) if public is None else public.frames
-    left = _frame(n, structure.left_groups, rows if has_noisy_degrees else None, public_left)
-    right = left
+    left = right = _frame(n, structure.left_groups, row_degrees, public_left)
     if not symmetric:
-        right = _frame(
-            m, structure.right_groups, columns if has_noisy_degrees else None, public_right
-        )
+        right = _frame(m, structure.right_groups, column_degrees, public_right)
 
+    # Z has the row sums `observed`; raked, it has the row sums `rows`.
     matrix_sums = _raked(
         left.T @ noisy_view.times(right),
         left,
@@ -149,7 +163,7 @@ def credible_sums(
         _model_sums(left, right, model),
         left,
         right,
-        noise,
+        deviation,
         largest_error=_LARGEST_ERROR * total / math.sqrt(n * m),
         symmetric=symmetric,
     )
@@ -159,8 +173,8 @@ def credible_sums(
         frame_sums[public_block] = public.sums
         slack[public_block] = _PUBLIC_SLACK
 
-    coarse = noise > _FINE_NOISE * cap
-    informative = coarse and has_noisy_degrees and public is None
+    coarse = deviation > _FINE_NOISE * cap  # single entries do not show the edges
+    informative = coarse and problem.degrees is not None and public is None
     return Targets(
         rows=rows,
         columns=columns,
@@ -186,13 +200,19 @@ def combined_sums(
 ) -> FloatMatrix:
     """Combine two estimates of Q^T A R by their precisions.
 
-    Both have the same row and column sums, so they differ only along directions that are orthogonal
-    to the vector of ones. There every entry of `matrix_sums` has noise of variance s^2 (2 s^2 on
-    the diagonal of a symmetric matrix, whose pairs count twice), and `model_sums` has errors of a
-    common standard deviation b. b is 0 with prior probability 1/2, else anything up to
-    `largest_error`, evenly in its logarithm. The result moves from `model_sums` towards
-    `matrix_sums` by the posterior mean of b^2/(b^2 + variance). Where s is far above
-    `largest_error`, that share is nearly 0 and the sums of the model stay.
+    The matrices behind both estimates have the same row and column sums, so their difference gives
+    0 on the vector of ones, from either side. Therefore `matrix_sums` - `model_sums` is written in
+    coordinates of the directions that are orthogonal to the vector of ones. In these coordinates it
+    is a matrix D, each entry of which is an error of the model plus noise of Z:
+
+    - the noise has variance s^2, or 2 s^2 on the diagonal of a symmetric matrix, whose pairs count
+      twice;
+    - the error has a standard deviation b that is common to all entries. b is 0 with prior
+      probability 1/2, else one of many sizes up to `largest_error`, evenly in its logarithm.
+
+    Each entry of D is multiplied by the posterior mean of b^2/(b^2 + variance), and the result,
+    back in the coordinates of Q and R, is added to `model_sums`. If s is far above `largest_error`,
+    hardly anything is added.
 
     Args:
         matrix_sums: Q^T Z R, raked to the wanted row and column sums.
@@ -206,10 +226,10 @@ def combined_sums(
     Source: Mitchell, Beauchamp 1988 (spike and slab); James, Stein 1961 (shrinkage by one share for
     all entries, which this refines).
     """
-    # Coordinates of all directions that are orthogonal to the vector of ones.
+    # Bases of the directions orthogonal to the vector of ones, shapes (k, k - 1), (l, l - 1).
     rows, columns = _orthogonal_to_ones(left), _orthogonal_to_ones(right)
-    difference = rows.T @ (matrix_sums - model_sums) @ columns
-    independent = np.ones(difference.shape, dtype=np.bool_)
+    difference = rows.T @ (matrix_sums - model_sums) @ columns  # D
+    independent = np.ones(difference.shape, dtype=np.bool_)  # each pair of equal entries once
     deviation = max(deviation, _TINY_DEVIATION)
     variances = np.full(difference.shape, deviation**2)
     if symmetric:
@@ -217,7 +237,7 @@ def combined_sums(
         np.fill_diagonal(variances, 2 * deviation**2)
         independent = np.triu(independent)
     shares = np.zeros(difference.shape)
-    if difference.size:
+    if difference.size:  # frames of more than the vector of ones
         smallest = _SMALLEST_ERROR * math.sqrt(float(variances.min()))
         smallest = min(smallest, largest_error / 2)
         sizes = np.geomspace(smallest, largest_error, _ERROR_SIZES)
@@ -236,7 +256,7 @@ def known_totals(
     groups: CountMeasurement[CellSums] | None,
     layout: Layout,
 ) -> list[tuple[float, float]]:
-    """Return noisy sums of all entries of a matrix, each with the variance of its noise.
+    """Return noisy sums of all entries of a matrix, as (sum, variance of its noise).
 
     Args:
         degrees: noisy degrees, or None.
@@ -245,9 +265,10 @@ def known_totals(
     """
     totals = []
     if degrees is not None:
-        # Of two sides the total is the mean of both totals: half of the sum of all n + m degrees.
-        terms = layout.shape[0] if layout.symmetric else sum(layout.shape) / 4
-        totals.append((degrees.total, terms * degrees.law.variance))
+        # `degrees.total` is the sum of the n degrees of a symmetric matrix. Else it is half of the
+        # sum of the n + m degrees of both sides, and so has a quarter of that sum's variance.
+        variances_added = layout.shape[0] if layout.symmetric else sum(layout.shape) / 4
+        totals.append((degrees.total, variances_added * degrees.law.variance))
     if groups is not None:
         # A symmetric matrix has every pair twice.
         entries_per_pair = 2.0 if layout.symmetric else 1.0
@@ -269,9 +290,8 @@ class _Model:
 
     Attributes:
         degrees: final row sums and column sums; a list of one array for a symmetric matrix.
-        structure: what was found in Z, or in `residual`.
-        residual: Z less the graph that the degrees alone expect; None if the structure was looked
-            for in Z itself.
+        structure: what was detected in Z, or in `residual`.
+        residual: Z less the expected graph; None if the structure was looked for in Z itself.
         public: targets between public groups; None if there are none.
     """
 
@@ -290,14 +310,16 @@ def _structure_first(
 ) -> _Model:
     """Find the structure in Z, and then the degrees; for problems without noisy degrees.
 
-    A degree is that of the structure, plus the posterior mean of what the row sum of Z shows beyond
-    it.
+    `sides` are the observed sums of rows and columns, `total` the wanted sum of all degrees.
+    A degree is the row sum of the structure, plus an estimate of the remainder: the posterior mean
+    of true row sum less row sum of the structure.
     """
     view = View(problem.blocks)
     structure = best_structure(view, distribution.standard_deviation, deadline, cap=problem.cap)
-    degrees = [
+    structure_sums = (structure.row_sums, structure.column_sums)
+    degrees = [  # of one or two sides: a symmetric matrix takes the row sums alone
         _with_total(sums + side.posterior_remainder(sums), total)
-        for side, sums in zip(sides, (structure.row_sums, structure.column_sums), strict=False)
+        for side, sums in zip(sides, structure_sums, strict=False)
     ]
     if problem.groups is None:
         return _Model(degrees, structure, None, None)
@@ -312,22 +334,23 @@ def _degrees_first(
     total: float,
     deadline: Deadline,
 ) -> _Model:
-    """Find the degrees, then the structure in Z less the graph that they expect.
+    """Find the degrees, then the structure in the residual; for problems with noisy degrees.
 
+    `sides` are the observed sums of rows and columns, `total` the wanted sum of all degrees.
     Without public groups, the groups that the structure shows correct the degrees. With public
     groups, `public_targets` does.
     """
-    noise, cap = distribution.standard_deviation, problem.cap
+    deviation, cap = distribution.standard_deviation, problem.cap
     likely_degrees = [side.posterior_degrees() for side in sides]
     degrees = [_with_total(means, total) for means in likely_degrees]
     if problem.groups is not None:
         public = public_targets(problem, problem.groups, degrees, distribution)
-        structure = best_structure(public.residual, noise, deadline, cap=cap)
+        structure = best_structure(public.residual, deviation, deadline, cap=cap)
         return _Model(public.degrees, structure, public.residual, public)
     residual = expected_view(problem.blocks, degrees, cap)
-    structure = best_structure(residual, noise, deadline, cap=cap)
+    structure = best_structure(residual, deviation, deadline, cap=cap)
     side_groups = (structure.left_groups, structure.right_groups)
-    corrected_degrees = [
+    corrected_degrees = [  # of one or two sides
         _with_total(side.corrected_by_groups(means, groups), total)
         for side, means, groups in zip(sides, likely_degrees, side_groups, strict=False)
     ]
@@ -342,7 +365,7 @@ class _Side:
     Attributes:
         observed: the sums of Z, shape (vertices,).
         deviation: standard deviation of their noise.
-        noisy_degrees: the noisy degrees; none or one.
+        noisy_degrees: the noisy degrees, in a list of one; an empty list without them.
     """
 
     observed: FloatVector
@@ -350,25 +373,28 @@ class _Side:
     noisy_degrees: list[LaplaceObservations]
 
     def posterior_remainder(self, structure_sums: FloatVector) -> FloatVector:
-        """Return the posterior mean of what the sums have beyond those of a structure."""
+        """Return the posterior means of true sums less the sums of a structure."""
         remainder = self.observed - structure_sums
         return posterior_means(remainder, self.deviation, grid_for(remainder))
 
     def posterior_degrees(self) -> FloatVector:
         """Return the posterior means of the degrees, given the sums of Z and noisy degrees."""
-        estimates, _ = self._unbiased_degrees()
-        grid = np.unique(np.maximum(grid_for(estimates), 0.0))
+        unbiased, _ = self._unbiased_degrees()
+        grid = np.unique(np.maximum(grid_for(unbiased), 0.0))  # degrees are not negative
         return posterior_means(self.observed, self.deviation, grid, self.noisy_degrees)
 
     def corrected_by_groups(self, means: FloatVector, groups: FloatMatrix) -> FloatVector:
         """Return posterior means of degrees, corrected for soft groups of vertices.
 
         The posterior means were drawn towards one prior for all vertices. So the degrees in a group
-        that is denser than others come out too small. The correction is the projection of
-        (unbiased degrees - posterior means) on the space of the groups, times a share. The squared
-        length of the projection is compared with what k independent noises of variance v give:
-        k v on average, with a standard error of sqrt(2 k) v. The share is
-        max(0, 1 - (k v + 2 sqrt(2 k) v) / squared length), as of James and Stein.
+        that is denser than others come out too small. The correction takes the differences between
+        unbiased degrees and posterior means, projects them on the k-dimensional space of the
+        groups, and multiplies the projection by a share.
+
+        If the differences were noise of variance v alone, the squared length of the projection
+        would be k v on average, with a standard deviation of sqrt(2 k) v. So with two such
+        deviations as a margin the share is max(0, 1 - (k v + 2 sqrt(2 k) v) / squared length): the
+        shrinkage of James and Stein.
 
         Args:
             means: posterior means, shape (vertices,).
@@ -377,19 +403,20 @@ class _Side:
         if groups.shape[1] < 2:
             return means
         unbiased, variance = self._unbiased_degrees()
-        frame, sizes, _ = np.linalg.svd(groups - groups.mean(axis=0), full_matrices=False)
-        frame = frame[:, sizes > _DEPENDENT * max(sizes.max(), 1.0)]
-        projection = frame.T @ (unbiased - means)
+        # An orthonormal basis of the space of the groups, without the vector of ones.
+        basis, sizes, _ = np.linalg.svd(groups - groups.mean(axis=0), full_matrices=False)
+        basis = basis[:, sizes > _DEPENDENT * max(sizes.max(), 1.0)]
+        projection = basis.T @ (unbiased - means)  # coordinates in this basis, shape (k,)
         k = len(projection)
-        noise = variance * (k + 2 * math.sqrt(2 * k))
-        share = max(0.0, 1 - noise / max(float(projection @ projection), _TINY))
-        return np.maximum(means + share * (frame @ projection), 0.0)
+        largest_noise = variance * (k + 2 * math.sqrt(2 * k))
+        share = max(0.0, 1 - largest_noise / max(float(projection @ projection), _TINY))
+        return np.maximum(means + share * (basis @ projection), 0.0)
 
     def _unbiased_degrees(self) -> tuple[FloatVector, float]:
-        """Return the best linear combination of sums of Z and noisy degrees, and its variance."""
+        """Return the mean of sums of Z and noisy degrees by precision, and its variance."""
         estimates = [(self.observed, self.deviation**-2.0)]  # values, and 1/variance
         for values, rate in self.noisy_degrees:
-            estimates.append((values, rate**2 / 2))
+            estimates.append((values, rate**2 / 2))  # Laplace noise has the variance 2/rate^2
         all_values, precisions = zip(*estimates, strict=True)
         return np.average(all_values, axis=0, weights=precisions), 1 / sum(precisions)
 
@@ -405,7 +432,7 @@ def _sides(problem: FitProblem, view: View, deviation: float) -> list[_Side]:
     def side(observed: FloatVector, entries: int, index: int) -> _Side:
         noisy_degrees = []
         if noisy is not None:
-            # The rate is that of the noise in grid units; a degree is a number of units times unit.
+            # `noisy.rate` is per grid unit, and `values` are integers of grid units times `unit`.
             rate = float(noisy.rate) / noisy.unit
             noisy_degrees.append(LaplaceObservations(noisy.values[index], rate))
         return _Side(observed, deviation * math.sqrt(entries), noisy_degrees)
@@ -419,8 +446,8 @@ def _sides(problem: FitProblem, view: View, deviation: float) -> list[_Side]:
 
 def _total(rows: _Side, distribution: NoiseDistribution, problem: FitProblem) -> float:
     """Return the sum of all entries, from all noisy sums weighted by inverse variances."""
-    # In a symmetric matrix of n m entries, n m / 2 independent noises count twice, each with four
-    # times its variance.
+    # A symmetric matrix has n m / 2 independent noises. Each stands twice in the sum, so it adds
+    # four times its variance: 2 n m variances in all.
     doubled = 2.0 if problem.symmetric else 1.0
     variance = doubled * math.prod(problem.shape) * distribution.standard_deviation**2
     estimates = [(float(rows.observed.sum()), variance)]
@@ -437,7 +464,11 @@ def _with_total(degrees: FloatVector, total: float) -> FloatVector:
 
 
 def _ridge_share(problem: FitProblem, sides: Sequence[_Side]) -> float:
-    """Return the variance of degrees with noisy degrees, over that without; at least the least."""
+    """Return by how much noisy degrees let the ridge shrink.
+
+    It is (variance of a degree from Z and noisy degrees) / (variance from Z alone), and at least
+    `_LEAST_RIDGE_SHARE`; of two sides the larger one.
+    """
     if problem.degrees is None:
         return 1.0
     degree_precision = 1 / problem.degrees.law.variance
@@ -452,7 +483,7 @@ def _frame(
     degrees: FloatVector | None,
     public_frame: FloatMatrix | None,
 ) -> FloatMatrix:
-    """Return orthonormal columns that span the vector of ones, the groups and the degrees.
+    """Return orthonormal columns that span the vector of ones and all arguments.
 
     Args:
         count: number of vertices.
@@ -461,12 +492,14 @@ def _frame(
         public_frame: orthonormal columns with which the frame begins, whose span holds the vector
             of ones; None if there are none.
     """
-    ones = [] if public_frame is not None else [np.ones(count)]
-    extra = [] if degrees is None else [degrees]
-    columns = np.column_stack([*ones, groups, *extra, np.zeros((count, 0))])
+    columns = groups
+    if public_frame is None:
+        columns = np.column_stack([np.ones(count), columns])
+    if degrees is not None:
+        columns = np.column_stack([columns, degrees])
     lengths = np.linalg.norm(columns, axis=0)
     columns = columns[:, lengths > 0] / lengths[lengths > 0]
-    if public_frame is not None:
+    if public_frame is not None:  # take out what the public frame spans
         columns = columns - public_frame @ (public_frame.T @ columns)
     basis, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     independent: FloatMatrix = basis[:, sizes > _DEPENDENT]
@@ -476,9 +509,10 @@ def _frame(
 def _model_sums(left: FloatMatrix, right: FloatMatrix, model: _Model) -> FloatMatrix:
     """Return Q^T T R of the matrix T of a model, raked to the model's degrees.
 
-    T is the structure, plus the expected graph if the structure was found in the residual.
+    T is the structure, plus the expected graph if there is a residual.
     """
     structure, residual = model.structure, model.residual
+    # Q^T F diag(sizes) G^T R.
     sums = (left.T @ structure.left * structure.sizes) @ (structure.right.T @ right)
     missing_rows = model.degrees[0] - structure.row_sums
     missing_columns = model.degrees[-1] - structure.column_sums
@@ -499,8 +533,9 @@ def _raked(
 ) -> FloatMatrix:
     """Return Q^T T' R, where T' is T changed as little as possible to gain row and column sums.
 
-    T' = T + u 1^T/m + 1 v^T/n - (sum u) 1 1^T/(n m). Its row sums are those of T plus u, its column
-    sums those of T plus v.
+    T' = T + u 1^T/m + 1 v^T/n - (sum u) 1 1^T/(n m) is the change of least square sum. Since
+    sum u = sum v, row i of T' has the sum of row i of T, plus u_i, plus (sum v - sum u)/n = 0; the
+    columns alike.
 
     Args:
         sums: Q^T T R, shape (k, l).
@@ -518,11 +553,12 @@ def _raked(
 
 
 def _orthogonal_to_ones(frame: FloatMatrix) -> FloatMatrix:
-    """Return orthonormal columns C such that frame C is orthogonal to the vector of ones.
+    """Return a basis C, shape (k, k - 1), such that frame C is orthogonal to the vector of ones.
 
-    The first column of the QR decomposition is the vector of ones in the frame's coordinates; C is
-    all others.
+    The vector of ones is frame @ c with c = frame^T 1, since the frame spans it. So C has to be an
+    orthonormal basis of all vectors orthogonal to c. The QR decomposition of (c, identity) begins
+    with c scaled to length 1; C is its other columns.
     """
-    ones = frame.sum(axis=0)
+    ones = frame.sum(axis=0)  # c
     basis = np.linalg.qr(np.column_stack([ones, np.eye(len(ones))]))[0]
     return np.asarray(basis[:, 1:])

@@ -38,7 +38,7 @@ def small_blocks(monkeypatch):
     """Blocks of eight rows, worked on in pieces of three."""
     monkeypatch.setattr(layout_module, "_SMALL", 0)
     monkeypatch.setattr(layout_module, "_BLOCK_ENTRIES", 1)
-    monkeypatch.setattr(module, "_PIECE", 300)
+    monkeypatch.setattr(module, "_CHUNK_ENTRIES", 300)
 
 
 @pytest.mark.parametrize("noise", ["binary", "laplace"])
@@ -52,7 +52,7 @@ def test_any_cut_into_blocks_gives_the_same_fit_up_to_rounding(symmetric, cap, n
         monkeypatch.setattr(layout_module, "_SMALL", 0)
         monkeypatch.setattr(layout_module, "_LEAST_BLOCKS", 1)
         monkeypatch.setattr(layout_module, "_BLOCK_ENTRIES", entries)
-        monkeypatch.setattr(module, "_PIECE", entries)
+        monkeypatch.setattr(module, "_CHUNK_ENTRIES", entries)
         fits.append(first_order(cut_again(given), max_rounds=40))
     for other in fits[1:]:
         assert math.isclose(fits[0].value, other.value, rel_tol=1e-3)
@@ -93,7 +93,7 @@ def test_the_running_sum_is_the_average_of_the_directions(symmetric, monkeypatch
         weight = max(1 / step, 0.03)
         average = (1 - weight) * average + weight * direction
     row_arrays = run.blocks.gather(
-        lambda block: block.held["average"], width=run.problem.shape[1], dtype=np.float64
+        lambda block: block.held["direction sum"], width=run.problem.shape[1], dtype=np.float64
     )
     assert run.scale < 40
     assert np.allclose(row_arrays / run.scale, average, atol=1e-6)

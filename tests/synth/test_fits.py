@@ -126,8 +126,8 @@ def test_any_number_of_threads_gives_the_same_fit_to_the_last_bit(
 ):
     monkeypatch.setattr(layout_module, "_SMALL", 0)
     monkeypatch.setattr(layout_module, "_BLOCK_ENTRIES", 1)
-    monkeypatch.setattr(maximum_entropy, "_PIECE", 200)
-    monkeypatch.setattr(first_order, "_PIECE", 300)
+    monkeypatch.setattr(maximum_entropy, "_CHUNK_ENTRIES", 200)
+    monkeypatch.setattr(first_order, "_CHUNK_ENTRIES", 300)
     graph = planted((11,) * 3, 0.9, 0.05)[0]
     if not symmetric:
         graph = planted_bipartite((11,) * 3, (9,) * 3, 0.9, 0.05)[0]

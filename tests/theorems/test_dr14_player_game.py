@@ -284,10 +284,10 @@ def test_the_regret_bound_falls_as_one_over_the_root_of_the_rounds():
 
 def test_a_data_player_who_steps_the_wrong_way_breaks_the_bound():
     play = QueryGame(next(problems(1))[2], oracle=BestResponse())
-    play.scale *= -1
+    play.step_length *= -1
     for _ in range(400):
         play.play()
-    play.scale *= -1
+    play.step_length *= -1
     assert play.payoff > play.bound + play.regret_bound
 
 
