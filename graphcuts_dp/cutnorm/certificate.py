@@ -7,8 +7,13 @@ Both are proven, whatever the method believed that found them:
 - `trivial_bound` and `scaling_bound` are theorems about the matrix;
 - `build_certificate` puts both together, in the user's unit.
 
-**Scaling theorem.** For every matrix B and all positive weights d_U, d_V, with
-M = D_U^{-1/2} B D_V^{-1/2}, and signs x, y,
+An `Operand` is the matrix A as all methods see it: dense, sparse or an "operator", which has
+products but no entries to look at. Extreme entries are divided by a power of two; numbers are then
+in the *scaled unit*, and `unscale_down` and `unscale_up` bring bounds back, safely rounded.
+`operand.absolute` holds upper bounds on sums of absolute entries, infinite for an operator.
+
+**Scaling theorem.** For every matrix B and all positive weights d_U of its rows and d_V of its
+columns, with D = diag(d), M = D_U^{-1/2} B D_V^{-1/2}, and signs x, y,
 
     x^T B y = (D_U^{1/2} x)^T M (D_V^{1/2} y) <= sigma_1(M) sqrt(sum d_U) sqrt(sum d_V),
 
@@ -131,6 +136,7 @@ def sigma_estimate(
     d_U = _positive_weights(weights_U, operand, rows=True, bordered=bordered)
     d_V = _positive_weights(weights_V, operand, rows=False, bordered=bordered)
     scaled = ScaledMatrix(operand, d_U, d_V, bordered=bordered)
+    # `ritz_value` estimates sigma_1^2, from M M^T (flag True) or M^T M, whichever is smaller.
     return math.sqrt(ritz_value(scaled, scaled.shape[1] > scaled.shape[0]))
 
 
@@ -275,10 +281,10 @@ def witness_value(
     sign = 1 if value >= 0 else -1
     lower = max(0.0, abs(value) - error)
     if error > 0 and lower > 0:
-        lower = math.nextafter(lower, 0.0)
+        lower = math.nextafter(lower, 0.0)  # the subtraction rounds; without error it is exact
     if norm == "normalised" and lower > 0:
         size = int(S.sum()) * int(T.sum())
-        if size > 1:
+        if size > 1:  # else the quotient is exact
             lower = lower / math.sqrt(size) * (1.0 - 2.0**-51)
     return lower, sign
 
@@ -307,6 +313,7 @@ def build_certificate(
     lower, sign = witness_value(operand, outcome.S, outcome.T, norm)
     upper = outcome.bound.value
     if norm != "normalised" and operand.is_integer and math.isfinite(upper):
+        # `is_integer` is False for scaled matrices, so this is the user's unit.
         upper = float(math.floor(upper))  # the norm is an integer, so its floor bounds it too
     lower = operand.unscale_down(lower)
     normalised_lower = normalised_upper = None

@@ -200,9 +200,11 @@ def _exact(operand: Operand, norm: NormName, deadline: Deadline) -> MethodOutcom
     exact = MethodOutcome(optimum.S, optimum.T, UpperBound(optimum.upper, proof), "exact")
     if optimum.finished:
         return exact
+    # With a passed deadline the search makes one short run of alternations and rounds the vectors
+    # to cuts, without tabu search or recombination.
     time_is_up = SearchLimits(0.0, Deadline.after(0.0))
     search = search_low_rank(operand, bordered=bordered, limits=time_is_up, seed=0)
-    # The bound of that search is from the few alternations that a passed deadline leaves.
+    # Its own bound is loose after so few alternations; more of them give better weights.
     solver = LowRankSolver(operand.shape, dtype=operand.dtype, seed=0, bordered=bordered)
     solver.step(operand, _FALLBACK_STEPS)
     bound = _least(exact.bound, solver.upper_bound(operand))
@@ -222,13 +224,15 @@ def _relaxed(operand: Operand, limits: SearchLimits, seed: int, *, bordered: boo
 
 
 def _spectral(operand: Operand, limits: SearchLimits, seed: int) -> MethodOutcome:
-    """Improve cuts from singular vectors; bound by sigma_1, fixed weights or sums of entries."""
+    """Improve cuts from singular vectors; bound by sigma_1, row norms or sums of entries."""
+    # Masks of cuts: cuts.S has shape (count, n1), cuts.T (count, n2).
     cuts = prefix_cuts(operand, _SPECTRAL_CUTS, seed=seed)
     sizes = np.sqrt(cuts.S.sum(axis=1, dtype=np.float64) * cuts.T.sum(axis=1))  # sqrt(|S||T|)
     best_normalised = int(np.argmax(np.abs(cuts.values) / sizes))
     columns = np.ascontiguousarray(cuts.T.transpose())  # one cut a column, as `improve` takes them
     batch = best_cuts(improve(operand, columns, bordered=True), 1)
     sigma = largest_singular_value(operand, seed)
+    # |A(S, T)| <= sigma_1 sqrt(|S||T|) <= sigma_1 sqrt(n1 n2), rounded up.
     area = math.sqrt(operand.shape[0]) * math.sqrt(operand.shape[1]) * (1.0 + 2.0**-50)
     bound = _least(
         trivial_bound(operand, bordered=True),

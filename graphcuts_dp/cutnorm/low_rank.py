@@ -1,7 +1,8 @@
 """The low-rank method: unit vectors by alternation, sets from them, and a search for better ones.
 
 **Relaxation.** The cut norm of A is a quarter of the infinity-to-one norm of the bordered matrix
-A', see `singular_values`. The semidefinite relaxation gives each row i of A' a unit vector u_i and
+A': A with one more row and column, the *border*, which come first and make all rows and columns
+sum to zero. The semidefinite relaxation gives each row i of A' a unit vector u_i and
 each column j a unit vector v_j in place of signs, and maximises sum_ij a'_ij <u_i, v_j>. With
 vectors of few coordinates (the *rank*) this is the low-rank, or Burer-Monteiro, problem.
 
@@ -10,14 +11,16 @@ each half step can only raise the value. With A' = L A R^T the border stays impl
 
     A'V = L (A (V[1:] - V[0])),        A'^T U = R (A^T (U[1:] - U[0])),
 
-where L W puts minus the column sums of W on top of W. One alternation costs two products of A with
-`rank` columns, and no n1 x n2 temporary. `LowRankSolver` does this.
+where L W puts minus the column sums of W on top of W, and R does the same to matrices of n2 rows.
+One alternation costs two products of A with `rank` columns, and no n1 x n2 temporary.
+`LowRankSolver` does this.
 
 **Search.** `search_low_rank` solves the relaxation, proves an upper bound by the scaling theorem of
 `certificate` with the norms ||(A'V)_i|| as weights, and searches for cuts with `cut_search` until
 the bounds are close or time is up.
 
-Source: AN06 (Alon, Naor 2006) for the relaxation; GRU12 Lemma 6.2 for its use.
+Source: AN06 (Alon, Naor 2006) for the relaxation; GRU12 (Gupta, Roth,
+Ullman 2012) Lemma 6.2 for its use.
 """
 
 import math
@@ -143,6 +146,8 @@ class LowRankSolver:
         self.bordered = bordered
         # ||A'||_{inf->1} is four times the cut norm.
         self._divisor = 4.0 if bordered else 1.0
+        # The second number is the stream: 1 here, 3 in `search_low_rank`, others in other modules.
+        # Neither it nor the order of draws may change: results depend on both.
         self._rng = np.random.default_rng([seed, 1])
         border = int(bordered)
         self.U = self._random_rows(shape[0] + border)
@@ -171,6 +176,7 @@ class LowRankSolver:
             self._previous_V = self.V.copy() if momentum else None
             self.weights_U = _normalise_into(self.U, self._image(matrix, V, transpose=False))
             self.weights_V = _normalise_into(self.V, self._image(matrix, self.U, transpose=True))
+        # v_j = (A'^T U)_j / ||(A'^T U)_j||, so the sum of these norms is sum_ij a'_ij <u_i, v_j>.
         return float(self.weights_V.sum(dtype=np.float64)) / self._divisor
 
     def value(self, matrix: Any) -> float:
@@ -282,7 +288,7 @@ def _normalise_into(target: RealMatrix, image: RealMatrix) -> RealMatrix:
     """
     norms = row_norms(image)
     tiny = _TINY[image.dtype]
-    if norms.min() > tiny:
+    if norms.min() > tiny:  # the usual case, faster without a mask
         np.divide(image, norms[:, None], out=target)
     else:
         np.divide(image, norms[:, None], out=target, where=(norms > tiny)[:, None])
@@ -353,6 +359,8 @@ def search_low_rank(
         bound = _smaller(bound, solver.upper_bound(operand))
 
     is_open = not limits.are_close(batch.first_value, bound.value)
+    # At a fixed point the scaling bound is about sigma_1 times `value`, so their ratio is sigma_1.
+    # A large matrix may have only its trivial bound so far, and then also comes in here.
     if is_open and bound.value > _SOLVED_SIGMA * value:
         while not (rank_is_fixed or limits.deadline.passed() or solver.rank >= max_rank):
             sigma = solver.sigma_estimate(working)
@@ -420,6 +428,7 @@ def _improve_cuts(
 
     It ends early once the best cut is close to the bound or the time is up.
     """
+    # Cuts have float32 values here, which may fall short of the bound by their rounding.
     target = bound.value * (1.0 - _FLOAT32_MARGIN if working.dtype == np.float32 else 1.0)
     steps = min(_TABU_STEPS, 40 * sum(working.shape))
     for _ in range(_GENERATIONS):
