@@ -362,6 +362,8 @@ class CellSums(MeasurementMap):
         codes = [arrays[key] for key in sorted(arrays) if "codes " in key]
         for side_codes, side in zip(codes, (tree.rows, tree.columns), strict=False):
             sizes = side.sizes()  # of the finest groups
+            if side_codes.min(initial=0) < 0 or side_codes.max(initial=0) >= len(sizes):
+                raise ValueError("there are no such groups")
             if not np.array_equal(np.bincount(side_codes, minlength=len(sizes)), sizes):
                 raise ValueError("the groups have other sizes")
         max_weight, max_degree = fields["max_weight"], fields["max_degree"]
@@ -507,8 +509,7 @@ class CountMeasurement(Measurement, Generic[K]):
                 not such.
         """
         integers = {key: _read_integers(array) for key, array in arrays.items()}
-        kind = fields["map"] if "map" in fields else _FORMER_KINDS[name]
-        measured_map: Any = MAPS[kind].restored(fields, integers)
+        measured_map: Any = MAPS[map_kind(name, fields)].restored(fields, integers)
         part_count = sum(key.startswith("steps ") for key in integers)
         steps = tuple(integers[f"steps {index}"] for index in range(part_count))
         sizes = measured_map.sizes([len(part) for part in steps])
@@ -534,9 +535,9 @@ def _stored_integers(steps: IntVector) -> npt.NDArray[Any]:
 
 def _read_integers(stored: Any) -> npt.NDArray[Any]:
     """Return the integers that `_stored_integers` gave; from an array, or a list."""
-    array = np.array(stored)
+    array = np.asarray(stored)
     if array.dtype.kind != "U":
-        return np.array(stored, dtype=np.int64)
+        return np.array(array, dtype=np.int64)
     return np.array([int(digits) for digits in array.tolist()], dtype=object)
 
 
@@ -608,6 +609,22 @@ def read_measurement(
     if name == KeptEdges.name:
         return KeptEdges.from_parts(dict(fields), dict(arrays), space)
     return CountMeasurement.from_parts(name, fields, arrays)
+
+
+def map_kind(name: str, fields: Mapping[str, Any]) -> str:
+    """Return the kind of the map of measured counts, by which `MAPS` has it.
+
+    Args:
+        name: of the measurement, which names the kind in files of versions before 0.2.0.
+        fields: its plain values.
+
+    Raises:
+        LookupError: if no kind is stored, and the name is none of these versions.
+    """
+    kind = fields["map"] if "map" in fields else _FORMER_KINDS[name]
+    if kind not in list(MAPS):
+        raise LookupError("no such kind of counts")
+    return str(kind)
 
 
 def measured_by(kind: type[K], measurements: Sequence[Measurement]) -> CountMeasurement[K] | None:

@@ -271,6 +271,11 @@ class SparseModel:
             self.row_factors,
             self.column_factors,
             self.blocks,
+            self.row_spread,
+            self.column_spread,
+            self.left_points,
+            self.left_shares,
+            np.array([self.left_mean, self.left_square]),
         )
         if not all(np.isfinite(array).all() and array.min(initial=0) >= 0 for array in nonnegative):
             raise ValueError("a number is below 0 or not finite")

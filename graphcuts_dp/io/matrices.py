@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from graphcuts_dp.array_archive import check_arrays
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.io.assemble import (
     UNDIRECTED,
@@ -36,7 +37,7 @@ from graphcuts_dp.io.assemble import (
 from graphcuts_dp.io.edge_store import EdgeStore, write_edges
 from graphcuts_dp.schema.file_bytes import whole_file
 from graphcuts_dp.schema.text_rows import MARK
-from graphcuts_dp.schema.unpacking import check_archive
+from graphcuts_dp.schema.unpacking import check_archive, most_unpacked
 from graphcuts_dp.schema.vertices import VertexSet
 
 _LEVEL = 1  # of compression: a fifth of the time of the default, and hardly larger
@@ -56,6 +57,7 @@ def read_npz(file: BinaryIO, options: Options) -> RawEdges:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             check_archive(data)
+            check_arrays(io.BytesIO(data), limit=most_unpacked(len(data)))
             matrix = sp.load_npz(io.BytesIO(data))
             with np.load(io.BytesIO(data), allow_pickle=False) as members:
                 if _NPZ_MEMBER in members:

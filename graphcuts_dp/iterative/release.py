@@ -342,6 +342,8 @@ class IterativeRelease(Displayed):
         accuracy, listed = self.accuracy, self.listed
         if not self.cap > 0:
             raise ValueError("no largest weight")
+        if not np.isfinite([measured.value for measured in self.transcript]).all():
+            raise ValueError("an answer that is no number")
         check_probability("confidence", accuracy.confidence)
         if accuracy.error is not None and not accuracy.error >= 0:
             raise ValueError("an error that is none")

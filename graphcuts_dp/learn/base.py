@@ -29,6 +29,7 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
+from graphcuts_dp.array_archive import ArrayForm
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, HypothesisError, ParameterError
 from graphcuts_dp.options import check_positive
@@ -99,8 +100,8 @@ class Hypothesis(ABC):
             return cls.of_arrays(universe, unpack(data, cls.kind, universe))
         except FileFormatError:
             raise
-        except Exception as problem:  # damaged bytes can raise anything
-            raise FileFormatError("the stored hypothesis is damaged") from problem
+        except Exception:  # damaged bytes can raise anything
+            raise FileFormatError("the stored hypothesis is damaged") from None
 
 
 def pack(kind: str, universe: Universe, arrays: Arrays) -> bytes:
@@ -138,12 +139,13 @@ def unpack(data: bytes, kind: str, universe: Universe) -> Arrays:
         raise FileFormatError("the stored hypothesis is for another universe")
     arrays: Arrays = {}
     offset = header_stop + 1
-    for name, dtype, shape in descriptions:
-        array = np.frombuffer(data, dtype=dtype, count=math.prod(shape), offset=offset)
-        if array.dtype.kind not in "biuf":
+    for name, type_name, shape in descriptions:
+        form = ArrayForm.of(type_name, shape)
+        if form.dtype.kind not in "biuf":
             raise FileFormatError("the stored hypothesis is damaged: it is not of real numbers")
-        arrays[name] = array.reshape(shape).astype(array.dtype.newbyteorder("="))
-        offset += array.nbytes
+        array = np.frombuffer(data, dtype=form.dtype, count=math.prod(shape), offset=offset)
+        arrays[name] = array.reshape(shape).astype(form.dtype.newbyteorder("="))
+        offset += form.nbytes
     if offset != len(data):
         raise FileFormatError("the stored hypothesis is damaged: it is longer than it says")
     return arrays

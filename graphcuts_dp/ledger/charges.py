@@ -50,7 +50,7 @@ from graphcuts_dp.privacy.provenance import Provenance
 
 @final
 @dataclass(frozen=True)
-class Kept:
+class KeptMeasurement:
     """What a use has measured, as its store keeps it.
 
     Attributes:
@@ -77,7 +77,7 @@ class Charge:
     provenance: Provenance
     store: Store | None = None
     use: Use | None = None
-    kept: Kept | None = None
+    kept: KeptMeasurement | None = None
 
     @property
     def keeps(self) -> bool:
@@ -266,7 +266,7 @@ def _opened_to_charge(
     return open_to_charge(store, data, cost, guarantee)
 
 
-def kept_by_use(ledger: Ledger, number: int) -> Kept | None:
+def kept_by_use(ledger: Ledger, number: int) -> KeptMeasurement | None:
     """Return what a use has measured; None if it has not finished. Within `Ledger.locked`.
 
     Raises:
@@ -282,7 +282,7 @@ def kept_by_use(ledger: Ledger, number: int) -> Kept | None:
             "measured: its result is in the files that were written then, or lost"
         )
     content = ledger.content(bytes.fromhex(body["measured"]))
-    return Kept(content, body["completion"])
+    return KeptMeasurement(content, body["completion"])
 
 
 def provenance_of(ledger: Ledger, use: Use) -> Provenance:

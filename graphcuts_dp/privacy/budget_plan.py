@@ -44,7 +44,8 @@ _FRACTION = re.compile(r"[0-9]{1,600}(/[0-9]{1,600})?")
 # answer the conditions, so their number is limited most. (Steps with several shares double the
 # runs, too, and only `_MOST_LISTED` limits these.)
 _MOST_LISTED = 64  # steps, shares and conditions of one list
-_MOST_CONDITIONS = 12  # different conditions of one plan
+# Different conditions of one plan, and steps with several shares, together: each doubles its runs.
+_MOST_DECISIONS = 12
 _LONGEST_TEXT = 10_000  # characters
 _LARGEST_AMOUNT = 10**6
 _LARGEST_GROUP = 2**40
@@ -400,8 +401,9 @@ class BudgetPlan(Tabled):
             raise ValueError("a budget is an epsilon or a rho")
         steps = tuple(BudgetStep.from_dict(step) for step in _read_list(stored["steps"]))
         conditions = {condition.name for step in steps for condition in step.conditions}
-        if len(conditions) > _MOST_CONDITIONS:
-            raise ValueError("too many conditions")
+        choices = sum(len(step.shares) > 1 for step in steps)
+        if len(conditions) + choices > _MOST_DECISIONS:
+            raise ValueError("too many conditions, or steps with several shares")
         amount, delta = _read_fraction(stored["amount"]), stored["delta"]
         if amount > _LARGEST_AMOUNT or type(delta) is not float or not 0 <= delta < 1:
             raise ValueError("no amount of a budget")

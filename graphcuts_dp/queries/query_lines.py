@@ -16,12 +16,14 @@ Names of groups ("@Sales") are not resolved here: `group_names` does that, befor
 import io
 import json
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from graphcuts_dp.array_archive import opened_arrays, parsed_form
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.queries.coefficients import MOST_COEFFICIENTS, pair_coefficients
@@ -36,6 +38,7 @@ from graphcuts_dp.queries.linear import (
 )
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.file_bytes import read_bytes
+from graphcuts_dp.schema.unpacking import most_unpacked
 from graphcuts_dp.schema.vertices import ALL, Label, Space, VertexSet, one_set
 
 _CUT_FORM = '{"S": ["ann"], "T": ["kim"]}'
@@ -306,17 +309,21 @@ def _matrix_of_file(path: str, left: VertexSet, right: VertexSet) -> FloatMatrix
     content = read_bytes(path)
     shape = len(left), len(right)
     try:
-        loaded = np.load(io.BytesIO(content), allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return _checked_matrix(loaded, shape)
-        with loaded:
-            if "format" in loaded.files:  # a sparse matrix of scipy
+        if not zipfile.is_zipfile(io.BytesIO(content)):
+            if parsed_form(content).shape != shape:  # before anything of that shape is allocated
+                raise _wrong_matrix(shape)
+            return _checked_matrix(np.load(io.BytesIO(content), allow_pickle=False), shape)
+        with opened_arrays(io.BytesIO(content), limit=most_unpacked(len(content))) as archive:
+            names = list(archive.forms)
+            if "format" in names:  # a sparse matrix of scipy
                 sparse = sp.load_npz(io.BytesIO(content))
                 if sparse.shape != shape:  # before it is written out
                     raise _wrong_matrix(shape)
                 return _checked_matrix(sparse.toarray(), shape)
-            if len(loaded.files) == 1:
-                return _checked_matrix(loaded[loaded.files[0]], shape)
+            if len(names) == 1:
+                if archive.forms[names[0]].shape != shape:
+                    raise _wrong_matrix(shape)
+                return _checked_matrix(archive.read(names[0]), shape)
     except QueryError:
         raise
     except Exception:  # there are many kinds of damage, and one message

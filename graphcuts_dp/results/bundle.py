@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import platform
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ import numpy as np
 import scipy
 
 from graphcuts_dp._version import __version__
+from graphcuts_dp.array_archive import most_unpacked, opened_arrays, write_arrays
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.former_names import current
@@ -35,10 +35,17 @@ from graphcuts_dp.io.files import check_writable_graph, graph_files
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.provenance import Provenance
+from graphcuts_dp.results.array_forms import check_forms, check_lists
 from graphcuts_dp.results.packing import ResultParts
+from graphcuts_dp.results.receipts import check_fields
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, labels_or_number, sets_in
 
-_LEVEL = 1  # of compression: two fifths of the time of the default, and 2 % larger
+# Unpacked bytes that the arrays of a result may have, however small their file is: 32 MiB, of which
+# 4 MiB are lists, see `array_forms`. Larger ones may have `array_archive.MOST_RATIO` bytes for each
+# byte of the file.
+ALWAYS_ALLOWED = 1 << 25
+LISTS_ALLOWED = 1 << 22
+LARGEST_RECEIPT = 1 << 28  # bytes (256 MiB); ten million labels of vertices or groups
 # 13: keys in the vocabulary of the field; 12: a release has one measurement of each kind; 11: least
 # cuts are partitions; 10: a guarantee has its rho; 9: tables have periods; 8: graphs without
 # weights are rounded; 7: a release has no workload; 6: one form for dense and sparse releases.
@@ -232,13 +239,22 @@ class Saved:
         return guarantee_of(self.fields)
 
     def arrays(self) -> dict[str, Any]:
-        """The arrays by their names."""
+        """Return the arrays by their names, after a check that they are as the receipt says.
+
+        Raises:
+            FileFormatError: they are not, or the file is damaged, or unpacks to far more than its
+                size.
+        """
         file = KINDS[self.kind].arrays(self.path)
-        with (
-            file.open("rb") as handle,  # by numpy it would stay open if damaged
-            np.load(handle, allow_pickle=False) as stored,
-        ):
-            return {name: stored[name] for name in stored.files if name != "header"}
+        packed = file.stat().st_size
+        table_bytes = Path(self.path).stat().st_size if self.kind == "flows" else 0
+        try:
+            with opened_arrays(file, limit=most_unpacked(packed, ALWAYS_ALLOWED)) as archive:
+                check_forms(self.kind, self.fields, archive.forms, table_bytes=table_bytes)
+                check_lists(archive.forms, limit=most_unpacked(packed, LISTS_ALLOWED))
+                return {name: archive.read(name) for name in archive.forms if name != "header"}
+        except FileFormatError as problem:
+            raise FileFormatError(f"{file}: {problem}") from None
 
     @property
     def space(self) -> Space:
@@ -299,9 +315,9 @@ def opened(path: PathLike, *kinds: str, graph: bool = True) -> Iterator[Saved]:
         raise
     except OSError as problem:
         raise FileFormatError(f"cannot read {path!s}: {problem.strerror}") from None
-    except Exception as problem:
+    except Exception:
         # Many kinds of damage, one thing to tell.
-        raise FileFormatError(f"{receipt} is damaged or of another version") from problem
+        raise FileFormatError(f"{receipt} is damaged or of another version") from None
 
 
 def space_fields(space: Space) -> dict[str, Any]:
@@ -334,10 +350,7 @@ def _write_arrays(
     entropy = guarantee.to_dict()["entropy"]
     header = json.dumps({"format": FORMAT, "kind": kind, "entropy": entropy})
     stored = {"header": np.frombuffer(header.encode(), dtype=np.uint8), **arrays}
-    with zipfile.ZipFile(handle, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
-        for name, values in stored.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, np.asanyarray(values), allow_pickle=False)
+    write_arrays(handle, stored, always_allowed=LISTS_ALLOWED)
 
 
 def write_receipt(file: Path, fields: Mapping[str, Any]) -> None:
@@ -355,34 +368,67 @@ def write_receipt(file: Path, fields: Mapping[str, Any]) -> None:
 
 
 def read_receipt(file: Path) -> dict[str, Any]:
-    """The fields of a receipt.
+    """Return the fields of a receipt, checked by `receipts.check_fields`.
 
     Raises:
         FileFormatError: none is there, or it is damaged or of another version.
     """
+    receipt = _parsed_receipt(file)
+    files = receipt.get("files")
+    listed = isinstance(files, dict) and all(
+        isinstance(digest, str) and _is_file_name(name) for name, digest in files.items()
+    )
+    if receipt.get("kind") not in list(KINDS) or not listed or not files:
+        raise FileFormatError(f"{file} is damaged or of another version")
     try:
-        receipt = json.loads(file.read_bytes())
+        check_fields(receipt["kind"], receipt)
+    except FileFormatError as problem:
+        raise FileFormatError(f"{file} is damaged: {problem}") from None
+    return receipt
+
+
+def _parsed_receipt(file: Path) -> dict[str, Any]:
+    """Return the fields of a receipt of a version that is read, whose digest is right.
+
+    Raises:
+        FileFormatError: none is there, or it is damaged or of another version.
+    """
+    damaged = FileFormatError(f"{file} is not a receipt: it is damaged")
+    try:
+        receipt = json.loads(_receipt_bytes(file))
+        if not isinstance(receipt, dict) or receipt.get("format") not in READABLE:
+            raise FileFormatError(
+                f"{file} is not a receipt of this version of the package; read it with the version "
+                "that wrote it, or release again"
+            )
+        if receipt.pop("digest", None) != _digest(receipt):
+            raise FileFormatError(f"{file} is damaged: its fields do not fit its digest")
+        return cast(dict[str, Any], current(receipt))
+    except (LookupError, TypeError, ValueError, RecursionError):
+        raise damaged from None
+
+
+def _receipt_bytes(file: Path) -> bytes:
+    """Return the bytes of a receipt.
+
+    Raises:
+        FileFormatError: none is there, it cannot be read, or is larger than receipts are.
+        ValueError: `file` is no name of a file.
+    """
+    try:
+        if file.exists() and not file.is_file():
+            raise FileFormatError(f"{file} is not a file")
+        with file.open("rb") as handle:
+            stored = handle.read(LARGEST_RECEIPT + 1)
     except FileNotFoundError:
         raise FileFormatError(f"{file} does not exist; a release has a receipt beside it") from None
     except OSError as problem:
         raise FileFormatError(f"cannot read {file}: {problem.strerror}") from None
-    except (ValueError, RecursionError):
-        raise FileFormatError(f"{file} is not a receipt: it is damaged") from None
-    if not isinstance(receipt, dict) or receipt.get("format") not in READABLE:
+    if len(stored) > LARGEST_RECEIPT:
         raise FileFormatError(
-            f"{file} is not a receipt of this version of the package; read it with the version "
-            "that wrote it, or release again"
+            f"{file} is larger than {LARGEST_RECEIPT >> 20} MiB, as no receipt is"
         )
-    if receipt.pop("digest", None) != _digest(receipt):
-        raise FileFormatError(f"{file} is damaged: its fields do not fit its digest")
-    receipt = cast(dict[str, Any], current(receipt))
-    files = receipt.get("files")
-    listed = isinstance(files, dict) and all(
-        isinstance(digest, str) and "\0" not in name for name, digest in files.items()
-    )
-    if receipt.get("kind") not in list(KINDS) or not listed or not files:
-        raise FileFormatError(f"{file} is damaged or of another version")
-    return receipt
+    return stored
 
 
 def check_files(path: PathLike, files: Mapping[str, str]) -> None:
@@ -400,8 +446,17 @@ def check_files(path: PathLike, files: Mapping[str, str]) -> None:
 
 
 def _file(path: PathLike, name: str) -> Path:
-    """A file of this name, which may be any text, beside `path`."""
-    return Path(path).parent / Path(name).name
+    """Return the file of a name, see `_is_file_name`, beside `path`."""
+    return Path(path).parent / name
+
+
+def _is_file_name(name: str) -> bool:
+    """Return whether a text of a receipt names a file of the same folder, and no other one.
+
+    A link in that folder may lead elsewhere. What it leads to is read only if it has the digest
+    that the receipt names, so whoever made the receipt knows the contents.
+    """
+    return "\0" not in name and name not in ("", ".", "..") and Path(name).name == name
 
 
 def sha256_of(file: Path) -> str:

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
-from scipy.cluster.hierarchy import leaves_list
+from scipy.cluster.hierarchy import is_valid_linkage, leaves_list
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
@@ -248,10 +248,30 @@ class Partition(Displayed):
         stored["options"] = stored["options"] and Partitioning(**stored["options"])
         stored |= {"space": bundle.space_from(saved.fields), "guarantee": saved.guarantee}
         partition = cls(**stored)
-        if len(np.bincount(partition.codes)) > len(partition.names):
-            raise FileFormatError("a partition has vertices in parts that are not named")
+        partition._check_arrays()
         _ = partition.groups  # refused unless each vertex has a part
         return partition
+
+    def _check_arrays(self) -> None:
+        """Refuse arrays of a saved partition that do not belong together.
+
+        Raises:
+            FileFormatError, ValueError: they do not.
+        """
+        if self.codes.min() < 0 or self.codes.max() >= len(self.names):
+            raise FileFormatError("a saved partition has vertices in parts that are not named")
+        if len(self.codes) != len(self.vertices):
+            raise ValueError("parts of other vertices")
+        if self.tree is not None and not is_valid_linkage(self.tree):
+            raise ValueError("no tree of merges")
+        if (self.picture is None) != (self.bins is None):
+            raise ValueError("a picture goes with its bins")
+        if self.picture is not None and self.bins is not None:
+            bins = self.bins
+            if not np.isfinite(self.picture).all() or bins.min(initial=0) < 0:
+                raise ValueError("a picture of something else than weights")
+            if len(bins) > len(self.names) or sum(bins.tolist()) != len(self.picture):
+                raise ValueError("a picture of other bins")
 
     @property
     def _words(self) -> str:

@@ -56,6 +56,7 @@ from graphcuts_dp.queries.linear import (
 )
 from graphcuts_dp.queries.mixed_cuts import with_sides
 from graphcuts_dp.results import bundle
+from graphcuts_dp.results.array_forms import check_label_count
 from graphcuts_dp.results.bundle import space_fields, space_from
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.layout import Layout
@@ -653,8 +654,11 @@ def _read(saved: SavedParts) -> dict[str, Any]:
             `_parts` describes; see `bundle.opened`.
     """
     fields, arrays = saved.fields, saved.arrays()
+    check_label_count(arrays["about"].tobytes(), fields["shape"])
     measurements, space = _measurements(saved.guarantee, fields, arrays)
     layout = Layout.of(space)
+    if [*layout.shape, layout.directed] != [*fields["shape"], fields["directed"]]:
+        raise ValueError("the receipt is for other vertices")
     sides = layout.shape[: 1 if layout.symmetric else 2]
     degrees = measurements.find(Degrees)
     if degrees is not None and tuple(map(len, degrees.steps)) != sides:

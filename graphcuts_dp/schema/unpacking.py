@@ -12,16 +12,17 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from graphcuts_dp import array_archive
+from graphcuts_dp.array_archive import MOST_RATIO
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.schema.byte_streams import PIECE_BYTES
 
-_MOST_RATIO = 200  # unpacked bytes for each packed one
 _ALWAYS_ALLOWED = 1 << 26  # unpacked bytes (64 MiB), which any computer holds
 
 
 def most_unpacked(packed: int) -> int:
     """Return the most bytes to which a file of `packed` bytes may unpack."""
-    return max(_ALWAYS_ALLOWED, _MOST_RATIO * packed)
+    return array_archive.most_unpacked(packed, _ALWAYS_ALLOWED)
 
 
 def check_unpacked(count: int, packed: int) -> None:
@@ -33,7 +34,7 @@ def check_unpacked(count: int, packed: int) -> None:
     most = most_unpacked(packed)
     if count > most:
         raise FileFormatError(
-            f"unpacks to more than {most >> 20} MiB, over {_MOST_RATIO} times its size, as bombs "
+            f"unpacks to more than {most >> 20} MiB, over {MOST_RATIO} times its size, as bombs "
             "do; if it is right, pass it unpacked"
         )
 

@@ -11,6 +11,7 @@ from typing import Any, final
 
 import numpy as np
 
+from graphcuts_dp.array_archive import read_arrays
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ExhaustedError, FileFormatError, ParameterError, QueryError
@@ -50,6 +51,8 @@ from graphcuts_dp.session.base import (
     check_graph,
 )
 from graphcuts_dp.session.queries import Counted
+
+_HEADER_BYTES = 1 << 16  # of stored noise, beside 64 bits for each pair
 
 
 @dataclass(frozen=True)
@@ -423,12 +426,13 @@ class BinaryAnswers(CutMechanism[ResponseState]):
         since: Sequence[tuple[Any, Update]] = (),  # noqa: ARG002
     ) -> ResponseState:
         """See `SessionMechanism.resumed`."""
+        limit = _HEADER_BYTES + np.dtype(np.int64).itemsize * self.universe.size
         try:
-            with np.load(io.BytesIO(learnt), allow_pickle=False) as archive:
-                header = current(json.loads(archive["header"].tobytes()))
-                matrix = NoisyMatrix.from_parts(header, archive, self.universe.space)
-        except Exception as problem:  # many kinds of damage, one thing to tell
-            raise FileFormatError("the noisy matrix is damaged, or of another graph") from problem
+            arrays = read_arrays(io.BytesIO(learnt), limit=limit)
+            header = current(json.loads(arrays["header"].tobytes()))
+            matrix = NoisyMatrix.from_parts(header, arrays, self.universe.space)
+        except Exception:  # many kinds of damage, one thing to tell
+            raise FileFormatError("the noisy matrix is damaged, or of another graph") from None
         if matrix.distribution != self.distribution:
             raise FileFormatError("the noisy matrix belongs to another session")
         return replace(state, matrix=matrix)

@@ -18,7 +18,7 @@ from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy, repeatable
 from graphcuts_dp.release import graphs
-from graphcuts_dp.release.receipts import check_receipt
+from graphcuts_dp.release.receipt_check import check_receipt
 from graphcuts_dp.results import packing
 
 RELEASES = sorted(set(PRODUCTS) - set(SESSIONS))

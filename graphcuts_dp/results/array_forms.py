@@ -1,0 +1,311 @@
+"""Types and shapes of the arrays of saved results, as far as their receipts determine them.
+
+The arrays of a result come from a file that anybody may have made. `check_forms` compares the
+headers of that file with the receipt before an array is unpacked: no array has a name that results
+of its kind do not have, another type, or another length than that of the vertices, pairs and cells
+that the receipt names. So whatever is computed from the arrays is of the size that the receipt
+says, and of the size that was unpacked.
+
+A form is a tuple of lengths. A length is a number, or None where the receipt does not determine it.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from graphcuts_dp.array_archive import ArrayForm
+from graphcuts_dp.errors import FileFormatError
+from graphcuts_dp.estimate.kept_edges import KeptEdges
+from graphcuts_dp.estimate.measurement import map_kind
+from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
+
+# Types of entries, as `dtype.str` has them without the byte order.
+_BYTE, _INTEGER, _FLOAT = ("u1",), ("i8",), ("f8",)
+_ROW = ("i4",)
+_INTEGER_OR_TEXT = ("i8", "U")  # integers of any size are stored as text
+_ANY_INTEGER = ("i1", "i2", "i4", "i8", "u1", "u2", "u4")
+_TEXT = ("U",)
+_MATRICES = (f"{NoisyMatrix.name}/values", "weights", "matrix", "picture")  # used as they are
+_LONGEST_TEXT = 1000  # characters of each text of an array
+_LEAST_CELL_BYTES = 8  # of a row of a table of flows, which has a row for each cell
+# The vertices of a release are stored as JSON. What belongs to it beside the labels.
+_JSON_FIELDS = 16
+_QUOTED = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')  # a text of JSON
+
+
+class Expected(NamedTuple):
+    """The form that an array must have.
+
+    Attributes:
+        types: of its entries.
+        shape: its lengths; None for one that is not determined.
+        optional: whether the array may be missing.
+    """
+
+    types: tuple[str, ...]
+    shape: tuple[int | None, ...]
+    optional: bool = False
+
+
+def check_forms(
+    kind: str, fields: Mapping[str, Any], forms: Mapping[str, ArrayForm], *, table_bytes: int
+) -> None:
+    """Check that the arrays of a result are those that its receipt describes.
+
+    Args:
+        kind: of the result.
+        fields: of its receipt, checked by `receipts.check_fields`.
+        forms: of all arrays of the file.
+        table_bytes: size of the table that belongs to the result, if there is one.
+
+    Raises:
+        FileFormatError: an array is missing, or has another name, type or shape.
+    """
+    arrays_of = {"release": _release, "flows": _flows, "partition": _partition}.get(
+        kind, _iterative
+    )
+    expected = arrays_of(fields, forms)
+    for name, form in forms.items():
+        if name not in expected or not _fits(form, expected[name]):
+            raise FileFormatError(f"the array {name!r} is not one that the receipt describes")
+    for name, array in expected.items():
+        if name not in forms and not array.optional:
+            raise FileFormatError(f"the array {name!r} is missing")
+    if kind == "flows":
+        cells = sum(form.shape[0] for name, form in forms.items() if name.startswith("steps "))
+        if cells * _LEAST_CELL_BYTES > table_bytes:
+            raise FileFormatError("there are more cells than the table has rows")
+
+
+def check_lists(forms: Mapping[str, ArrayForm], *, limit: int) -> None:
+    """Check how many bytes the arrays have of which objects of Python are made, one for each row.
+
+    Such objects take up to thirty times the memory of the array; matrices are used as they are.
+
+    Args:
+        forms: of all arrays of a file.
+        limit: most bytes of all lists together.
+
+    Raises:
+        FileFormatError: they have more.
+    """
+    listed = sum(form.nbytes for name, form in forms.items() if name not in _MATRICES)
+    if listed > limit:
+        raise FileFormatError(
+            f"its lists unpack to {listed:,} bytes, as bombs do; at most {limit:,} are allowed for "
+            "its size"
+        )
+
+
+def check_label_count(stored: bytes, sides: Iterable[int]) -> None:
+    """Check that vertices in JSON are no more than the receipt says, before they are parsed.
+
+    Lists of millions of empty lists are short as text, and long in memory.
+
+    Args:
+        stored: an object of JSON.
+        sides: numbers of vertices.
+
+    Raises:
+        FileFormatError: there are more values.
+    """
+    outside = _QUOTED.sub(b"", stored)
+    values = sum(outside.count(mark) for mark in (b",", b"[", b"{"))
+    if values > sum(sides) + _JSON_FIELDS:
+        raise FileFormatError("there are more vertices than the receipt says")
+
+
+def _fits(form: ArrayForm, expected: Expected) -> bool:
+    """Return whether an array has a type and a shape."""
+    name = form.dtype.str[1:]
+    if form.dtype.kind == "U":
+        fits = "U" in expected.types and form.dtype.itemsize <= 4 * _LONGEST_TEXT
+    else:
+        fits = name in expected.types
+    return (
+        fits
+        and len(form.shape) == len(expected.shape)
+        and all(
+            length in (None, actual)
+            for length, actual in zip(expected.shape, form.shape, strict=True)
+        )
+    )
+
+
+def _length(forms: Mapping[str, ArrayForm], name: str) -> int | None:
+    """Return the length of an array that others must have, too; None if it is missing."""
+    form = forms.get(name)
+    return form.shape[0] if form is not None and form.shape else None
+
+
+def _release(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
+    """Return the arrays of a release."""
+    rows, columns = fields["shape"]
+    one_side = not fields["bipartite"] and not fields["directed"]
+    if one_side or fields["directed"]:
+        if rows != columns:
+            raise FileFormatError("a matrix of one vertex set has as many columns as rows")
+        pairs = rows * (rows - 1) // (2 if one_side else 1)
+    else:
+        pairs = rows * columns
+    expected = {
+        "header": Expected(_BYTE, (None,), optional=True),
+        "about": Expected(_BYTE, (None,)),
+        "weights": Expected(("u2",), (rows, columns), optional=True),
+    }
+    sides = (rows,) if one_side else (rows, columns)
+    for name, measurement in fields["measurements"].items():
+        if name == NoisyMatrix.name:
+            bits = measurement["noise"] == "binary"
+            entries = Expected(_ANY_INTEGER, (-(-pairs // 8) if bits else pairs,))
+            expected[f"{name}/values"] = entries
+        elif name == KeptEdges.name:
+            kept = _length(forms, f"{name}/rows")
+            expected[f"{name}/rows"] = expected[f"{name}/columns"] = Expected(_ROW, (kept,))
+            expected[f"{name}/steps"] = Expected(_INTEGER, (kept,))
+        else:
+            arrays = _counts(map_kind(name, measurement), measurement, sides)
+            expected |= {f"{name}/{own}": array for own, array in arrays.items()}
+    if fields["model"] is not None:
+        expected |= {f"model/{own}": array for own, array in _model(sides, forms).items()}
+    return expected
+
+
+def _model(sides: tuple[int, ...], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
+    """Return the arrays of the model of a sparse release."""
+    kept, points = _length(forms, "model/rows"), _length(forms, "model/left_points")
+    expected = {name: Expected(_ROW, (kept,)) for name in ("rows", "columns")}
+    expected |= {name: Expected(_FLOAT, (kept,)) for name in ("weights", "spread", "chances")}
+    for side, vertices in zip(("row", "column"), sides, strict=False):
+        expected[f"{side}_codes"] = Expected(_INTEGER, (vertices,))
+        expected[f"{side}_factors"] = expected[f"{side}_spread"] = Expected(_FLOAT, (vertices,))
+    expected["blocks"] = Expected(_FLOAT, (None, None))
+    expected["left_points"] = expected["left_shares"] = Expected(_FLOAT, (points,))
+    expected["left"] = Expected(_FLOAT, (2,))
+    return expected
+
+
+def _counts(
+    kind: str, measurement: Mapping[str, Any], sides: tuple[int, ...] = ()
+) -> dict[str, Expected]:
+    """Return the arrays of measured counts.
+
+    Args:
+        kind: of their map.
+        measurement: their fields.
+        sides: numbers of vertices of each side; none if the receipt does not have them.
+    """
+    lengths: list[int | None]
+    if kind == "total":
+        lengths = [1]
+    elif kind == "degrees":
+        lengths = [*sides]
+    elif kind == "cell sums":
+        lengths = [*_cell_counts(measurement)]
+    else:
+        lengths = [None] * len(measurement["parameters"])
+    expected = {
+        f"steps {index}": Expected(_INTEGER_OR_TEXT, (length,))
+        for index, length in enumerate(lengths)
+    }
+    if kind == "weight classes":
+        expected["lower"] = Expected(_INTEGER, (None,))
+    if kind == "cell sums":
+        for index, vertices in enumerate(sides):
+            expected[f"codes {index}"] = Expected(_INTEGER, (vertices,), optional=True)
+    return expected
+
+
+def _cell_counts(measurement: Mapping[str, Any]) -> list[int]:
+    """Return how many cells each measured level has, without numbering them; see `CellTree`.
+
+    Raises:
+        FileFormatError: there is no such level.
+    """
+    one_set = measurement["columns"] is None
+    rows = measurement["rows"]["levels"]
+    columns = rows if one_set else measurement["columns"]["levels"]
+    periods = measurement["periods"] or {"levels": []}
+    period_counts = [len(level["labels"]) for level in periods["levels"]]
+    cell_counts = [1]  # of the root, in all periods together
+    for row_level, column_level in zip(rows, columns, strict=False):
+        row_count, column_count = len(row_level["labels"]), len(column_level["labels"])
+        cells = row_count * column_count
+        if one_set:
+            if not measurement["directed"]:
+                cells = row_count * (row_count + 1) // 2
+            if not measurement["loops"]:  # a group of one vertex has no pair inside
+                cells -= sum(size == 1 for size in row_level["sizes"])
+        cell_counts.append(cells * (period_counts[0] if period_counts else 1))
+    if period_counts:
+        cells_of_finest_groups = cell_counts[-1] // period_counts[0]
+        cell_counts += [cells_of_finest_groups * count for count in period_counts[1:]]
+    levels = measurement["measured_levels"]
+    if not levels or levels[-1] != len(cell_counts) - 1 or levels != sorted(set(levels)):
+        raise FileFormatError("it has no such levels of groups")
+    return [cell_counts[level] for level in levels]
+
+
+def _flows(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
+    """Return the arrays of flows."""
+    del forms
+    header = {"header": Expected(_BYTE, (None,), optional=True)}
+    return header | _counts("cell sums", fields["sums"])
+
+
+def _iterative(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
+    """Return the arrays of an iterative release."""
+    sides = _vertex_counts(fields)
+    rows, columns = sides[0], sides[-1]
+    pairs = rows * columns
+    if len(sides) == 1:
+        pairs = rows * (rows - 1) // (1 if fields["directed"] else 2)
+    answers, queries = _length(forms, "value"), None
+    for name in ("list_S", "list_digests", "list_rows"):
+        queries = _length(forms, name) if name in forms else queries
+    expected = {
+        "header": Expected(_BYTE, (None,), optional=True),
+        # Of no answers at all, numpy stores floats.
+        "round": Expected(("i8", "f8"), (answers,)),
+        "value": Expected(_FLOAT, (answers,)),
+        "updated": Expected(("b1", "f8"), (answers,)),
+        "estimate": Expected(_FLOAT, (answers,)),
+        "matrix": Expected(_FLOAT, (rows, columns), optional="graph" not in fields),
+        "facets": Expected(_INTEGER, (None, answers), optional=True),
+    }
+    expected["places"] = Expected(_INTEGER, (answers,), optional=True)
+    kind = fields["list"]["kind"]
+    if kind == "cuts":  # a bit for each vertex, in words of 64
+        expected["list_S"] = Expected(("u8",), (queries, -(-rows // 64)))
+        expected["list_T"] = Expected(("u8",), (queries, -(-columns // 64)))
+    elif kind == "digests":
+        expected["list_digests"] = Expected(_BYTE, (queries, 32))
+    elif kind == "questions":
+        expected["list_rows"] = Expected(_FLOAT, (queries, pairs))
+        expected["list_statistics"] = Expected(_TEXT, (queries,))
+    return expected
+
+
+def _partition(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
+    """Return the arrays of a partition."""
+    bins = _length(forms, "picture")
+    (vertices,) = _vertex_counts(fields)[:1]
+    return {
+        "header": Expected(_BYTE, (None,), optional=True),
+        "codes": Expected(_INTEGER, (vertices,)),
+        "picture": Expected(_FLOAT, (bins, bins), optional=True),
+        "bins": Expected(_INTEGER, (None,), optional=True),
+        "tree": Expected(_FLOAT, (vertices - 1, 4), optional=True),
+    }
+
+
+def _vertex_counts(fields: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return the numbers of vertices of one side, or of two, from the labels or a count.
+
+    Raises:
+        FileFormatError: there are no vertices, or more than two sides.
+    """
+    sides = tuple(side if isinstance(side, int) else len(side) for side in fields["vertices"])
+    if len(sides) != (2 if fields["bipartite"] else 1) or 0 in sides:
+        raise FileFormatError("it has no vertices, or other sides than it says")
+    return sides
