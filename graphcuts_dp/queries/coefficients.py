@@ -1,8 +1,13 @@
 """Coefficients of linear queries: their extent, and their rounding to a grid.
 
 Noise for a linear query must hide the largest change of its answer, which its coefficients decide.
-They are public, and this module reads no graph. (For `LinearQuery`, its kinds, and what a space of
-pairs is, read `linear` first.)
+They are public, and this module reads no graph.
+
+A *space* says which pairs a query is about: a `VertexSet` (unordered pairs i < j), `Arcs` (ordered
+pairs of one vertex set), or two vertex sets (pairs across). `one_set(space)` is true of the first
+two, where no vertex is paired with itself. A rank-one query has two vectors u, v >= 0. Its
+coefficient is u_i v_j, for a `VertexSet` u_i v_j + u_j v_i. Read `linear` for the kinds of
+`LinearQuery`.
 
 - `pair_coefficients` lists the coefficients of all pairs, checked.
 - `Extent` says how large they are: what the sensitivity of a query is, and between which bounds
@@ -32,12 +37,13 @@ from graphcuts_dp.schema.vertices import Space, VertexSet, one_set
 
 # Coefficients of a query that is given by all of them, at most: 128 MiB of floats.
 MOST_COEFFICIENTS = 1 << 24
-# The largest coefficient has 2^30 grid units, so 2^24 coefficients add up in 64-bit integers.
+# The largest coefficient has 2^30 grid units, so a sum of 2^24 coefficients is at most 2^54 and
+# fits into 64-bit integers. Products with weights do not: `exact_sums` adds them up in parts.
 _GRID_BITS = 30
 # Relative error of sums of floats, at most: much more than it is for 2^24 terms.
 _SUM_ERROR = 1e-9
-# Binary digits after the point that u and v of a rank-one query may have, so that its coefficients
-# are exact multiples of 2^-28: products of two entries are, and sums of two products.
+# If entries of u and v have at most this many binary digits after the point, they are multiples of
+# 2^-14. Coefficients u_i v_j or u_i v_j + u_j v_i are then multiples of 2^-28.
 _EXACT_DIGITS = 14
 _DIGIT_BITS = 16  # of the digits that `exact_sums` multiplies
 
@@ -105,8 +111,9 @@ class Extent:
 def _extent_of_rank_one(query: RankOneQuery, space: Space) -> Extent:
     """Return the extent of a rank-one query from sums of u and v, without a matrix.
 
-    No coefficient is negative. Their sum over ordered pairs is sum(u) sum(v), less the terms
-    u_i v_i where no vertex is paired with itself.
+    No coefficient is negative. Their sum is sum(u) sum(v), less the terms u_i v_i where no vertex
+    is paired with itself. This holds for unordered pairs as well: the coefficient
+    u_i v_j + u_j v_i of the pair i < j has the terms of both orders.
     """
     left, right = sides_of(space)
     u, v = query.vectors((len(left), len(right)))
@@ -114,11 +121,12 @@ def _extent_of_rank_one(query: RankOneQuery, space: Space) -> Extent:
     if one_set(space):
         positive = max(0.0, positive - float(u @ v))
     slack = _SUM_ERROR * float(u.sum()) * float(v.sum())
-    largest = query.sensitivity(space)
+    largest = query.sensitivity(space)  # the largest coefficient of a pair
     scaled = [np.ldexp(x, _EXACT_DIGITS) for x in (u, v)]
     few_digits = all(bool((entries == np.rint(entries)).all()) for entries in scaled)
-    # `frexp` gives 1/2 for powers of two. If the largest coefficient is one, and at most 2, the
-    # grid unit is 2^-29 or a smaller power of two. All coefficients are multiples of 2^-28.
+    # If the largest coefficient is a power of two that is at most 2, the grid unit is 2^-29 or a
+    # smaller power of two. The coefficients are multiples of 2^-28, so they lie on the grid.
+    # (`frexp` returns the mantissa 1/2 for powers of two alone.)
     power_of_two = np.frexp(largest)[0] == 0.5
     return Extent(
         largest=largest,
@@ -149,7 +157,7 @@ def pair_coefficients(query: LinearQuery, space: Space) -> FloatMatrix:
         )
     try:
         coefficients = np.array(query.coefficients(space), dtype=np.float64)
-    except QueryError:
+    except QueryError:  # a `ValueError` whose message is better than the one below
         raise
     except (AttributeError, TypeError, ValueError):  # of a class of the user's own
         raise QueryError(f"{type(query).__name__} gives no matrix of coefficients") from None
@@ -172,9 +180,10 @@ class CoefficientGrid:
     """Multiples of 2^-30 of the largest coefficient, to which all coefficients are rounded.
 
     A coefficient is then an integer, its number of grid units. An answer is an integer as well:
-    grid units of coefficients times grid units of weights. If one weight changes by at most d of
-    its grid units, the answer changes by at most 2^30 d, since no coefficient has more than 2^30
-    grid units: `grid_units` makes sure of that by cutting off what rounding may add.
+    grid units of coefficients times grid units of weights. (Weights are multiples of a grid unit of
+    their own, which the graph declares.) If one weight changes by at most d of its grid units, the
+    answer changes by at most 2^30 d. The proof relies on `grid_units`: it cuts off what rounding
+    may add, so that no coefficient has more than 2^30 grid units.
 
     Attributes:
         extent: that of the query; `largest` > 0.
@@ -196,7 +205,8 @@ class CoefficientGrid:
     def rounding_error(self, pairs: int, max_weight: float | None) -> float:
         """Return a bound on how much rounding the coefficients changes an answer, in weight.
 
-        Each of the pairs weighs at most `max_weight`, and its coefficient moves by half a unit.
+        Each pair weighs at most `max_weight`, and its coefficient moves by half a unit, plus
+        `_SUM_ERROR` units as a margin for floating-point arithmetic.
 
         Args:
             pairs: number of pairs of the universe.

@@ -5,8 +5,16 @@ is asked, "@" and the label of a group stand for all vertices of the group. A le
 says which level is meant, and a list may mix names of groups with vertex labels.
 
 `members` turns such a set into one that `CutQuery` takes. `GroupNames` does so for both sets of a
-query. A set that consists of groups alone becomes a `GroupUnion`: it holds the names of its groups
-in place of a truth vector, and gives its truth vector when asked.
+query.
+
+Terms used here:
+
+- A *truth vector* has True for each vertex in the set, shape (n,).
+- A `NamedSet` is a set that is stored by a name and makes its truth vector when asked. A
+  `GroupUnion` is a `NamedSet`, made of (label, level) pairs of groups. A set that consists of
+  groups alone becomes one.
+- `Groups` are public nested groups: each group of a level lies in one of the level before. Labels
+  of groups are texts or integers; "@7" also names the group with the integer label 7.
 """
 
 from collections.abc import Iterable
@@ -57,16 +65,18 @@ def members(subset: Subset | str, groups: Groups) -> Subset:
     """Return the vertices that a set written with names of groups stands for.
 
     Args:
-        subset: a name of a group after "@"; or vertex labels and such names; or a single label. A
-            truth vector, a `NamedSet` and "*" are returned as they are.
+        subset: a text "@" and a name of a group; or several vertex labels and such texts; or a
+            single integer label. A truth vector, a `NamedSet` and "*", which stands for all
+            vertices, are returned as they are.
         groups: public groups of the vertices.
 
     Returns:
-        A `GroupUnion` if all labels are names of groups; a truth vector if some are; else the list
-        of vertex labels, which is not checked.
+        A `GroupUnion` if all items are names of groups; a truth vector if only some are; else the
+        list of vertex labels (of one label, if that was passed), which `CutQuery` checks later.
 
     Raises:
-        QueryError: an unknown group or vertex, or a name that may mean two things.
+        QueryError: a single text without "@", an unknown group or vertex, or a name that may mean
+            two things.
     """
     if isinstance(subset, np.ndarray | NamedSet) or (isinstance(subset, str) and subset == ALL):
         return subset
@@ -78,6 +88,7 @@ def members(subset: Subset | str, groups: Groups) -> Subset:
         subset = [subset]
     labels: list[Any] = list(subset) if isinstance(subset, Iterable) else [subset]
     marked = [label for label in labels if isinstance(label, str) and label.startswith(MARK)]
+    # A vertex may have a label that begins with "@"; it stays among the vertex labels.
     names = [label for label in marked if not _is_vertex(label, groups)]
     if not names:
         return labels
@@ -113,7 +124,8 @@ def _is_vertex(marked_name: str, groups: Groups) -> bool:
 def _group_union(name: str, groups: Groups) -> GroupUnion:
     """Return the vertices of one group, from the cache `Groups.sets_by_text` if they are there.
 
-    This module alone writes to that cache.
+    This module alone writes to that cache, under names without "@". `Groups` declares its entries
+    as `NamedSet`, so the type is tested for the type checker.
     """
     cached = groups.sets_by_text.get(name)
     if isinstance(cached, GroupUnion):
@@ -135,8 +147,10 @@ def _label_and_level(name: str, groups: Groups) -> tuple[Label, str]:
     """
     labels = _labels_by_level(name, groups)
     if not labels:
+        # The first few groups of the finest level.
         known = listed([f"{MARK}{label}" for label in groups.labels()])
         raise QueryError(f"unknown group '@{name:.60}'; there are {known}")
+    # For each level with the name, which finest groups lie in its group, shape (finest groups,).
     sets = [groups.within(label, level) for level, label in labels.items()]
     if any(not np.array_equal(sets[0], another) for another in sets[1:]):
         raise QueryError(
@@ -150,8 +164,9 @@ def _label_and_level(name: str, groups: Groups) -> tuple[Label, str]:
 def _labels_by_level(name: str, groups: Groups) -> dict[str, Label]:
     """Return the label of the group of this name on each level that has one.
 
-    A level has at most one: its labels differ as texts. "level:name" is read as a level and a name
-    only if no group has the whole text as its label.
+    A level has at most one such label: `Groups` refuses two labels with the same text, such as 7
+    and "7". "level:name" is read as a level and a name only if no group has the whole text as its
+    label.
     """
     labels = {level: groups.label_of_text(name, level) for level in groups.levels}
     level, colon, name_on_level = name.partition(":")

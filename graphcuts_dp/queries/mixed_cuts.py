@@ -5,7 +5,12 @@ for cuts as if the graph had one vertex set: S and T may then each hold vertices
 `with_sides` reads such a cut as a `MixedCut`. Releases and sessions call it on every linear query
 before they answer, once names of groups have been read (see `group_names`).
 
-Read `linear` first: it has `CutQuery` and says what a space is.
+Terms used here (`linear` has `CutQuery`):
+
+- A *space* says which vertices a query is about: a `VertexSet`; a plain pair of two for a bipartite
+  graph; or `Arcs`, the space of a directed graph, which is a pair of equal sets as well.
+- A *set* S or T is written as vertex labels, a truth vector over one side, "*" for all vertices, or
+  a `NamedSet`, which is a set of groups that makes its truth vector when asked.
 """
 
 from collections.abc import Collection, Iterable
@@ -42,10 +47,15 @@ class MixedCut(LinearQuery):
 
     @property
     def cut_count(self) -> int:
-        """Number of cuts between a left and a right set whose sum or difference this query is.
+        """Number of cuts with plus or minus sign that add up to this query; 2 or 3.
 
-        It is the cut of left S and right T plus that of left T and right S. If both endpoints of an
-        edge can be in both sets, the cut of left S & T and right S & T is taken off once.
+        Mechanisms that bound the error of each cut multiply the bound by this number. Write
+        cut(A, B) for the cut between left vertices A and right vertices B. The query is
+
+            cut(S_left, T_right) + cut(T_left, S_right) - cut(S_left & T_left, S_right & T_right),
+
+        as the first two both count an edge whose endpoints are both in S and in T. The third cut is
+        left out if one of its sets is empty.
         """
         overlaps = (self.S[0] & self.T[0]).any() and (self.S[1] & self.T[1]).any()
         return 3 if overlaps else 2
@@ -97,9 +107,11 @@ def with_sides(query: LinearQuery, space: Space) -> LinearQuery:
 
 
 def _is_on_side(subset: Subset, side: VertexSet) -> bool:
-    """Return whether all vertices of a set are of one side.
+    """Return whether all vertices of a set are on this side.
 
-    Truth vectors, "*" and named sets always are: they are read over the side on which they stand.
+    Truth vectors, "*" and named sets are taken to be: they do not say a side themselves, so S means
+    left and T right vertices. If the other set mixes both sides, `_masks_of_both_sides` reads or
+    refuses them in another way.
     """
     if isinstance(subset, np.ndarray | str | NamedSet):
         return True
@@ -109,7 +121,13 @@ def _is_on_side(subset: Subset, side: VertexSet) -> bool:
 def _masks_of_both_sides(
     subset: Subset, left: VertexSet, right: VertexSet
 ) -> tuple[BoolVector, BoolVector]:
-    """Return the truth vectors of a set over the left and over the right vertices."""
+    """Return the truth vectors of a set over the left and over the right vertices.
+
+    "*" means all vertices of both sides here.
+
+    Raises:
+        QueryError: a truth vector, a label of both sides, or an unknown vertex.
+    """
     if isinstance(subset, str):  # "*": `CutQuery` refuses every other text
         return np.ones(len(left), dtype=np.bool_), np.ones(len(right), dtype=np.bool_)
     if isinstance(subset, np.ndarray):

@@ -1,8 +1,9 @@
 """Universes: all pairs of vertices that queries can be about.
 
 GRU12 sees a graph as a database over the universe X of pairs, and a linear query as a vector q with
-one coefficient for each pair. A `Universe` is made from a public space: one vertex set (unordered
-pairs), two sides (pairs across), or `Arcs` (ordered pairs of one set).
+one coefficient for each pair. A `Universe` is made from a *space*, which says which pairs there
+are: one vertex set (unordered pairs), two sides (pairs across), or `Arcs` (ordered pairs of one
+set). The space should be public. If a vertex set was inferred from private edges, `public` says so.
 
 Arrays over the universe come in two shapes. A *matrix over the universe* has a row and a column for
 each vertex: symmetric with a zero diagonal for unordered pairs, where each pair has two entries
@@ -64,15 +65,15 @@ class Universe:
             raise GraphError("the arcs of a directed graph are on one vertex set, not on two")
         self.space: Space = Arcs(left) if directed else left
         if right is not None:
-            # A new object, even if `right is left`: one object as both sides means one vertex set.
-            # A copy of a set that was inferred from private edges stays inferred.
+            # Make a new object, even if `right is left`: the same object on both sides would mean
+            # an undirected graph. `inferred`: whether the set was taken from private edges.
             inferred = isinstance(right, VertexSet) and right.inferred
             self.space = left, VertexSet(right, inferred=inferred)
         self._layout = layout = Layout.of(self.space)
         self.shape, self.symmetric, self.directed = layout.shape, layout.symmetric, directed
         self.hollow = layout.hollow
         self.bipartite = not self.hollow
-        self.size = layout.pairs_before(self.shape[0])
+        self.size = layout.pairs_before(self.shape[0])  # pairs in all rows
 
     @classmethod
     def of(cls, graph: AnyGraph) -> Self:
@@ -98,19 +99,24 @@ class Universe:
 
     @property
     def public(self) -> str:
-        """Name of the vertex sets in a guarantee, with a warning if they are not public."""
+        """Words of a guarantee for the vertex sets, such as "the vertex set".
+
+        They warn if a set was inferred from private edges, and so is not public.
+        """
         return public_vertices(self.space)
 
     @property
     def disjoint_norm_squared(self) -> int:
         """Largest ||q||_2^2 of a cut query q with disjoint S and T.
 
-        That is the largest number of pairs between disjoint sets: floor(n^2/4), or X if bipartite.
+        That is the largest number of pairs between disjoint sets. It is X if bipartite. Else it is
+        floor(n^2/4), by sets of n/2 vertices, for arcs as well: S to T is one direction only.
         """
         return self.size if self.bipartite else self.shape[0] ** 2 // 4
 
     def pairs(self) -> tuple[IntVector, IntVector]:
         """Return the row and the column of each pair, once, row by row; shape (X,) each."""
+        # `Layout` numbers the pairs 0, ..., X - 1; `ends` returns rows and columns of such numbers.
         return self._layout.ends(np.arange(self.size))
 
     def matrix_of(self, values: FloatVector) -> FloatMatrix:

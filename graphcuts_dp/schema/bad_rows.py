@@ -13,10 +13,12 @@ neighbours among usable rows holds for neighbours among files, with the same num
 are left out is a sum over private rows for which no budget is spent, so it is never reported.
 
 The head of a text file ends with its header, the names of the columns, which are public: a file and
-its neighbour have the same head. Where bad rows are left out of a file without a header, the file
-has no head either: each line is a row or nothing, and the name of the file and the options alone
-decide how it is read. A byte-order mark, a comment or a line `sep=;` then has no effect, because a
-first row could look like one.
+its neighbour have the same head. Where bad rows are left out of a file without a header, no line is
+read as its head. Each line is then a usable row or left out, and the name of the file and the
+options alone decide how it is read. A byte-order mark, a comment or a line `sep=;` then has no
+effect, because a first row could look like one.
+
+Readers of files and tables pass each fault to `BadRows.add`, and call `BadRows.check` at the end.
 """
 
 from collections.abc import Iterable
@@ -25,8 +27,9 @@ from typing import Literal, final
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 
 OnBad = Literal["refuse", "skip"]
-# For each role of a column that is read, why rows are left out. The two reasons of the endpoints
-# hold for source and target alike; both columns are always read.
+# For each role of a column that is read, a reason why rows are left out. An endpoint can be missing
+# or unknown, whether it is a source or a target. Both columns are always read, so a sentence lists
+# both reasons if one stands under "source" and the other one under "target".
 _FAULTS = {
     "source": "a missing end",
     "target": "an end outside the vertex set",
@@ -40,8 +43,9 @@ class BadRows:
     """The kinds of bad rows that were met, each with the position of its first row.
 
     Args:
-        skip: whether bad rows are left out, so that nothing about them is stored. None: they are
-            refused, and the source of the rows has no option to leave them out.
+        skip: True: bad rows are left out, and nothing about them is stored. False: they are
+            refused, and the message offers on_bad="skip". None: they are refused, and the message
+            does not offer it, as the source of the rows has no such option.
     """
 
     def __init__(self, *, skip: bool | None = None) -> None:
@@ -55,7 +59,7 @@ class BadRows:
         Args:
             fault: what is wrong, and which option would accept it; no word of the row.
             position: where the row is, such as "line 3"; of several rows that of the first.
-            count: how many rows there are; only `CountedBadRows` uses it.
+            count: how many rows there are. It is ignored here; `CountedBadRows` adds it up.
         """
         if not self.skip:
             self._first.setdefault(fault, position)
@@ -82,13 +86,15 @@ class BadRows:
 
 @final
 class CountedBadRows(BadRows):
-    """Bad rows that are left out and counted. The numbers are private, and no release reads them.
+    """Bad rows that are left out and counted, for the owner of the data who inspects a file.
+
+    Privacy: not private. No release reads these numbers.
 
     Attributes:
         counts: how many faults of each kind there are. A row may have several kinds, and the same
             one at both endpoints.
-        rows: how many rows were left out. This holds if all faults of one row are added one after
-            the other, and different rows with different positions.
+        rows: how many rows were left out. This is right only if callers add all faults of one row
+            in succession and with the same position, and those of other rows with another one.
     """
 
     def __init__(self) -> None:
@@ -98,7 +104,11 @@ class CountedBadRows(BadRows):
         self._latest_position = ""
 
     def add(self, fault: str, position: str, count: int = 1) -> None:
-        """Count bad rows; faults at the position of the call before belong to the same rows."""
+        """Count bad rows, see `BadRows.add`.
+
+        A fault at the same position as the fault before is taken for a further fault of the same
+        rows: it adds to `counts`, but not to `rows`.
+        """
         self.counts[fault] = self.counts.get(fault, 0) + count
         if position != self._latest_position:
             self.rows += count
@@ -110,7 +120,7 @@ def left_out(columns: Iterable[str], *, text: bool) -> str:
 
     Args:
         columns: roles of the columns that are read: source, target, and so on.
-        text: whether rows are lines of text, which may have other cells than there are columns.
+        text: whether rows are lines of text, which may have more or fewer cells than columns.
     """
     faults = [_FAULTS[role] for role in columns if role in _FAULTS]
     if text:

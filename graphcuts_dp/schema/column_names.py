@@ -2,8 +2,9 @@
 
 Names in a header are compared in a *normalised* form: without case, blanks and signs, see
 `normalised_names`. Known names are those of weights and of other columns in this file, and those of
-endpoints in `schema.header_words`. A first line that is taken for a header may be a private row, so
-messages quote known names only, see `known_name`.
+endpoints in `schema.header_words`, whose `meanings_of` returns an empty list for other words. A
+first line that is taken for a header may be a private row, so messages quote known names only, see
+`known_name`.
 """
 
 import re
@@ -30,7 +31,8 @@ _NEO4J_TYPES = (
     *("date", "localtime", "time", "localdatetime", "datetime", "duration"),
 )
 _MOST_QUOTED_CHARACTERS = 60  # of a name in a sentence
-# A name of words between single separators, which differs little from its known word.
+# A name that begins and ends with a letter or digit, with blanks, dots, hyphens or "_" between.
+# Quoting such a name shows nothing beyond its known word but case and separators.
 _PLAIN_NAME = re.compile(r"[^\W_](?:[\w .-]*[^\W_])?")
 
 
@@ -65,8 +67,9 @@ def known_name(header_name: str, name: str) -> str:
         name: the same, normalised.
 
     Returns:
-        The name in the header, if only its case and its separators differ from a known word, so
-        that a quote reveals nothing; else the known word.
+        The name as the header writes it, such as "Start Date", if it has the letters and digits of
+        the known word in order, and is short. Else the known word in its normalised form: what the
+        header writes may then be private, such as text in brackets.
     """
     if name not in NO_ENDPOINTS and not meanings_of(name):
         return ""

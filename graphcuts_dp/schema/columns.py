@@ -12,6 +12,13 @@ options that decide.
 
 A first line that is taken for a header may be a private row. So no message quotes a name of the
 file that is neither known here nor typed by the caller.
+
+Two options of the readers have three values:
+
+- `weighted`, an option of the caller. False: no weight is read. None and True: weights are read
+  where the options, a known name or the head show a column of them.
+- `declared`, what a comment of one of our own files, or of KONECT's, says. True: there are weights.
+  False: there are none. None: no comment says anything.
 """
 
 import re
@@ -217,7 +224,8 @@ class Columns:
     def is_for_tables(self) -> bool:
         """Return whether an option is set that files of whole graphs do not have.
 
-        `user` is left out, as it is refused elsewhere; so is `encoding`, which GML and Pajek have.
+        Two options are left out of the test: `user`, which the readers of such files refuse with a
+        message of their own, and `encoding`, which GML and Pajek files have.
         """
         return replace(self, user=None, encoding=None) != Columns()
 
@@ -225,7 +233,7 @@ class Columns:
     def named(self) -> tuple[Column | None, ...]:
         """The picked columns of source, target, weight, user and period; None for those left open.
 
-        "tail" picks no column.
+        "tail" picks no column. `number_columns` relies on this order.
         """
         user = None if self.user == TAIL else self.user
         return self.source, self.target, self.weight, user, self.period
@@ -256,7 +264,11 @@ class ColumnPlaces:
 
     @property
     def used(self) -> dict[str, int]:
-        """The position of each column to read, by its role; a user who is an endpoint adds none."""
+        """The position of each column to read, by its role, in the order of the attributes.
+
+        If users stand in the column of an endpoint, there is no role "user": no column is twice in
+        the result, and `_checked` relies on that.
+        """
         positions = {"source": self.source, "target": self.target, "weight": self.weight}
         if self.user not in (self.source, self.target):
             positions["user"] = self.user
@@ -364,7 +376,8 @@ def find_columns(
     if weight is None and weighted is not False and declared is not False:
         other_roles = (source, target, user, period)
         weight = _named_weight(names, other_roles)
-        # A caller who picks the endpoints has looked at the columns, and picked no weight.
+        # A caller who picks the endpoints has looked at the columns. Without a picked weight, and
+        # without a known name of weights, there is then no weight.
         if weight is None and options.source is None:
             _check_no_weight(names, other_roles)
     positions = ColumnPlaces(len(header), source, target, weight, (), user, period)
@@ -379,7 +392,8 @@ def number_columns(
     They are where the caller says; else the first two columns are the endpoints.
 
     Privacy: `width` and `line` are taken from a private row. They decide whether the file is
-    refused, and nothing else.
+    refused. Positions do not depend on them. `width` is also stored in the result, and
+    `ColumnPlaces.__str__` lists the columns up to it that are ignored.
 
     Args:
         options: what the caller says.
@@ -441,7 +455,7 @@ def _checked(positions: ColumnPlaces, options: Columns) -> ColumnPlaces:
             "source=, target=, weight= and period= name different columns, and so does user=, "
             "unless it is that of an end"
         )
-    # With a column of this name the user is found already.
+    # If a header has a column with the name "tail", `find_columns` has set `user` to it already.
     user_is_source = options.user == TAIL and positions.user is None
     return replace(positions, user=positions.source) if user_is_source else positions
 
@@ -502,6 +516,7 @@ def _endpoints(
     Raises:
         FileFormatError: they are not clear, or known names contradict the order of the columns.
     """
+    # First try: known pairs of names, such as "from" and "to", among columns without another role.
     candidates = [position for position in range(len(names)) if position not in other_roles]
     pairs = endpoint_pairs(names, candidates)
     if len(pairs) == 1:
@@ -511,6 +526,7 @@ def _endpoints(
             "cannot tell which columns are the endpoints of an edge, as several pairs have known "
             f"names; pass {_typed_options(header, names, pairs)}"
         )
+    # Second try: the only two columns that are left without those of known other meanings.
     if len(names) > 2:
         candidates = [
             position
@@ -531,7 +547,9 @@ def _endpoints(
         header_is_announced = options.header is not None or any(
             isinstance(column, str) for column in options.named
         )
-        if not header_is_announced:  # then a number is no name, but a cell of a first row
+        # If nobody said that there is a header, this line may be a row. A number in it is then
+        # taken for a cell of a row, and the message about a missing header is the better one.
+        if not header_is_announced:
             _check_no_number([header[position] for position in candidates])
         # Offer the other order, unless one of the names contradicts that, too.
         can_be_swapped = source_side != "source" and target_side != "target"
@@ -574,7 +592,11 @@ def _typed_options(
 
 
 def _named_weight(names: Sequence[str], other_roles: Sequence[int | None]) -> int | None:
-    """Return the position of the only column with the first known name of weights that occurs."""
+    """Return the position of the column of weights that a known name shows; None if there is none.
+
+    Known names are tried in the order of `WEIGHTS`. A name that occurs twice, or whose column has
+    another role, is passed over.
+    """
     for name in WEIGHTS:
         if names.count(name) == 1 and names.index(name) not in other_roles:
             return names.index(name)
@@ -585,7 +607,8 @@ def _check_no_weight(names: Sequence[str], other_roles: Sequence[int | None]) ->
     """Refuse a table with a column that could be a weight.
 
     Raises:
-        FileFormatError: a column without another role has a name that is not known to be none.
+        FileFormatError: a column without another role has a name, and not one of `NO_WEIGHTS`,
+            which are known names of columns that hold no weights.
     """
     unclear = [
         str(position + 1)

@@ -28,8 +28,8 @@ def check_date_format(date_format: str, *, zoned: bool) -> None:
         zoned: whether there is a time zone. Texts then need an offset from UTC (%z).
 
     Raises:
-        ParameterError: a directive that is not supported, no complete date, or just one of offset
-            and time zone.
+        ParameterError: a directive that is not supported; a format without day, month or year; an
+            offset (%z) without a time zone, or a time zone without an offset.
     """
     directives = re.findall("%(.?)", date_format.replace("%%", ""))
     if any(directive not in _DIRECTIVES or not directive for directive in directives):
@@ -46,8 +46,9 @@ def check_date_format(date_format: str, *, zoned: bool) -> None:
 def date_of_text(text: str, date_format: str | None, zone: str | None) -> str | None:
     """Return the date that a text names as YYYY-MM-DD, or None if it names none.
 
-    Without a format and a zone the text comes back unchanged and unchecked: it may be a date, or
-    the name of a period, and `Periods` finds out which.
+    Without a format and a zone any text comes back unchanged and unchecked: it may be a date, or
+    the name of a period such as "spring". `schema.periods.Periods`, the public list of periods,
+    looks it up later.
 
     Privacy: the result depends on this text and public options alone.
 
@@ -60,7 +61,8 @@ def date_of_text(text: str, date_format: str | None, zone: str | None) -> str | 
         return text
     try:
         if date_format is not None:
-            # Offset and zone belong together, see `check_date_format`; `local_date` checks it.
+            # The format has %z if and only if there is a zone, see `check_date_format`. So the
+            # moment has an offset exactly then, and `local_date` does not return None for it.
             moment = datetime.strptime(text, date_format)  # noqa: DTZ007, RUF100
         elif _ISO_INSTANT.fullmatch(text):
             moment = datetime.fromisoformat(text.upper().replace(",", "."))
@@ -72,7 +74,9 @@ def date_of_text(text: str, date_format: str | None, zone: str | None) -> str | 
 
 
 def local_date(moment: date, zone: str | None) -> str | None:
-    """Return a local date as YYYY-MM-DD; None if just one of offset and zone is there.
+    """Return a local date as YYYY-MM-DD.
+
+    None if `moment` has an offset and there is no zone, or there is a zone and it has no offset.
 
     Args:
         moment: a `date`, or a `datetime` with or without an offset from UTC.
@@ -84,7 +88,7 @@ def local_date(moment: date, zone: str | None) -> str | None:
     if (offset is None) is not (zone is None):
         return None
     if zone is not None:
-        # By way of UTC: with the same `tzinfo` object `astimezone` would change nothing, even for
-        # local times that do not exist, such as those that daylight saving skips.
+        # Convert to UTC first. If `moment.tzinfo` were the zone itself, `astimezone(zone)` would
+        # return `moment` unchanged, even a local time that daylight saving skips.
         moment = moment.astimezone(UTC).astimezone(zone_of(zone))
     return moment.date().isoformat()

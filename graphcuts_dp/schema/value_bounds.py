@@ -12,7 +12,9 @@ def most_weight(pairs: float, max_weight: float | None) -> float:
     """Return the most that some pairs can weigh together, rounded up.
 
     Args:
-        pairs: number of pairs, or the sum of the coefficients that a linear query gives to pairs.
+        pairs: number of pairs. A linear query adds up coefficients times weights, so a pair with
+            coefficient c counts as c pairs: pass the sum of its positive coefficients for the
+            most, and of the absolute values of its negative ones for the least.
         max_weight: the most that one pair can weigh; None if there is no bound.
 
     Returns:
@@ -30,8 +32,8 @@ def possible_part(
 ) -> tuple[float, float]:
     """Return the part of an interval in which a query's true value can lie.
 
-    The result holds every possible value that the interval holds. If the interval holds none, the
-    result is the one possible value that is nearest to it.
+    The result is the part of [low, high] in [least, most]. If the two do not meet, it is a single
+    point: `most` if the interval lies above it, `least` if it lies below.
 
     Args:
         interval: (low, high).
