@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo demo-server test check test-slow test-portable test-next audit mutate bench benchmark fuzz figures docs clean
+.PHONY: demo demo-server test check test-slow test-portable test-next test-lowest wheel audit mutate bench benchmark fuzz figures docs clean
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
@@ -41,6 +41,15 @@ test-next:  ## the tests with the newest of everything, pre-releases too: make t
 	.venv-next/bin/python -m pip install --quiet --disable-pip-version-check --pre --upgrade -e '.[dev]'
 	.venv-next/bin/pytest
 
+test-lowest:  ## the tests with the lowest versions that pyproject.toml allows; run it before each release
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python scripts/lowest.py > .venv-lowest/constraints.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-lowest/constraints.txt -e '.[dev,all]'
+	.venv-lowest/bin/pytest
+
+wheel: $(STAMP)  ## build the wheel into dist, to be installed elsewhere by pip
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
 mutate: $(STAMP)  ## break the privacy of the code on purpose, see which tests notice (an hour)
 	$(BIN)/python scripts/mutate.py
 
@@ -74,4 +83,4 @@ $(VENV)/.docs: $(STAMP)
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-next demo-output build
+	rm -rf $(VENV) .venv-next .venv-lowest demo-output build dist

@@ -16,6 +16,8 @@ from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 
 KINDS = ("pandas", "polars", "pyarrow")  # which of these is installed is taken, the first first
 
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that spreadsheets run
+
 
 def frame_of(source: Any) -> Any | None:
     """A table or a series of some library as a narwhals `DataFrame`; None of anything else.
@@ -84,13 +86,36 @@ def check_parquet() -> None:
         )
 
 
-def csv_bytes(columns: Mapping[str, Sequence[Any] | Any]) -> bytes:
-    """A file of CSV of these columns."""
+def csv_bytes(columns: Mapping[str, Sequence[Any] | Any], *, spreadsheet: bool = False) -> bytes:
+    """Return a file of CSV of these columns.
+
+    Args:
+        columns: by name.
+        spreadsheet: whether an apostrophe is put before texts that a spreadsheet would run as
+            formulas, see `is_formula`.
+    """
+    lists = [plain(column) for column in columns.values()]
+    if spreadsheet:
+        lists = [[f"'{cell}" if is_formula(cell) else cell for cell in cells] for cells in lists]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows(zip(*map(plain, columns.values()), strict=True))
+    writer.writerows(zip(*lists, strict=True))
     return text.getvalue().encode()
+
+
+def is_formula(cell: Any) -> bool:
+    """Return whether a spreadsheet takes a cell of CSV for a formula: a text that begins like one.
+
+    Numbers are none, whatever their sign.
+    """
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA_STARTS):
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return True
+    return False
 
 
 def plain(column: Any) -> list[Any]:

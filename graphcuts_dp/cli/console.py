@@ -23,6 +23,7 @@ from graphcuts_dp.confidence import DEFAULT_DEVIATIONS, DEFAULT_PERCENT
 from graphcuts_dp.display import Card, Displayed, cell_text, printable, short
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.files import atomic_write
+from graphcuts_dp.frames import is_formula
 from graphcuts_dp.resources import Progress, silent
 
 if TYPE_CHECKING:
@@ -62,6 +63,15 @@ def heard() -> Iterator[list[str]]:
         yield messages
     finally:
         _HEARD.reset(before)
+
+
+def note_formulas(labels: Iterable[Any], *, spreadsheet: bool) -> None:
+    """Say that a spreadsheet would run public labels as formulas, unless they are quoted."""
+    if not spreadsheet and any(map(is_formula, labels)):
+        say(
+            "note: Some labels begin with =, +, - or @, which spreadsheets run as formulas: "
+            "--spreadsheet puts an apostrophe before them."
+        )
 
 
 def show_json(value: Any) -> None:

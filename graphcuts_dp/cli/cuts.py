@@ -5,9 +5,9 @@ from dataclasses import replace
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, foretold
+from graphcuts_dp.cli.console import Report, foretold, note_formulas
 from graphcuts_dp.cli.queries import read_set
-from graphcuts_dp.cli.reading import GRAPH_UNIT, Reading, Spending, TriedRun
+from graphcuts_dp.cli.reading import GRAPH_UNIT, Reading, Spending, TableRun
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.cuts.least import cut_job
@@ -56,7 +56,7 @@ def cuts(
         metavar="KIND[:OPTION=...]",
         group=METHOD,
     ),
-    run: TriedRun,
+    run: TableRun,
 ) -> Report:
     """Find privately a cut that keeps vertices apart, or partition what was released.
 
@@ -86,11 +86,14 @@ def cuts(
     """
     if partition is not None:
         given = (epsilon, first, second, run, spending, reading, privacy_unit)
-        plain = (None, None, None, TriedRun(force=run.force), Spending(), Reading(), EDGE)
+        shown = TableRun(force=run.force, spreadsheet=run.spreadsheet)
+        plain = (None, None, None, shown, Spending(), Reading(), EDGE)
         if given != plain:
-            raise ParameterError("--partition is of a release, and goes with --force alone")
+            raise ParameterError(
+                "--partition is of a release, and goes with --force and --spreadsheet alone"
+            )
         made = _partition(source, target, partition, force=run.force)
-        return _report(made, target, None, force=run.force)
+        return _report(made, target, None, force=run.force, spreadsheet=run.spreadsheet)
     if epsilon is None or first is None or second is None:
         raise ParameterError("give --epsilon, --from and --to; or --partition of a saved release")
     store = spending.check()
@@ -100,7 +103,7 @@ def cuts(
         check_path(KIND, target, force=run.force)
         kept = kept_result(Partition)
         if kept is not None:
-            return _report(kept, target, source, force=run.force)
+            return _report(kept, target, source, force=run.force, spreadsheet=run.spreadsheet)
         private, _ = reading.read_private(source, privacy_unit)
         spending.remind(private, source)
     vertices = sides_of(bounded_graph(without_rows(private), privacy_unit))[0]
@@ -109,7 +112,7 @@ def cuts(
     if run.dry_run:
         return foretold(job.guarantee, privacy_unit, job.errors(), job.notes, job.warning)
     made = carry_out(job, private, target, store=store, seed=run.seed)
-    return _report(made, target, source, force=run.force)
+    return _report(made, target, source, force=run.force, spreadsheet=run.spreadsheet)
 
 
 def _partition(source: str, target: str, asked: str, *, force: bool) -> Partition:
@@ -121,9 +124,12 @@ def _partition(source: str, target: str, asked: str, *, force: bool) -> Partitio
     return Release.load(source).partition(kind, **vars(wanted))
 
 
-def _report(made: Partition, target: str, private: str | None, *, force: bool) -> Report:
+def _report(
+    made: Partition, target: str, private: str | None, *, force: bool, spreadsheet: bool
+) -> Report:
     """Writes a partition, of a private file or of a release."""
-    written = made.save(target, force=force)
+    note_formulas(made.vertices.labels, spreadsheet=spreadsheet)
+    written = made.save(target, force=force, spreadsheet=spreadsheet)
     facts = made.to_dict() | {"sizes": made.sizes, "guarantee": str(made.guarantee)}
     report = released(facts, made.guarantee, written, private)
     return replace(report, blocks=[made, {"files": "  ".join(written)}])

@@ -8,7 +8,7 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, progress_bar
+from graphcuts_dp.cli.console import Report, note_formulas, progress_bar
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.cli.queries import split_words
 from graphcuts_dp.cli.reading import Run, Spending, kept_source, still_there, store_named
@@ -132,6 +132,7 @@ class Shown(Checked):
         None, help="CSV file for all answers; a receipt is written beside it.", metavar="FILE"
     )
     plot: str | None = options.PLOT
+    spreadsheet: bool = options.SPREADSHEET
 
 
 def distances(
@@ -198,7 +199,10 @@ def distances(
         made = answer_distances(
             metric, placed, store=charged, seed=run.seed, **vars(method), **terms.given
         )
-    written = [] if output is None else list(made.save(output, force=run.force))
+    written: list[str] = []
+    if output is not None:
+        note_formulas(metric.vertices.labels, spreadsheet=shown.spreadsheet)
+        written += made.save(output, force=run.force, spreadsheet=shown.spreadsheet)
     if plot is not None:
         write_figure(made.plot(), plot, force=run.force)
         written.append(plot)

@@ -8,13 +8,13 @@ from typing import Any, final
 import typer
 
 from graphcuts_dp.cli import options
-from graphcuts_dp.cli.console import Report, foretold
+from graphcuts_dp.cli.console import Report, foretold, note_formulas
 from graphcuts_dp.cli.reading import (
     ApproximatePrivacyOptions,
     GroupReading,
     Reading,
     Spending,
-    TriedRun,
+    TableRun,
     note,
 )
 from graphcuts_dp.cli.release import carry_out, released
@@ -23,6 +23,7 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.files import check_writable_set
+from graphcuts_dp.frames import plain
 from graphcuts_dp.graph.rows import Rows
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import check, input_option, option, output_option
@@ -151,7 +152,7 @@ class BoundChoice:
 
 @final
 @dataclass(frozen=True, kw_only=True)
-class FlowOptions(TriedRun):
+class FlowOptions(TableRun):
     """What is released of rows, drawn, and written for programs that draw maps; how it runs."""
 
     by: list[str] | None = option(
@@ -325,7 +326,11 @@ def _written(
     made: Flows, target: str, source: str, asked: FlowOptions, places: GroupLocations | None
 ) -> Report:
     """Write a table of flows, and what else is asked for of it."""
-    written = [*made.save(target, force=asked.force), *asked.write(made, places)]
+    columns = made.columns()
+    labels = (label for name in ("from", "to") for label in plain(columns[name]))
+    note_formulas(labels, spreadsheet=asked.spreadsheet)
+    saved = made.save(target, force=asked.force, spreadsheet=asked.spreadsheet)
+    written = [*saved, *asked.write(made, places)]
     report = released(_facts(made), made.guarantee, written, source)
     return replace(report, blocks=[made, {"files": "  ".join(written)}], most=_SHOWN)
 

@@ -68,6 +68,10 @@ DRY_RUN = output_option(
     False,
     help="Forecast the guarantee and the errors from --vertices and groups; read no private file.",
 )
+SPREADSHEET = output_option(
+    False,
+    help="Put an apostrophe before labels in the table that a spreadsheet would run as formulas.",
+)
 FORCE = output_option(False, help="Replace existing files.")
 _JSON = Option(
     name="as_json",

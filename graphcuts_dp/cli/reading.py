@@ -119,6 +119,13 @@ class TriedRun(Run):
     dry_run: bool = options.DRY_RUN
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableRun(TriedRun):
+    """One that writes a table."""
+
+    spreadsheet: bool = options.SPREADSHEET
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Reading:

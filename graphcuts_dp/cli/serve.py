@@ -81,7 +81,7 @@ def start(
         from graphcuts_dp.server.service import Service
     except ImportError:
         raise ParameterError(
-            "the server needs more packages: pip install 'graphcuts-dp[server]'"
+            "the server needs more packages: python -m pip install fastapi uvicorn"
         ) from None
     place = replace(store_named(store, budget, expect_head), separate_budget=separate_budget or "")
     if not place.exists and budget is None:

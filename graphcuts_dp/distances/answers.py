@@ -426,13 +426,16 @@ class DistanceAnswers(Displayed):
     def _rows(self) -> list[tuple[Any, ...]]:
         return [(answer.vertex, answer.value, *answer.interval) for answer in self.all()]
 
-    def save(self, path: PathLike, *, force: bool = False) -> tuple[str, str]:
+    def save(
+        self, path: PathLike, *, force: bool = False, spreadsheet: bool = False
+    ) -> tuple[str, str]:
         """Write the answers as CSV, and a receipt (`path`.json) beside it.
 
         Args:
             path: of the CSV file, with columns vertex, value, low, high; of a seeded run also
                 mark, which says in every row that it is not private.
             force: replace files that are there.
+            spreadsheet: put an apostrophe before labels that a spreadsheet would run as formulas.
 
         Returns:
             The paths of both files.
@@ -445,7 +448,7 @@ class DistanceAnswers(Displayed):
         parts = ResultParts(
             kind="distances", guarantee=self.guarantee, fields=fields, table=self._table
         )
-        names = bundle.save(parts, path, force=force)
+        names = bundle.save(parts, path, force=force, spreadsheet=spreadsheet)
         return names[0], names[1]
 
     @property

@@ -47,7 +47,7 @@ def page(
         from graphcuts_dp.page.app import serve
     except ImportError:
         raise ParameterError(
-            "the page needs more packages: pip install 'graphcuts-dp[server]'"
+            "the page needs more packages: python -m pip install fastapi uvicorn duckdb"
         ) from None
     place = Path(folder).expanduser()
     serve(place, port, int(largest * 2**20), partial(_begun, place, browser=not no_browser))

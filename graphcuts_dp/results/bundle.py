@@ -130,10 +130,12 @@ def marked(columns: Mapping[str, Any], guarantee: PrivacyGuarantee) -> dict[str,
     return {**columns, **mark}
 
 
-def save(parts: ResultParts, path: PathLike, *, force: bool) -> tuple[str, ...]:
+def save(
+    parts: ResultParts, path: PathLike, *, force: bool, spreadsheet: bool = False
+) -> tuple[str, ...]:
     """Write the files of a result, all or none; returns their paths, the receipt last.
 
-    A table is written as CSV.
+    A table is written as CSV; for a spreadsheet as `csv_bytes` says.
 
     Raises:
         FileFormatError: as `check_path`, or a full disk. Older files then stay as they are.
@@ -152,7 +154,7 @@ def save(parts: ResultParts, path: PathLike, *, force: bool) -> tuple[str, ...]:
             graph.write(place[Path(path)], about=guarantee.about)
         if table is not None:
             with atomic_write(place[Path(path)]) as handle:
-                handle.write(csv_bytes(marked(table, guarantee)))
+                handle.write(csv_bytes(marked(table, guarantee), spreadsheet=spreadsheet))
         if arrays is not None:
             with atomic_write(place[form.arrays(path)]) as handle:
                 _write_arrays(handle, kind, guarantee, arrays)

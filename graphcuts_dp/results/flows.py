@@ -369,7 +369,9 @@ class Flows(FlowStatistics, Displayed):
         told = bundle.marked(told, self.guarantee)
         return od_tables.write_od(path, told, located, force=force)
 
-    def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
+    def save(
+        self, path: PathLike, *, force: bool = False, spreadsheet: bool = False
+    ) -> tuple[str, ...]:
         """Write the table, a receipt, and the measured sums from which all can be made again.
 
         Args:
@@ -378,6 +380,7 @@ class Flows(FlowStatistics, Displayed):
                 says in every row that it is not private. The receipt is `path` +
                 ".json", the sums are in `path` + ".noisy.npz".
             force: replace files that are there.
+            spreadsheet: put an apostrophe before labels that a spreadsheet would run as formulas.
 
         Returns:
             The paths written, the receipt last.
@@ -385,7 +388,7 @@ class Flows(FlowStatistics, Displayed):
         Raises:
             FileFormatError: another ending, a missing folder, files that are there, a full disk.
         """
-        return bundle.save(self.to_parts(), path, force=force)
+        return bundle.save(self.to_parts(), path, force=force, spreadsheet=spreadsheet)
 
     def to_parts(self) -> ResultParts:
         """Return what `save` writes."""

@@ -190,7 +190,9 @@ class Partition(Displayed):
             )
         return drawn.map_figure(positions or {}, self.vertices.labels, self.codes, title=title)
 
-    def save(self, path: PathLike, *, force: bool = False) -> tuple[str, ...]:
+    def save(
+        self, path: PathLike, *, force: bool = False, spreadsheet: bool = False
+    ) -> tuple[str, ...]:
         """Write a table with the columns vertex and part, a receipt and arrays beside it.
 
         The table is one of public groups, too: `graphcuts-dp flows` takes it.
@@ -199,6 +201,7 @@ class Partition(Displayed):
             path: of the table, ending in .csv; of a seeded run it also has a column `mark`, which
                 says in every row that it is not private. The receipt is `path` + ".json".
             force: replace files that are there.
+            spreadsheet: put an apostrophe before labels that a spreadsheet would run as formulas.
 
         Returns:
             The paths written, the receipt last.
@@ -206,7 +209,7 @@ class Partition(Displayed):
         Raises:
             FileFormatError: another ending, a missing folder, files that are there, a full disk.
         """
-        return bundle.save(self.to_parts(), path, force=force)
+        return bundle.save(self.to_parts(), path, force=force, spreadsheet=spreadsheet)
 
     def to_parts(self) -> ResultParts:
         """Return what `save` writes."""

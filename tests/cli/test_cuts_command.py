@@ -135,9 +135,13 @@ def test_a_release_is_partitioned_for_free(folder, release):
         ("max-cut:parts=3", (), "parts is an option of kind 'balanced' and 'hierarchy'"),
         ("balanced:size=3", (), "unknown option 'size' of 'balanced'"),
         ("balanced:parts=7", (), "at most the number of vertices, 6"),
-        ("max-cut", ("--epsilon", "1"), "goes with --force alone"),
-        ("max-cut", ("--store", "mail.db"), "goes with --force alone"),
-        ("max-cut", ("--privacy-unit", "edge:group-size=3"), "goes with --force alone"),
+        ("max-cut", ("--epsilon", "1"), "goes with --force and --spreadsheet alone"),
+        ("max-cut", ("--store", "mail.db"), "goes with --force and --spreadsheet alone"),
+        (
+            "max-cut",
+            ("--privacy-unit", "edge:group-size=3"),
+            "goes with --force and --spreadsheet alone",
+        ),
     ],
 )
 @pytest.mark.usefixtures("release")
