@@ -58,4 +58,4 @@ class AccuracyWarning(UserWarning):
 
 
 class PrivacyWarning(UserWarning):
-    """What was asked for is kept, but guarantees too little: its delta is too large."""
+    """A guarantee is weaker than it seems: a large delta, or a second use that nobody adds up."""

@@ -14,13 +14,15 @@ can see of the first run is when it stopped. See SECURITY.md, "Measuring again a
 
 import contextlib
 import hashlib
+import warnings
+import weakref
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
-from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.errors import LedgerError, PrivacyWarning
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.known_data import register, stores_of
@@ -46,6 +48,10 @@ from graphcuts_dp.ledger.uses import (
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, warn_of_delta
 from graphcuts_dp.privacy.provenance import Provenance
+
+# Data that were used without a store in this process, by `id`; and whether that was told.
+_USED_WITHOUT_STORE: dict[int, "weakref.ref[Any]"] = {}
+_warned = False
 
 
 @final
@@ -182,6 +188,8 @@ def begin_charge(
     count, of = size_of(data)
     warn_of_delta(cost.delta, count=count, of=of, stacklevel=stacklevel + 1)
     if store is None:
+        if guarantee.is_private:
+            _warn_of_second_use(data, stacklevel=stacklevel + 1)
         return Charge(Provenance(time=time_now(), made_by=MADE_BY))
     place = Store.of(store)
     described: dict[str, Any] = {
@@ -205,6 +213,23 @@ def begin_charge(
 def charge_of_use(ledger: Ledger, store: Store, use: Use) -> Charge:
     """Return the charge of a use that is on the record. Within `Ledger.locked`."""
     return Charge(provenance_of(ledger, use), store, use)
+
+
+def _warn_of_second_use(data: object, *, stacklevel: int) -> None:
+    """Warn, once in a process, where the same object is used twice without a store."""
+    global _warned  # once in a process
+    known = _USED_WITHOUT_STORE.get(id(data))
+    if known is None or known() is not data:
+        with contextlib.suppress(TypeError):  # of an object without weak references
+            _USED_WITHOUT_STORE[id(data)] = weakref.ref(data)
+    elif not _warned:
+        _warned = True
+        warnings.warn(
+            "epsilon is spent on the same data again without a store, and nobody adds it up: pass "
+            "store='...db' to keep account (this is said once)",
+            PrivacyWarning,
+            stacklevel=stacklevel + 1,
+        )
 
 
 def open_to_charge(

@@ -1,6 +1,7 @@
 """What a use has measured is kept, one measurement for each, and taken up again for nothing."""
 
 import json
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from fractions import Fraction
@@ -12,6 +13,7 @@ from products import PRODUCTS, SESSIONS, kind_of, make
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError, ParameterError
+from graphcuts_dp.ledger import charges
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.opening import open_ledger
@@ -186,6 +188,15 @@ def test_that_it_is_measured_again_is_on_the_record(path, graph, monkeypatch):
     assert kinds == [Kind.BEGIN, Kind.RESUMED, Kind.FINISHED]
 
 
+def test_another_fit_of_what_was_measured_costs_nothing(path, graph):
+    call = {"epsilon": 1.0, "mechanism": "randomized-response"}
+    made = gc.release_graph(graph, **call, store=path, fit="first-order")
+    other = gc.release_graph(graph, **call, store=gc.Store(path, resume=True), fit="spectral")
+    assert (made.fit.method, other.fit.method) == ("first-order", "spectral")
+    assert other.answer([1]).value == made.answer([1]).value  # of the same measurement
+    assert gc.store_status(path).epsilon == 1.0
+
+
 def test_a_store_may_keep_nothing(path, graph):
     made = gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, keep=False), fit="none")
     assert made.guarantee.provenance.measured
@@ -194,6 +205,20 @@ def test_a_store_may_keep_nothing(path, graph):
     with closing(open_ledger(path)) as ledger, ledger.locked():
         counted = ledger.file.connection.execute("SELECT COUNT(*) FROM contents").fetchone()
     assert counted == (0,)
+
+
+def test_a_second_use_of_the_same_object_without_a_store_is_told_once(graph, monkeypatch):
+    monkeypatch.setattr(charges, "_warned", False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", gc.errors.PrivacyWarning)
+        gc.release_graph(graph, epsilon=1.0, fit="none", seed=1)  # not private, and not counted
+        gc.release_graph(graph, epsilon=1.0, fit="none")
+        for _ in range(3):  # generated graphs stay as they are
+            gc.release_graph(workers.private_graph(), epsilon=1.0, fit="none")
+    with pytest.warns(gc.errors.PrivacyWarning, match="again without a store") as caught:
+        [gc.release_graph(graph, epsilon=1.0, fit="none") for _ in range(2)]
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
 
 
 def test_a_session_is_not_resumed_so(path, graph):

@@ -119,12 +119,16 @@ async function columns() {
   }
 }
 
+const storeOf = (path) => `${path.split(/[\\/]/).pop()}.db`;
+
 async function look() {
+  const before = state.source;
   state.source = by("source").value.trim();
   if (state.source && !(await columns())) state.source = "";
-  const store = role("store").key;
-  if (state.source && !state.values[store]) {
-    state.values[store] = `${state.source.split(/[\\/]/).pop()}.db`;
+  const store = role("store").key, named = state.values[store];
+  // A store that a person has named stays; one that was called after another file does not.
+  if (state.source && (!named || named === storeOf(before))) {
+    state.values[store] = storeOf(state.source);
     draw();
   }
   keep();
