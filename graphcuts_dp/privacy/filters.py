@@ -31,6 +31,8 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_epsilon
@@ -41,6 +43,7 @@ _DIVERGENCE_ROUNDING = 1e-9  # relative: more than sums of divergences and their
 _RENYI_ORDERS = tuple(1 + 2 ** (step / 4) for step in range(-40, 100))  # 1 + 2^-10 ... 1 + 2^25
 _LARGEST_EPSILON = 1e9  # at which `least_epsilon` begins its search
 _ODOMETER_WIDTH = 1e-4  # relative: `least_epsilon` is right to nearly four digits
+_SWITCH_WIDTH = 1e-6  # relative: more than roundings move an epsilon at which the order changes
 
 
 def admits(costs: Sequence[Cost], *, epsilon: float, delta: float) -> bool:
@@ -68,18 +71,20 @@ def admits(costs: Sequence[Cost], *, epsilon: float, delta: float) -> bool:
     delta_limit = Fraction(delta) / 2 * (1 + _BUDGET_ROUNDING)
     if stated <= epsilon_limit and deltas <= delta_limit:
         return True
-    order = renyi_order(epsilon, delta)
-    divergence = math.fsum(renyi_cost(cost, order) for cost in costs)
-    return divergence <= renyi_budget(order, epsilon, delta)
+    return _renyi_admits(costs, renyi_order(epsilon, delta), epsilon, delta)
 
 
 def least_epsilon(costs: Sequence[Cost], *, delta: float) -> float:
-    """Return nearly the least epsilon at which `admits` holds for a delta; never less.
+    """Return nearly the least epsilon from which on `admits` holds for a delta; never less.
 
     It is at most 1e-4, relatively, above some epsilon that is not admitted; 0 for no costs.
 
     This is an odometer: an analyst who stops before it passes a number fixed beforehand has spent
-    at most that number.
+    at most that number. For let e be the number. At each step the odometer is at most e, and
+    `admits` holds at every epsilon from the odometer on, so at e: the filter for e admits each
+    path. That it holds at the odometer alone would not do. Criterion 3 takes another order at each
+    epsilon, and one that allows more zCDP may allow less of pure mechanisms, so that `admits` may
+    fail again at a larger epsilon; see `_beyond_gaps`.
 
     Args:
         costs: in the order in which they were chosen.
@@ -89,14 +94,26 @@ def least_epsilon(costs: Sequence[Cost], *, delta: float) -> float:
         ParameterError: no epsilon up to 10^9 suffices: the costs need more than delta.
     """
     low, high = 0.0, _LARGEST_EPSILON
+    top = high  # from which on criterion 1 or 2 holds, or the search ends
     if not admits(costs, epsilon=high, delta=delta):
         raise ParameterError(f"delta={delta:g} is less than what the mechanisms need; raise it")
     # The sum is often the answer, exactly, and else a better start than 10^9.
     stated = sum((cost.exact_epsilon for cost in costs), Fraction(0))
     if admits(costs, epsilon=rounded_up(stated), delta=delta):
-        high = rounded_up(stated)
-    # Halve low..high, on the scale of logarithms once low is above 0. `high` is always admitted, so
-    # the result is valid even where `admits` does not grow with epsilon: its order depends on it.
+        high = top = rounded_up(stated)
+    return _beyond_gaps(costs, _bisected(costs, low, high, delta), top, delta)
+
+
+def _bisected(costs: Sequence[Cost], low: float, high: float, delta: float) -> float:
+    """Return an admitted epsilon that is within the width of the odometer of one that is not.
+
+    Args:
+        costs: as for `least_epsilon`.
+        low: an epsilon that is not admitted, or 0.
+        high: an epsilon that is admitted.
+        delta: as for `least_epsilon`.
+    """
+    # Halve low..high, on the scale of logarithms once low is above 0. `high` is always admitted.
     while high - low > _ODOMETER_WIDTH * high:
         middle = math.sqrt(low * high) if low else high / 2
         if admits(costs, epsilon=middle, delta=delta):
@@ -104,6 +121,94 @@ def least_epsilon(costs: Sequence[Cost], *, delta: float) -> float:
         else:
             low = middle
     return high
+
+
+def _beyond_gaps(costs: Sequence[Cost], high: float, top: float, delta: float) -> float:
+    """Return the least admitted epsilon, from `high` on, above which all are admitted.
+
+    Between two `order_switches` criterion 3 has one order, so the epsilons that it admits have no
+    gap there; the other criteria have none at all. So it suffices to look at both ends of each
+    switch, with the orders of both sides.
+
+    Args:
+        costs: as for `least_epsilon`.
+        high: an epsilon that is admitted.
+        top: an epsilon from which on all are admitted, or the largest one that counts.
+        delta: as for `least_epsilon`.
+    """
+    if not 0 < delta < 1:
+        return high
+    least = high / (1 + _SWITCH_WIDTH)
+    switches = [switch for switch in order_switches(delta) if least < switch.epsilon < top]
+    ends = [switch.epsilon * (1 - _SWITCH_WIDTH) for switch in switches[1:]]
+    for switch, end in zip(switches, [*ends, top], strict=False):  # none if there is no switch
+        below, above = (switch.epsilon * (1 + sign * _SWITCH_WIDTH) for sign in (-1, 1))
+        start = max(below, high)
+        if start >= above or all(
+            _renyi_admits(costs, order, start, delta) for order in switch.orders
+        ):
+            continue
+        # From here to the next switch there is one order: if its end is not admitted, nothing is.
+        if admits(costs, epsilon=end, delta=delta):
+            high = _bisected(costs, above, end, delta) if above < end else end
+        else:
+            high = end  # and the next switch finds it not admitted
+    return high
+
+
+class OrderSwitch(NamedTuple):
+    """An epsilon at which criterion 3 changes its order.
+
+    Attributes:
+        epsilon: where it changes, right to `_SWITCH_WIDTH`.
+        orders: below and above.
+    """
+
+    epsilon: float
+    orders: tuple[float, float]
+
+
+@lru_cache(maxsize=64)
+def order_switches(delta: float) -> tuple[OrderSwitch, ...]:
+    """Return where `renyi_order` changes with epsilon, ascending.
+
+    The order a maximises a line in epsilon, (epsilon + c_a)/a with c_a from `renyi_budget`; its
+    rounding moves the lines by `_DIVERGENCE_ROUNDING` relatively. The largest of the lines is
+    convex and piecewise linear, with the smaller orders, of larger slope, to the right.
+
+    Args:
+        delta: of the whole budget, in (0, 1).
+    """
+    log_delta = math.log(delta) - math.log(2)
+    hull: list[tuple[float, float]] = []  # (order, epsilon from which on it is the best)
+    for order in reversed(_RENYI_ORDERS):  # ascending slopes
+        excess = order - 1
+        constant = math.log1p(1 / excess) + (log_delta + math.log(order)) / excess
+        start = -math.inf
+        while hull:
+            other, since = hull[-1]
+            other_excess = other - 1
+            other_constant = (
+                math.log1p(1 / other_excess) + (log_delta + math.log(other)) / other_excess
+            )
+            # (e + c)/a = (e + c')/a' at e = (c' a - c a')/(a' - a)
+            start = (other_constant * order - constant * other) / (other - order)
+            if start > since:
+                break
+            hull.pop()
+            start = -math.inf
+        hull.append((order, start))
+    return tuple(
+        OrderSwitch(start, (before[0], order))
+        for before, (order, start) in pairwise(hull)
+        if start > 0
+    )
+
+
+def _renyi_admits(costs: Sequence[Cost], order: float, epsilon: float, delta: float) -> bool:
+    """Return True if criterion 3 holds at an order."""
+    divergence = math.fsum(renyi_cost(cost, order) for cost in costs)
+    return divergence <= renyi_budget(order, epsilon, delta)
 
 
 @lru_cache(maxsize=256)

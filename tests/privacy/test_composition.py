@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from graphcuts_dp.privacy.composition import Cost, compose, zcdp_delta, zcdp_eps
 from graphcuts_dp.privacy.filters import (
     admits,
     least_epsilon,
+    order_switches,
     renyi_budget,
     renyi_cost,
     renyi_order,
@@ -310,3 +312,47 @@ def test_sparse_vector_scales_balance():
         assert b1 * L1 + b2 * L2 > scales.slack
     # The failure probabilities of c + 2 thresholds and 2(k + c) tests add up to beta.
     assert (c + 2) * math.exp(-L1) + 2 * (k + c) * math.exp(-L2) == pytest.approx(beta)
+
+
+def test_the_order_changes_where_it_is_said_to():
+    for delta in (1e-2, 1e-5, 1e-9):
+        switches = order_switches(delta)
+        assert [switch.epsilon for switch in switches] == sorted(s.epsilon for s in switches)
+        for switch in switches:
+            if not 1e-6 < switch.epsilon < 1e6:
+                continue
+            sides = (switch.epsilon * (1 - 1e-6), switch.epsilon * (1 + 1e-6))
+            assert tuple(renyi_order(side, delta) for side in sides) == switch.orders
+        for first, second in pairwise(switches):
+            middle = math.sqrt(first.epsilon * second.epsilon)
+            if 1e-6 < middle < 1e6:
+                assert renyi_order(middle, delta) == first.orders[1] == second.orders[0]
+
+
+def gaps(delta):
+    """Costs that are admitted just below a switch of the order, and not just above it."""
+    for switch in order_switches(delta):
+        below, above = (switch.epsilon * (1 + sign * 1e-6) for sign in (-1, 1))
+        if not 0.5 < switch.epsilon < 20:
+            continue
+        for epsilon in (Fraction(1, 10), Fraction(1, 2), Fraction(1)):
+            one = Cost.of_pure(epsilon)
+            order = switch.orders[0]
+            count = int(renyi_budget(order, below, delta) / renyi_cost(one, order))
+            costs = [one] * count
+            if count * epsilon > Fraction(above) and not admits(costs, epsilon=above, delta=delta):
+                yield costs, below, above
+
+
+def test_the_odometer_is_a_number_from_which_on_the_filter_admits():
+    found = 0
+    for delta in (1e-3, 1e-6):
+        for costs, below, above in gaps(delta):
+            found += admits(costs, epsilon=below, delta=delta)
+            odometer = least_epsilon(costs, delta=delta)
+            assert odometer > above
+            stated = float(sum(cost.exact_epsilon for cost in costs))
+            for step in range(50):
+                epsilon = odometer * (stated / odometer) ** (step / 49)
+                assert admits(costs, epsilon=epsilon, delta=delta)
+    assert found >= 3  # where a bisection alone would have stopped too early
