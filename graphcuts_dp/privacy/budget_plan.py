@@ -458,7 +458,7 @@ class BudgetPlan(Tabled):
     def _scope(self) -> str:
         """The delta, and the number of changes if there are several, for the title."""
         delta = f", delta = {self.delta:g}" if self.delta else ""
-        changes = f" for each of {self.group_size:,} changes together"
+        changes = f" for each of {self.group_size:,} changes"
         return delta + (changes if self.group_size > 1 else "")
 
     def __repr__(self) -> str:

@@ -373,5 +373,5 @@ def test_the_cost_of_a_group_is_rounded_once():
     plan = BudgetPlan(steps=(step("a", ALL_LEFT),), amount=Fraction(1, 3), delta=1e-6, group_size=3)
     assert plan.cost.epsilon == 1.0
     assert plan.cost.delta == pytest.approx(cost.for_group(3).delta)
-    assert "for each of 3 changes together" in str(plan)
+    assert "for each of 3 changes" in str(plan)
     assert "delta = 1e-06" in str(plan)
