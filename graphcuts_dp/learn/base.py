@@ -38,7 +38,8 @@ from graphcuts_dp.queries.universe import Universe
 
 # +1: the true answer is above that of the hypothesis; -1: below.
 Sign = Literal[1, -1]
-# "as printed": the paper's steps and constants. "tight": the best that the same proof gives.
+# The form of an update rule, for the modules that have rules. "as printed": the paper's steps and
+# constants. "tight": the best that the same proof gives.
 Rule = Literal["tight", "as printed"]
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -205,7 +206,7 @@ class DenseHypothesis(Hypothesis):
         return self.universe.answers(queries, self.matrix)
 
     def dense(self) -> FloatMatrix:
-        """Return `matrix`."""
+        """Return `matrix`; hypotheses of other classes compute their matrix in `dense`."""
         return self.matrix
 
     def plus(self, query: LinearQuery, weight: float) -> Self:
@@ -237,8 +238,9 @@ def tilt(
 ) -> FloatMatrix:
     """Return max(weights * exp(exponent * coefficients), tiny).
 
-    tiny, about 1e-308, is the smallest positive normal float. A weight of 0 could never grow again.
-    (Callers scale the result to a total; that can lower such tiny weights further, even to 0.)
+    tiny, about 1e-308, is the smallest positive normal float: a weight that underflows to 0 could
+    never grow again. Callers scale the result to a total, which can still lower such a tiny weight
+    to 0. This is accepted: the next call raises it to tiny again.
 
     Args:
         weights: >= 0, any shape.
@@ -270,7 +272,8 @@ class Construction(ABC, Generic[H]):
     def initial(self) -> H:
         """Return the hypothesis before the first update, of the class that `update` takes.
 
-        This is `start`, unless a rule converts it: mirror descent makes a matrix of blocks.
+        This is `start`, unless a rule converts it: mirror descent turns a hypothesis that is
+        constant on blocks of vertices into a matrix of all pairs.
         """
         return self.start
 
@@ -279,6 +282,9 @@ class Construction(ABC, Generic[H]):
         self, hypothesis: H, query: LinearQuery, sign: Sign, value: float | None = None
     ) -> H:
         """Return a better hypothesis.
+
+        It must be a function of its arguments and of the construction alone. A session that is
+        opened again repeats stored updates, and must come to the same hypothesis.
 
         Args:
             hypothesis: the present one; it is not changed.
@@ -294,19 +300,19 @@ class Construction(ABC, Generic[H]):
 
     @abstractmethod
     def least_drop(self, alpha: float) -> float:
-        """Return the least drop of the potential in an update of the rule tuned to `alpha`.
+        """Return the least drop of the potential in an update, if the rule were tuned to `alpha`.
 
-        Implementations read the argument and not the attribute `alpha`: so one object gives B for
-        all tolerances.
+        Implementations must read this argument and not the attribute `self.alpha`. Callers rely on
+        it: they make one construction and ask it for B of all tolerances.
         """
 
     def update_bound(self, alpha: float) -> float:
-        """Return B(alpha): no sequence of updates of the rule tuned to `alpha` is longer."""
+        """Return B(alpha): no sequence of updates is longer, if the rule is tuned to `alpha`."""
         return self.start_potential / self.least_drop(alpha)
 
 
-def checked_tuning(universe: Universe, alpha: float) -> None:
-    """Check what all rules require: a vertex pair, and a positive tolerance. Returns nothing.
+def check_tuning(universe: Universe, alpha: float) -> None:
+    """Check what all rules require: a vertex pair, and a positive tolerance.
 
     Raises:
         ParameterError: a universe without pairs, or alpha not positive.

@@ -9,12 +9,13 @@ stays constant on blocks if each block is first split by S and by T.
 
 The public vertex pairs, the `Universe`, are of three kinds:
 
-- undirected: one vertex set; matrices are symmetric (`universe.symmetric`);
-- directed: one vertex set; entry (i, j) is the arc from i to j;
-- bipartite: left vertices are rows, right vertices are columns.
+- undirected: one vertex set; matrices are symmetric. `universe.symmetric` and `universe.hollow` are
+  both true.
+- directed: one vertex set; entry (i, j) is the arc from i to j. Only `universe.hollow` is true.
+- bipartite: left vertices are rows, right vertices are columns. Neither is true.
 
-On one vertex set no vertex is paired with itself (`universe.hollow`): W may have a weight for the
-pairs inside a block, but the diagonal of the large matrix counts as 0.
+Hollow means that no vertex is paired with itself: W may have a weight for the pairs inside a block,
+but the diagonal of the large matrix counts as 0.
 
 `universe.masks(query)` are the truth vectors of S over rows and of T over columns, as the query
 names them. On an undirected universe a pair {i, j} belongs to the cut if i is in S and j in T or
@@ -105,9 +106,11 @@ class BlockHypothesis(Hypothesis):
         diagonal = float(np.einsum("i,i", self_weights, both))  # of the vertices in both S and T
         if not self.universe.symmetric:
             return answer - diagonal
-        # Undirected. Let P be the weight of the pairs {i, j} with i and j in both. The cut counts
-        # such a pair once, but `answer` has summed (i, j) and (j, i), and the diagonal of both as
-        # well. So P + diagonal has to go. The sum over both x both is 2 P + diagonal.
+        # Undirected. Let P be the weight of the pairs {i, j} with i and j in both. In `answer`,
+        # - each such pair is counted twice, as (i, j) and (j, i), and must count once: P too much;
+        # - each (i, i) with i in both is counted, and must not be: `diagonal` too much.
+        # The sum over all i and j in both is 2 P + diagonal, so P + diagonal is half of that sum
+        # and `diagonal`.
         return answer - (self._sum_between(both, both) + diagonal) / 2
 
     def _sum_between(self, S: BoolVector, T: BoolVector) -> float:
@@ -140,7 +143,7 @@ class BlockHypothesis(Hypothesis):
             coefficients |= coefficients.T
         split_weights = self.weights[np.ix_(old_left, old_right)]
         tilted = self._with(left, right, tilt(split_weights, coefficients, exponent))
-        # The tilted hypothesis has another total; scale it back.
+        # The tilted hypothesis has another total, which needs the new block sizes; scale it back.
         return self._with(left, right, tilted.weights * (self.total() / tilted.total()))
 
     def _with(self, left: Labels, right: Labels, weights: FloatMatrix) -> Self:
@@ -153,7 +156,8 @@ class BlockHypothesis(Hypothesis):
         entries = np.outer(*self._sizes)
         if self.universe.hollow:
             # The diagonal is no pair. Take 1 off the entry of (block of i as a row, block of i as a
-            # column), for each vertex i.
+            # column), for each vertex i. `self.labels` holds the row and column index of each i;
+            # `subtract.at` counts repeated indices as often as they occur.
             np.subtract.at(entries, self.labels, 1)
         # `universe.total` adds up a matrix of any shape and, if pairs are undirected, halves the
         # sum, since each pair is counted as (i, j) and (j, i).

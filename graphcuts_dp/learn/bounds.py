@@ -12,15 +12,18 @@ updates at most. An `UpdateBound` is this function B. The file has two parts:
 2. The error of an online mechanism: GRU12's, JT12's, DR14's, and the tight one of this package.
    Noise must be paid for each of the B(alpha) updates. So the tolerance alpha depends on a
    threshold T, which depends on B(alpha). The functions here solve this circular equation for any
-   B. The papers' mechanisms keep the printed constants, corrected where a proof needs it.
+   B that does not increase with alpha. The papers' mechanisms keep the printed constants; each
+   function says where a proof needs another one.
 
 `learn.calibrations` tunes the noise of sessions by the second part: privacy does not rest on these
 functions, but accuracy does. `tight_online` is the best that the ideas of the papers give.
 
-In the formulas m is a number of edges, or the total weight; X the number of vertex pairs, d = m/X
-the density, k the number of queries, c the largest number of updates. A size n (`Size`) is a number
-of vertices, a pair (left, right) of a bipartite graph, or `ArcsOn` of a directed graph. A `Rule` is
-"as printed" for the start and the steps of a paper, "tight" for the best of the same proof.
+In the formulas m is the total weight of the graph, which is the number of edges if all weights are
+1; X the number of vertex pairs, d = m/X the density, k the number of queries, c the largest number
+of updates. A session knows m only up to an error: then M is the known value. A size n (`Size`) is a
+number of vertices, a pair (left, right) of a bipartite graph, or `ArcsOn(n)` of a directed graph
+with n vertices. A `Rule` is "as printed" for the start and the steps of a paper, "tight" for the
+best of the same proof.
 
 Source: GRU12, section 4; each function names its own.
 """
@@ -65,17 +68,20 @@ def squared_start(
 
     "as printed": d = 0 and ||D||^2 <= m, since weights in [0, 1] have D_ij^2 <= D_ij.
 
-    "tight": d = M/X, where M is `total_weight`, the known total, and m is the true one. Then
+    "tight": d = M/X, where M is `total_weight`, the known total, and m is the true one. Then, as
+    d^2 X = d M,
 
-        ||D - d||^2 = sum D_ij^2 - 2 d m + d^2 X <= m - 2 d m + d M = m (1 - 2 d) + d M.
+        ||D - d||^2 = sum D_ij^2 - 2 d m + d^2 X
+                   <= m (1 - 2 d) + d M
+                    = M (1 - 2 d) + d M + (m - M) (1 - 2 d)
+                    = M (1 - d) + (m - M) (1 - 2 d).
 
-    For m = M this is M (1 - d). For another m it differs from that by (m - M) (1 - 2 d), which is
-    at most total_error |1 - 2 d|.
+    The last term is at most total_error |1 - 2 d|.
 
     Args:
         pairs: X.
-        total_weight: the total weight, or a noisy value of it.
-        total_error: how far the true total may be from `total_weight`, >= 0.
+        total_weight: M, the total weight or a noisy value of it.
+        total_error: how far the true total m may be from M, >= 0.
         rule: see `Rule`.
     """
     density = total_weight / max(pairs, 1) if rule == "tight" else 0.0
@@ -93,15 +99,16 @@ def entropy_start(
     """Return a bound on KL(D/m || h/m) for a uniform h: ln(X/m); as printed ln X.
 
     Divide weights in [0, 1] of total m by m: then they are a probability distribution without a
-    probability above 1/m. Its entropy is at least ln m, and at least 0.
+    probability above 1/m. Its entropy is at least ln m, and never negative. So KL from the uniform
+    distribution, ln X minus the entropy, is at most ln X - max(ln m, 0).
 
     Args:
         pairs: X.
-        total_weight: m, or a noisy value of it.
-        total_error: how far the true m may be from `total_weight`, >= 0.
+        total_weight: M, the total weight m or a noisy value of it.
+        total_error: how far m may be from M, >= 0.
         rule: see `Rule`.
     """
-    least_total = max(1.0, total_weight - total_error)
+    least_total = max(1.0, total_weight - total_error)  # 1 stands for a smaller m: ln 1 = 0
     entropy = math.log(least_total) if rule == "tight" else 0.0
     return math.log(pairs) - entropy
 
@@ -109,13 +116,15 @@ def entropy_start(
 def entropy_drop(share: float, *, span: float = 1.0, rule: Rule = "tight") -> float:
     """Return the least drop of the relative entropy in an update of multiplicative weights.
 
-    "tight": 2 (alpha/(m span))^2. "as printed": alpha^2/(4 m^2). GRU12 prints alpha^2/(4 n) after
-    Claim A.5, where n is its total weight; its own theorem needs the square of n.
+    The relative entropy is one of distributions: the weights of the truth and of the hypothesis are
+    divided by their total m, and so is the tolerance. "tight": 2 (alpha/(m span))^2. "as printed":
+    alpha^2/(4 m^2), for a span of 1. GRU12 prints alpha^2/(4 n) after Claim A.5, where n is its
+    total weight; its own theorem needs the square of n.
 
     Args:
-        share: alpha/m, at most `span`: the tolerance if the weights of the truth and of the
-            hypothesis are divided by their total m, as the relative entropy needs it.
-        span: largest difference of two coefficients of a query.
+        share: alpha/m, at most `span`.
+        span: length of an interval that holds 0 and all coefficients of a query: 1 for cuts. Not
+            read as printed.
         rule: see `Rule`.
     """
     return share**2 / 4 if rule == "as printed" else 2 * (share / span) ** 2
@@ -152,7 +161,7 @@ def multiplicative_weights_updates(
         n: size of the graph.
         edges: m, in (0, X].
         rule: see `Rule`.
-        span: largest difference of two coefficients of a query: 1 for cuts.
+        span: see `entropy_drop`.
     """
     start = entropy_start(pairs_of(n), edges, rule=rule)
     return lambda alpha: start / entropy_drop(alpha / edges, span=span, rule=rule)
@@ -237,7 +246,8 @@ def jt12_online(
         queries: k >= 1.
         epsilon: > 0.
         delta: in (0, 1).
-        beta: in (0, 1). It is twice the beta of the theorem, whose ln(k/beta) is ln(2k/beta) here.
+        beta: probability of failure, in (0, 1). In the theorem the failure is 2 beta, and the
+            logarithm ln(k/beta). In terms of the failure this is ln(2k/beta).
 
     Raises:
         ParameterError: no T solves the equation.
@@ -317,9 +327,10 @@ def tight_online(
     which is the slack. The c with the least error is chosen. No answers are measured. At most c
     updates happen whether or not B is right.
 
-    `sparse_vector_scales` gives the noise: with thresholds at alpha + margin, with probability
-    1 - beta, a test that fires is right that the discrepancy is at least alpha, and where none
-    fires it is below alpha + slack.
+    `sparse_vector_scales` gives the noise for c, k and beta, with two lengths, `margin` and
+    `slack`. The tests compare noisy discrepancies with the threshold alpha + margin. Then, with
+    probability 1 - beta, two things hold for all queries. If a test fires, the true discrepancy is
+    at least alpha. If none fires, it is below alpha + slack.
 
     Args:
         update_bound: B.
@@ -354,14 +365,17 @@ def tight_online(
 
 
 def _least_alpha(update_bound: UpdateBound, updates: float) -> float:
-    """Return the least alpha at which B allows no more than `updates` updates.
+    """Return the least alpha at which B allows no more than c = `updates` updates.
 
-    B decreases, and allows at most c updates where B(alpha) < c + 1. The returned alpha satisfies
-    this, and is at most a relative 1e-12 or so above the least one. If no alpha in
-    [1e-12, 1e30] does, 1e30 is returned.
+    B decreases. The number of updates is whole, so B allows at most c where B(alpha) < c + 1. The
+    search of `tight_online` also calls this with a c that is not whole; then c + 1 is a smooth
+    stand-in. The returned alpha satisfies the inequality, and is at most a relative 1e-12 or so
+    above the least one. If no alpha in [1e-12, 1e30] does, 1e30 is returned.
     """
 
     def excess(log_alpha: float) -> float:
+        # Called only after the checks below, so B is positive at the least alpha. B of this package
+        # does not fall to 0 at a larger alpha, where the logarithm would raise.
         return math.log(update_bound(math.exp(log_alpha))) - math.log(updates + 1)
 
     low, high = math.log(_LEAST_ALPHA), math.log(_LARGEST_ALPHA)

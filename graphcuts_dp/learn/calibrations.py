@@ -15,6 +15,11 @@ rates are divided by `sensitivity`, and lengths multiplied by it.
 `ZcdpBudget` and `PaperBudget` say how much a statistic costs that a session measures at its start,
 such as the total weight. A calibration inherits from one of them, and from `KnownCalibration`.
 
+To change something safely: privacy rests on the noise of the test and of measured answers, and on
+c, since the session makes no update after c. `_tuned` computes the cost of these (`Tuning.cost`)
+and refuses what is above the budget. alpha, B, thresholds and stated errors matter for accuracy
+only. Golden numbers of tests depend on all of them.
+
 Terms of `graphcuts_dp.privacy` used here:
 
 - Rates. Integer noise of rate r has P(N = t) proportional to e^(-r |t|): on whole t >= 0 if it is
@@ -29,7 +34,11 @@ Terms of `graphcuts_dp.privacy` used here:
   threshold. `NoisyComparison(rate, T)` compares a noisy answer with the hypothesis and shows it if
   it is farther away than T.
 - `Cost` is a privacy cost; it has an `epsilon` and `delta`, and a `rho` (zCDP) or a `pure` epsilon
-  where one is proven. `check_spent(cost, budget)` raises BudgetError if a cost is above a budget.
+  where one is proven. A pure cost has a rho as well. `compose(costs, delta=...)` adds up costs: the
+  result has a pure epsilon or a rho if all of them have, and the least epsilon that is proven for
+  this delta. `check_spent(cost, budget)` raises BudgetError if a cost is above a budget. Pure
+  epsilons are compared if the budget is pure, rhos if it has one, else epsilon and delta.
+- `SparseVectorScales` has the noise of the tight tests, for sensitivity 1; see `Tight.tune`.
 """
 
 import math
@@ -59,14 +68,15 @@ from graphcuts_dp.privacy.noise_scales import SparseVectorScales, at_most, spars
 from graphcuts_dp.privacy.sparse_vector import NoisyComparison, OneSidedPair, SharedThreshold
 
 TIGHT = "tight"  # name of the calibration of this package; the others are named after papers
-# Each statistic that is measured at the start takes this share of the remaining budget and beta.
+# Each statistic that is measured at the start takes this share of the remaining budget, and of the
+# remaining beta.
 START_SHARE = Fraction(1, 40)
 _LARGEST_SCALE = 2**55  # of noise, in grid units: with it 64-bit integers hold every sample
 _ROUNDED_DOWN = 1 - 1e-15  # factor that makes up for the rounding of one float operation
 _RATE_CUT = 1 - Fraction(1, 10**12)  # factor by which rates are cut until they fit the budget
 _LENGTH_MARGIN = 1 + 1e-12  # factor that makes up for the rounding of a quotient of floats
 
-# Calibrations by the name that `calibration=` takes; filled by `_listed`.
+# Filled by `_listed`. The keys are what `calibration=` takes.
 CALIBRATIONS: dict[str, type["KnownCalibration"]] = {}
 
 _C = TypeVar("_C", bound="KnownCalibration")
@@ -104,7 +114,7 @@ class Tuning:
 
         Args:
             sensitivity: largest change of an answer between neighbours, in grid units.
-            delta: for which a cost that is not pure is stated, in [0, 1).
+            delta: in [0, 1). The epsilon of the cost is stated for it; a pure cost needs none.
         """
         costs = [self.test.cost(sensitivity, updates=self.updates, delta=delta)]
         if self.value_noise is not None and self.updates:
@@ -120,7 +130,7 @@ def start_plan(cost: Cost, measured: Iterable[str], remainder: str) -> BudgetPla
         measured: the statistics, in order; each takes `START_SHARE` of the remaining budget.
         remainder: what the remaining budget is spent on.
     """
-    # A pure cost has a rho, too; so the budget is spent in zCDP only if it is not pure.
+    # `ZcdpBudget` has a cost with a rho and no pure epsilon. A pure cost of `PaperBudget` has both.
     spent_in_zcdp = cost.rho is not None and cost.pure is None
     noise = "discrete Gaussian" if spent_in_zcdp else "discrete Laplace"
     steps = [BudgetStep(statistic=name, share=START_SHARE, noise=noise) for name in measured]
@@ -149,17 +159,18 @@ class Calibration(ABC):
 
     @abstractmethod
     def with_total(self, sensitivity: int) -> tuple[ValueNoise, int, Cost, Self]:
-        """Divide the budget between one noisy statistic and the rest.
+        """Take `START_SHARE` of budget and beta off for one noisy statistic, as the total weight.
 
-        The first such statistic is the total weight, from which the name comes.
+        Sessions call it once for each statistic that they measure at their start.
 
         Args:
             sensitivity: of the statistic, in its own grid units.
 
         Returns:
-            The noise of the statistic, its error in grid units, its cost, and this calibration
-            with the budget and beta that remain. Both costs together are `cost`. The remaining
-            budget is the same for every sensitivity.
+            The noise of the statistic, its error in grid units (which fails with the statistic's
+            share of beta), its cost, and this calibration with the budget and beta that remain.
+            Both costs together are at most `cost`. The remaining budget is the same for every
+            sensitivity.
         """
 
     @abstractmethod
@@ -211,14 +222,14 @@ class ZcdpBudget:
             Discrete Gaussian noise of variance v on a statistic of sensitivity s is
             s^2/(2 v)-zCDP: START_SHARE of rho for v = s^2/(2 START_SHARE rho).
         """
-        rho, share = Fraction(self._rho), float(START_SHARE)  # share: the part of beta
+        rho, beta_share = Fraction(self._rho), float(START_SHARE)
         statistic_rho = rho * START_SHARE
         noise = ValueNoise("gaussian", sensitivity**2 / (2 * statistic_rho))
         remaining_rho = float(rho - statistic_rho) * _ROUNDED_DOWN
-        remaining = replace(self, rho=remaining_rho, beta=self.beta * (1 - share))
+        remaining = replace(self, rho=remaining_rho, beta=self.beta * (1 - beta_share))
         cost = noise.cost(sensitivity, delta=self.delta)
         check_spent(compose([cost, remaining.cost], delta=self.delta), self.cost)
-        return noise, noise.radius(self.beta * share), cost, remaining
+        return noise, noise.radius(self.beta * beta_share), cost, remaining
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,15 +260,17 @@ class PaperBudget:
             Discrete Laplace noise of rate r on a statistic of sensitivity s is r s-DP:
             START_SHARE of epsilon for r = START_SHARE epsilon/s. Pure epsilons add up.
         """
-        epsilon, share = Fraction(self.epsilon), float(START_SHARE)  # share: the part of beta
+        epsilon, beta_share = Fraction(self.epsilon), float(START_SHARE)
         statistic_epsilon = epsilon * START_SHARE
         noise = ValueNoise("laplace", statistic_epsilon / sensitivity)
         remaining_epsilon = math.nextafter(float(epsilon - statistic_epsilon), 0)
         cost = noise.cost(sensitivity, delta=self.delta)
+        # The statistic is pure, so all of delta is left to the rest. Then the epsilons have to add
+        # up to `epsilon`, as those of two pure costs do: the check is made on these.
         remaining_cost = Cost.of_pure(Fraction(remaining_epsilon))
         check_spent(compose([cost, remaining_cost], delta=0.0), Cost.of_pure(epsilon))
-        remaining = replace(self, epsilon=remaining_epsilon, beta=self.beta * (1 - share))
-        return noise, noise.radius(self.beta * share), cost, remaining
+        remaining = replace(self, epsilon=remaining_epsilon, beta=self.beta * (1 - beta_share))
+        return noise, noise.radius(self.beta * beta_share), cost, remaining
 
 
 def _listed(calibration: type[_C]) -> type[_C]:
@@ -268,11 +281,13 @@ def _listed(calibration: type[_C]) -> type[_C]:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownCalibration(Calibration):
-    """A calibration that `CALIBRATIONS` lists.
+    """Base of the calibrations in this module, with their checks.
 
     A subclass inherits from a budget class first, then from this class: for example
     `Tight(ZcdpBudget, KnownCalibration)`. The budget class has `cost` and `with_total`; this class
-    has `queries`, the checks, and the helpers of `tune`, which the subclass writes itself.
+    has `queries`, the checks, and the helpers of `tune`, which the subclass writes itself. Both
+    declare the fields epsilon, delta and beta; keep their defaults equal. Budget classes have no
+    `__post_init__`, so that of this class runs: a subclass with its own must call it.
 
     Attributes:
         bound: class attribute: the guaranteed error, as a function of B, `queries`, `epsilon`,
@@ -319,7 +334,9 @@ class KnownCalibration(Calibration):
 
         Args:
             sensitivity: of the answers, in grid units.
-            rates: of all noise, per grid unit. A Laplace noise of `fields` must be among them, too.
+            rates: rates per grid unit of the discrete Laplace or geometric noise of the test, and
+                of `value_noise` if that is "laplace". Only the smallest is checked, so a rate may
+                be left out if a smaller one is listed.
             bound: gives alpha and the number of updates.
             fields: the other fields of `Tuning`.
 
@@ -380,8 +397,10 @@ class Tight(ZcdpBudget, KnownCalibration):
     def tune(self, update_bound: UpdateBound, sensitivity: int) -> Tuning:
         """Choose the tolerance and the noise, see `Calibration.tune`.
 
-        `tight_online` takes a budget as (epsilon, delta) and converts it to rho itself. Here the
-        tests have a rho already: so it is converted to the epsilon with that rho for `delta`.
+        `tight_online` finds c and alpha. It takes a budget as (epsilon, delta) and converts it to
+        rho itself. Here the tests have a rho already: so it is converted to the epsilon with that
+        rho for `delta`, which comes back as the same rho up to rounding. Privacy does not rest on
+        that: the noise below is computed from `test_rho` itself.
         """
         test_rho = Fraction(self._rho) * (1 - Fraction(self.value_share))
         # Measured answers fail with probability beta/2, and the tests with the other half.
@@ -395,9 +414,10 @@ class Tight(ZcdpBudget, KnownCalibration):
         )
         threshold_rate, query_rate = _test_rates(scales, test_rho, c)
         threshold_rate, query_rate = threshold_rate / sensitivity, query_rate / sensitivity
-        # `scales` divides test_beta among all noises. e^-log_tests is the share of one noise of a
-        # query, e^-log_thresholds that of one noise of a threshold. A margin is the number that the
-        # noise exceeds with no more than this probability.
+        # `scales` divides test_beta among all noise that is drawn. One draw for a query may fail
+        # with probability e^-log_tests = test_beta/(4 (k + c)), one for a threshold with
+        # e^-log_thresholds = test_beta/(2 (c + 2)). A margin is the number that the noise exceeds
+        # with no more than this probability.
         query_margin = _quantile(scales.log_tests, query_rate)
         threshold_margin = _quantile(scales.log_thresholds, threshold_rate)
         alpha = Fraction(bound.alpha) * sensitivity
@@ -411,6 +431,7 @@ class Tight(ZcdpBudget, KnownCalibration):
             sensitivity,
             (threshold_rate, query_rate),
             bound,
+            # A test that fires at T = alpha + query_margin is right that the gap is >= alpha.
             test=OneSidedPair(threshold_rate, query_rate, alpha + query_margin),
             value_noise=value_noise,
             error=math.ceil(alpha) + query_margin + threshold_margin,
@@ -462,6 +483,11 @@ class _Paper(PaperBudget, KnownCalibration):
 
         `bound.threshold` is T = 4 sigma ln(2k/beta), where sigma is the scale of the noise: so its
         rate 1/sigma is 4 ln(2k/beta)/T. See `Calibration.tune`.
+
+        The stated error is `bound.error` in grid units, rounded up, plus 1. Noise Z here is a whole
+        number. With r = e^-rate, P(|Z| > t) = 2 r^(t+1)/(1 + r) < r^t for whole t >= 0. So |Z| is
+        at most ceil(T/4), but for the probability beta/(2k) that Laplace noise exceeds T/4. The
+        error T + ceil(T/4) of an answer without update is below 5T/4 + 1.
         """
         bound = self._guaranteed(at_least_one(update_bound))
         log_failures = math.log(2 * self.queries / self.beta)
@@ -508,8 +534,11 @@ class GRU12(_Paper):
         2. theta <= 1.01 e for such a small e. So a theta <= 1.01 * 2/C <= 0.0202, and the
            denominator 1 - a theta is above 0.979.
         3. (a + 2) e < (2 + 2 * 0.722)/C < 3.45/C <= 0.0345, so exp((a + 2) e) < 1.036.
-        4. a (a + 1) e^2 = (a e)^2 (1 + 1/a) < 4/(C^2 B) * 1.361 < 5.45/(C^2 B).
-        5. By 2, 3 and 4, K theta^2 <= a (a + 1) e^2/2 * 1.036 * 1.01^2 < 2.89/(C^2 B).
+        4. By 1, (a e)^2 = 4/(C^2 B) and 1/a < 1/2.77 < 0.361. So
+           a (a + 1) e^2 = (a e)^2 (1 + 1/a) < 4 * 1.361/(C^2 B) < 5.45/(C^2 B).
+        5. K theta^2 = a (a + 1)/2 * exp((a + 2) e) * theta^2. With 3 for the second factor and 2
+           for the third it is below a (a + 1) e^2/2 * 1.036 * 1.01^2. By 4 this is below
+           5.45/2 * 1.057/(C^2 B) < 2.89/(C^2 B).
         6. Dividing by the denominator, the argument of artanh is below 2.96/(C^2 B) <= 0.0003.
            There 2 artanh(x) < 2.01 x, so mu < 2.01 * 2.96/(C^2 B) < 6/(C^2 B).
         7. So mu B < 6/C^2 <= 0.0006, and a epsilon = 2 L. delta' < exp(0.0006) exp(-2 L), which
@@ -519,7 +548,8 @@ class GRU12(_Paper):
         noise of a tuning really costs.
 
     Accuracy: with probability 1 - beta/2, and so with 1 - beta, the error of hypothesis answers is
-    at most 5T/4 (rounded up to a grid unit) and that of noisy answers at most T/4.
+    at most 5T/4, and that of noisy answers at most T/4. In grid units the first is rounded up, and
+    1 is added, for noise in whole numbers.
 
     Source: GRU12, Alg. 1.
     """
@@ -573,8 +603,10 @@ class DR14(_Paper):
         3. Else they are rho-zCDP with rho = c ((2 e1/S)^2 + (e2/S)^2)/2, which is
            (4 e1^2 + e2^2)/(64 ln(2/delta)) < 0.0575 epsilon^2/ln(2/delta), since
            4 e1^2 + e2^2 < 3.68 epsilon^2.
-        4. That is (rho + 2 sqrt(rho ln(1/delta)), delta)-DP: with epsilon <= 1 and
-           ln(2/delta) > 0.693 less than (0.083 + 0.48) epsilon.
+        4. That is (rho + 2 sqrt(rho ln(1/delta)), delta)-DP. Here rho < 0.0575 epsilon^2/0.693
+           <= 0.083 epsilon, as ln(2/delta) > ln 2 > 0.693 and epsilon <= 1. And
+           rho ln(1/delta) < 0.0575 epsilon^2, so twice its root is below 0.48 epsilon. The sum is
+           below epsilon.
 
     Source: DR14, Alg. 3 (NumericSparse) and Alg. 11.
     """
@@ -587,9 +619,9 @@ class DR14(_Paper):
         """Choose the tolerance and the noise, see `Calibration.tune`."""
         update_bound = at_least_one(update_bound)
         bound = self._guaranteed(update_bound)
-        # The book's c is B(alpha), a real number. The session allows `bound.updates` updates, which
-        # is B(alpha) rounded, and may be above it by a rounding error. The larger of the two means
-        # more noise, so it is safe.
+        # The book's c is B(alpha), a real number. The session allows `bound.updates` updates: this
+        # is B(alpha) rounded down, except that a B a rounding error below a whole number counts as
+        # that number. Then it is the larger of the two. A larger c means more noise, so it is safe.
         c = max(update_bound(bound.alpha), bound.updates)
         if self.delta == 0:
             scale = 2 * c  # S
@@ -602,11 +634,11 @@ class DR14(_Paper):
         value_noise = ValueNoise("laplace", at_most(value_epsilon / scale) / sensitivity)
         return self._tuned(
             sensitivity,
-            (rate / 2, value_noise.parameter),  # the smallest rate decides; `rate` is above rate/2
+            (rate / 2, value_noise.parameter),  # `rate` need not be listed: it is above rate/2
             bound,
             test=SharedThreshold(rate, rate / 2, Fraction(2 * bound.alpha) * sensitivity),
             value_noise=value_noise,
-            error=math.ceil(bound.error * sensitivity) + 1,
+            error=math.ceil(bound.error * sensitivity) + 1,  # 1 for noise in whole numbers
             value_error=value_noise.radius(self.beta / (2 * c)),
             halts=True,
         )

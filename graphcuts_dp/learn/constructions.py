@@ -2,12 +2,14 @@
 
 Terms used here:
 
-- A *construction* is an update rule with a first hypothesis, tuned to a tolerance alpha in edges.
-- A *learner* (`learn.learners.Learner`) is the rule before it is tuned: it holds the public vertex
-  pairs, the `Universe`, and what was announced of the queries.
+- A *construction* is an update rule with a first hypothesis, a public approximation of the private
+  graph. It is tuned to a tolerance alpha in edges: an update needs an answer that is off by alpha.
+- A *learner* is the rule before it is tuned. `Learner` in `learn.learners` is a protocol with the
+  members `name`, `universe` (the public vertex pairs, X in number) and `construction(alpha=...)`.
 - B(alpha), an `UpdateBound`, is the largest number of updates of a construction.
 - A `Rule` is "as printed" for the constants of a paper, "tight" for the best of the same proof.
-- X is the number of vertex pairs.
+- `KnownConstruction` is an entry of the table below. `initials` are for printed tables, `learner`
+  makes the learner, and `updates` returns B for simple graphs of a size.
 
 `CONSTRUCTIONS` lists the names that `construction=` of iterative releases and `method=` of sessions
 take, besides "median". Sessions, iterative releases, the planner and the audits read it.
@@ -80,13 +82,17 @@ def learner_of(
         rule: of a named construction.
         norm: of mirror descent, a name such as "l2" or "auto" (see `parse_norm`). For cuts, None
             means "auto", the norm with the least B. For a list of linear queries, None means "l2".
-        signed: None if all queries are cuts. True or False for a *list*: queries with coefficients
-            in [-1, 1] that are all public from the start; then whether some are negative.
-        announced: what else was announced to mirror descent; other constructions and lists ignore
-            it. `linear`: any linear queries will be asked, one by one, in place of cuts.
-            `max_spectral_norm`: the largest singular value of a query's matrix, or None.
-            `max_right_size`: the most right vertices of a cut, or None. `may_measure_degrees`:
-            whether the rule may ask for a noisy statistic. See `MirrorDescentLearner`.
+        signed: for a *list* of linear queries with coefficients in [-1, 1] that are all public from
+            the start: True if some coefficients are negative, else False. None without such a list:
+            then queries are cuts, unless `linear` announces others.
+        announced: what else was announced of queries that are not in a list. Only mirror descent
+            reads it. The learners of other constructions are for cuts then; their updates raise
+            QueryError for other queries, so callers do not choose them if there are any.
+
+            - `linear`: whether any linear queries will be asked, not only cuts.
+            - `max_spectral_norm`: the largest singular value of a query's matrix, or None.
+            - `max_right_size`: the most right vertices of a query, or None.
+            - `may_measure_degrees`: whether the learner may ask for a noisy statistic of the graph.
 
     Raises:
         ParameterError: an unknown name, too many vertices, a learner over other vertices, a norm
@@ -121,12 +127,14 @@ def _learner_of_list(
         ParameterError: the construction has no bound for such queries.
     """
     if construction == "multiplicative-weights":
-        if signed and rule == "as printed":  # 'practical' and 'tight' of `release_iteratively`
+        # As printed, the factor exp(-eta (1 - q)) and its bound are for q in [0, 1]. The message
+        # names the two calibrations of `release_iteratively` with the tight rule.
+        if signed and rule == "as printed":
             raise ParameterError(
                 "multiplicative weights as printed take coefficients in [0, 1] alone; use"
                 " 'frieze-kannan', or the calibrations 'practical' or 'tight'"
             )
-        # span: the largest difference of two coefficients.
+        # span: the largest difference of two coefficients, which lie in [-1, 1] or in [0, 1].
         return MultiplicativeWeightsLearner(universe, rule, span=2.0 if signed else 1.0)
     if construction == "frieze-kannan":
         # dense: a hypothesis is a matrix of all pairs, to which any coefficients can be added.
@@ -136,6 +144,8 @@ def _learner_of_list(
             f"the construction {construction!r:.40} learns from no other queries than cuts"
         )
     norm = norm or "l2"
+    # A learner without `linear` has the B of entropy for coefficients in [0, 1], as of cuts. B of
+    # the other norms holds for all coefficients in [-1, 1].
     if signed and norm in ("entropy", AUTO):
         raise ParameterError(
             f"mirror descent with norm {norm!r} is for coefficients that are not negative; use 'l2'"
@@ -155,7 +165,9 @@ def bound_of(
 
     Args:
         learner: any.
-        alpha: a tolerance for which `Learner.construction` does not raise. B does not depend on it.
+        alpha: any tolerance that `Learner.construction` accepts: it refuses one that is too small
+            for `total_error`. It is needed to make a construction; the returned B does not depend
+            on it.
         total_weight: the total weight, or a noisy value of it, in (0, X].
         total_error: how far the true total may be from `total_weight`, >= 0.
     """

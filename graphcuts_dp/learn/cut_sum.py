@@ -1,8 +1,8 @@
 """A hypothesis that is a start plus a weighted sum of cuts, stored as bit sets.
 
-The hypothesis of the Frieze-Kannan rule (`learn.rules`) after k updates is the matrix
+The hypothesis of the Frieze-Kannan rule (`learn.rules`) is a matrix
 
-    H = C + sum_k w_k 1_k.
+    H = C + sum_k w_k 1_k,    with one k for each update so far.
 
 C is constant on blocks of vertices (`learn.blocks`), often on one block of all. 1_k is the
 indicator of the pairs of cut k, those with one vertex in S_k and the other in T_k. The answer to a
@@ -102,7 +102,7 @@ class BitSets:
             return np.zeros((len(queried), 0))
         if self.rows.size < _PARALLEL_WORDS:
             return np.hstack([count(block) for block in blocks])
-        return np.hstack(list(in_parallel(count, blocks)))  # in the order of `blocks`
+        return np.hstack(list(in_parallel(count, blocks)))  # by threads; in the order of `blocks`
 
     def masks(self) -> npt.NDArray[np.bool_]:
         """Return the sets as truth vectors, shape (count, n)."""
@@ -135,9 +135,12 @@ class CutSum(Hypothesis):
         self.universe = universe
         self.start = start
         self.weights: FloatVector = np.empty(0)
+        # S_k and T_k of each update k, in the order of `weights`.
         self._S, self._T = (BitSets(n) for n in universe.shape)
-        # On one vertex set: the sets S_k & T_k that are not empty, in `_both`, and their numbers k,
-        # in `_overlapping`. No such sets if bipartite.
+        # On one vertex set S_k and T_k may overlap. `_both` has the sets S_k & T_k that are not
+        # empty; `_overlapping` has their k, increasing, shape (len(_both),). So
+        # `pairs[self._overlapping] -= ...` corrects the counts of just these cuts. Both stay empty
+        # on a bipartite universe.
         self._both = BitSets(universe.shape[0])
         self._overlapping: npt.NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
@@ -155,7 +158,8 @@ class CutSum(Hypothesis):
         if not isinstance(query, CutQuery):
             raise QueryError("a sum of cuts is updated by cut queries; use a DenseHypothesis")
         S, T = (pack_bits(mask) for mask in self.universe.masks(query))
-        # Only `plus` and `of_arrays` set attributes, of objects that nobody else has seen yet.
+        # Objects are immutable for their users. `plus` and `of_arrays` set attributes, but only of
+        # the new object that they return.
         longer = type(self)(self.universe, self.start)
         longer.weights = np.append(self.weights, weight)
         longer._S, longer._T = self._S.appended(S), self._T.appended(T)
@@ -184,6 +188,8 @@ class CutSum(Hypothesis):
             return self._shared_with_bisection(S_mask)
         S, T = pack_bits(S_mask), pack_bits(T_mask)
         both = S & T
+        # S_k_in_S: how many vertices of S_k lie in S, shape (updates,), and so on. The arrays with
+        # `both_k`, of S_k & T_k, have the shape of `_overlapping`.
         if both.any():
             S_k_in_S, S_k_in_T, S_k_in_both = self._S.shared(S, T, both)
             T_k_in_S, T_k_in_T, T_k_in_both = self._T.shared(S, T, both)
@@ -192,17 +198,20 @@ class CutSum(Hypothesis):
             S_k_in_S, S_k_in_T = self._S.shared(S, T)
             T_k_in_S, T_k_in_T = self._T.shared(S, T)
             both_k_in_S, both_k_in_T = self._both.shared(S, T)
-        # In this product each (i, j) with i in S and j in T is counted if i is in S_k and j in T_k,
-        # and again if i is in T_k and j in S_k. Wanted is each pair {i, j} once. A pair is counted
-        # twice if both its vertices lie in S_k & T_k, and twice if both lie in S & T.
+        # Count (i, j) with i in S and j in T: once if i is in S_k and j in T_k, and once more if i
+        # is in T_k and j in S_k. Each shared pair {i, j} should count once, but is counted
+        # - twice if both its vertices lie in S_k & T_k: either order fits cut k;
+        # - twice if both lie in S & T: (j, i) is counted as well;
+        # - four times if both conditions hold.
         pairs = S_k_in_S * T_k_in_T + S_k_in_T * T_k_in_S
-        # Take back one count of the pairs inside S_k & T_k.
+        # Take back half of the counts of the pairs inside S_k & T_k.
         pairs[self._overlapping] -= both_k_in_S * both_k_in_T
         if both.any():
-            # Take back one count of the pairs inside S & T. Now look at the x vertices that lie in
-            # all four sets. Each two of them are a pair with both properties: counted four times,
-            # and taken back twice above and twice here. So the x (x - 1)/2 pairs are added once.
-            # Each of the x with itself is no pair: counted twice, and taken back once in each step.
+            # Take back half of the counts of the pairs inside S & T. Let x vertices lie in all four
+            # sets. Any two of them are a pair with both conditions: counted four times, and taken
+            # back twice above and twice here. So these x (x - 1)/2 pairs are added once. (i, i) is
+            # no pair. It is counted twice for each of the x, taken back once above and once here,
+            # and so not counted in the end.
             pairs -= S_k_in_both * T_k_in_both
             pairs[self._overlapping] += both_k_in_both * (both_k_in_both - 1) / 2
         return np.asarray(pairs)

@@ -7,8 +7,9 @@ degree d, no eigenvalue is expected to be above d: so the average degree is take
 strength of communities. (A hub alone can have a larger eigenvalue; it is a degree, no community.)
 
 Noise spreads the other eigenvalues up to 2 s sqrt(n), and hides directions with theta below
-s sqrt(n) entirely. Measurements (scripts/bench/bench_fit_quality.py) show communities from
-theta = SHOWN s sqrt(n) on. `graphcuts_dp.planning.synthetic` cites the theorem.
+s sqrt(n) entirely: a theorem on eigenvalues of noisy matrices, cited in
+`graphcuts_dp.planning.synthetic`. By measurements (scripts/bench/bench_fit_quality.py) communities
+show from theta = SHOWN s sqrt(n) on.
 
 - Randomised response flips each bit of the matrix with probability 1/(1 + e^epsilon) and divides
   out the mean: s = 1/(2 sinh(epsilon/2)). Laplace noise has s = sqrt(2)/epsilon.
@@ -28,8 +29,9 @@ SHOWN = 1.5  # least visible strength, in units of s sqrt(n); 1 is the theoretic
 def degrees_needed(n: Size, *, epsilon: float) -> tuple[float, float]:
     """Return the least average degrees at which communities, and single edges, can show.
 
-    Communities: SHOWN sqrt(n)/(2 sinh(epsilon/2)). Single edges: randomised response is expected to
-    turn about X/(1 + e^epsilon) pairs without an edge into edges. The true edges must be as many.
+    Communities: SHOWN sqrt(n)/(2 sinh(epsilon/2)). Single edges: a rule of thumb, by which at least
+    half of the released edges should be true ones. Randomised response is expected to turn about
+    X/(1 + e^epsilon) pairs without an edge into edges, so the true edges must be as many.
 
     Args:
         n: size of the graph.

@@ -1,15 +1,22 @@
 """Errors of sessions that can be stated before any data are read, from a public `Setting`.
 
-Each method of sessions has a function here that maps a `Setting` (size of the graph, announced
-workload, budget, privacy unit) to an error in edges. For independent noise and for randomised
-response it is the bound of the session: with probability 1 - beta no answer differs from the truth
-by more. For methods that learn it is a forecast of that bound, for the guessed number of edges; see
-`learning_error` for how the bound differs. Plans compare the methods by it, and sessions warn by
-it. An error is infinite if the method cannot be run in this setting: delta is 0 and the method
-needs delta > 0, too little epsilon is left for each of many edges, or the graph is too large.
+A session answers k queries about a private graph, with an interval for each answer. Plans compare
+the methods of sessions by the errors computed here. A function for each method returns its error,
+in edges:
+
+- Independent noise and randomised response: the error that the session guarantees. With probability
+  1 - beta no answer differs from the truth by more.
+- Methods that learn: a forecast of the guaranteed error. The guarantee depends on the number m of
+  edges, which is private, so the forecast takes a public guess of m.
+
+The error is infinite if the method cannot be run: delta is 0 and the method needs delta > 0, too
+little epsilon is left for each of many edges, or the graph is too large.
 
 Terms used here:
 
+- A `Setting` has the public numbers: `n` (size of the graph), `workload` (k, beta and the kinds of
+  queries that were announced), `edges` (the guess of m), `epsilon`, `delta` and `privacy_unit` (by
+  what neighbouring data differ: one edge, several edges, or a vertex with its edges).
 - A *radius* is a bound on the modulus of noise that fails with a stated probability.
 - A *grid unit* is the unit of whole-numbered noise. In a forecast it is one edge.
 - `COUNT_NOISES`, in `privacy.count_noise`, lists the noise distributions of answers by name:
@@ -18,8 +25,9 @@ Terms used here:
   `UpdateBound` is this function. `learn.bounds` has the formulas.
 - A `Rule` is "as printed" for the constants of a paper, "tight" for the best of the same proof.
 
-The first part is about noise on each answer and about randomised response, whose sessions call the
-same radii. The second part is about methods that learn.
+The first part is about noise on each answer and about randomised response. Sessions call its radii
+for the errors that they guarantee: a smaller radius than proven would break the guarantee. The
+second part is about methods that learn. Only plans, warnings and method "auto" read it.
 """
 
 import math
@@ -68,7 +76,9 @@ def noise_of(distribution: str, setting: Setting) -> ValueNoise:
         epsilon=setting.epsilon,
         delta=setting.delta,
         queries=setting.workload.queries,
-        sensitivity=setting.change,  # largest change of one answer between neighbours, in edges
+        # Largest change of one answer between neighbours, in edges: how many edges the privacy unit
+        # has, or the degree bound if it is a vertex.
+        sensitivity=setting.change,
     )
 
 
@@ -91,10 +101,10 @@ def noise_on_each(
 
 
 def radius_of_each(noise: ValueNoise, *, queries: int, beta: float) -> int:
-    """Return the error of k answers with independent noise: each fails with beta/k.
+    """Return the error of k answers with independent noise, in grid units: a union bound.
 
-    It is in the grid units of the noise. `noise_of` has the grid unit of one edge; sessions on
-    weighted graphs call this with other units.
+    Each answer may fail with probability beta/k. The grid unit is that of `noise`: one edge for
+    `noise_of`, another weight for sessions on weighted graphs, which call this function too.
     """
     return noise.radius(beta / queries)
 
@@ -107,8 +117,10 @@ def response_error(setting: Setting, adaptive: bool = True) -> float:
         adaptive: whether cuts may depend on earlier answers. Then the bound is for all cuts at
             once; else it is a union bound over k cuts.
     """
-    distribution = setting.distribution  # the randomised response of the bit of each pair
-    pairs = setting.sizes.largest_query  # the most pairs of one cut; in a plan S and T are disjoint
+    distribution = setting.distribution  # how the bit "is an edge" of each vertex pair is flipped
+    # The most vertex pairs between the two sets S and T of a cut. A `Setting` assumes that S and T
+    # are disjoint.
+    pairs = setting.sizes.largest_query
     work = setting.workload
     if adaptive:
         return all_cuts_radius(distribution, setting.n, pairs, beta=work.beta, disjoint=True)
@@ -139,8 +151,9 @@ def all_cuts_radius(
     One cut fails with probability beta over an upper bound on the number of cuts:
 
     - 3^n on an undirected graph if S and T are disjoint, else 4^n.
-    - 2 * 3^n or 2 * 4^n on a directed graph. The factor 2 is not needed, since 3^n and 4^n count
-      (S, T) and (T, S) apart already. It is kept, so that released errors do not change.
+    - 2 * 3^n or 2 * 4^n on a directed graph. 3^n and 4^n would do, since they count (S, T) and
+      (T, S) as two cuts. The factor 2 makes the bound slightly larger than needed. Stored results
+      and golden numbers depend on it: leave it.
     - 2^(left + right) on a bipartite graph: each left vertex is in S or not, each right one in T.
 
     Args:
@@ -165,25 +178,29 @@ def learning_error(updates: Updates, setting: Setting, calibration: str = TIGHT)
 
     The cuts may depend on earlier answers. The returned number is the error of a session that knows
     m = `setting.edges` for free. A real session measures m with a small part of its budget, and its
-    guaranteed error is about 2 % larger than the one returned here. Not for privacy unit "vertex",
-    for which plans leave out the methods that learn.
+    guaranteed error is about 2 % larger than the one returned here.
+
+    Do not call it for privacy unit "vertex": group privacy needs a bound on the number of changed
+    edges, and a vertex has none. This is not checked; callers leave the methods that learn out.
 
     Args:
-        updates: makes B. It is called with rule "tight" for disjoint sets if the calibration is
-            "tight". Else it is called with rule "as printed", whose B has no gain from disjoint
-            sets.
+        updates: makes B, see `Updates`. If the calibration is "tight" it is called with rule
+            "tight" and disjoint sets. Else it is called with rule "as printed", whose B has no gain
+            from disjoint sets.
         setting: the public numbers.
-        calibration: a name of `CALIBRATIONS`.
+        calibration: a name of `CALIBRATIONS`: how the budget becomes noise and a tolerance.
     """
-    known = CALIBRATIONS[calibration]  # a class; `known.bound` gives the error for a B
-    if setting.delta == 0 and not known.pure:  # it needs delta > 0
+    calibration_class = CALIBRATIONS[calibration]  # its `bound` maps B and a budget to an error
+    if setting.delta == 0 and not calibration_class.pure:  # it needs delta > 0
         return math.inf
     tight = calibration == TIGHT
     try:
-        # The same setting with the budget that group privacy leaves for one changed edge. The tight
-        # calibration adds its costs up in zCDP, the papers' in (epsilon, delta).
+        # Neighbours may differ by k edges, but the calibrations are for one. `for_one` returns the
+        # same setting for one edge, with the budget that one edge may cost by group privacy: about
+        # epsilon/k. `zcdp` says in what this share is computed: in zCDP, in which the tight
+        # calibration adds up its costs, or in (epsilon, delta), as the papers' do.
         one_edge = setting.for_one(zcdp=tight)
-    except ParameterError:  # too little is left for one of many edges
+    except ParameterError:  # less than 1e-6 of epsilon is left for one edge
         return math.inf
     if tight:
         bound = updates(one_edge.n, one_edge.edges, "tight", True)
@@ -191,7 +208,7 @@ def learning_error(updates: Updates, setting: Setting, calibration: str = TIGHT)
         # max(1, B): the papers' calibrations pay for one update even if B is smaller.
         bound = at_least_one(updates(one_edge.n, one_edge.edges, "as printed", False))
     work = setting.workload
-    return known.bound(
+    return calibration_class.bound(
         bound,
         queries=work.queries,
         epsilon=one_edge.epsilon,
@@ -201,24 +218,26 @@ def learning_error(updates: Updates, setting: Setting, calibration: str = TIGHT)
 
 
 def mirror_descent_error(setting: Setting, *, norm: str = AUTO, calibration: str = TIGHT) -> float:
-    """Return the error of mirror descent, whose B depends on its norm.
+    """Forecast the error of mirror descent, whose B depends on its norm; see `learning_error`.
 
-    Infinite for more vertices than a matrix of all pairs can have.
+    Infinite for more vertices than a matrix of all pairs can have. Not for privacy unit "vertex".
 
     Args:
         setting: the public numbers.
-        norm: "auto", "l2" or another name that `parse_norm` takes. B of norm "2,p" depends on the
-            sum of the square roots of the left degrees, which is taken as large as it can be.
+        norm: "auto", "l2" or another name that `parse_norm` takes. B of norm "2,p" depends on R,
+            the sum of the square roots of the left degrees, which is private. No guess of R is
+            passed on, and so `norm_updates` takes the largest R that m edges can have.
         calibration: a name of `CALIBRATIONS`.
 
     Raises:
         ParameterError: a norm that such a graph cannot have.
     """
-    # MOST_VERTICES: for each norm, the most vertices on a side.
+    # MOST_VERTICES maps each norm to the most vertices on a side that it takes. Beyond the largest
+    # of these no norm is possible. (Beyond the limit of a named norm, the learner refuses it.)
     if max(shape_of(setting.n)) > max(MOST_VERTICES.values()):
         return math.inf
-    sizes = setting.sizes  # how large queries can be: with cuts, between disjoint sets
-    if calibration != TIGHT:  # B as printed has no gain from disjoint sets
+    sizes = setting.sizes  # sizes of the graph and of its largest query; cuts have disjoint S and T
+    if calibration != TIGHT:  # B as printed has no gain from disjoint sets: allow any cuts
         sizes = CutSizes.of(setting.n, max_right_size=setting.workload.max_right_size)
     # `setting.rank` is a public guess of the rank r of the matrix of weights. The sum of its
     # singular values is at most (r sum of their squares)^(1/2) by Cauchy and Schwarz, and the sum

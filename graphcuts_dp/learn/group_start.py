@@ -22,10 +22,13 @@ of this start follows from that of the uniform start d:
 
        KL(D^||h^) = KL(D^||d^) + sum_ab (M_ab/M) ln(d/h_ab).
 
-Only one number in these is private: G = sum_ab M_ab c_ab, with public coefficients c_ab = 2 (d -
-h_ab) or ln(d/h_ab). It is called the *correction*; it is negative if the groups help. A vertex pair
-lies in one cell, so one edge changes G by at most max |c_ab|. So a noisy value of G is cheap, and
-no union bound over cells is needed.
+Only one number on the right sides is private, besides M: G = sum_ab M_ab c_ab, with public
+coefficients c_ab = 2 (d - h_ab) or ln(d/h_ab). It is called the *correction* (G, or G/M for the
+entropy, is added to the distance of the uniform start); it is negative if the groups help. A vertex
+pair lies in one cell, so one edge changes G by at most max |c_ab|. So a noisy value of this one
+number is cheap, and no union bound over cells is needed. Sessions measure twice: first the weights
+between groups, from which `start_from_sums` makes the start; then G, for the coefficients of this
+start (`GroupStart.coefficients`).
 
 The public groups come from a `CellTree`. Its levels go from one cell of all vertices (level 0) to
 the finest groups (level `depth` - 1). For a level it gives `shape`, the numbers of groups of rows
@@ -34,7 +37,11 @@ the same order; and `matrix`, values of cells as a matrix (row groups, column gr
 cell is. On an undirected graph a cell is listed once, and `matrix` is symmetric.
 
 Groups are numbered twice. A *code* numbers all groups that the tree knows, also those without a
-vertex in the graph. A *label* numbers only groups with vertices, as a block hypothesis needs it.
+vertex in the graph: rows and columns of `matrix` are in the order of codes. A *label* numbers only
+groups with vertices, without gaps, as the hypothesis on blocks (`BlockHypothesis`) needs it.
+
+Weights are divided by the largest weight that a pair may have, before they come here: so the weight
+of a pair, and the density of a cell, is at most 1.
 """
 
 from dataclasses import dataclass
@@ -68,8 +75,9 @@ class GroupStart:
         universe: the public vertex pairs.
         labels: label of the group of each row, shape (rows,), and of each column, (columns,).
         weights: h_ab, shape (groups of rows, groups of columns); symmetric if the universe is.
-        cells: a, b and N_ab of each cell, shape (cells,) each; N_ab > 0. Measured sums G rely on
-            the order of cells, which is that of the `CellTree`.
+        cells: labels a and b, and N_ab, of each cell, shape (cells,) each; N_ab > 0. The order is
+            that of the `CellTree`. Callers rely on it: they measure G with the `coefficients` in
+            that order.
         density: d.
     """
 
@@ -118,14 +126,14 @@ class GroupStart:
         if distance == "squares":
             # The two sums of the formula: the first is public and exact, the second is G.
             pairs = self.cells[2]
-            excess = float(pairs @ (self._cell_densities**2 - self.density**2))
-            return max(0.0, uniform + excess + correction)
+            public_sum = float(pairs @ (self._cell_densities**2 - self.density**2))
+            return max(0.0, uniform + public_sum + correction)
         # G/M is a mean of coefficients, weighted by M_ab: at most the largest of them.
         largest = float(self.coefficients(distance).max()) / CORRECTION_UNITS
-        # M is within total_error of total_weight. The quotient G/M is largest for the smallest such
-        # M if G is positive, and for the largest M if G is negative.
+        # An upper bound on G/M is needed, where M is within total_error of total_weight. A positive
+        # G is divided by the smallest such M, a negative G by the largest.
         total = total_weight - total_error if correction > 0 else total_weight + total_error
-        mean = min(largest, correction / total) if total > 0 else largest
+        mean = min(largest, correction / total) if total > 0 else largest  # bound on G/M
         return max(0.0, uniform + mean)
 
     def blocks(self) -> BlockHypothesis:
@@ -150,12 +158,16 @@ def start_from_sums(
         h = d + b^2/(b^2 + v) (noisy density - d),
 
     where v is the variance of the noise on the density of the cell, and b^2 the variance of true
-    densities around d. b^2 is estimated by the method of moments. The residual of a cell is its
-    noisy sum minus d N_ab. Noise of standard deviation `deviation` is added to a sum, so the
-    expected square of a residual is N_ab^2 b^2 + deviation^2. Adding this up over cells and solving
-    for b^2 gives
+    densities around d. b^2 is estimated by the method of moments:
 
-        b^2 = (sum of squared residuals - cells deviation^2)/(sum of N_ab^2), or 0 if negative.
+    1. The residual of a cell is its noisy sum minus d N_ab. It is N_ab times (true density - d),
+       plus noise of standard deviation `deviation`.
+    2. So the expected square of a residual is N_ab^2 b^2 + deviation^2.
+    3. Add this up over all cells, put the observed squares for the expected ones, solve for b^2:
+
+        b^2 = (sum of squared residuals - number of cells * deviation^2)/(sum of N_ab^2),
+
+       or 0 if this is negative.
 
     Then h is clipped to [d/64, 1], and all h are scaled to the total weight, which may bring some
     slightly out of that range again.
@@ -164,8 +176,7 @@ def start_from_sums(
         universe: the public vertex pairs.
         cells: the public cells; those of the finest level are used.
         codes: code of the group of each row, shape (rows,), and of each column, (columns,).
-        sums: noisy total weight of each of these cells, shape (cells,). The largest weight that a
-            pair can have counts 1, as everywhere in this module: so densities are at most 1.
+        sums: noisy total weight of each of these cells, shape (cells,).
         deviation: standard deviation of their noise, in the same unit.
         total_weight: of all pairs together, noisy, in (0, X].
 
@@ -184,40 +195,41 @@ def start_from_sums(
     pairs = cells.pairs(level)  # (cells,), N_ab
     density = total_weight / universe.size
     residuals = np.asarray(sums, dtype=np.float64) - density * pairs
-    excess = float((residuals**2).sum()) - len(residuals) * deviation**2
-    between_variance = max(0.0, excess / float((pairs.astype(np.float64) ** 2).sum()))  # b^2
+    squares_above_noise = float((residuals**2).sum()) - len(residuals) * deviation**2
+    squared_pairs = float((pairs.astype(np.float64) ** 2).sum())
+    between_variance = max(0.0, squares_above_noise / squared_pairs)  # b^2
     noise_variance = (deviation / pairs) ** 2  # v
     shrinkage = between_variance / (between_variance + noise_variance)
     densities = np.maximum(density + shrinkage * residuals / pairs, density * _LEAST_DENSITY)
     densities = np.minimum(densities, 1.0)
     densities *= total_weight / float(pairs @ densities)
     # Two groups without a vertex pair, such as the group of a single vertex with itself, have no
-    # cell. `matrix` writes 0 there, and the density d is wanted: so d is taken off before and added
-    # after. No answer reads these entries.
-    weights = cells.matrix(level, densities - density) + density
-    present_rows, row_labels, row_numbers = _numbered(codes[0], weights.shape[0])
-    present_columns, column_labels, column_numbers = _numbered(codes[1], weights.shape[1])
+    # cell, and `matrix` writes 0 there. No answer reads these entries, but multiplicative weights
+    # need positive ones. To have d there, make the matrix of differences from d, and add d.
+    weights = cells.matrix(level, densities - density) + density  # by codes
+    present_rows, row_labels, row_label_of_code = _numbered(codes[0], weights.shape[0])
+    present_columns, column_labels, column_label_of_code = _numbered(codes[1], weights.shape[1])
     return GroupStart(
         universe=universe,
         labels=(row_labels, column_labels),
         weights=weights[np.ix_(present_rows, present_columns)],
-        cells=(row_numbers[a], column_numbers[b], pairs),
+        cells=(row_label_of_code[a], column_label_of_code[b], pairs),
         density=density,
     )
 
 
 def _numbered(codes: IntVector, groups: int) -> tuple[IntVector, Labels, IntVector]:
-    """Number the groups that have vertices 0, 1, ...
+    """Label the groups that have vertices 0, 1, ..., in the order of their codes.
 
     Args:
-        codes: group of each vertex, shape (n,), in [0, groups).
-        groups: number of groups.
+        codes: code of the group of each vertex, shape (n,), in [0, groups).
+        groups: number of codes.
 
     Returns:
-        The groups that have vertices, shape (present,); the new number of each vertex's group,
-        shape (n,); and the new number of each group, shape (groups,), -1 if it has no vertex.
+        The codes of the groups that have vertices, shape (present,); the label of each vertex's
+        group, shape (n,); and the label of each code, shape (groups,), -1 without vertices.
     """
     present, labels = np.unique(codes, return_inverse=True)
-    numbers = np.full(groups, -1, dtype=np.int64)
-    numbers[present] = np.arange(len(present))
-    return present, labels.astype(np.int32), numbers
+    label_of_code = np.full(groups, -1, dtype=np.int64)
+    label_of_code[present] = np.arange(len(present))
+    return present, labels.astype(np.int32), label_of_code

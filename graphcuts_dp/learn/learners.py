@@ -16,11 +16,11 @@ Terms used here:
 - A `Rule` is "as printed" for the steps of a paper, "tight" for the best of the same proof.
 - The *potential* of a rule is its distance between the truth and the hypothesis.
 - A *norm* of mirror descent is a name of `learn.norms`: "l2", "lp", "2,p", "entropy", "schatten".
-  "entropy" is named among them though its potential is no norm. `NormTerms` holds what one of them
-  gives for a graph, such as its exponent p and its potential at the start.
-- A *private norm* is a number about the private graph that lowers B if it is known: the sum of the
-  square roots of the row degrees, or the nuclear norm (sum of the singular values). Whoever runs
-  the learner measures it with noise; `measure.statistics.PRIVATE_NORMS` says how.
+  `NormTerms` holds what one of them gives for a graph, such as its exponent p.
+- A *private norm* is a number that bounds a norm of the private graph and lowers B if it is known:
+  the sum of the square roots of the row degrees ("root degrees", for "2,p"), or the sum of the
+  singular values ("nuclear norm", for "schatten"). Whoever runs the learner measures it with noise
+  before B is known; `measure.statistics.PRIVATE_NORMS` says how.
 - `universe.masks(query)` are the truth vectors of the sets S and T of a cut, over rows and columns.
 """
 
@@ -74,7 +74,7 @@ _ROUNDING = 1e-9  # relative: by how much a computed singular value may exceed i
 # `learn.group_start` bounds a start from public groups. With another norm there is no such start.
 _DISTANCES: Mapping[str, Distance] = {"l2": "squares", "entropy": "relative entropy"}
 
-Learned = Construction[Any]
+Learned = Construction[Any]  # what a learner makes; the class of hypotheses differs
 
 
 class Learner(Protocol):
@@ -123,7 +123,8 @@ class Learner(Protocol):
             alpha: tolerance, in edges.
             total_weight: the total weight, or a noisy value of it, in (0, X].
             total_error: how far the true total may be from `total_weight`, >= 0.
-            value_error: how far values given to updates may be from the truth; None for alpha.
+            value_error: how far the noisy answers that are given to updates may be from the true
+                ones, in edges; None if no more is known than that they are within alpha.
 
         Raises:
             ParameterError: an alpha that is too small for `total_error`.
@@ -132,11 +133,12 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class GroupLearner:
-    """A learner that may be able to begin from a `GroupStart`.
+    """Base of the learners of this package: it says if one can begin from a `GroupStart`.
 
     A `GroupStart` is a first hypothesis from noisy weights between public groups. It has an upper
     bound on its distance from the truth, in squares or in relative entropy. If the potential of a
     learner is a multiple of one of these, the bound times `potential_scale` bounds the potential.
+    Other learners leave `distance` at None, and then the other two methods must not be called.
 
     Attributes:
         universe: the public vertex pairs.
@@ -150,7 +152,7 @@ class GroupLearner:
         return None
 
     def potential_scale(self, total_weight: float) -> float:  # noqa: ARG002
-        """Return the potential divided by the distance."""
+        """Return the potential divided by the distance; `total_weight` is that of the start."""
         return 1.0
 
     def first_hypothesis(self, start: GroupStart) -> Hypothesis:
@@ -169,8 +171,8 @@ class FriezeKannanLearner(GroupLearner):
             vertex set this halves the bound on the number of updates.
         rule: see `Rule`. The start is the density of all pairs, or 0 as printed.
         dense: whether there will be linear queries with any coefficients in [-1, 1], not only cuts.
-            Hypotheses are then matrices. The sum of the squared coefficients of a query is at most
-            X, as for cuts, so B is the same.
+            Hypotheses are then matrices. B is that of cuts: it depends on queries only by the
+            largest sum of squared coefficients over pairs, which is at most X for both.
     """
 
     disjoint: bool = False
@@ -245,9 +247,9 @@ class MultiplicativeWeightsLearner(GroupLearner):
     Attributes:
         universe: the public vertex pairs.
         rule: see `Rule`.
-        span: None if all queries are cuts. With other linear queries the largest difference of two
-            coefficients: 1 for coefficients in [0, 1], 2 if some are negative. Hypotheses are then
-            matrices. B is proportional to the square of the span.
+        span: None if all queries are cuts. With other linear queries the length of an interval that
+            holds 0 and all coefficients: 1 for [0, 1], 2 for [-1, 1]. Hypotheses are then matrices.
+            B is proportional to the square of the span.
 
     Raises:
         ParameterError: more vertices than that.
@@ -356,13 +358,14 @@ class MirrorDescentLearner(GroupLearner):
         norm: see `parse_norm`; "auto" is, for each tolerance, the norm of least B.
         max_right_size: of a bipartite graph: the most right vertices of a query; more are refused.
             None for no limit.
-        may_measure_degrees: whether "auto" may ask for the sum of root degrees, or the nuclear
-            norm.
+        may_measure_degrees: whether `measured_norm` may name a private norm (either of the two, in
+            spite of the name) if the norm is "auto". A named norm is not affected.
         root_degrees: an upper bound of the sum of root degrees, public; None if not measured.
         linear: whether there will be linear queries with any coefficients in [-1, 1], not only
             cuts.
-        max_spectral_norm: with `linear`: the largest singular value of a query; a larger one is
-            refused. None for no limit.
+        max_spectral_norm: with `linear`, on bipartite graphs only: the largest singular value of
+            the matrix of a query whose largest coefficient is 1; a larger one is refused. None for
+            no limit.
         nuclear_norm: an upper bound of the nuclear norm, public; None if not measured.
 
     Raises:
@@ -385,7 +388,7 @@ class MirrorDescentLearner(GroupLearner):
         if self.linear and self.disjoint:
             raise ParameterError("disjoint=True is for cuts; leave it out with linear=True")
         rows, columns = self.universe.shape
-        if self.linear and rows * columns > MOST_COEFFICIENTS:
+        if self.linear and rows * columns > MOST_COEFFICIENTS:  # 2^24: 128 MiB of floats
             raise ParameterError(
                 f"mirror descent learns from linear queries with up to {MOST_COEFFICIENTS:,}"
                 " coefficients; use method 'gaussian'"
@@ -399,7 +402,9 @@ class MirrorDescentLearner(GroupLearner):
             )
         if not self.universe.size:
             raise ParameterError("a universe without vertex pairs has nothing to learn")
-        self._terms(total_weight=1.0, total_error=0.0)  # raises if a graph cannot have the norm
+        # `terms_of` raises if such a graph cannot have the norm, whatever the total weight is. The
+        # terms for this made-up total are thrown away.
+        self._terms(total_weight=1.0, total_error=0.0)
 
     @cached_property
     def _parsed_norm(self) -> tuple[str, float | None]:
@@ -421,6 +426,7 @@ class MirrorDescentLearner(GroupLearner):
     def _norms(self) -> tuple[str, ...]:
         """The norms that the learner may take: one, or all that the graph can have for "auto"."""
         norm, _ = self._parsed_norm
+        # `norms_of` leaves out norms of bipartite graphs on others, and those for fewer vertices.
         return norms_of(self._sizes) if norm == AUTO else (norm,)
 
     @property
@@ -435,6 +441,8 @@ class MirrorDescentLearner(GroupLearner):
         if norm == AUTO:
             if not self.may_measure_degrees:
                 return None
+            # The two functions tell from public sizes whether any graph of this size has its least
+            # B with this norm. If none has, measuring would be a waste of budget.
             if "schatten" in self._norms and nuclear_norm_can_help(self._sizes):
                 return NUCLEAR_NORM
             if "2,p" in self._norms and root_degrees_can_help(self._sizes):
@@ -442,14 +450,15 @@ class MirrorDescentLearner(GroupLearner):
             return None
         if norm == "2,p":
             return ROOT_DEGREES
-        # A small nuclear norm lowers B of schatten only if singular values of queries are known to
-        # be small as well. Otherwise its least B is that of p = 2, which is l2.
+        # The nuclear norm enters B of schatten only with p < 2. Without `max_spectral_norm` no such
+        # p has a smaller B than p = 2, however small the nuclear norm is; and p = 2 is l2, which
+        # needs no private norm. So it is not measured then, even if the user has fixed a p < 2.
         if norm == "schatten" and p != 2 and self.max_spectral_norm is not None:
             return NUCLEAR_NORM
         return None
 
     def with_norm_bound(self, bound: float) -> Self:
-        """Return the learner that has this upper bound of its `measured_norm`."""
+        """Return the learner with this upper bound of its `measured_norm`, if that is not None."""
         if self.measured_norm == NUCLEAR_NORM:
             return replace(self, nuclear_norm=bound)
         return replace(self, root_degrees=bound)
@@ -499,23 +508,19 @@ class MirrorDescentLearner(GroupLearner):
         total_error: float,
         value_error: float | None = None,
     ) -> Learned:
-        """Return the construction, see `Learner.construction`.
-
-        Unlike in the learners above, `total_error` has no default.
-        """
-        # terms.weight: of each pair in the start. terms.in_unit_box: hypotheses stay in [0, 1].
-        # terms.shift: for entropy the error of the total, by which steps are shortened; else 0.
+        """Return the construction, see `Learner.construction`."""
         terms = self.terms_at(alpha=alpha, total_weight=total_weight, total_error=total_error)
         return MirrorDescentRule(
+            # the same weight on every pair: the density, or 0
             start=BlockHypothesis.constant(self.universe, terms.weight),
             psi=potential_of(terms, total_weight),
             alpha=alpha,
-            zeta=terms.zeta,
+            zeta=terms.zeta,  # largest dual norm of a query
             start_potential=terms.start_potential,
-            domain=Box() if terms.in_unit_box else None,
+            domain=Box() if terms.in_unit_box else None,  # hypotheses stay in [0, 1], or need not
             rule=self.rule,
             value_error=value_error,
-            shift=terms.shift,
+            shift=terms.shift,  # entropy: the error of the total, which shortens steps; else 0
         )
 
     @property
@@ -525,18 +530,20 @@ class MirrorDescentLearner(GroupLearner):
         return _DISTANCES.get(norm) if self.rule == "tight" else None
 
     def potential_scale(self, total_weight: float) -> float:
-        """Return 1/2 for squares, M^2 for the relative entropy.
+        """Return 1/2 for squares, M^2 for the relative entropy, where M is the start's total.
 
-        Do not call it if `distance` is None: there is no factor then.
+        M is noisy, but public: `potential_of` makes the entropy potential M sum x ln x with the
+        same M. Do not call it if `distance` is None: there is no factor then.
         """
         return 0.5 if self.distance == "squares" else total_weight**2
 
     def first_hypothesis(self, start: GroupStart) -> DenseHypothesis:
         """Return the start as a matrix; for l2 clipped to at most 1.
 
-        With l2 all hypotheses lie in [0, 1], and clipping brings the start nearer to every truth
-        there, in squares. With entropy it would change the total, which must stay, and hypotheses
-        may be above 1.
+        With l2 all hypotheses must lie in [0, 1]. The truth lies there too, so clipping moves no
+        entry away from it, and the bound on the distance in squares still holds. With entropy the
+        start is not clipped: hypotheses may be above 1, and clipping would change their total,
+        which must stay M.
         """
         weights = start.weights
         if self.distance == "squares":
@@ -549,14 +556,15 @@ class MirrorDescentLearner(GroupLearner):
         Raises:
             QueryError: such a query, or unknown vertices.
         """
-        # Callers divide a linear query by its largest coefficient before they ask. So its largest
-        # singular value is a multiple of the largest coefficient, as `max_spectral_norm` is.
+        # Callers divide a linear query by its largest coefficient before they ask. So its singular
+        # values can be compared with `max_spectral_norm`, which is for such queries.
         if isinstance(query, CutQuery):
             S, T = self.universe.masks(query)
             if self.disjoint:
                 check_disjoint(query, self.universe)
             right_size = int(T.sum())
-            # The matrix of a cut has rank one, so its singular value is its Euclidean norm.
+            # Used only with `max_spectral_norm`, so on a bipartite graph. There the matrix of a cut
+            # is an outer product: its one singular value is its Euclidean norm.
             spectral_norm = math.sqrt(float(S.sum()) * float(T.sum()))
         elif not self.linear:
             raise QueryError("only cuts were announced; start again with linear=True")

@@ -4,13 +4,14 @@
 >= 0: its absolute entries, the Euclidean norms of its rows, or its singular values. Let
 1 < p <= 2, 1/p + 1/q = 1 and N = ||a||_p. The function
 
-    Psi(a) = N^2/(2(p-1))   has the gradient   N (a/N)^(p-1)/(p-1),
+    Psi(a) = N^2/(2(p-1))   has the gradient   b = N (a/N)^(p-1)/(p-1).
 
-and its convex conjugate is (p-1) ||b||_q^2/2. The gradient of the conjugate is the inverse map.
+Its convex conjugate is (p-1) ||b||_q^2/2, whose gradient maps b back to a.
 
-In mirror descent `to_dual` is this gradient: it maps a hypothesis to its *dual*, to which updates
-are added. `box_minimiser` leads back: it finds the x of a box with the least Psi(x) - <theta, x>
-for a dual theta, where Psi takes the norms of rows.
+Mirror descent corrects a matrix in three steps. `dual_magnitudes` maps its magnitudes a to b, the
+magnitudes of the *dual* matrix theta. An update is added to theta. Then the way back: without
+limits on entries `primal_magnitudes` maps b to a. If entries must stay in a box [low, high],
+`box_minimiser` finds the matrix X of the box with the least Psi(X) - <theta, X>.
 """
 
 import math
@@ -50,13 +51,18 @@ def dual_magnitudes(magnitudes: FloatArray, p: float) -> FloatArray:
     return dual
 
 
-def primal_magnitudes(magnitudes: FloatArray, p: float) -> FloatArray:
-    """Return the gradient of (p-1) ||b||_q^2/2 at b >= 0: the inverse of `dual_magnitudes`."""
+def primal_magnitudes(dual: FloatArray, p: float) -> FloatArray:
+    """Return the a >= 0 for which `dual_magnitudes` is b: (p-1) ||b||_q (b/||b||_q)^(q-1).
+
+    Args:
+        dual: b >= 0.
+        p: in (1, 2].
+    """
     q = conjugate(p)
-    norm = lp_norm(magnitudes, q)
+    norm = lp_norm(dual, q)
     if norm == 0 or p == 2:
-        return magnitudes.copy()
-    primal: FloatArray = (magnitudes / norm) ** (q - 1) * (norm * (p - 1))
+        return dual.copy()
+    primal: FloatArray = (dual / norm) ** (q - 1) * (norm * (p - 1))  # shape of `dual`
     return primal
 
 
@@ -76,18 +82,20 @@ def rescaled_rows(x: FloatArray, norms: FloatArray, target: FloatArray) -> Float
 def box_minimiser(theta: FloatArray, p: float, low: float, high: float) -> FloatArray:
     """Return the X in [low, high] with the least ||X||_{2,p}^2/(2(p-1)) - <theta, X>.
 
-    The norm N = ||X||_{2,p} is the l_p norm of the Euclidean norms r_i = ||X_i|| of the rows. By
-    the formula of the gradient (see the module), grad Psi(X)_i = X_i/t_i with
+    The norm N = ||X||_{2,p} is the l_p norm of the Euclidean norms r_i = ||X_i|| of the rows. The
+    gradient of Psi has magnitude N (r_i/N)^(p-1)/(p-1) in row i (see the module) and the direction
+    X_i/r_i. So row i of it is X_i/t_i, with
 
         t_i = r_i^(2-p)/kappa,   kappa = N^(2-p)/(p-1).
 
-    At the minimiser an entry inside the box has gradient theta, and another is at its bound: so
-    X_i = clip(t_i theta_i, low, high). N is found in two steps:
+    At the minimiser X_ij/t_i = theta_ij for an entry inside the box; other entries are at the bound
+    on that side. So X_i = clip(t_i theta_i, low, high). Both t_i and kappa depend on norms of the
+    unknown X. They are found by a search for N:
 
-    1. Choose a number N. It gives kappa. For this kappa, `_ClippedRows` finds in each row the one
-       t_i that fits the row's own norm r_i. Call the rows X(N).
+    1. Take any number N. It gives kappa. For this kappa, `_ClippedRows` finds the t_i of each row
+       for which the clipped row has just the norm r_i in the formula of t_i. Call the rows X(N).
     2. X(N) is the minimiser if its norm is N. A larger N gives a larger kappa, smaller t_i and
-       shorter rows: so ||X(N)||_{2,p} decreases in N, and there is one root of ||X(N)||_{2,p} = N.
+       shorter rows: so ||X(N)||_{2,p} decreases in N, and ||X(N)||_{2,p} = N has one root.
 
     Args:
         theta: shape (n1, n2). The norm groups the entries of a row; if theta has one column, each
@@ -96,31 +104,33 @@ def box_minimiser(theta: FloatArray, p: float, low: float, high: float) -> Float
         low: at most 0.
         high: at least 0.
     """
-    if p == 2:  # the norm is Euclidean
+    if p == 2:  # Psi is ||X||^2/2, so the minimiser is the point of the box nearest to theta
         nearest: FloatArray = np.clip(theta, low, high)
         return nearest
     largest = float(np.abs(theta).max(initial=0.0))
     if largest == 0:
         return np.zeros_like(theta)
-    # Work with theta/largest, so that powers neither over- nor underflow. Rows clip(t_i theta_i)
-    # stay the same if t_i is multiplied by `largest`, and t_i = r_i^(2-p)/kappa is so if kappa is
-    # divided by `largest`: `rows_at` does that.
+    # Work with theta/largest, so that powers neither over- nor underflow. With t_i times `largest`
+    # the rows clip(t_i theta_i) stay the same. Since t_i = r_i^(2-p)/kappa, `rows_at` divides kappa
+    # by `largest` for this.
     unit_theta = theta / largest
     rows = _ClippedRows(np.where(np.abs(unit_theta) < _NEGLIGIBLE, 0.0, unit_theta), p, low, high)
 
-    def rows_at(norm: float) -> FloatArray:  # X(N)
+    def rows_at(norm: float) -> FloatArray:  # X(N), shape (n1, n2)
         return rows.at(norm ** (2 - p) / (p - 1) / largest)
 
-    def norm_at(norm: float) -> float:
+    def norm_at(norm: float) -> float:  # ||X(N)||_{2,p}
         return lp_norm(row_norms(rows_at(norm)), p)
 
-    # The bracket of the root. Without the box, the minimiser has norm U = unclipped_norm. The box
-    # only shortens rows, so norm_at(U) <= U, and the root N is at most U. Since norm_at decreases,
-    # N = norm_at(N) >= norm_at(U) = least_norm: so the root lies in [least_norm, U].
+    # The bracket of the root N = norm_at(N), for brentq:
+    # - Let U be the norm of the minimiser without a box: unclipped rows at U have norm U. The box
+    #   only shortens rows, so norm_at(U) <= U. Since norm_at decreases, the root is at most U.
+    # - From N <= U follows norm_at(N) >= norm_at(U). So N >= norm_at(U), which is least_norm.
     unclipped_norm = lp_norm(primal_magnitudes(row_norms(theta), p), p)
     norm = least_norm = norm_at(unclipped_norm)
-    # If the box clips nothing, or only by rounding, least_norm is the root already. Else brentq
-    # needs a positive value of norm_at(N) - N at the lower end, which rounding can deny.
+    # If the box clips nothing, or only by rounding, least_norm is the root already. Else
+    # norm_at(N) - N is >= 0 at least_norm in exact numbers. brentq raises if rounding makes it
+    # negative; then least_norm is the root but for rounding, and is taken.
     if least_norm < unclipped_norm and norm_at(least_norm) > least_norm:
         root = scipy.optimize.brentq(
             lambda candidate: norm_at(candidate) - candidate,
@@ -134,7 +144,10 @@ def box_minimiser(theta: FloatArray, p: float, low: float, high: float) -> Float
 
 
 class _ClippedRows:
-    """Rows clip(t_i theta_i, low, high), where t_i = r_i^(2-p)/kappa for a given kappa.
+    """Rows clip(t_i theta_i, low, high) with kappa t_i = r_i^(2-p), where r_i is the row's norm.
+
+    `at` finds them for any kappa. `box_minimiser` calls it for many kappa, so all that does not
+    depend on kappa is computed once, in `__init__`.
 
     For one row, write t for t_i. As t grows from 0, an entry theta_ij of the row grows as
     t theta_ij, until it reaches its bound (high if positive, low if negative) at the *breakpoint*
@@ -148,14 +161,16 @@ class _ClippedRows:
 
         kappa(t) = (C_k + A_k t^2)^((2-p)/2) / t,
 
-    which decreases in t from infinity to 0. So to find t for a given kappa: count the breakpoints
-    with kappa(breakpoint) > kappa, which are those that t has passed. The count is k. Then solve
-    the equation with C_k and A_k, by a formula if one of them is 0, else by Newton's method.
+    which decreases in t from infinity to 0. So t for a given kappa is found in two steps:
+
+    1. A breakpoint is below t just if kappa(breakpoint) > kappa. Count these: this is k.
+    2. Solve the equation with C_k and A_k, by a formula if one of them is 0, else by Newton's
+       method.
 
     Attributes:
         theta: shape (n1, n2), with p, low and high as given.
-        constants: C_k of each row and k, shape (n1, n2 + 1).
-        slopes: A_k of each row and k, shape (n1, n2 + 1).
+        bound_squares: C_k of each row and k, shape (n1, n2 + 1).
+        inner_squares: A_k of each row and k, shape (n1, n2 + 1).
         kappas: kappa at the sorted breakpoints of each row, decreasing, shape (n1, n2).
 
     Args:
@@ -176,15 +191,17 @@ class _ClippedRows:
         sorted_bounds = np.take_along_axis(squared_bounds, order, axis=1)
         sorted_squares = np.take_along_axis(theta**2, order, axis=1)
         zero = np.zeros((len(theta), 1))
-        self.constants = np.hstack([zero, np.cumsum(sorted_bounds, axis=1)])  # C_k, (n1, n2 + 1)
+        self.bound_squares = np.hstack([zero, np.cumsum(sorted_bounds, axis=1)])
         sums_from_k = np.cumsum(sorted_squares[:, ::-1], axis=1)[:, ::-1]
-        self.slopes = np.hstack([sums_from_k, zero])  # A_k, (n1, n2 + 1)
-        # kappa at each breakpoint t. At t = 0 (a bound 0) kappa is infinite: the entry is at its
-        # bound for every kappa. At t = infinity (an entry 0) it is 0: the bound is never reached.
-        # Both are put in by hand, and t = 1 stands in for them in the formula.
+        self.inner_squares = np.hstack([sums_from_k, zero])
+        # kappa at each breakpoint t. Two kinds of breakpoints do not fit the formula:
+        # - t = 0, where the bound is 0: kappa is infinite, so the entry is at its bound for every
+        #   kappa.
+        # - t = infinity, where theta_ij is 0: kappa is 0, so the bound is never reached.
+        # The formula is computed with t = 1 in their stead, and its results there are replaced.
         regular = np.isfinite(sorted_breakpoints) & (sorted_breakpoints > 0)
         t = np.where(regular, sorted_breakpoints, 1.0)
-        squared_norms = self.constants[:, :-1] + self.slopes[:, :-1] * t**2
+        squared_norms = self.bound_squares[:, :-1] + self.inner_squares[:, :-1] * t**2  # r_i^2
         self.kappas = np.where(regular, squared_norms ** ((2 - p) / 2) / t, 0.0)  # (n1, n2)
         self.kappas[sorted_breakpoints <= 0] = np.inf
 
@@ -199,8 +216,8 @@ class _ClippedRows:
         # kappa(t) decreases: a breakpoint with a larger kappa than the given one lies below t_i, so
         # its entry is at its bound.
         k = (self.kappas > kappa).sum(axis=1)[:, None]  # number of such entries, (n1, 1)
-        C = np.take_along_axis(self.constants, k, axis=1)[:, 0]
-        A = np.take_along_axis(self.slopes, k, axis=1)[:, 0]
+        C = np.take_along_axis(self.bound_squares, k, axis=1)[:, 0]  # C_k, (n1,)
+        A = np.take_along_axis(self.inner_squares, k, axis=1)[:, 0]  # A_k, (n1,)
         power = (2 - self.p) / 2
         t = np.zeros(len(C))
         all_at_bounds = (A == 0) & (C > 0)  # C^power = kappa t
@@ -216,10 +233,15 @@ class _ClippedRows:
     def _root(self, C: FloatArray, A: FloatArray, kappa: float) -> FloatArray:
         """Solve (C + A t^2)^((2-p)/2) = kappa t by Newton's method in ln t.
 
-        Newton's method looks for the zero of the logarithm of the left side over the right side,
-        as a function of ln t. That function is convex and decreasing. The first point solves the
-        equation with A = 0; there the function is >= 0, so the point is not beyond the zero. From
-        such a point Newton's method approaches the zero of a convex function without passing it.
+        Newton's method looks for the zero of f(ln t) = ln(left side/right side). It starts left of
+        the zero and never passes it:
+
+        1. f is convex: ln(C + A t^2) is a log-sum-exp of functions linear in ln t, and -ln t is
+           linear. f is decreasing, since the left side grows at most as t^(2-p) and p > 1.
+        2. The start solves C^((2-p)/2) = kappa t. There C + A t^2 > C, so f > 0: it is left of the
+           zero.
+        3. The tangent of a convex function lies below it. So the zero of the tangent, the next
+           point, is left of the zero of f too, and the points increase to it.
 
         Args:
             C: > 0, shape (rows,).
@@ -230,9 +252,9 @@ class _ClippedRows:
         log_t = power * np.log(C) - math.log(kappa)
         for _ in range(_NEWTON_STEPS):
             growth = A * np.exp(2 * log_t)  # A t^2
-            log_ratio = power * np.log(C + growth) - log_t - math.log(kappa)
-            slope = 1 - 2 * power * growth / (C + growth)  # minus the derivative of log_ratio
-            step = log_ratio / slope
+            log_ratio = power * np.log(C + growth) - log_t - math.log(kappa)  # f
+            descent = 1 - 2 * power * growth / (C + growth)  # -f', positive
+            step = log_ratio / descent
             log_t += step
             if float(np.abs(step).max()) < _NEWTON_WIDTH:
                 break

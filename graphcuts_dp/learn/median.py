@@ -30,7 +30,7 @@ from graphcuts_dp.learn.base import (
     Construction,
     Hypothesis,
     Sign,
-    checked_tuning,
+    check_tuning,
 )
 from graphcuts_dp.queries.graph_queries import GraphQuery
 from graphcuts_dp.queries.linear import LinearQuery
@@ -135,7 +135,8 @@ class Median(Construction[DatabaseFamily]):
     Attributes:
         start: a family that has such a database for every possible truth: `all_graphs`,
             `alpha_net`.
-        alpha: tolerance in edges, > 0.
+        alpha: tolerance in edges, > 0. `update` does not read it: callers update only by queries
+            whose answer is off by alpha.
         lenient: whether an update that fits no database, since noise was too large, keeps the
             nearest databases; else it is refused. After such an update the guarantee does not
             hold.
@@ -149,7 +150,7 @@ class Median(Construction[DatabaseFamily]):
     lenient: bool = False
 
     def __post_init__(self) -> None:
-        checked_tuning(self.start.universe, self.alpha)
+        check_tuning(self.start.universe, self.alpha)
 
     @property
     def start_potential(self) -> float:  # type: ignore[override]
@@ -175,6 +176,7 @@ class Median(Construction[DatabaseFamily]):
             # truth if it is above (sign 1), else the smallest ones.
             on_true_side = sign * answers == (sign * answers).max()
         if not on_true_side.any():
+            # Noise was too large; or the family is a net, and too coarse for alpha.
             raise HypothesisError("no database of the family fits the answers; use a finer net")
         return DatabaseFamily(hypothesis.universe, hypothesis.databases[on_true_side])
 
@@ -271,7 +273,8 @@ def family_of(
     Args:
         universe: the public vertex pairs.
         pair_lists: for each database the indices, in 0..X-1, of its pairs; all lists are equally
-            long. A pair that is listed twice has twice the weight.
+            long. A pair may be listed several times (families of weighted databases do so): then it
+            has a multiple of the weight.
         weight: of one listing.
     """
     columns = np.array(list(pair_lists), dtype=np.int64)  # (databases, pairs)

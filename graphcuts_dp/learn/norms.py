@@ -1,17 +1,18 @@
 """Norms of mirror descent on cuts: names, exponents, starts, and the bound B on updates of each.
 
-Mirror descent (`learn.rules`) corrects a matrix x of weights in [0, 1], measured in a norm that the
-user chooses, or "auto". The potential is a divergence Delta(truth; x) that belongs to the norm (see
-`learn.potentials`). It falls with every update of tolerance alpha by a least drop, and B(alpha) is
-the potential at the start over that drop: the largest number of updates. An `UpdateBound` is this
-function B. A `Rule` is "as printed" for JT12's exponents and steps, "tight" for the best of the
-same proof. Every potential here has order s = 2 (`learn.potentials` defines orders); formulas of
-steps are written for any s, as in JT12.
+Mirror descent (`learn.rules`) corrects a matrix x, an approximation of the *truth*: the private
+matrix of weights in [0, 1]. The user chooses a norm, or "auto". The potential is a divergence
+Delta(truth; x) that belongs to the norm (see `learn.potentials`). It falls with every update of
+tolerance alpha by a least drop, and B(alpha) is the potential at the start over that drop: the
+largest number of updates. An `UpdateBound` is this function B. A `Rule` is "as printed" for JT12's
+exponents and steps, "tight" for the best of the same proof. Every potential here has order s = 2
+(`learn.potentials` defines orders); formulas of steps are written for any s, as in JT12.
 
 Symbols, with the names of fields of `CutSizes` and `NormTerms`:
 
     M       total weight of the graph             X   vertex pairs (`pairs`)
     N       most pairs of a query (`largest_query`)
+    span    largest difference of two coefficients of a query: 1 for cuts, 2 if in [-1, 1]
     V_1     rows of the matrix, V_2 its columns   t   most columns of a query (`query_columns`)
     zeta    largest dual norm of a query          Psi bound on Delta(truth; start)
     R       sum of the root degrees of the rows   R_* nuclear norm of the matrix
@@ -30,18 +31,21 @@ R_p bounds the norm of the truth. For 2,p: let r_i be the Euclidean norms of the
 weights in [0, 1] has r_i^2 <= its degree, so sum r_i <= R and sum r_i^2 <= M. Hoelder's inequality
 between the exponents 1 and 2 is ||r||_p <= ||r||_1^(2/p-1) ||r||_2^(2-2/p), which is at most R_p.
 The same holds for singular values with R_*. By Cauchy and Schwarz R <= (V_1 M)^(1/2), and R_* <=
-(rank M)^(1/2). For schatten, zeta is that of cuts, which have rank one: their only singular value
-is at most N^(1/2).
+(rank M)^(1/2).
 
-Other linear queries have coefficients in [-1, 1]. Then zeta of entropy is 1. Let no query have a
-singular value above `spectral`. Its dual norm is the l_q norm of its singular values sigma_i, with
-q = p/(p-1) >= 2. Since sigma_i^q <= spectral^(q-2) sigma_i^2 and sum sigma_i^2 <= N, zeta of
-schatten is (spectral^(q-2) N)^(1/q) = N^(1-1/p) spectral^(2/p-1).
+The zeta of entropy and of schatten in the table are for cuts. On a bipartite graph, which schatten
+needs, the matrix of a cut has rank one: its only singular value is at most N^(1/2).
 
-The exponent of least B. For lp, 2,p and schatten B is proportional to e^(-2r/p)/(p-1), where r is
-ln(N/M), ln(V_1 M/R^2) or ln(N M/(spectral R_*)^2). `best_exponent` finds the p for which this is
-least, if the start is 0. But with p = 2 exactly each of these norms is l2 and can have the start of
-l2, M/X, for which Psi is smaller. So B of l2 is computed as well, and the smaller of the two taken.
+Other linear queries have coefficients in [-1, 1]. Then zeta of entropy is span/2 = 1. For schatten,
+let no query have a singular value above `spectral`. The dual norm of a query is the l_q norm of its
+singular values sigma_i, with q = p/(p-1) >= 2. Since sigma_i^q <= spectral^(q-2) sigma_i^2 and
+sum sigma_i^2 <= N, zeta of schatten is (spectral^(q-2) N)^(1/q) = N^(1-1/p) spectral^(2/p-1).
+
+The exponent of least B. For lp, 2,p and schatten with the start 0, zeta^2 Psi of the table is a
+factor without p times e^(-2r/p)/(p-1), where r is ln(N/M), ln(V_1 M/R^2) or
+ln(N M/(spectral R_*)^2). `best_exponent` finds the p for which this is least. At p = 2 each of
+these norms is the Euclidean norm of all entries. Then the rule of l2 can be used, with its start
+M/X, for which Psi is smaller. So B of l2 is computed as well, and the smaller of the two taken.
 
 Source: JT12, sections 3.2, 4.1 and 4.2; the choice of p is not in it.
 """
@@ -116,6 +120,7 @@ def norms_of(sizes: CutSizes) -> tuple[str, ...]:
 
 
 # Drops: by how much an update lowers the divergence. `order` is s, which is 2 for all potentials.
+# `learn.rules` makes its steps with these functions: so its steps and B here belong together.
 
 
 def step_size(alpha: float, zeta: float, order: float) -> float:
@@ -159,9 +164,11 @@ class NormTerms:
         zeta: largest dual norm of a query.
         start_potential: Psi, a bound on Delta(truth; start).
         weight: weight of every pair in the start.
-        shift: 0 for all norms but entropy. With entropy, hypotheses have the known (noisy) total
-            weight, and Psi is proven for the true graph scaled to that total. The shift bounds the
-            difference of an answer between the true and the scaled graph. It is taken off alpha.
+        shift: 0 for all norms but entropy. With entropy, all hypotheses have the known, noisy total
+            weight, and the proof of B compares them with the true graph scaled to that total. The
+            shift is the most by which an answer differs between the true and the scaled graph. If
+            an answer is off by alpha from the true graph, it is off by at least alpha - shift from
+            the scaled one: so B uses alpha - shift.
         rule: see `Rule`.
     """
 
@@ -207,13 +214,12 @@ def terms_of(
 ) -> NormTerms:
     """Return the terms of a norm; the table of the module has the formulas.
 
-    The start is that of the table under both rules; as printed, only the exponent and the drop are
-    JT12's.
+    The rule decides on the exponent and on the drop. The start is that of the table under both.
 
     Args:
         norm: a name of `NORMS`.
-        p: the exponent in (1, 2], 2 for l2; None for the one of least B or, as printed, for
-            `near_one` of the number of rows (2,p) or pairs (lp, schatten).
+        p: the exponent in (1, 2], 2 for l2. None to choose it: the one of least B or, as printed,
+            JT12's ln V/(ln V - 1), where V is the number of rows (2,p) or pairs (lp, schatten).
         sizes: sizes of the graph and its queries.
         total_weight: M or a noisy value of it, in (0, X].
         total_error: how far the true M may be from `total_weight`, >= 0.
@@ -227,8 +233,9 @@ def terms_of(
     if norm in BIPARTITE_NORMS and not sizes.bipartite:
         raise ParameterError(f"norm {norm!r} is for bipartite graphs; use 'l2', 'lp' or 'entropy'")
     density, squared_distance = squared_start(sizes.pairs, total_weight, total_error=total_error)
-    # Mirror descent with p = 2, whichever norm it is called by. Also the terms of l2 itself, and
-    # what other terms below are copied from.
+    # Mirror descent in the Euclidean norm, with the start M/X. These are the terms of l2, and those
+    # of lp, 2,p and schatten with p = 2, whose name is kept. The terms of other norms are copies of
+    # these with some fields replaced.
     l2_terms = NormTerms(
         norm=norm,
         p=2.0,
@@ -266,8 +273,8 @@ def terms_of(
         weight=0.0,
     )
     if p is None and rule == "tight":
-        # p = 2 with its better start may have the smaller B. Both B are a constant times alpha^-2,
-        # so the one that is smaller at alpha = 1 is smaller at every alpha.
+        # p = 2 with its better start may have the smaller B. Both B are a constant times alpha^-2
+        # (the shift of both is 0), so the one that is smaller at 1 is smaller at every alpha.
         return min((terms, l2_terms), key=lambda candidate: candidate.updates(1.0))
     return terms
 
@@ -330,6 +337,7 @@ def _exponent(
     """
     rows = sizes.shape[0]
     if rule == "as printed" and norm != "l2":
+        # near_one(V) is ln V/(ln V - 1), or 2 for small V.
         return near_one(rows if norm == "2,p" else sizes.pairs)
     if norm == "lp":
         return best_exponent(math.log(sizes.largest_query / largest_total))
@@ -366,10 +374,11 @@ def norm_updates(
 ) -> UpdateBound:
     """Return B of mirror descent on simple graphs of m edges, whatever their degrees.
 
-    Mirror descent with entropy is multiplicative weights, and with p = 2 Frieze-Kannan if queries
-    may use all columns. Then the function of that construction is called, so that equal bounds are
-    equal floats. Method "auto" of a session relies on it: of methods with equal errors it takes the
-    first of its list, and rounding must not decide that.
+    Mirror descent with entropy has the B of multiplicative weights, and with p = 2 that of
+    Frieze-Kannan if queries may use all columns. Computed by two formulas, equal bounds could
+    differ in the last digit. So the function of the other construction is called then. Method
+    "auto" of a session relies on it: of methods with equal errors it takes the first of its list,
+    and rounding must not decide that.
 
     Args:
         n: size of the graph.
@@ -396,7 +405,8 @@ def norm_updates(
         if rule == "tight" and terms.norm == "entropy" and sizes.span == 1:
             bounds.append(multiplicative_weights_updates(n, edges))
         elif rule == "tight" and terms.p == 2 and sizes.query_columns == sizes.shape[1]:
-            # `CutSizes` has N < X with all columns just if sets are disjoint on one vertex set.
+            # Two announcements make N less than X in `CutSizes`: disjoint sets on one vertex set,
+            # and a limit on right vertices. The latter is ruled out here: all columns may be used.
             only_disjoint = sizes.largest_query < sizes.pairs
             bounds.append(frieze_kannan_updates(n, edges, disjoint=only_disjoint))
         else:
@@ -412,19 +422,28 @@ def root_degrees_can_help(sizes: CutSizes) -> bool:
 
     There is none unless t < e^-2 V_2, where t of the V_2 columns are the most of a query. Proof. B
     of 2,p is the smaller the smaller R is. So take the least R of a graph with total M, which is
-    M V_2^(-1/2): rows are full or empty. Let L = ln(X/M). With X = V_1 V_2, the table of the module
-    gives
+    M V_2^(-1/2): rows are full or empty. Let L = ln(X/M), so M = X e^-L. The table of the module
+    has for 2,p, with N = V_1 t and X = V_1 V_2:
+
+        zeta^2 = V_1^(2-2/p) t,
+        R_p^2 = R^(4/p-2) M^(2-2/p) = M^(2/p) V_2^(1-2/p),
+        zeta^2 R_p^2 = t V_1^(2-2/p) V_2^(1-2/p) M^(2/p) = (t/V_2) X^2 (M/X)^(2/p).
+
+    So the three norms in question have
 
         2,p:      B alpha^2 = (t/V_2) X^2 e^(-2L/p)/(p-1),
         entropy:  B alpha^2 = X^2 e^(-2L) L/2,
         l2:       B alpha^2 = (t/V_2) X^2 e^(-L) (1 - M/X).
 
-    1. L <= 2: here r of `best_exponent` is L, so the first is least at p = 2, where it is
-       (t/V_2) X^2 e^(-L). l2 is less.
+    1. L <= 2: the exponent of least B is that of `best_exponent` for r = L, which is p = 2. There
+       2,p has (t/V_2) X^2 e^(-L), and l2 has less.
     2. L > 2: let f(L) be the least e^(-2L/p)/(p-1) over p. 2,p beats entropy if
-       t/V_2 < e^(-2L) L/(2 f(L)). At L = 2, f is e^-2 and the right side e^-2. For larger L it is
-       smaller: by the envelope theorem its logarithm has the derivative -2 + 1/L + 2/p, with the
-       best p, for which L = p^2/(2 (p-1)). That is -2 (p-1)/p + 2 (p-1)/p^2 = -2 (p-1)^2/p^2 < 0.
+       t/V_2 < g(L) with g(L) = e^(-2L) L/(2 f(L)). At L = 2 the best p is 2 and f = e^-2, so
+       g = e^-2. It remains to show that g decreases. The logarithm of f has the derivative -2/p in
+       L, with the best p held fixed (envelope theorem). So that of g has the derivative
+       -2 + 1/L + 2/p. The best p fulfils 2L (p-1) = p^2 (see `best_exponent`), so
+       1/L = 2 (p-1)/p^2, and the derivative is
+       -2 (p-1)/p + 2 (p-1)/p^2 = -2 (p-1)^2/p^2 < 0.
     """
     return sizes.bipartite and sizes.query_columns < math.exp(-2) * sizes.shape[1]
 
@@ -433,7 +452,7 @@ def nuclear_norm_can_help(sizes: CutSizes) -> bool:
     """Return whether some graph has its least B with schatten, if the nuclear norm is measured.
 
     Schatten differs from l2 only if its exponent of least B is below 2, which needs r > 2 in
-    `best_exponent`: N M > e^2 (spectral R_*)^2. For a matrix of 0 and 1, R_* is at least M^(1/2),
-    the root of the sum of the squared singular values. So N > e^2 spectral^2 is needed.
+    `best_exponent`: N M > e^2 (spectral R_*)^2. For a matrix of 0 and 1, the squared singular
+    values add up to M, so their sum R_* is at least M^(1/2). So N > e^2 spectral^2 is needed.
     """
     return sizes.spectral is not None and math.e * sizes.spectral < math.sqrt(sizes.largest_query)

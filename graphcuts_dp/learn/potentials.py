@@ -8,17 +8,30 @@ of its domain
 Delta is its Bregman divergence. This inequality is all that the bound on the number of updates
 needs. It follows from uniform convexity, JT12's Definition 3, which bounds Psi at the points
 y + a (x - y) of a segment: subtract Psi(y), divide by a, and let a go to 0. Every potential here
-has s = 2.
+has s = 2. The formulas of `learn.norms` are for any s, as in the paper; so `order` is an attribute.
+
+Mirror descent corrects x: it computes theta = grad Psi(x) (`to_dual`), adds a multiple of the query
+to theta, and takes the point with the least Psi(x) - <theta, x> (`minimise`).
 
 Three of the norms share one form, Psi = ||x||_p^2/(2(p-1)), where ||.||_p is the l_p norm of the
 *magnitudes* of x: absolute entries (`LpNorm`), Euclidean norms of rows (`GroupNorm`), or singular
-values (`SchattenNorm`). They have order 2, since ||.||_q^2/2 with 1/p + 1/q = 1 is (q-1)-smooth, so
-||.||_p^2/2 is (p-1)-strongly convex. For entries and singular values see Ball, Carlen, Lieb 1994.
-For rows: along a line X + tH let u_i(t) = ||X_i + tH_i||^2 be the squared norms of the rows. Then
-||X + tH||_{2,q}^2/2 = ||u(t)||_{q/2}/2. Its second derivative in t is at most
-(1 + (q - 2)) ||H||_{2,q}^2: the part with u'' = 2 ||H_i||^2 gives the 1, the part with
-|u'| <= 2 ||X_i + tH_i|| ||H_i|| gives q - 2, both by Hoelder. JT12 prints these potentials without
-the 2, which costs twice the updates. The fourth is `Entropy`.
+values (`SchattenNorm`). JT12 prints these potentials without the 2, which doubles Psi at the start
+and so the bound on updates. The fourth potential is `Entropy`.
+
+Proof that the three have order 2. Let 1/p + 1/q = 1. ||.||_q^2/2 is (q-1)-smooth: its second
+derivative in t along a line X + tH is at most (q-1) ||H||_q^2. By duality ||.||_p^2/2 is
+1/(q-1)-strongly convex, and 1/(q-1) = p-1. For the smoothness for entries and singular values see
+Ball, Carlen, Lieb 1994. For rows:
+
+1. Let u_i = ||X_i + tH_i||^2 be the squared norms of the rows, and r = q/2 >= 1. The function is
+   F = (sum u_i^r)^(1/r)/2. Write S = sum u_i^r.
+2. F' = S^(1/r-1) sum u_i^(r-1) u_i'/2. F'' has three terms; the one that differentiates S has the
+   factor 1/r - 1 <= 0, and is not positive. Drop it.
+3. The term with u_i'' = 2 ||H_i||^2 is S^(1/r-1) sum u_i^(r-1) ||H_i||^2. By Hoelder with the
+   exponents r/(r-1) and r it is at most (sum ||H_i||^(2r))^(1/r) = ||H||_{2,q}^2.
+4. The term with u_i'^2 is (r-1) S^(1/r-1) sum u_i^(r-2) u_i'^2/2. Since |u_i'| <=
+   2 u_i^(1/2) ||H_i||, it is at most 2 (r-1) times the term of step 3, and 2 (r-1) = q - 2.
+5. Together F'' <= (1 + q - 2) ||H||_{2,q}^2.
 
 The gradients and minimisers of l_p norms of magnitudes are in `learn.lp_norms`.
 
@@ -62,11 +75,11 @@ class Box:
 
 
 Domain = Box | None  # None: all x at which the potential is finite
-Change = Callable[[FloatArray], FloatArray]  # a function of magnitudes
+Change = Callable[[FloatArray], FloatArray]  # maps magnitudes to new ones, of the same shape
 
 
 class Potential(ABC):
-    """A uniformly convex function with its norm and its gradient.
+    """A uniformly convex function Psi with its norm and its gradient.
 
     The domain of a potential is where it is finite: all x, or for `Entropy` all x >= 0 of its
     total. Arrays x and f are matrices, shape (n1, n2). `LpNorm` and `Entropy`, which look at
@@ -88,9 +101,11 @@ class Potential(ABC):
 
     @abstractmethod
     def dual_norm(self, f: FloatArray) -> float:
-        """Return the largest <f, x - y> over points x, y of the domain with ||x - y|| <= 1.
+        """Return the dual norm of a query f.
 
-        If the domain is all x, this is the dual norm as usual: for an l_p norm the l_q norm.
+        For a domain of all x it is as usual: the largest <f, z> with ||z|| <= 1, for an l_p norm
+        the l_q norm. For `Entropy`, z must be a multiple of a difference of two points of the
+        domain. That is enough for mirror descent, and smaller.
         """
 
     @abstractmethod
@@ -101,8 +116,9 @@ class Potential(ABC):
     def minimise(self, theta: FloatArray, domain: Domain = None) -> FloatArray:
         """Return the x of the domain with the least Psi(x) - <theta, x>.
 
-        With theta = grad Psi(y) this is the Bregman projection of y on the domain. If y is in the
-        domain, it is y itself: then `minimise` undoes `to_dual`.
+        With theta = grad Psi(y) it is the x with the least Delta(x; y), since the two differ by a
+        number without x: the Bregman projection of y on the domain. If y is in the domain, it is y
+        itself: then `minimise` undoes `to_dual`.
 
         Args:
             theta: of the shape of x.
@@ -128,8 +144,10 @@ def bregman(potential: Potential, x: FloatArray, y: FloatArray) -> float:
 def near_one(size: int) -> float:
     """Return the exponent p = ln V/(ln V - 1) near 1, whose dual exponent is ln V; at most 2.
 
+    It is JT12's choice.
+
     Args:
-        size: V: the number of rows (group norm), of entries (l_p), or of n1 n2 (Schatten).
+        size: V: the number of rows (group norm) or of entries (l_p and Schatten norm).
     """
     log_size = math.log(size)
     return log_size / (log_size - 1) if log_size > 2 else 2.0
@@ -138,6 +156,9 @@ def near_one(size: int) -> float:
 @dataclass(frozen=True)
 class _PowerNorm(Potential):
     """||x||_p^2/(2(p-1)), where ||.||_p is the l_p norm of magnitudes of x.
+
+    A subclass defines the magnitudes, and must override `_minimise_in_box` unless they are the
+    Euclidean norms of rows.
 
     Attributes:
         p: in (1, 2].
@@ -183,7 +204,7 @@ class _PowerNorm(Potential):
         return self.with_magnitudes(theta, lambda magnitudes: primal_magnitudes(magnitudes, self.p))
 
     def _minimise_in_box(self, theta: FloatArray, box: Box) -> FloatArray:
-        """Return the minimiser for norms of rows; classes with other magnitudes override this."""
+        """Return the minimiser in the box if the magnitudes are the Euclidean norms of rows."""
         return box_minimiser(theta, self.p, box.low, box.high)
 
 
@@ -207,7 +228,7 @@ class LpNorm(_PowerNorm):
         return np.copysign(change(np.abs(x)), x)
 
     def _minimise_in_box(self, theta: FloatArray, box: Box) -> FloatArray:
-        """Return the minimiser: each entry is a row of its own."""
+        """Return the minimiser: an absolute entry is the norm of a row of one entry."""
         rows = theta.reshape(-1, 1)
         return box_minimiser(rows, self.p, box.low, box.high).reshape(theta.shape)
 
@@ -271,9 +292,11 @@ class SchattenNorm(_PowerNorm):
 class Entropy(Potential):
     """M sum x ln x on x >= 0 with sum x = M. With it mirror descent is multiplicative weights.
 
-    Delta(x; y) = M^2 KL(x/M || y/M) >= ||x - y||_1^2/2 (Pinsker). Differences of points sum to 0,
-    so the dual norm of f is half its range: 1/2 for queries with entries in [0, 1]. With that,
-    the step is exp(+-4 alpha f/M), and B = M^2 KL/(2 alpha^2).
+    Delta(x; y) = M^2 KL(x/M || y/M) >= ||x - y||_1^2/2 (Pinsker). Differences z of points sum to 0,
+    so <f, z> = <f - c, z> for any number c. With c in the middle of the range of f this is at most
+    ||z||_1 times half the range. So the dual norm of f is half its range: 1/2 for queries with
+    entries in [0, 1]. With that, the step multiplies weights by exp(+-4 alpha f/M), and
+    B = M^2 KL/(2 alpha^2).
 
     Attributes:
         total: M > 0, public: a noisy number of edges, not the private one.

@@ -9,11 +9,16 @@ signs and noisy answers, never D: they are post-processing. See `learn.base`.
 Terms used here:
 
 - The public vertex pairs are a `Universe`: of an undirected graph, a directed one, or a bipartite
-  one. X is their number. q is a vector with a coefficient for each pair, and q(h) = <q, h>.
+  one. X is their number. A query q is a vector with a coefficient for each pair, and q(h) = <q, h>.
   `universe.norm_squared` (||q||^2) and `universe.total` count each undirected pair once.
 - A `Rule` is "as printed" for a paper's steps, "tight" for the best steps of the same proof.
 - alpha is the tolerance, in edges. The *step* e of an update, also in edges, is the part of the
   discrepancy that is certain: at least alpha, and more if a noisy value shows it.
+
+Sessions that are opened again repeat stored updates with these rules, from the stored queries,
+signs and values. So a change of a step changes the answers of stored sessions, and the golden
+numbers of tests. Steps and bounds use the same functions (`learn.bounds`, `learn.norms`): the bound
+on updates is right only as long as both agree.
 
 **Frieze-Kannan** adds a multiple of the query. With h' = h + (e/||q||^2) q the potential
 ||D - h||_2^2 falls by e (2 g - e)/||q||^2, which is at least e^2/||q||^2 for a step 0 < e <= g.
@@ -21,32 +26,36 @@ Terms used here:
 **Multiplicative weights** multiply the weights by exp(+-eta q), and scale them back to the total
 weight m. GRU12 (appendix A) keeps a probability distribution instead, whose answers must be
 multiplied by m. Write D^ = D/m and h^ = h/m for the normalised matrices, and g^ = q(D^) - q(h^) =
-g/m for their discrepancy. The potential is KL(D^ || h^). If the coefficients of q span R, an update
-lowers it by at least eta g^ - eta^2 R^2/8 (Hoeffding's lemma). The best eta is 4 g^/R^2, and the
-drop is then 2 (g^/R)^2. GRU12 Lemma A.6 has eta g^ - eta^2, for eta R <= 1. The printed factor
-exp(-eta (1 - q)) is exp(eta q) up to a constant that scaling removes.
+g/m for their discrepancy. The potential is KL(D^ || h^). Let all coefficients of q lie in an
+interval of length R. An update with a factor eta > 0 lowers the potential by at least
+eta |g^| - eta^2 R^2/8 (Hoeffding's lemma). The best eta is 4 |g^|/R^2, and the drop is then
+2 (g^/R)^2. As printed: Lemma A.6 of GRU12 proves the drop eta |g^| - eta^2 for eta R <= 1 only, and
+the printed factor exp(-eta (1 - q)) is exp(eta q) up to a constant that scaling removes.
 
-**Mirror descent** moves to the x of a set C with the least Delta(x; x_t) - eta sgn(g) <f, x>, where
-Delta is the divergence of a potential Psi of order s (see `learn.potentials`), and f is the query
-as a vector. If the truth x* is in C, the three-point identity gives
+**Mirror descent** moves to the x of a set C with the least Delta(x; x_t) - eta sgn(g) <q, x>, where
+Delta is the divergence of a potential Psi of order s (see `learn.potentials`; s = 2 for all there).
+If the truth x* is in C, the three-point identity gives
 
-    Delta(x*; x_t) - Delta(x*; x_{t+1}) >= eta |g| - ((s-1)/s) (eta ||f||_*)^(s/(s-1)),
+    Delta(x*; x_t) - Delta(x*; x_{t+1}) >= eta |g| - ((s-1)/s) (eta ||q||_*)^(s/(s-1)),
 
-and eta = alpha^(s-1)/||f||_*^s makes the right side alpha^s/(s ||f||_*^s), its largest.
+with the dual norm ||.||_* of the potential. For |g| = alpha the right side is largest with
+eta = alpha^(s-1)/||q||_*^s, and is then alpha^s/(s ||q||_*^s).
 
 Deviations of mirror descent from JT12, Algorithm 2, whose threshold T is 2 alpha:
 
 - The printed eta is ((s-1)^(s-1)/s^s) times that: a quarter for s = 2. Let zeta be the largest
-  ||f||_*, and s = 2. The paper prints the bound B = 8 zeta^2 Psi/T^2. It does not follow from the
-  printed eta, which proves 18.3 zeta^2 Psi/T^2 only, and examples exceed it. The larger eta above
-  proves it. `rule="as printed"` keeps the printed eta and takes the bound that this eta proves.
+  ||q||_*, and s = 2. The eta above has the drop alpha^2/(2 zeta^2) = T^2/(8 zeta^2), so it proves
+  the bound that the paper prints, B = 8 zeta^2 Psi/T^2. A quarter of it has the drop
+  (1/4 - 1/32) alpha^2/zeta^2, which is 7/16 of that. So the printed eta proves only 16/7 times the
+  printed bound, 18.3 zeta^2 Psi/T^2, and examples exceed the printed one. `rule="as printed"` keeps
+  the printed eta and takes the bound that this eta proves.
 - Equation (1) has the sign of the gradient term reversed; Algorithm 2 has it right.
 - C = {||x|| <= ||x*||} would reveal the private norm. Here C is everything, or a public box; the
   proof needs only that x* is in it.
 
-Source: GRU12 section 5, Alg. 2 and Theorem 5.1; DR14 Alg. 10 (the perceptron, the same rule, where
-alpha is for normalised databases; here and in GRU12 it counts edges). GRU12 appendix A.2, Alg. 5
-and Theorem A.4; DR14 Theorem 4.10. JT12, Algorithm 2 and section 3.2.
+Source: Frieze-Kannan: GRU12 section 5, Alg. 2 and Theorem 5.1; it is the perceptron of DR14, Alg.
+10, whose alpha is for databases divided by their total. Multiplicative weights: GRU12 appendix A.2,
+Alg. 5 and Theorem A.4; DR14 Theorem 4.10. Mirror descent: JT12, Algorithm 2 and section 3.2.
 """
 
 from dataclasses import dataclass
@@ -56,7 +65,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatArray
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
-from graphcuts_dp.learn.base import Construction, DenseHypothesis, Rule, Sign, checked_tuning
+from graphcuts_dp.learn.base import Construction, DenseHypothesis, Rule, Sign, check_tuning
 from graphcuts_dp.learn.blocks import BlockHypothesis
 from graphcuts_dp.learn.bounds import entropy_drop, squared_drop
 from graphcuts_dp.learn.cut_sum import CutSum
@@ -66,7 +75,8 @@ from graphcuts_dp.queries.linear import LinearQuery
 from graphcuts_dp.queries.universe import Universe
 
 A = TypeVar("A", DenseHypothesis, CutSum)  # hypotheses to which a query can be added
-M = TypeVar("M", DenseHypothesis, BlockHypothesis)  # hypotheses that a query can tilt
+# Hypotheses whose weights a query can multiply.
+M = TypeVar("M", DenseHypothesis, BlockHypothesis)
 H = TypeVar("H", DenseHypothesis, CutSum, BlockHypothesis)
 
 _ROUNDING = 1e-12  # relative: by how much a computed norm may exceed its bound
@@ -81,9 +91,10 @@ class _SteppingRule(Construction[H]):
         alpha: tolerance in edges, > 0.
         start_potential: public upper bound on the potential of the truth at the start, >= 0.
         rule: see `Rule`.
-        value_error: v: how far a value given to `update` may be from the true answer. If the value
-            is farther than v from the answer of the hypothesis, the rest is certain: the tight step
-            is max(alpha, distance - v). None for v = alpha, as in Definition 3.1 of GRU12.
+        value_error: v: how far a noisy value that `update` gets may be from the true answer. If
+            the value is at a distance x from the answer of the hypothesis, the discrepancy is at
+            least x - v. The tight step is max(alpha, x - v). None for v = alpha, as in Definition
+            3.1 of GRU12.
 
     Raises:
         ParameterError: alpha <= 0, or a universe without pairs.
@@ -96,7 +107,7 @@ class _SteppingRule(Construction[H]):
     value_error: float | None = None
 
     def __post_init__(self) -> None:
-        checked_tuning(self.start.universe, self.alpha)
+        check_tuning(self.start.universe, self.alpha)
 
     def step(self, hypothesis: H, query: LinearQuery, sign: Sign, value: float | None) -> float:
         """Return a step that is certainly not above the true discrepancy |g|, at least alpha."""
@@ -112,8 +123,9 @@ class _SteppingRule(Construction[H]):
 class FriezeKannanRule(_SteppingRule[A]):
     """Frieze-Kannan on any start. `FriezeKannanLearner` makes the usual ones.
 
-    The step of an update is divided by ||q||^2 ("tight") or by X ("as printed", GRU12 Alg. 2). With
-    a value_error of 0 the tight update makes the hypothesis answer the value exactly.
+    The step of an update is divided by ||q||^2 ("tight") or by X ("as printed", GRU12 Alg. 2). If
+    the value_error is 0 and the value is alpha or more away, the tight update makes the hypothesis
+    answer the value exactly.
 
     Guarantee: for D with weights in [0, 1] within `start_potential`, and queries within
         `largest_norm_squared`, at most start_potential * N/alpha^2 updates, where N is
@@ -176,8 +188,9 @@ class FriezeKannanRule(_SteppingRule[A]):
 class MultiplicativeWeightsRule(_SteppingRule[M]):
     """Multiplicative weights on any start. `MultiplicativeWeightsLearner` makes the usual one.
 
-    m is the total of the start. With the normalised step e/m (see `_normalised_step`), eta is
-    4 (e/m)/span^2 if "tight", and (e/m)/2 "as printed", for coefficients in [0, 1].
+    m is the total of the start, and of all later hypotheses. Let e^ be the step after division by m
+    (see `_normalised_step`). eta is 4 e^/span^2 if "tight". It is e^/2 "as printed", which is for
+    coefficients in [0, 1].
 
     Guarantee: for D of total weight within `total_error` of m, of KL within `start_potential`, and
         queries within `span`, at most start_potential/least_drop(alpha) updates.
@@ -188,9 +201,10 @@ class MultiplicativeWeightsRule(_SteppingRule[M]):
         start_potential: upper bound on KL(D^ || start^). For a uniform start it is ln(X/m) for
             weights in [0, 1], and ln X in any case.
         total_error: how far the true total may be from m, >= 0. Steps are shortened by it.
-        span: R, the length of the shortest interval that holds 0 and all coefficients of a query; a
-            query that spans more is refused. 1 for cuts, 2 for rank-one queries on an undirected
-            graph, whose coefficients are u_i v_j + u_j v_i.
+        span: R: each query must have 0 and all its coefficients in an interval of length R, else
+            it is refused. 1 for cuts, 2 for rank-one queries on an undirected graph, whose
+            coefficients are u_i v_j + u_j v_i. (Hoeffding's lemma does not need the 0 in the
+            interval; `_normalised_step` does.)
 
     Raises:
         ParameterError: alpha <= 0, or alpha <= total_error * span.
@@ -201,15 +215,17 @@ class MultiplicativeWeightsRule(_SteppingRule[M]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._normalised_step(self.alpha)  # raises if alpha is too small
+        self._normalised_step(self.alpha)  # called for its error: alpha may be too small
 
     def _normalised_step(self, step: float) -> float:
         """Return a lower bound on |g^|, if the discrepancy of D and h is at least `step` edges.
 
         h has total m, but D has another total m', at most total_error away. Let D' = D m/m' be the
-        truth scaled to m. An answer changes with it by at most |m - m'| span <= total_error * span.
-        So D' and h differ by at least step - total_error * span. Divided by m this is the bound. It
-        is cut at `span`, since no two normalised matrices differ by more in an answer.
+        truth scaled to m: then D'/m = D/m' = D^. Scaling adds the weights D (m/m' - 1), whose total
+        is m - m', so it changes an answer by at most |m - m'| span <= total_error * span. So the
+        answers of D' and h differ by at least step - total_error * span. Divided by m this is the
+        bound on |g^|. No two normalised matrices have answers that differ by more than `span`. So a
+        larger bound cannot be right (a noisy value may suggest it), and is cut to `span`.
 
         Raises:
             ParameterError: the bound is not positive.
@@ -229,7 +245,7 @@ class MultiplicativeWeightsRule(_SteppingRule[M]):
         Raises:
             QueryError: coefficients that span more than `span`, or (as printed) not in [0, 1].
         """
-        # bounds on the coefficients of the query, with low <= 0 <= high
+        # An interval that holds 0 and all coefficients of the query: low <= 0 <= high.
         low, high = self.start.universe.coefficient_range(query)
         if high - low > self.span * (1 + _ROUNDING) or (self.rule == "as printed" and low < 0):
             raise QueryError(
@@ -264,8 +280,8 @@ class MirrorDescentRule(_SteppingRule[Any]):
             with coefficients in [0, 1]; for `LpNorm(2)` the root of the largest number of pairs
             between S and T.
         start_potential: upper bound on Delta(truth; start). For a norm, start 0 and a truth of norm
-            at most L it is L^2/(2(p-1)); for `Entropy`, a uniform start and a truth in [0, 1] it is
-            M^2 ln(X/M). The value for the truth itself is private.
+            at most L it is L^2/(2(p-1)); for `Entropy` of total m, a uniform start and a truth in
+            [0, 1] it is m^2 ln(X/m). The value for the truth itself is private.
         domain: C, which must contain the truth; None for all x.
         shift: >= 0, 0 for all norms. `Entropy` keeps the total of x fixed, so its bound is proven
             for the truth scaled to that total, in place of the truth. The shift is how much these
@@ -284,7 +300,7 @@ class MirrorDescentRule(_SteppingRule[Any]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._shifted_step(self.alpha)  # raises if alpha is too small
+        self._shifted_step(self.alpha)  # called for its error: alpha may be too small
 
     def _shifted_step(self, step: float) -> float:
         """Return a lower bound on the discrepancy of the scaled truth and the hypothesis.
@@ -318,8 +334,8 @@ class MirrorDescentRule(_SteppingRule[Any]):
             HypothesisError: a query to which all hypotheses give the same answer.
         """
         universe = self.start.universe
-        f = coordinates(universe, universe.coefficients(query))
-        dual_norm = self.psi.dual_norm(f)
+        q = coordinates(universe, universe.coefficients(query))
+        dual_norm = self.psi.dual_norm(q)
         if dual_norm > self.zeta * (1 + _ROUNDING):
             raise QueryError(
                 f"the query has dual norm {dual_norm:g}, the bound on updates allows {self.zeta:g}"
@@ -331,7 +347,7 @@ class MirrorDescentRule(_SteppingRule[Any]):
             eta = printed_step_size(step, self.zeta, self.psi.order)
         else:  # with the dual norm of this query, which may be smaller and so eta larger
             eta = step_size(step, dual_norm, self.psi.order)
-        theta = self.psi.to_dual(coordinates(universe, hypothesis.matrix)) + eta * sign * f
+        theta = self.psi.to_dual(coordinates(universe, hypothesis.matrix)) + eta * sign * q
         return _hypothesis(universe, self.psi.minimise(theta, self.domain))
 
     def least_drop(self, alpha: float) -> float:

@@ -62,7 +62,10 @@ def largest_disjoint_cut(n: Size) -> int:
 
 
 def usual_edges(n: Size) -> float:
-    """Return the number of edges assumed if nobody guesses it: 10 a vertex, at most X/2."""
+    """Return the number of edges assumed if nobody guesses it.
+
+    10 a vertex, but at most X/2, and at least 1.
+    """
     vertices = sum(n) if isinstance(n, tuple) else shape_of(n)[0]
     usual = vertices * _USUAL_DEGREE / 2  # each edge counts for the degrees of two vertices
     return max(1.0, min(usual, pairs_of(n) / 2))
@@ -81,8 +84,9 @@ class CutSizes:
         bipartite: whether rows and columns are two sides.
         span: largest difference of two coefficients of a query: 1 for cuts, 2 if some are -1.
         spectral: largest singular value that the matrix of a query can have, if queries are divided
-            by their largest coefficient. None if no bound was announced. None for cuts as well:
-            the matrix of a cut has one singular value, the root of its number of pairs.
+            by their largest coefficient; for bipartite graphs only. None if no bound was announced.
+            For cuts callers leave it at None: the matrix of a bipartite cut has one singular value,
+            the root of its number of pairs, at most N^(1/2).
     """
 
     shape: tuple[int, int]

@@ -6,14 +6,17 @@ holds and checks them; `learn.forecasts` computes errors from it. No private dat
 
 Terms used here:
 
-- The *privacy unit* says by what neighbouring data differ. `EDGE` is one edge. Other units may be k
-  edges, k of them being the *group size*, or a vertex, whose edges change together.
+- The *privacy unit* says by what neighbouring data differ. `EDGE` is one edge. Other units are k
+  edges, where k is the *group size*, or a vertex, whose edges change together. By *group privacy* a
+  mechanism for one edge serves a unit of k edges, if it runs with about epsilon/k.
+- An interval is stated with each answer; it is wrong with a small probability.
 - A size n (`Size`) is a number of vertices, a pair (left, right) of a bipartite graph, or `ArcsOn`
   of a directed graph. X is its number of vertex pairs.
 - `option(...)` gives a dataclass field its default, a help text for the command line, and its range
-  (`least` <= value, `above` < value < `below`). `usual=True` marks a field that a form asks for at
-  once, `group` is a heading of the help. `check(self)` raises ParameterError for a field out of
-  range, and the base class `Checked` calls it in `__post_init__`.
+  (`least` <= value, `above` < value < `below`). `check(self)` raises ParameterError for a field out
+  of range, and the base class `Checked` calls it in `__post_init__`. The other arguments concern
+  user interfaces only: a form shows a field with `usual=True` at once and hides others at first;
+  `group` is the heading under which the help lists a field (`OUTPUT`: what is put out).
 """
 
 from dataclasses import dataclass, replace
@@ -38,9 +41,10 @@ _SMALLEST_BETA = 1e-12
 class SessionWorkload(Checked):
     """Announcement of what a session will be asked.
 
-    The fewer queries an announcement allows, the smaller are the errors: announce what you will not
-    ask. A plan takes a workload, too. A plan assumes that all cuts have disjoint S and T, whatever
-    `disjoint` says; with `linear` it assumes queries with a largest coefficient of 1.
+    The fewer kinds of queries are allowed, the smaller are the errors. So announce each limit below
+    that your queries keep to. Plans and forecasts (`Setting`) do not read `disjoint`: they assume
+    that all cuts have disjoint S and T. With `linear`, they assume that the largest coefficient of
+    each query is 1.
 
     Attributes:
         queries: k >= 1: how many answers are guaranteed.
@@ -48,14 +52,15 @@ class SessionWorkload(Checked):
         disjoint: only cuts with disjoint S and T will be asked. The methods "frieze-kannan",
             "mirror-descent" and "binary" then have smaller errors and refuse other cuts.
         linear: rank-one, matrix and other linear queries will be asked, too. Method "auto" then
-            chooses among the methods that answer them all; the other methods are refused. One more
-            edge raises cuts only, but it can raise some of these answers and lower others. The
-            privacy proof of "mirror-descent" for cuts needs changes in one direction. So each
-            change counts as two, one up and one down, and the noise is twice that for cuts.
+            chooses among the methods that answer them all; the other methods are refused. With
+            "mirror-descent" the noise is twice that for cuts. Its privacy proof needs changes that
+            move all answers in one direction, as one more edge does with cuts. With coefficients of
+            both signs, one more edge raises some answers and lowers others. So it is counted as two
+            changes, one that raises and one that lowers (see `Setting.for_one`).
         max_right_size: of a bipartite graph: only cuts with at most so many right vertices will be
             asked. Method "mirror-descent" then has smaller errors and refuses other cuts. None for
-            no limit: then, of the norms that this method can measure distances in, "entropy" is
-            never worse than the others.
+            no limit. Mirror descent measures distances in a norm, chosen by name. Without a limit
+            no norm has smaller errors for cuts than "entropy"; with a limit others can have.
         max_spectral_norm: of "mirror-descent" with `linear`, on a bipartite graph. Let a query have
             the matrix of coefficients A, with the largest singular value sigma and the largest
             absolute entry a. Only queries with sigma <= max_spectral_norm * a will be asked. With
@@ -122,10 +127,10 @@ class Setting:
     """Public numbers on which the error of a session depends.
 
     Attributes:
-        n: size of the graph, see `learn.sizes`: at least two pairs, at most 10^9 vertices a side.
+        n: size of the graph: at least two vertex pairs, at most 10^9 vertices a side.
         edges: m, a public guess of the number of edges, in [1, X]. The true one is private.
         workload: the announced workload; at most 10^18 queries, and beta at least 1e-12.
-        epsilon: privacy parameter, in [1e-6, 50].
+        epsilon: privacy parameter, in [1e-6, 50] (`PrivacyUnit.per_change` checks it).
         delta: privacy parameter, in [0, 1).
         privacy_unit: what neighbouring data differ by.
         rank: with linear queries on a bipartite graph: a public guess of the rank of its matrix;
@@ -161,7 +166,8 @@ class Setting:
             raise ParameterError("queries must be at most 10^18")
         if work.beta < _SMALLEST_BETA:
             raise ParameterError(f"beta must be at least {_SMALLEST_BETA:g} here")
-        self.privacy_unit.per_change(self.epsilon)  # raises if too little is left for one change
+        # Raises if epsilon is out of [1e-6, 50], or epsilon over the group size below 1e-6.
+        self.privacy_unit.per_change(self.epsilon)
         if not work.linear and (work.max_spectral_norm is not None or self.rank is not None):
             raise ParameterError("max_spectral_norm and rank are for linear=True")
         if work.linear and self.privacy_unit.kind == "vertex":
@@ -189,21 +195,26 @@ class Setting:
 
     @property
     def change(self) -> int:
-        """Largest change of one answer between neighbours, in edges.
+        """Largest change of one answer between neighbours, in edges: the sensitivity.
 
-        The degree bound if the privacy unit is a vertex (`max_degree`, None for other units), else
-        the group size.
+        The degree bound if the privacy unit is a vertex, else the group size. With `linear` it
+        holds for coefficients in [-1, 1].
         """
+        # `max_degree` is None unless the unit is a vertex, and at least 1 if it is one.
         return self.privacy_unit.max_degree or self.privacy_unit.group_size
 
     def for_one(self, *, zcdp: bool = False) -> "Setting":
         """Return the setting with privacy unit "edge" and the share of the budget of one edge.
 
         Neighbours of this setting may differ by k edges. By group privacy a mechanism may then
-        spend about epsilon/k on one edge (`PrivacyUnit.budget_per_change`). With linear queries an
-        edge can raise some answers and lower others. That counts as two changes, one in each
-        direction: `PrivacyUnit.either_way` doubles k. Do not call this for privacy unit "vertex",
-        whose group size is 1 though many edges change.
+        spend about epsilon/k on one edge: `PrivacyUnit.budget_per_change` computes it exactly. With
+        linear queries an edge can raise some answers and lower others. That counts as two changes,
+        one in each direction: `PrivacyUnit.either_way` is the unit with k doubled.
+
+        The returned setting is for a budget, not for sizes: it has `linear` False, since the
+        doubling is done, and no limits that need `linear`. So its `sizes` are those of cuts; take
+        them from the original setting. Do not call this for privacy unit "vertex", whose group size
+        is 1 though many edges change.
 
         Args:
             zcdp: whether the mechanism adds up its costs in zCDP; else in epsilon and delta. The

@@ -6,12 +6,14 @@
 - `odds_figure`: what a privacy guarantee lets an attacker believe;
 - `classes_figure`: noisy numbers of users by how much they contribute.
 
-Titles and all other texts are made by the callers. A title has the privacy guarantee in it, or for
-a plan the setting: the graph, the budget and the workload.
+Titles, names and units are made by the callers. A title has the privacy guarantee in it, or for a
+plan the setting: the graph, the budget and the workload. Labels that never change are written here.
 
-`COLOURS` has colours by what they stand for; "all zero" is the grey of methods that do not look at
-the graph. `plain_text` keeps matplotlib from reading a "$" as a formula. Only names of answers,
-which can come from data, need it.
+`drawing(width, height)` opens a figure of this size in inches, with one picture. `COLUMN`, `PAGE`
+are the two usual widths. Nothing is saved: figures are returned. `COLOURS` has colours by what they
+stand for: "noisy" for all that is drawn from releases, "synthetic" as a second colour beside it,
+"truth" black, and "all zero" the grey of all that does not depend on the graph. `plain_text` keeps
+matplotlib from reading a "$" as a formula. Names of answers need it: they can come from data.
 """
 
 from collections.abc import Sequence
@@ -109,7 +111,8 @@ def session_answers_figure(
         A figure: values with intervals; corrections marked. Infinite intervals are left out.
     """
     values, low, high, corrected = np.array(points, dtype=np.float64).T
-    # A diamond around the answer marks a correction; a second value NaN is not drawn.
+    # A diamond around the answer marks a correction. The diamonds of `answer_list_figure` are its
+    # second values: those of corrections are the answers, all others are NaN and not drawn.
     return answer_list_figure(
         values,
         low,
@@ -130,7 +133,8 @@ def plan_figure(
     Args:
         names: names of the mechanisms, with the cuts for which the error holds.
         guaranteed: errors, finite and positive, shape (k,), the least first.
-        trivial: whether each mechanism learns nothing of the graph, or its density alone.
+        trivial: whether each mechanism learns nothing of the graph, or no more than its number of
+            edges. The label of the axis says "nothing" for short.
         title: the setting, in words.
     """
     heights = np.arange(len(names))
@@ -161,7 +165,7 @@ def odds_figure(
     """
     with drawing(COLUMN, COLUMN) as (figure, axes):
         axes.fill_between(priors, lowest, highest, color=COLOURS["noisy"], alpha=0.25, linewidth=0)
-        # the diagonal: a release that teaches nothing
+        # the diagonal, grey: a release that teaches nothing of the graph
         axes.plot(priors, priors, color=COLOURS["all zero"], linestyle=":", linewidth=1.3)
         axes.set_xlabel("believed beforehand")
         axes.set_ylabel("believed afterwards")

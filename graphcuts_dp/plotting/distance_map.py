@@ -63,7 +63,7 @@ def distance_map_figure(
     if points is None:
         points = _layout(edges, lengths, len(values))
     spans = np.ptp(points, axis=0)  # width and height of the map
-    ratio = _MAX_RATIO
+    ratio = _MAX_RATIO  # also if all points are on a vertical line; such a map is stretched below
     if spans[0] > 0:
         ratio = float(np.clip(spans[1] / spans[0], _MIN_RATIO, _MAX_RATIO))
     with drawing(PAGE, PAGE * _MAP_WIDTH * ratio + _TITLE_HEIGHT) as (figure, axes):
@@ -81,9 +81,10 @@ def distance_map_figure(
         bar = figure.colorbar(shades, ax=axes, fraction=0.035, pad=0.02)
         bar.set_label("average distance to all people" + (f" ({unit})" if unit else ""))
         bar.outline.set_visible(False)
-        # A degree of the map is equally long on both axes, except if it is much wider than high, or
-        # higher than 1.1 times its width. Such a map is stretched to fill the figure: else a map
-        # that is nearly a line would vanish.
+        # A unit of the coordinates is drawn equally long on both axes, with two exceptions: a map
+        # whose height is at least 1.1 times its width, and a map whose height is at most 0.2 times
+        # its width. These are stretched to fill the figure, so that a map that is nearly a line
+        # does not vanish.
         keeps_units = ratio < _MAX_RATIO and spans[1] > _FLAT * spans[0]
         axes.set_aspect("equal" if keeps_units else "auto")
         axes.margins(0.03, 0.06)
@@ -110,9 +111,11 @@ def _layout(edges: IntMatrix, lengths: FloatVector, size: int) -> FloatMatrix:
 def _draw_vertices(
     axes: Axes, points: FloatMatrix, values: FloatVector, possible: BoolVector
 ) -> PathCollection:
-    """Draw all vertices, and return the squares.
+    """Draw all vertices: squares for those that may be the best, circles for the others.
 
-    The colour bar is made from the squares. All vertices have the same colour scale.
+    Returns:
+        The squares. The caller makes the colour bar from them, which takes the colour scale of a
+        collection; circles have the same scale.
     """
     size = 26 if len(values) <= _MANY else 6
     x, y = points.T

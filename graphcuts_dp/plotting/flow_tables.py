@@ -10,6 +10,9 @@ pictures draw of one table:
 - `flow_map_figure`: arcs between groups that have positions on a map;
 - `periods_figure`: the largest cells of several tables, one for each period.
 
+`drawing(width, height)` opens a figure of this size in inches with one picture, in our style.
+`house_style()` sets only the style, for a figure with several pictures.
+
 Everything that is drawn is released already. Numbers without a name, such as heights in inches and
 sizes of fonts, were chosen by eye and can be changed freely.
 """
@@ -52,7 +55,9 @@ _NONZERO = 1e-300  # replaces a zero denominator
 _MAX_ARCS = 400  # arcs that are drawn; discs are not limited
 _NAME_SIZE = 7  # font size of a group's name, in points
 _CHARACTER_WIDTH = 0.62  # of a character, in units of the font size
-_MAX_LINE_WIDTH = 7.0  # of the largest flow, in points
+# Width in points of an arc for the largest flow of all, of arcs and discs together. All flows have
+# one scale: if the largest is a disc, the widest arc is thinner.
+_MAX_LINE_WIDTH = 7.0
 _MIN_LINE_WIDTH = 0.4
 _MAX_DISC_AREA = 500.0  # of the largest flow inside a group, in square points
 _MIN_SHARE = 0.25  # share of its colour that a flow keeps, however large its error is
@@ -78,9 +83,9 @@ class FlowPicture:
         errors: standard errors of the estimates, shape (rows, columns); None if they are not drawn.
         low: lower ends of the intervals, which hold at once, shape (rows, columns).
         possible: whether each cell can hold a pair of vertices, shape (rows, columns).
-        row_names: names of the groups of the rows. A heat map takes an empty list, too, and then
-            names enclosing groups only; a flow map needs all names.
-        column_names: names of the groups of the columns, or empty in the same case.
+        row_names: names of the groups of the rows. A flow map needs all of them. For a heat map the
+            list may be empty: then only enclosing groups are named.
+        column_names: names of the groups of the columns; empty if `row_names` is.
         enclosing: for the rows and for the columns, the name of each enclosing group and how many
             groups it has, in order; empty if the groups of this table lie in no larger ones.
         symmetric: whether (a, b) and (b, a) are one cell.
@@ -217,7 +222,7 @@ def _name_axes(axes: Axes, picture: FlowPicture) -> None:
         for boundary in boundaries[1:-1]:
             draw_line(boundary, color=_FRAME, linewidth=0.5)
         ticks: list[tuple[float, str]] = [(float(index), name) for index, name in enumerate(names)]
-        small_size = 5
+        small_size = 5  # font size of many names, in points; of enclosing groups it is 6
         has_group_names = 0 < len(names) <= _MAX_NAMED
         if not has_group_names:
             # Name enclosing groups, but not narrow ones, whose names would run into each other.
@@ -232,7 +237,8 @@ def _name_axes(axes: Axes, picture: FlowPicture) -> None:
             small_size = 6
         axis.set_ticks([position for position, _ in ticks], [name for _, name in ticks])
         axis.set_tick_params(labelsize=8 if len(ticks) <= 20 else small_size)
-    # `ticks` are now those of the columns, the last side.
+    # After the loop `ticks` are those of the columns. Names of more than about 60 characters in all
+    # do not fit side by side: turn them.
     if sum(len(name) + 2 for _, name in ticks) > 60:
         axes.tick_params(axis="x", rotation=90)
 
@@ -248,10 +254,10 @@ def flow_map_figure(picture: FlowPicture, positions: tuple[FloatMatrix, FloatMat
     Returns:
         A figure: arcs between groups, and discs for flows inside one, which includes flows between
         two groups at the same position. The width of an arc and the area of a disc follow the flow.
-        They are paler the farther their interval begins below the flow. Flows with a direction bend
-        to the left on their way. Only flows that are certainly above 0, by intervals that hold at
-        once, are drawn. Of arcs at most the 400 with the largest lower ends are drawn; the legend
-        says how many are not.
+        An arc or disc is paler, the smaller the lower end of its interval is in relation to the
+        flow. Flows with a direction bend to the left on their way. Only flows that are certainly
+        above 0, by intervals that hold at once, are drawn. Of arcs at most the 400 with the largest
+        lower ends are drawn; the legend says how many are not.
     """
     cells = picture.possible if not picture.symmetric else np.triu(picture.possible)
     first, second = np.nonzero(cells & (picture.low > 0))  # groups of each flow that is certain
@@ -260,10 +266,12 @@ def flow_map_figure(picture: FlowPicture, positions: tuple[FloatMatrix, FloatMat
     certain_shares = picture.low[first, second] / flows  # lower end over value, in (0, 1]
     is_inside = (starts == stops).all(axis=1)
     discs = np.flatnonzero(is_inside)
-    # Sort flows by their lower ends, so that the largest arcs are drawn last, on top. Discs get -1
-    # and come first, so all flows after the first len(discs) are arcs.
+    # `order` are the indices of all flows: first the discs, whose sort key is -1, then the arcs by
+    # their lower ends, which are above 0. The arcs with the largest lower ends are kept, and are
+    # drawn last, on top.
     order = np.argsort(np.where(is_inside, -1.0, flows * certain_shares), kind="stable")
-    arcs = order[len(discs) :][-_MAX_ARCS:]
+    all_arcs = order[len(discs) :]
+    arcs = all_arcs[-_MAX_ARCS:]
     largest = float(flows.max(initial=_NONZERO))
     points = np.concatenate(positions)
     spans = np.ptp(points, axis=0)
@@ -299,10 +307,12 @@ def flow_map_figure(picture: FlowPicture, positions: tuple[FloatMatrix, FloatMat
         axes.set_axis_off()
         figure.suptitle(picture.title, x=0.01, ha="left", fontsize=10)
 
+        # The legend. Its line is as wide as the widest arc.
         largest_arc = float(flows[arcs].max(initial=0.0))
         largest_disc = float(flows[discs].max(initial=0.0))
-        smaller = len(order) - len(arcs) - len(discs)
-        not_drawn = f"not drawn: {int(cells.sum()) - len(order):,} flows that may be 0"
+        smaller = len(all_arcs) - len(arcs)  # arcs beyond the first 400
+        may_be_0 = int(cells.sum()) - len(order)  # cells whose interval does not begin above 0
+        not_drawn = f"not drawn: {may_be_0:,} flows that may be 0"
         not_drawn += f", {smaller:,} smaller ones" if smaller else ""
         handles = [
             Line2D(
@@ -364,8 +374,9 @@ def _name_positions(
     and no position. A name without room is left out. Boxes are (left, bottom, right, top), in
     points of the printed page.
     """
-    # Of each position, the total flow and the name of its largest group. (A row group and a column
-    # group can be at one position, with the same name or another.)
+    # For each position (x, y): total flow and name of the group there. Several groups can be at one
+    # position, for example a row group and a column group. The one with the largest total flow
+    # gives the name: `max` compares the pairs (total, name) by the total first.
     largest_names: dict[tuple[float, float], tuple[float, str]] = {}
     for axis, names in enumerate((picture.row_names, picture.column_names)):
         # The total flow of each group of this axis: sum over the other axis.
@@ -431,11 +442,12 @@ def periods_figure(
         cells: names of the cells, the largest first. All are drawn: at least one, and at most
             `MAX_PANELS`, so that they fit on a page.
         values: value of each cell in each period, shape (cells, periods).
-        low: lower ends of the intervals, which hold at once with `DEFAULT_CONFIDENCE`, as the
-            legend says; shape (cells, periods).
+        low: lower ends of the intervals, shape (cells, periods). The legend always says that they
+            hold at once with the default confidence (`DEFAULT_PERCENT`): callers must pass such
+            intervals.
         high: upper ends of the intervals, shape (cells, periods).
         title: title of the figure, with the guarantee.
-        unit: unit of the values: "edges", "weight", "rows", "users", "pairs" or "amount".
+        unit: unit of the values, as in `FlowPicture`.
         omitted: number of cells besides these, which are not drawn.
 
     Returns:
@@ -464,8 +476,9 @@ def periods_figure(
         first.set_xlim(-0.3, len(periods) - 0.7)
         first.set_xticks(ticks, [periods[tick] for tick in ticks])
         for column in range(across):
-            # Panels are filled row by row. The lowest used panel of a column names the periods: it
-            # is in the last row with row * across + column <= count - 1.
+            # Panels are filled row by row, so panel number row * across + column is used if it is
+            # at most count - 1. The lowest used panel of this column names the periods; its row is
+            # the largest for which that holds.
             lowest = panels[(count - 1 - column) // across, column]
             lowest.tick_params(axis="x", rotation=45, labelsize=7, labelbottom=True)
         figure.supylabel(f"{unit}, noisy", fontsize=9)

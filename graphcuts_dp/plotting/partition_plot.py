@@ -17,8 +17,8 @@ from graphcuts_dp.errors import GraphError
 from graphcuts_dp.plotting.flow_tables import FlowPicture, heat_map_figure
 from graphcuts_dp.plotting.style import PAGE, drawing, plain_text
 
-# Okabe and Ito's palette with a shape for each, so that parts differ in grey, too. All parts from
-# the seventh on share the last ones.
+# Okabe and Ito's palette with a shape for each, so that parts differ in grey, too. The seventh part
+# and all later ones have the last colour and shape.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = "os^DvPX"
 _MAX_NAMED = 12  # vertices on a map up to which each has its name

@@ -22,7 +22,8 @@ PAGE = 7.0
 # Colours by what they stand for, from Okabe and Ito's palette. "noisy" are released answers,
 # "synthetic" those of a released synthetic graph, "truth" exact ones. The three in grey are what
 # releases are compared with, and must beat: a graph that only has the true degrees, a graph without
-# edges, and the answer 0 to every query.
+# edges ("empty graph", for synthetic graphs), and the answer 0 to every query ("all zero", for
+# lists of answers).
 COLOURS = {
     "noisy": "#0072B2",
     "synthetic": "#D55E00",
