@@ -1,19 +1,28 @@
 """Upper bounds on cut norms, and the certificate that every method returns.
 
-A certificate holds a *witness*, two sets S and T whose sum is a lower bound, and an upper bound.
+A matrix A has n1 rows and n2 columns. Three norms are bounded: the *cut norm* ||A||_C, the largest
+|A(S, T)| over sets of rows S and of columns T, where A(S, T) is the sum of a_ij over S x T; the
+*normalised* cut norm, the largest |A(S, T)| / sqrt(|S||T|); and the *infinity-to-one* norm
+||A||_{inf->1}, the largest x^T A y over signs x, y. `bordered` is True for the cut norm and False
+for the infinity-to-one norm.
+
+A certificate holds a *witness*, the sets S and T whose value is a lower bound, and an upper bound.
 Both are proven, whatever the method believed that found them:
 
 - `witness_value` sums the entries of S x T again, and takes off the rounding error;
 - `trivial_bound` and `scaling_bound` are theorems about the matrix;
 - `build_certificate` puts both together, in the user's unit.
 
-An `Operand` is the matrix A as all methods see it: dense, sparse or an "operator", which has
-products but no entries to look at. Extreme entries are divided by a power of two; numbers are then
-in the *scaled unit*, and `unscale_down` and `unscale_up` bring bounds back, safely rounded.
-`operand.absolute` holds upper bounds on sums of absolute entries, infinite for an operator.
+An `Operand` is the matrix A as all methods see it. Its `kind` is "dense", "sparse" or "operator";
+an operator has products but no entries to look at. A matrix with extreme entries is multiplied by
+a power of two; its bounds are then in the *scaled unit*, and `unscale_down` and `unscale_up` return
+them in the user's unit, safely rounded. `operand.absolute` holds upper bounds on sums of |a_ij|:
+`rows` (n1,) and `columns` (n2,), empty for an operator; `total`; and `one_sign`, of all positive or
+all negative entries, whichever is larger. The last two are infinite for an operator.
 
-**Scaling theorem.** For every matrix B and all positive weights d_U of its rows and d_V of its
-columns, with D = diag(d), M = D_U^{-1/2} B D_V^{-1/2}, and signs x, y,
+**Scaling theorem.** Indices U and V mean rows and columns. For every matrix B and all positive
+weights d_U of its rows and d_V of its columns, with the diagonal matrices D_U = diag(d_U) and
+D_V = diag(d_V), with M = D_U^{-1/2} B D_V^{-1/2}, and signs x, y,
 
     x^T B y = (D_U^{1/2} x)^T M (D_V^{1/2} y) <= sigma_1(M) sqrt(sum d_U) sqrt(sum d_V),
 
@@ -58,8 +67,8 @@ class UpperBound:
     """A proven upper bound on a norm.
 
     Attributes:
-        value: the bound, in the unit of the operand; may be infinite.
-        proof: the theorem, in words.
+        value: the bound, in the scaled unit of the operand; may be infinite.
+        proof: the theorem, in words. Users read it as `upper_proof` of a certificate.
         failure_probability: over the random vectors of the proof; 0 if there are none.
         sigma: the bound on sigma_1(M) that the scaling theorem used; 0 for other theorems.
     """
@@ -72,6 +81,9 @@ class UpperBound:
 
 def trivial_bound(operand: Operand, *, bordered: bool) -> UpperBound:
     """Return a sum of entries: of one sign for the cut norm, of all absolute values otherwise.
+
+    A(S, T) is largest if S x T holds all positive entries and no others, were that possible; it is
+    least with all negative ones. Infinite for an operator.
 
     Args:
         operand: the matrix.
@@ -111,7 +123,8 @@ def scaling_bound(
     d_V = _positive_weights(weights_V, operand, rows=False, bordered=bordered)
     scaled = ScaledMatrix(operand, d_U, d_V, bordered=bordered)
     bound = sigma_bound(scaled, seed, cholesky_limit)
-    # The factors above 1 cover the roundings of this and the next line.
+    # The factors above 1 cover the roundings of this and the next line, and those of the weights'
+    # square roots in `ScaledMatrix`, which are a few units in the last place.
     lengths = math.sqrt(math.fsum(d_U)) * math.sqrt(math.fsum(d_V)) * (1.0 + 2.0**-48)
     value = bound.sigma * lengths * (0.25 if bordered else 1.0) * (1.0 + 2.0**-50)
     if math.isnan(value) or value >= trivial.value:
@@ -237,7 +250,7 @@ class CutNormCertificate(Displayed):
 
 
 class MethodOutcome(NamedTuple):
-    """The outcome of a method: a witness, an upper bound, and why it ended.
+    """The outcome of a method: two sets, an upper bound, and why the method ended.
 
     All numbers are in the scaled unit of the operand.
 
@@ -285,6 +298,7 @@ def witness_value(
     if norm == "normalised" and lower > 0:
         size = int(S.sum()) * int(T.sum())
         if size > 1:  # else the quotient is exact
+            # The factor covers the roundings of square root, division and this product.
             lower = lower / math.sqrt(size) * (1.0 - 2.0**-51)
     return lower, sign
 
@@ -313,8 +327,9 @@ def build_certificate(
     lower, sign = witness_value(operand, outcome.S, outcome.T, norm)
     upper = outcome.bound.value
     if norm != "normalised" and operand.is_integer and math.isfinite(upper):
-        # `is_integer` is False for scaled matrices, so this is the user's unit.
-        upper = float(math.floor(upper))  # the norm is an integer, so its floor bounds it too
+        # `is_integer` is False for scaled matrices, so this is the user's unit. The norm is an
+        # integer that `upper` bounds, so the floor of `upper` bounds it too.
+        upper = float(math.floor(upper))
     lower = operand.unscale_down(lower)
     normalised_lower = normalised_upper = None
     if outcome.normalised is not None:
@@ -347,11 +362,13 @@ def _positive_weights(
     """
     positive = np.nan_to_num(np.asarray(weights, dtype=np.float64), nan=0.0, posinf=0.0)
     positive = np.clip(positive, 0.0, 1e150)  # so that sums of weights do not overflow
+    # One floor for each weight. The weights of the low-rank method are at most absolute sums of
+    # rows and columns, so a small share of these is a floor that rarely changes a weight.
     floor = np.full(positive.shape, 1e-14 * float(positive.max()))
     if operand.kind != "operator":
         sums = operand.absolute.rows if rows else operand.absolute.columns
-        if bordered:
+        if bordered:  # the border comes first; its absolute sum is at most twice the total
             sums = np.concatenate(([operand.absolute.total], sums))
         floor = np.maximum(floor, _WEIGHT_FLOOR * sums)
     positive = np.maximum(positive, floor)
-    return np.where(positive > 0.0, positive, 1.0)
+    return np.where(positive > 0.0, positive, 1.0)  # 0 is left for rows without entries

@@ -8,10 +8,19 @@
 - "sdp": the same relaxation by SCS, for reference (`relaxation`);
 - "spectral": singular vectors and singular values (`spectral`).
 
-Each method returns a `MethodOutcome`: a pair of sets, an upper bound, and why it ended. In all of
-them `bordered` is True for the cut norm and False for the infinity-to-one norm: four times the cut
-norm is the infinity-to-one norm of the *bordered matrix*, which has one more row and column that
-make all rows and columns sum to zero.
+Each method returns a `MethodOutcome`: a set of rows S and a set of columns T, an upper bound, and
+why it ended. Terms used here:
+
+- `Operand`: the matrix A, shape (n1, n2), as all methods see it. Its `kind` is "dense", "sparse" or
+  "operator"; an operator has products but no entries to look at.
+- `bordered`: True for the cut norm and False for the infinity-to-one norm. Four times the cut norm
+  is the infinity-to-one norm of the *bordered matrix*, which has one more row and column that come
+  first and make all rows and columns sum to zero.
+- *witness*: the sets S and T whose value |A(S, T)| is the lower bound. A `CutBatch` has several, as
+  masks `S`, shape (count, n1), and `T`, shape (count, n2), with `values` A(S, T).
+- *sigma_1*: the largest singular value.
+- *scaling theorem* (see `certificate`): it makes an upper bound of any positive weights of the rows
+  and columns of the bordered matrix; good weights make a good bound.
 """
 
 import math
@@ -151,7 +160,8 @@ def cut_norm(
         return build_certificate(operand, outcome, method=chosen, norm=norm)
 
     bordered = norm == "cut"
-    exact_cost = _AUTO_EXACT_COST if start is None else 0.0  # a start asks for "low-rank"
+    # A start asks for "low-rank": no enumeration costs 0 or less, so "auto" is never "exact" then.
+    exact_cost = _AUTO_EXACT_COST if start is None else 0.0
     chosen = _chosen_method(method, operand, exact_cost, otherwise="low-rank")
     if chosen == "exact":
         outcome = _exact(operand, norm, limits.deadline)
@@ -174,7 +184,8 @@ def _chosen_method(method: Method, operand: Operand, exact_cost: float, *, other
     Args:
         method: the argument of `cut_norm`.
         operand: the matrix.
-        exact_cost: entries that an enumeration may touch: 2^(shorter side) times the longer side.
+        exact_cost: largest cost for "exact": 2^(shorter side) times the longer side, the number of
+            entries that an enumeration touches.
         otherwise: the method that "auto" means for larger matrices.
     """
     if method != "auto":
@@ -201,13 +212,15 @@ def _exact(operand: Operand, norm: NormName, deadline: Deadline) -> MethodOutcom
     if optimum.finished:
         return exact
     # With a passed deadline the search makes one short run of alternations and rounds the vectors
-    # to cuts, without tabu search or recombination.
-    time_is_up = SearchLimits(0.0, Deadline.after(0.0))
+    # to cuts. It improves these by alternation only, without tabu search or recombination.
+    time_is_up = SearchLimits(tolerance=0.0, deadline=Deadline.after(0.0))
     search = search_low_rank(operand, bordered=bordered, limits=time_is_up, seed=0)
-    # Its own bound is loose after so few alternations; more of them give better weights.
+    # The bound of this search is loose, as its weights come from a few alternations. A solver with
+    # more alternations gives better weights.
     solver = LowRankSolver(operand.shape, dtype=operand.dtype, seed=0, bordered=bordered)
     solver.step(operand, _FALLBACK_STEPS)
     bound = _least(exact.bound, solver.upper_bound(operand))
+    # `witness_value` returns (proven lower bound, sign), so this compares lower bounds.
     witness = max(
         exact, search, key=lambda outcome: witness_value(operand, outcome.S, outcome.T, norm)
     )
@@ -224,15 +237,23 @@ def _relaxed(operand: Operand, limits: SearchLimits, seed: int, *, bordered: boo
 
 
 def _spectral(operand: Operand, limits: SearchLimits, seed: int) -> MethodOutcome:
-    """Improve cuts from singular vectors; bound by sigma_1, row norms or sums of entries."""
-    # Masks of cuts: cuts.S has shape (count, n1), cuts.T (count, n2).
+    """Improve cuts from singular vectors, and return the smallest of three upper bounds.
+
+    The bounds are the sum of entries of one sign, sigma_1 sqrt(n1 n2), and the scaling theorem with
+    the norms of rows and columns as weights. The outcome also bounds the normalised norm.
+    """
+    # Cuts with large |A(S, T)| / sqrt(|S||T|); the one that is best by this is the witness of the
+    # normalised norm. Alternation then improves |A(S, T)| itself.
     cuts = prefix_cuts(operand, _SPECTRAL_CUTS, seed=seed)
     sizes = np.sqrt(cuts.S.sum(axis=1, dtype=np.float64) * cuts.T.sum(axis=1))  # sqrt(|S||T|)
     best_normalised = int(np.argmax(np.abs(cuts.values) / sizes))
-    columns = np.ascontiguousarray(cuts.T.transpose())  # one cut a column, as `improve` takes them
+    # cuts.T are the masks of columns (not a transpose), one cut a row. `improve` takes one cut a
+    # column, shape (n2, count).
+    columns = np.ascontiguousarray(cuts.T.transpose())
     batch = best_cuts(improve(operand, columns, bordered=True), 1)
     sigma = largest_singular_value(operand, seed)
-    # |A(S, T)| <= sigma_1 sqrt(|S||T|) <= sigma_1 sqrt(n1 n2), rounded up.
+    # |A(S, T)| = |1_S^T A 1_T| <= sigma_1 ||1_S|| ||1_T|| = sigma_1 sqrt(|S||T|), and this is at
+    # most sigma_1 sqrt(n1 n2). The last factor rounds it up.
     area = math.sqrt(operand.shape[0]) * math.sqrt(operand.shape[1]) * (1.0 + 2.0**-50)
     bound = _least(
         trivial_bound(operand, bordered=True),
@@ -265,7 +286,10 @@ def _spectral_normalised(operand: Operand, limits: SearchLimits, seed: int) -> M
 
 
 def _stopped_without_search(lower: float, bound: UpperBound, limits: SearchLimits) -> Stopped:
-    """Return why a method ended that makes one attempt: its bounds are close, or they are not."""
+    """Return why a method ended that makes one attempt only.
+
+    It is "tolerance" if its bounds are within the tolerance, else "iterations".
+    """
     return "tolerance" if limits.are_close(lower, bound.value) else "iterations"
 
 

@@ -1,15 +1,22 @@
 """Cuts with large sums: rounding of vectors, alternating improvement, tabu search, recombination.
 
-A cut is a pair of a set of rows S and a set of columns T; its value is A(S, T), the sum of a_ij
-over i in S and j in T. For the infinity-to-one norm the sets say which signs are +1, and the value
-is x^T A y. Many cuts are handled together, as a `CutBatch`.
+The matrix A has n1 rows and n2 columns; an `Operand` holds it dense, sparse or as an "operator",
+which has products but no entries to look at. Terms used here:
 
-In the form of signs both norms are one problem. The bordered matrix A' is A with one more row and
-column, which come first and make all rows and columns sum to zero. Signs x, y of its rows and
-columns mean the cut S = {i: x_i != x_0}, T = {j: y_j != y_0}, and x^T A' y = 4 x_0 y_0 A(S, T).
+- *cut*: a pair of a set of rows S and a set of columns T. Its value is A(S, T), the sum of a_ij
+  over i in S and j in T. For the infinity-to-one norm the sets say which signs x_i, y_j are +1,
+  and the value is x^T A y. Both norms are the largest absolute value of a cut.
+- *mask*: the booleans of a set. Products with A take one cut a column, so `improve` takes T of
+  shape (n2, count). A `CutBatch` has one cut a row: its T has shape (count, n2).
+- `bordered`: an argument, True for the cut norm and False for the infinity-to-one norm.
+- *bordered matrix* A': A with one more row and column, the *border*, which come first (index 0) and
+  make all rows and columns sum to zero. Signs x, y of the rows and columns of A' mean the cut
+  S = {i: x_i != x_0}, T = {j: y_j != y_0}, and x^T A' y = 4 x_0 y_0 A(S, T). So the cut norm of A
+  is a quarter of the infinity-to-one norm of A'. Here only `round_hyperplanes` meets the border.
 
-Nothing here proves anything: values are plain floating-point sums, and a certificate sums its cut
-again. The argument `bordered` is True for the cut norm and False for the infinity-to-one norm.
+Nothing here proves anything: values are plain floating-point sums (float32 products if A is
+float32), and a certificate sums its cut again. What callers rely on is that S, T and values of a
+cut belong together, and that a seed gives the same cuts: the order of random draws must not change.
 """
 
 import math
@@ -26,14 +33,17 @@ from graphcuts_dp.resources import NEVER, Deadline
 
 _MAX_ALTERNATIONS = 60  # of S and T in `improve`; nearly all cuts stop after ten
 _IMPROVEMENT = 1e-6  # least relative gain of an alternation, so that rounding causes no cycle
-_COPY_ENTRIES = 1 << 24  # entries up to which tabu search copies a transpose: 128 MiB
+# Entries up to which tabu search copies the transpose of a dense matrix (128 MiB), so that columns
+# are contiguous in memory.
+_COPY_ENTRIES = 1 << 24
 _TABU_IMPROVEMENT = 1e-7  # least relative gain for a new best cut of a tabu search
-_TABU_TENURE = 20  # steps for which a flipped row or column rests, at least
+_TABU_TENURE = 20  # least number of steps for which a flipped row or column stays as it is
 _STEPS_PER_CLOCK = 512  # steps of a tabu search between two looks at the clock
 _MUTATION = 0.01  # chance that `recombine` flips a column
-_MIN_POPULATION = 8
+_MIN_POPULATION = 8  # cuts to which `recombine` lets a smaller batch grow
 
-# Row or column i as (indices of its entries, the entries).
+# A function of a row (or column) number. It returns the column (or row) numbers of its stored
+# entries, as an index for numpy, and these entries.
 EntriesOf = Callable[[int], tuple[Any, RealMatrix]]
 
 
@@ -42,8 +52,9 @@ EntriesOf = Callable[[int], tuple[Any, RealMatrix]]
 class CutBatch:
     """Several cuts with their values.
 
-    `best_cuts`, `merge` and the solvers return distinct cuts, the best first. `improve` keeps the
-    order of its argument, and may return a cut twice.
+    `best_cuts`, and all functions that end with it (`round_hyperplanes`, `merge`, `recombine`),
+    return distinct cuts, the best first. `improve` keeps the order of its argument, and may return
+    a cut twice.
 
     Attributes:
         S: masks of rows, shape (count, n1).
@@ -58,7 +69,7 @@ class CutBatch:
 
     @property
     def first_value(self) -> float:
-        """Absolute value of the first cut: the largest one, if the best comes first."""
+        """Absolute value of the first cut. It is the largest, except after `improve`."""
         return float(np.abs(self.values[0]))
 
 
@@ -73,20 +84,23 @@ def round_hyperplanes(
 ) -> CutBatch:
     """Return the best cuts from random hyperplanes, each improved by alternation.
 
-    A column's sign is the side of the hyperplane on which its vector lies.
+    A column's sign is the side of the hyperplane on which its vector lies. If bordered, columns
+    whose sign differs from that of the border are in T. Vectors of rows are not needed, as the
+    alternation begins with the best S for T.
 
     Args:
         operand: the matrix, shape (n1, n2).
-        V: unit vectors of the columns, border first if bordered; shape (n2 + 1 or n2, rank).
+        V: unit vectors of the columns: of A', shape (n2 + 1, rank), border first, if bordered; else
+            of A, shape (n2, rank).
         hyperplanes: number of random directions.
         count: number of distinct cuts to return at most.
         rng: draws the directions.
         bordered: cut norm (True) or infinity-to-one norm (False).
 
-    Source: AN06.
+    Source: AN06 (Alon, Naor 2006).
     """
     directions = rng.standard_normal((V.shape[1], max(1, hyperplanes)), dtype=V.dtype)
-    signs = V @ directions >= 0
+    signs = V @ directions >= 0  # (n2 + 1 or n2, hyperplanes); True for +1
     T = signs[1:] != signs[0] if bordered else signs
     return best_cuts(improve(operand, T, bordered=bordered), count)
 
@@ -94,8 +108,9 @@ def round_hyperplanes(
 def improve(operand: Operand, T: BoolMatrix, *, bordered: bool) -> CutBatch:
     """Alternate S <- best for T, T <- best for S, on a batch of cuts, until none improves.
 
-    For a fixed T the best S holds either all rows with positive sum or all with negative sum,
-    whichever total is larger; for the infinity-to-one norm it is the sign of the row sums.
+    The row sums of T are A 1_T. For a fixed T the best S holds either all rows with positive sum
+    or all with negative sum, whichever total is larger in absolute value. For the infinity-to-one
+    norm T stands for signs y, and the best x has the signs of A y.
 
     Args:
         operand: the matrix, shape (n1, n2).
@@ -103,13 +118,16 @@ def improve(operand: Operand, T: BoolMatrix, *, bordered: bool) -> CutBatch:
         bordered: cut norm (True) or infinity-to-one norm (False).
 
     Returns:
-        The improved cuts in the same order.
+        The improved cuts in the same order, one a row as in every batch.
     """
     T = T.copy()
     S = np.zeros((operand.shape[0], T.shape[1]), dtype=np.bool_)
     values = np.zeros(T.shape[1])
-    active = np.arange(T.shape[1])  # cuts that improved in the last alternation
+    # Numbers of the cuts that improved in the last alternation. Others stay as they are from then
+    # on, and only active ones cost products. At first all are active.
+    active = np.arange(T.shape[1])
     for _ in range(_MAX_ALTERNATIONS):
+        # These arrays have one column for each active cut.
         indicator = _indicator(T[:, active], operand.dtype, bordered)
         new_S, _ = _best_side(operand.apply(indicator), bordered)
         indicator = _indicator(new_S, operand.dtype, bordered)
@@ -133,10 +151,10 @@ def _indicator(mask: BoolMatrix, dtype: np.dtype[Any], bordered: bool) -> RealMa
 
 
 def _best_side(sums: RealMatrix, bordered: bool) -> tuple[BoolMatrix, npt.NDArray[np.float64]]:
-    """Return for each column of sums the best mask and the value that it gives.
+    """Return for each cut the best mask of one side, and the value that it gives.
 
     Args:
-        sums: shape (n, count): what each row (or column) adds to a cut.
+        sums: shape (n, count): what each of n rows (or columns) adds to the value of each cut.
         bordered: cut norm (True) or infinity-to-one norm (False).
 
     Returns:
@@ -146,23 +164,28 @@ def _best_side(sums: RealMatrix, bordered: bool) -> tuple[BoolMatrix, npt.NDArra
     if not bordered:
         return sums >= 0, np.abs(sums).sum(axis=0, dtype=np.float64)
     positive = np.maximum(sums, 0).sum(axis=0, dtype=np.float64)
-    negative = positive - sums.sum(axis=0, dtype=np.float64)
-    upward = positive >= negative
-    mask = np.where(upward, sums > 0, sums < 0)
-    return mask, np.where(upward, positive, -negative)
+    # total = positive - negative, where `negative` is the absolute sum of the negative entries.
+    total = sums.sum(axis=0, dtype=np.float64)
+    negative = positive - total
+    takes_positive = positive >= negative
+    mask = np.where(takes_positive, sums > 0, sums < 0)
+    return mask, np.where(takes_positive, positive, -negative)
 
 
 def best_cuts(batch: CutBatch, count: int) -> CutBatch:
     """Return the `count` best distinct cuts of a batch, by absolute value, the best first.
 
+    Of equal values the earlier cut comes first. Cuts are the same if both masks are equal; a cut
+    and its complement are different ones.
+
     Args:
-        batch: cuts in any order.
+        batch: cuts in any order, at least one.
         count: number of cuts to return at most, at least 1.
     """
     order = np.argsort(-np.abs(batch.values), kind="stable")
     packed = [np.packbits(masks, axis=1) for masks in (batch.S, batch.T)]
-    keys = np.concatenate(packed, axis=1)  # a row of bytes for each cut
-    width, key_bytes = keys.shape[1], keys.tobytes()
+    keys = np.concatenate(packed, axis=1)  # (count of the batch, width): the masks' bits as bytes
+    width, key_bytes = keys.shape[1], keys.tobytes()  # one copy, faster than one for each cut
     chosen: list[int] = []
     chosen_keys: set[bytes] = set()
     for index in order.tolist():
@@ -201,24 +224,28 @@ def tabu_search(
 ) -> BoolMatrix:
     """Walk by single flips of rows and columns, each the best one not flipped lately.
 
-    A flip may lower the value, so the walk leaves local optima. A flipped row or column rests for
-    20 to 40 steps (fewer in a small matrix). The row sums of the present T and the column sums of
-    the present S are updated by each flip, so a step costs O(n1 + n2).
+    A flip takes a row or column into its set or out of it. It may lower the value, so the walk
+    leaves local optima. A flipped row or column *rests* (it is not flipped) for the next 20 to 39
+    steps, or fewer in a small matrix. Row i adds its *row sum* over the present T to the value, and
+    column j its *column sum* over the present S. These sums are updated by each flip, so that a
+    step costs O(n1 + n2).
 
     Args:
         operand: the matrix, dense or sparse; an operator has no rows to look at.
         S: mask of rows to start from.
         T: mask of columns to start from.
-        steps: number of flips.
+        steps: number of steps; a step flips one row or column, or none if all rest.
         rng: draws how long rows and columns rest.
         bordered: cut norm (True) or infinity-to-one norm (False).
         deadline: when to stop.
 
     Returns:
-        The columns of the best pair on the way, shape (n2, 1), as `improve` takes them.
+        The column set of the best cut on the way, shape (n2, 1), for `improve`, which finds its
+        rows and its value. (The value that the walk tracks has the rounding of all steps.)
     """
     n1, n2 = operand.shape
     row_entries, column_entries = _entries_of_rows_and_columns(operand)
+    # x, y: indicators 0 and 1, or signs if not bordered; the value of the cut is x^T A y.
     x: RealMatrix = S.astype(operand.dtype)
     y: RealMatrix = T.astype(operand.dtype)
     if not bordered:
@@ -226,29 +253,33 @@ def tabu_search(
     row_sums = operand.apply(y[:, None]).ravel()
     column_sums = operand.apply(x[:, None], transpose=True).ravel()
     value = float(x @ row_sums)
-    # With the opposite matrix if the value is negative, the search maximises.
+    # The walk maximises. If the cut to start from is negative, it walks on -A: all sums, and all
+    # entries that update them, are multiplied by `sign`.
     sign = 1 if value >= 0 else -1
     value = abs(value)
+    # Rows and columns are numbered together below: row i is i, column j is n1 + j.
     sums = np.concatenate((row_sums, column_sums)) * sign
-    row_sums, column_sums = sums[:n1], sums[n1:]  # views
+    row_sums, column_sums = sums[:n1], sums[n1:]  # views: their updates change `sums`
 
-    # flips[k] is how much flipping row or column k changes its entry of x or y: from 0 to 1 it is
-    # 1, from 1 to 0 it is -1 (of signs 2 and -2). So it is negative where the mask is true.
+    # flips[k]: the change of entry k of (x, y) if it is flipped. Indicators change by +1 or -1,
+    # signs by +2 or -2. It is negative just where the mask is true now, so it also stores the cut.
+    # Flipping k changes the value by flips[k] * sums[k], its gain.
     largest_flip = 1 if bordered else 2
     flips: RealMatrix = np.concatenate((S, T)).astype(operand.dtype)
     flips = flips * (-2 * largest_flip) + largest_flip
     best_value, best_flips = value, flips.copy()
-    resting_until = np.zeros(n1 + n2, dtype=np.int64)
+    resting_until = np.zeros(n1 + n2, dtype=np.int64)  # first step at which k may flip again
     tenure = max(1, min(_TABU_TENURE, (n1 + n2) // 4))
-    tenures = tenure + rng.integers(0, tenure, steps)
+    tenures = tenure + rng.integers(0, tenure, steps)  # number of steps of rest, by step
     gains = np.empty_like(sums)
     for step in range(steps):
         np.multiply(flips, sums, out=gains)
         gains[resting_until > step] = -np.inf
         index = int(gains.argmax())
         gain = float(gains[index])
-        if not math.isfinite(gain):
+        if not math.isfinite(gain):  # all rows and columns rest
             continue
+        # Flipping a row changes all column sums, but no row sum; flipping a column the converse.
         if index < n1:
             columns, entries = row_entries(index)
             column_sums[columns] += (sign * flips[index]) * entries
@@ -263,11 +294,14 @@ def tabu_search(
             best_flips[:] = flips
         if step % _STEPS_PER_CLOCK == 0 and deadline.passed():
             break
-    return np.less(best_flips[n1:], 0.0)[:, None]
+    return np.less(best_flips[n1:], 0.0)[:, None]  # negative where column j is in T
 
 
 def _entries_of_rows_and_columns(operand: Operand) -> tuple[EntriesOf, EntriesOf]:
-    """Return functions that give the entries of row i and of column j."""
+    """Return two functions: one gives the stored entries of row i, the other those of column j.
+
+    For a dense matrix the first part of their results is a slice of all numbers.
+    """
     if operand.kind == "dense":
         matrix = operand.data
         is_small = matrix.size <= _COPY_ENTRIES
@@ -293,20 +327,23 @@ def recombine(
     rng: np.random.Generator,
     bordered: bool,
 ) -> CutBatch:
-    """Mix the columns of random pairs of cuts, flip a few, improve, and keep the best.
+    """Mix the column sets of random pairs of cuts, flip a few columns, improve, and keep the best.
+
+    A new cut takes each column's membership in T from one of its two parents, at random.
 
     Args:
         operand: the matrix.
         population: distinct cuts, the best first.
-        children: number of new cuts, in one batch of products.
-        rng: draws the pairs, the mixture and the flips.
+        children: number of new cuts; all are improved in one batch of products.
+        rng: draws the pairs, the mixture and the flips, in this order.
         bordered: cut norm (True) or infinity-to-one norm (False).
 
     Returns:
-        As many cuts as `population` has, and up to 8 if it has fewer; the best is never lost.
+        The best of old and new cuts, so the best old one is lost only to better ones: as many as
+        `population` has, or up to 8 if it has fewer.
     """
-    T = population.T
-    first = rng.integers(0, T.shape[0], children)
+    T = population.T  # (cuts, n2)
+    first = rng.integers(0, T.shape[0], children)  # numbers of the parents
     second = rng.integers(0, T.shape[0], children)
     mixed = np.where(rng.random((children, T.shape[1])) < 0.5, T[first], T[second])
     mixed ^= rng.random(mixed.shape) < _MUTATION

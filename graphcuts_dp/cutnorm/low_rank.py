@@ -4,10 +4,14 @@
 A': A with one more row and column, the *border*, which come first and make all rows and columns
 sum to zero. The semidefinite relaxation gives each row i of A' a unit vector u_i and
 each column j a unit vector v_j in place of signs, and maximises sum_ij a'_ij <u_i, v_j>. With
-vectors of few coordinates (the *rank*) this is the low-rank, or Burer-Monteiro, problem.
+vectors of few coordinates (the *rank*) this is the low-rank, or Burer-Monteiro, problem. U and V
+are the matrices with the vectors u_i and v_j as rows; index 0 is the border. For the
+infinity-to-one norm (`bordered` False) all is the same with A in place of A', without the border
+and without the quarter.
 
 **Alternation.** For fixed V the best U is u_i = (A'V)_i / ||(A'V)_i||, and the other way round, so
-each half step can only raise the value. With A' = L A R^T the border stays implicit:
+each half step can only raise the value. A' is not written out. It is A' = L A R^T with
+L = [-1^T; I] (n1 + 1 rows) and R = [-1^T; I] (n2 + 1 rows), so that
 
     A'V = L (A (V[1:] - V[0])),        A'^T U = R (A^T (U[1:] - U[0])),
 
@@ -16,8 +20,13 @@ One alternation costs two products of A with `rank` columns, and no n1 x n2 temp
 `LowRankSolver` does this.
 
 **Search.** `search_low_rank` solves the relaxation, proves an upper bound by the scaling theorem of
-`certificate` with the norms ||(A'V)_i|| as weights, and searches for cuts with `cut_search` until
-the bounds are close or time is up.
+`certificate`, and searches for cuts with `cut_search` until the bounds are close or time is up. A
+cut is a set of rows S and a set of columns T; its value is A(S, T), the sum of a_ij over S x T. The
+scaling theorem holds for any positive *weights* d_U, d_V of the rows and columns of A'. It says
+that the norm is at most sigma_1(M) sqrt(sum d_U) sqrt(sum d_V) / 4, where sigma_1(M) is the largest
+singular value of M, A' with entries divided by the square roots of their row's and column's
+weights. The norms ||(A'V)_i|| and ||(A'^T U)_j|| serve as weights. If the relaxation is solved,
+sigma_1(M) is 1 and both sums are the sum that it maximises, so the bound is its value.
 
 Source: AN06 (Alon, Naor 2006) for the relaxation; GRU12 (Gupta, Roth,
 Ullman 2012) Lemma 6.2 for its use.
@@ -51,6 +60,7 @@ from graphcuts_dp.cutnorm.operand import Operand
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.resources import NEVER, Deadline
 
+# Smallest normal number by data type. Rows of this norm or less count as zero.
 _TINY = {np.dtype(kind): np.finfo(kind).tiny for kind in (np.float32, np.float64)}
 
 # Of the relaxation in a search.
@@ -62,8 +72,8 @@ _LARGE_STALL = 1e-4  # the same for large matrices
 # others. Without momentum, with thresholds a third as large and twice as many hyperplanes, bounds
 # are within 0.2 % of these, and take half as much time again.
 _MOMENTUM = 0.85
-_FIRST_RANK = 24  # columns to begin with
-_VECTOR_ENTRIES = 1 << 20  # entries of U and V together, at most
+_FIRST_RANK = 24  # columns of U and V to begin with
+_VECTOR_ENTRIES = 1 << 20  # entries of U and V together to which the rank may double
 # sigma_1 of the scaling theorem is 1 if the relaxation is solved. Up to this it counts as solved.
 _SOLVED_SIGMA = 1.003
 # Relative margins by which a bound may exceed what the value of the relaxation promises: without
@@ -73,12 +83,12 @@ _SIGMA_MARGIN = 1.002
 _LARGE = 5000  # longer side above which a proof costs much more than an estimate of sigma_1
 
 # Of the search for cuts.
-_HYPERPLANES = 32
+_HYPERPLANES = 32  # hyperplanes that round the vectors, one cut each
 _FEW_HYPERPLANES = 8  # when the time is up
 _POPULATION = 32  # cuts in a batch
-_GENERATIONS = 6
+_GENERATIONS = 6  # rounds of tabu search and recombination, at most
 _GENERATION_GAIN = 1e-3  # relative gain of a generation below which the search ends
-_TABU_STEPS = 1000
+_TABU_STEPS = 1000  # flips of a tabu search
 _TABU_STARTS = 2  # best cuts from which tabu search walks in each generation
 _FLOAT32_MARGIN = 1e-6  # relative rounding error of values in float32
 
@@ -195,6 +205,8 @@ class LowRankSolver:
     def round_batch(self, matrix: Any, hyperplanes: int = 64, count: int = 8) -> CutBatch:
         """Return the `count` best distinct cuts from random hyperplanes, the best first.
 
+        Each call draws new hyperplanes from the solver's own stream.
+
         Args:
             matrix: shape (n1, n2).
             hyperplanes: number of hyperplanes, at least 1.
@@ -288,9 +300,9 @@ def _normalise_into(target: RealMatrix, image: RealMatrix) -> RealMatrix:
     """
     norms = row_norms(image)
     tiny = _TINY[image.dtype]
-    if norms.min() > tiny:  # the usual case, faster without a mask
+    if norms.min() > tiny:  # no row is zero: the usual case, faster without a mask
         np.divide(image, norms[:, None], out=target)
-    else:
+    else:  # `where` leaves rows of `target` as they are
         np.divide(image, norms[:, None], out=target, where=(norms > tiny)[:, None])
     return norms
 
@@ -348,23 +360,27 @@ def search_low_rank(
     solver = start or LowRankSolver(
         operand.shape, rank or min(max_rank, _FIRST_RANK), working.dtype, seed, bordered=bordered
     )
-    rng = np.random.default_rng([seed, 3])
+    rng = np.random.default_rng([seed, 3])  # of tabu search and recombination; see `LowRankSolver`
     bound = trivial_bound(operand, bordered=bordered)
     value = _solve_relaxation(solver, working, limits)
     hyperplanes = _FEW_HYPERPLANES if limits.deadline.passed() else _HYPERPLANES
+    # Cuts, the best first; `first_value` is the absolute value of the best one.
     batch = solver.round_batch(working, hyperplanes, _POPULATION)
 
+    # `value` approaches the value of the relaxation, and that is what the bound can be at best.
     is_large = max(operand.shape) > _LARGE
     if not is_large or limits.are_close(batch.first_value, _VALUE_MARGIN * value):
         bound = _smaller(bound, solver.upper_bound(operand))
 
     is_open = not limits.are_close(batch.first_value, bound.value)
-    # At a fixed point the scaling bound is about sigma_1 times `value`, so their ratio is sigma_1.
+    # At a fixed point of the alternation the weights of rows and those of columns each sum to
+    # 4 `value` (`value` if not bordered), so the scaling bound is about sigma_1 times `value`.
+    # Their ratio says if the relaxation is solved.
     # A large matrix may have only its trivial bound so far, and then also comes in here.
     if is_open and bound.value > _SOLVED_SIGMA * value:
         while not (rank_is_fixed or limits.deadline.passed() or solver.rank >= max_rank):
             sigma = solver.sigma_estimate(working)
-            expected_bound = _SIGMA_MARGIN * sigma * value
+            expected_bound = _SIGMA_MARGIN * sigma * value  # of a proof at the present vectors
             if sigma < _SOLVED_SIGMA or limits.are_close(batch.first_value, expected_bound):
                 break
             solver = solver.resized(min(max_rank, 2 * solver.rank))
@@ -387,7 +403,8 @@ def _smaller(first: UpperBound, second: UpperBound) -> UpperBound:
 def _float32_if_faster(operand: Operand) -> Operand:
     """Return a float32 copy to search on, if that is faster; else the matrix itself.
 
-    Every proof uses the original.
+    Callers rely on it only to find vectors and cuts: every proof uses the original. The copy keeps
+    the scaled unit of the original, so their values compare.
     """
     if operand.dtype == np.float32 or operand.kind == "operator":
         return operand
@@ -428,7 +445,8 @@ def _improve_cuts(
 
     It ends early once the best cut is close to the bound or the time is up.
     """
-    # Cuts have float32 values here, which may fall short of the bound by their rounding.
+    # Values of cuts are float32 sums here. A cut that reaches the bound exactly may have a value
+    # that rounding put slightly below it, so the target is lowered by as much.
     target = bound.value * (1.0 - _FLOAT32_MARGIN if working.dtype == np.float32 else 1.0)
     steps = min(_TABU_STEPS, 40 * sum(working.shape))
     for _ in range(_GENERATIONS):

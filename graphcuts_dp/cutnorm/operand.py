@@ -1,14 +1,21 @@
 """The matrix of a cut norm: products, absolute sums, and sums with bounds on their rounding errors.
 
-Every method of this subpackage works on an `Operand`. It hides whether the matrix is dense, sparse
-or a `LinearOperator` (which has products, but no entries to look at). If the entries are extreme it
-holds them divided by a power of two: results are then in the *scaled unit*, and `unscale_down` and
-`unscale_up` bring them back to the user's unit.
+Every method of this subpackage works on an `Operand`, which holds a matrix A with n1 rows and n2
+columns. It hides whether the matrix is dense, sparse or a `LinearOperator`. Terms used here:
 
-It is the one place where rounding errors are bounded. With the unit roundoff u = 2^-53, a float64
-sum of m terms in any order is off by at most gamma_m = m u / (1 - m u) times the sum of absolute
-values (Higham 2002, section 3.1). Factors such as 1.001 cover the roundings of the bounds' own
-arithmetic.
+- *operator*: a `LinearOperator`. It has products A @ x and A^T @ y, but no entries to look at.
+  Bounds that need entries are infinite or refused, and the accuracy of its products is a *premise*:
+  a statement that proofs assume, and that nobody can check.
+- *scaled unit*: if the largest entry is extreme, the operand holds all entries times a power of
+  two. All sums and bounds are then in the scaled unit, and `unscale_down` (for lower bounds) and
+  `unscale_up` (for upper bounds) return them in the user's unit.
+- *cut*: a set of rows S and a set of columns T; A(S, T) is the sum of a_ij over S x T.
+
+Certificates are proven only if no rounding error is forgotten; here are the bounds that they use.
+With the unit roundoff u = 2^-53, a float64 sum of m terms in any order is off by at most
+gamma_m = m u / (1 - m u) times the sum of absolute values (Higham 2002, section 3.1). Terms added
+to m ("+ 4") and factors such as 1.001 cover the few roundings of a bound's own arithmetic. They
+may be raised, never lowered.
 """
 
 import math
@@ -23,26 +30,30 @@ from scipy.sparse.linalg import LinearOperator
 from graphcuts_dp.arrays import FloatArray, RealMatrix
 from graphcuts_dp.errors import MatrixError
 
-UNIT_ROUNDOFF = 2.0**-53  # largest relative error of one float64 operation
-# Relative error of an operator's products, in units of its norm. This is a premise: nobody can see
-# how an operator computes.
+UNIT_ROUNDOFF = 2.0**-53  # u: largest relative error of one float64 operation
+# Premise on the products of an operator: ||computed A x - A x|| <= 2^-40 ||A|| ||x||. The sentence
+# in certificates (see `singular_values`) names this number.
 OPERATOR_ERROR = 2.0**-40
 _BLOCK_ENTRIES = 1 << 22  # entries that are widened to float64 at once: 32 MiB
 _FSUM_ENTRIES = 1 << 13  # entries up to which a matrix is summed exactly, in about a millisecond
-# Powers of two between which (2^-e to 2^e) the largest entry needs no scaling, by data type. Sums
-# and products of two entries then stay far from overflow and from subnormal numbers.
+# Exponents e by data type: a matrix whose largest absolute entry is between about 2^-e and 2^e is
+# not scaled. Sums and products of two such entries are far from overflow and from subnormals.
 _SAFE_EXPONENT = {np.dtype(np.float32): 24, np.dtype(np.float64): 200}
 
 Kind = Literal["dense", "sparse", "operator"]
 
 
 def gamma(terms: int) -> float:
-    """Return Higham's gamma_m: the relative error of a float64 sum of m products, any order."""
+    """Return Higham's gamma_m for m = `terms`, rounded up.
+
+    A float64 sum of m products, in any order, is off by at most gamma_m times the sum of their
+    absolute values.
+    """
     return terms * UNIT_ROUNDOFF / (1.0 - terms * UNIT_ROUNDOFF) * (1.0 + 2.0**-50)
 
 
 class AbsoluteSums(NamedTuple):
-    """Upper bounds on sums of absolute entries, with the rounding of the sums included.
+    """Upper bounds on sums of absolute entries: the computed sums plus their rounding errors.
 
     Attributes:
         rows: bounds on sum_j |a_ij|, shape (n1,); empty for an operator.
@@ -61,18 +72,20 @@ class AbsoluteSums(NamedTuple):
 
 @final
 class Operand:
-    """A matrix whose entries a_ij are the user's times 2^-exponent.
+    """A matrix A: the user's matrix times 2^-exponent.
 
-    The constructor trusts its arguments; `from_matrix` validates and scales.
+    The constructor trusts its arguments; `from_matrix` validates and scales. The matrix must not be
+    changed afterwards, as sums and the transpose are computed once and kept.
 
     Args:
         data: a C- or F-ordered float32/float64 array, a CSR array of the same, or an operator.
-        exponent: the power of two that was taken out.
+        exponent: what the entries were scaled by; 0 for operators and all but extreme matrices.
 
     Attributes:
+        data: the argument, scaled.
         shape: (n1, n2).
         kind: "dense", "sparse" or "operator".
-        dtype: float32 or float64.
+        dtype: data type of the products, float32 or float64 (operators of other types: float64).
     """
 
     def __init__(self, data: Any, exponent: int = 0) -> None:
@@ -93,8 +106,8 @@ class Operand:
 
         Args:
             matrix: array-like of shape (n1, n2), real (bool and integers too), any scipy sparse
-                matrix, or a real `LinearOperator` with `matmat` and `rmatmat`; n1, n2 >= 1. An
-                `Operand` is returned as it is.
+                matrix, or a real `LinearOperator` with `matmat` and `rmatmat`; n1, n2 >= 1. The
+                user's matrix is not changed, but may be shared. An `Operand` is returned as it is.
 
         Raises:
             MatrixError: wrong dimension, empty, complex, not a number, infinite, or integers that
@@ -113,6 +126,7 @@ class Operand:
             if not sparse.has_canonical_format:
                 sparse = sparse.copy()
                 sparse.sum_duplicates()
+            # The values as the user gave them; "lil" and "dok" keep them in lists, not in an array.
             has_flat_data = matrix.format not in ("lil", "dok")
             _require_same_values(matrix.data if has_flat_data else sp.csr_array(matrix).data)
             exponent = _scaling_exponent(sparse.data)
@@ -141,7 +155,7 @@ class Operand:
             )
 
     def dense(self) -> FloatArray:
-        """Return the matrix written out, in float64. Not for operators."""
+        """Return the matrix as a float64 array, perhaps `data` itself. Not for operators."""
         array = self.data.toarray() if self.kind == "sparse" else self.data
         return np.asarray(array, dtype=np.float64)
 
@@ -151,7 +165,14 @@ class Operand:
         return self.data.T.tocsr() if self.kind == "sparse" else self.data.T
 
     def apply(self, columns: RealMatrix, *, transpose: bool = False) -> RealMatrix:
-        """Return A @ columns, or A^T @ columns, in the precision of the matrix."""
+        """Return A @ columns, or A^T @ columns, in the precision of the matrix.
+
+        No bound covers its rounding; searches use it, proofs use `apply64`.
+
+        Args:
+            columns: shape (n2, count), or (n1, count) if `transpose`.
+            transpose: True to multiply by A^T.
+        """
         product: RealMatrix
         if not transpose:
             product = self.data @ columns
@@ -162,9 +183,10 @@ class Operand:
         return product
 
     def apply64(self, columns: FloatArray, *, transpose: bool = False) -> FloatArray:
-        """Return A @ columns, or A^T @ columns, in float64.
+        """Return A @ columns, or A^T @ columns, in float64; arguments as in `apply`.
 
-        A dense float32 matrix is widened block by block.
+        Entries in float32 are exact in float64: a dense float32 matrix is converted block by block,
+        and a sparse one by its product with the float64 columns.
         """
         if self.kind != "dense" or self.dtype == np.float64:
             return np.asarray(self.apply(columns, transpose=transpose), dtype=np.float64)
@@ -176,9 +198,11 @@ class Operand:
         return np.concatenate([block @ columns for _, block in self.blocks()])
 
     def blocks(self) -> Iterator[tuple[slice, Any]]:
-        """Yield slices of rows with the float64 matrix of these rows. Not for operators.
+        """Yield (slice of rows, float64 matrix of these rows), from top to bottom.
 
-        A sparse matrix is one block, as float64 data takes little more memory than its indices.
+        Not for operators. A dense matrix is cut into blocks so that the conversion needs little
+        memory. A sparse matrix is one block (a sparse array), as its data in float64 takes little
+        more memory than its indices.
         """
         height = self.shape[0]
         if self.kind == "dense":
@@ -192,7 +216,8 @@ class Operand:
     def absolute(self) -> AbsoluteSums:
         """Bounds on sums of |a_ij|; infinite totals for an operator, whose entries are unseen.
 
-        The sum of the entries of one sign is (sum |a_ij| + |sum a_ij|) / 2 for the larger one.
+        Let P be the sum of the positive entries, and N that of the absolute negative ones. Then
+        max(P, N) = (P + N + |P - N|) / 2, where P + N is the absolute total and P - N the total.
         """
         if self.kind == "operator":
             return AbsoluteSums(np.zeros(0), np.zeros(0), math.inf, math.inf)
@@ -203,16 +228,22 @@ class Operand:
             row_sums[rows] = np.asarray(absolute.sum(axis=1)).ravel()
             column_sums += np.asarray(absolute.sum(axis=0)).ravel()
             signed_total += float(block.sum())
+        # A row sum has n2 terms, a column sum n1. All terms are positive, so the sums are off by at
+        # most gamma of their size; twice that also covers the products with `slack` themselves.
         slack = 1.0 + 2.0 * gamma(self.shape[0] + self.shape[1] + 4)
         row_sums, column_sums = row_sums * slack, column_sums * slack
         total = math.fsum(row_sums) * slack
-        error = gamma(self.shape[0] * self.shape[1] + 4) * total  # of signed_total
-        one_sign = 0.5 * (total + abs(signed_total) + error) * slack
+        signed_error = gamma(self.shape[0] * self.shape[1] + 4) * total  # of signed_total
+        one_sign = 0.5 * (total + abs(signed_total) + signed_error) * slack
         return AbsoluteSums(row_sums, column_sums, total, one_sign)
 
     @cached_property
     def is_integer(self) -> bool:
-        """True if all entries are integers in the user's unit, and float64 sums of them exact."""
+        """True if all entries are integers in the user's unit, and float64 sums of them exact.
+
+        Sums are exact as the absolute total is below 2^50. False for operators, and for scaled
+        matrices; so callers may take the scaled unit for the user's unit if it is True.
+        """
         if self.kind == "operator" or self.exponent or not self.absolute.total < 2.0**50:
             return False
         for _, block in self.blocks():
@@ -223,12 +254,13 @@ class Operand:
 
     @cached_property
     def operator_norm_guess(self) -> float:
-        """Twice a power-method estimate of sigma_1.
+        """Twice a power-method estimate of sigma_1(A), the largest singular value.
 
-        No bound on a norm rests on it alone: it is the scale of an operator's error, which is a
-        premise (`OPERATOR_ERROR`).
+        The estimate is from below; twice it is meant to be above sigma_1, without proof. It stands
+        for ||A|| in the error of an operator's products, whose other factor (`OPERATOR_ERROR`) is
+        a premise too. No bound of a dense or sparse matrix uses it.
         """
-        rng = np.random.default_rng(20120306)
+        rng = np.random.default_rng(20120306)  # fixed, so that it depends on the matrix alone
         vectors = rng.standard_normal((self.shape[1], 4))
         estimate = 0.0
         for _ in range(8):
@@ -236,7 +268,7 @@ class Operand:
             vectors = vectors / np.where(norms > 0, norms, 1.0)
             image = self.apply64(vectors)
             estimate = max(estimate, float(np.linalg.norm(image, axis=0).max()))
-            vectors = self.apply64(image, transpose=True)
+            vectors = self.apply64(image, transpose=True)  # (n2, 4), towards singular vectors
         if not math.isfinite(estimate):
             raise MatrixError("the operator returned a value that is not finite")
         return 2.0 * estimate
@@ -244,10 +276,15 @@ class Operand:
     def bilinear_form(self, x: FloatArray, y: FloatArray) -> tuple[float, float]:
         """Return x^T A y for x, y with entries in {-1, 0, 1}, and a bound on its rounding error.
 
-        Products with -1, 0, 1 are exact, so only sums round. Small matrices are summed by
-        `math.fsum` (error at most one unit in the last place); integers are exact; otherwise each
-        row is off by gamma_n2 times its absolute sum and `math.fsum` adds the rows. An operator's
-        products are taken to be accurate to 2^-40 of its norm: a premise, not a theorem.
+        Such x and y are indicators of a cut, or signs. Products with -1, 0, 1 are exact, so only
+        sums round:
+
+        - integers: not at all (see `is_integer`);
+        - small dense matrices: `math.fsum` rounds the exact sum once, by at most u times its value;
+        - other dense and sparse matrices: each row is off by at most gamma_n2 times its absolute
+          sum, and `math.fsum` over the rows rounds once more;
+        - operators: A y is taken to be accurate to 2^-40 ||A|| ||y||, a premise, so x^T A y to
+          2^-40 ||A|| ||x|| ||y||.
 
         Args:
             x: shape (n1,).
@@ -265,33 +302,37 @@ class Operand:
             return value, 0.0 if self.is_integer else UNIT_ROUNDOFF * 1.001 * abs(value)
         row_values = self.apply64(y.reshape(-1, 1)).ravel()
         value = math.fsum((row_values * x).tolist())
-        if not math.isfinite(value):  # entries of other matrices are too small for that
+        if not math.isfinite(value):  # only operators: scaled entries are far from overflow
             raise MatrixError("the operator returned a value that is not finite")
         if self.is_integer:
             return value, 0.0
         if self.kind == "operator":
-            lengths = math.sqrt(float(np.abs(x).sum()) * float(np.abs(y).sum()))  # ||x|| ||y||
+            # ||x|| ||y||; ||x||^2 is the sum of |x_i|, as these are 0 or 1.
+            lengths = math.sqrt(float(np.abs(x).sum()) * float(np.abs(y).sum()))
             return value, OPERATOR_ERROR * self.operator_norm_guess * lengths
         error = gamma(self.shape[1] + 4) * self.absolute.total
         return value, error + 2.0 * UNIT_ROUNDOFF * abs(value)
 
     def unscale_down(self, value: float) -> float:
-        """Return a value of at least 0 in the user's unit, rounded towards zero."""
+        """Return a lower bound of at least 0 in the user's unit, rounded towards zero."""
         if self.exponent == 0 or value == 0.0:
             return value
         try:
             unscaled = math.ldexp(value, self.exponent)
-        except OverflowError:
+        except OverflowError:  # then the largest float64 is still a lower bound
             return float(np.finfo(np.float64).max)
-        # `ldexp` is exact but for results near the subnormal numbers, where it may round up.
+        # `ldexp` is exact but for subnormal results (below about 2.2e-308), which it may round up;
+        # 1e-290 is safely above these.
         return unscaled if abs(unscaled) > 1e-290 else max(0.0, math.nextafter(unscaled, 0.0))
 
     def unscale_up(self, value: float) -> float:
-        """Return a bound of at least 0 in the user's unit, rounded upwards.
+        """Return an upper bound of at least 0 in the user's unit, rounded upwards.
 
-        A matrix is scaled down if its largest entry is huge; tiny entries may then lose up to
-        2^-1074 each. The largest entry is at least 1/2 after scaling, so a unit in the last place
-        of `value` is much larger than the sum of these losses.
+        Two roundings are covered. Scaling down a matrix with a huge entry makes tiny entries
+        subnormal or 0, a loss of up to 2^-1074 each. The largest entry is at least 1/2 after
+        scaling, and so is every bound on the norm; one unit in its last place, which the inner
+        `nextafter` adds, is much larger than the sum of these losses. The outer one covers the
+        rounding of `ldexp`.
         """
         if self.exponent == 0 or value == 0.0 or not math.isfinite(value):
             return value
@@ -322,7 +363,7 @@ def _float_dtype(dtype: Any) -> np.dtype[Any]:
 
 
 def _require_same_values(values: Any) -> None:
-    """Refuse integers and extended floats that float64 cannot hold."""
+    """Refuse 64-bit integers and extended floats that float64 cannot hold exactly."""
     dtype = np.dtype(values.dtype)
     if dtype.kind in "iu" and dtype.itemsize == 8 and values.size:
         if max(abs(int(values.max())), abs(int(values.min()))) > 2**53:
@@ -332,7 +373,9 @@ def _require_same_values(values: Any) -> None:
 
 
 def _scaling_exponent(values: RealMatrix) -> int:
-    """Return the exponent e with max |a| in [2^(e-1), 2^e), or 0 if entries are ordinary.
+    """Return the exponent e with max |a| in [2^(e-1), 2^e), or 0 if no scaling is needed.
+
+    Entries times 2^-e have a largest absolute value in [1/2, 1); `unscale_up` relies on it.
 
     Raises:
         MatrixError: entries that are nan or infinite.

@@ -14,9 +14,21 @@ that all its rows and columns sum to zero:
 
     A' = [[1^T A 1, -1^T A], [-A 1, A]] = L A R^T  with  L = [-1^T; I] and R = [-1^T; I].
 
-The border comes first, at index 0. It is never written out where products suffice. Bounds from
-`operand` (read it first) give the rounding errors; factors such as 1.01 and 1.001 cover the
-roundings of a bound's own few operations, and 1 + 1e-6 that of the norm of a small block.
+The border comes first, at index 0. It is never written out where products suffice.
+
+A is an `Operand`. This module uses of it:
+
+- `kind`: "dense", "sparse" or "operator", which has products but no entries to look at. That its
+  products are accurate to `OPERATOR_ERROR` times its norm is a *premise*, assumed and not proven;
+- `apply64`: products in float64, and `dense()`: the entries in float64;
+- `absolute`: upper bounds on sums of |a_ij|: `rows` (n1,), `columns` (n2,) and `total`;
+- `operator_norm_guess`: twice an estimate of sigma_1(A), used for operators only;
+- `gamma(m)` = m u / (1 - m u): a float64 sum of m terms is off by at most gamma(m) times its
+  absolute sum. u is `UNIT_ROUNDOFF`, 2^-53.
+
+fl(...) is the computed value of an expression. Terms added to m in gamma(m), factors such as 1.01
+and 1.001, and differences of powers of two from 1 cover the roundings of a bound's own few
+operations; 1 + 1e-6 covers that of the norm of a small block. All may be raised, never lowered.
 """
 
 import math
@@ -34,13 +46,15 @@ FAILURE_PROBABILITY = 1e-12  # of the randomised proof
 # Rows or columns, whichever are fewer, up to which the deterministic proof is used. It takes three
 # matrices of that many rows: 300 MB, and a few seconds.
 CHOLESKY_LIMIT = 3500
-_COLUMNS = 16  # columns of the random block; with degree 64 sigma_1 is inflated by about 0.2 %
-_DEGREE = 64  # of the Chebyshev polynomial
-_LARGE_DEGREE = 40  # for large dense matrices, whose products are slow; about 0.5 %
-_LARGE_ENTRIES = 1 << 25  # above that a dense matrix is large
-_KRYLOV_COLUMNS = 4  # block width and steps of the Lanczos estimate of sigma_1
-_KRYLOV_STEPS = 12
-_KRYLOV_SEED = 20060517  # fixed: the estimate proves nothing
+# Columns of the random block and degree of the Chebyshev polynomial. The bound is then about 0.2 %
+# above sigma_1, or 0.5 % with the degree for large matrices, whose products are slow.
+_COLUMNS = 16
+_DEGREE = 64
+_LARGE_DEGREE = 40
+_LARGE_ENTRIES = 1 << 25  # n1 n2 above which a dense matrix or an operator is large
+_KRYLOV_COLUMNS = 4  # block width of the Lanczos estimate of sigma_1
+_KRYLOV_STEPS = 12  # blocks of its Krylov space
+_KRYLOV_SEED = 20060517  # fixed: the estimate proves nothing, and depends on the matrix alone
 _FULL_EIGENVALUES = 160  # rows up to which all eigenvalues are computed, in milliseconds
 
 
@@ -62,16 +76,20 @@ class SigmaBound(NamedTuple):
 class ScaledMatrix:
     """M = D_U^{-1/2} B D_V^{-1/2} with B = A' (implicit border) or B = A, in float64.
 
+    The computed `left` and `right` count as exact: M is the matrix with these diagonals, and its
+    weights are 1 / left^2 and 1 / right^2, which differ from d_U and d_V by a few u. The factor
+    1 + 2^-48 in `certificate.scaling_bound` covers that.
+
     Args:
         operand: A, shape (n1, n2).
-        d_U: positive weights of the rows of B, border first.
-        d_V: positive weights of the columns of B, border first.
-        bordered: whether B is A'.
+        d_U: positive weights of the rows of B, border first if bordered.
+        d_V: positive weights of the columns of B, border first if bordered.
+        bordered: True if B is A', of shape (n1 + 1, n2 + 1); False if B is A.
 
     Attributes:
-        left: D_U^{-1/2} as a vector.
-        right: D_V^{-1/2} as a vector.
-        shape: shape of B.
+        left: the diagonal of D_U^{-1/2}, one number for each row of B.
+        right: the diagonal of D_V^{-1/2}, one number for each column of B.
+        shape: shape of B, and of M.
     """
 
     def __init__(
@@ -86,12 +104,16 @@ class ScaledMatrix:
     def apply(self, block: FloatArray, *, transpose: bool = False) -> FloatArray:
         """Return M @ block, or M^T @ block.
 
-        Of A' = L A R^T: R^T takes row 0 off all other rows, and L puts minus the column sums on
-        top.
+        With A' = L A R^T: R^T subtracts row 0 from all other rows (and drops it), and L puts minus
+        the column sums on top. A'^T = R A^T L^T works alike.
+
+        Args:
+            block: shape (columns of M, count), or (rows of M, count) if `transpose`.
+            transpose: True to multiply by M^T.
         """
         first, last = (self.left, self.right) if transpose else (self.right, self.left)
-        scaled = block * first[:, None]
-        centred = scaled[1:] - scaled[0] if self.bordered else scaled
+        weighted = block * first[:, None]
+        centred = weighted[1:] - weighted[0] if self.bordered else weighted
         image = self.operand.apply64(centred, transpose=transpose)
         if self.bordered:
             image = np.concatenate((-image.sum(axis=0, keepdims=True), image))
@@ -101,18 +123,26 @@ class ScaledMatrix:
     def majorant_norm(self) -> float:
         """Return a bound on the norm of |D_U^{-1/2}| |L| |A| |R|^T |D_V^{-1/2}|.
 
-        So it bounds sigma_1(M), and the errors of products. By Schur's test with the weights
-        d^{1/2} on both sides: for K >= 0 and p, q > 0,
+        Bars around a matrix mean absolute values of its entries. (L and R are the identity if not
+        bordered.) So it bounds sigma_1(M), and the size of what a product adds up. Schur's test
+        says, for a matrix K >= 0 and vectors p, q > 0,
 
             ||K||_2^2 <= max_i (K p)_i / q_i * max_j (K^T q)_j / p_j.
 
-        |A| of an operator is unknown: twice an estimate of its norm stands in, as a premise.
+        Here K is the matrix above, p = d_V^{1/2} and q = d_U^{1/2}. Then (K p)_i / q_i is row sum i
+        of |L| |A| |R|^T over d_U[i], and the second factor has the column sums over d_V[j]. As
+        |R|^T 1 = 2 and |L| adds a row of column sums, these row sums are twice those of |A|, after
+        a first one of twice its total; column sums alike.
+
+        |A| of an operator is unknown. There ||L||^2 = n1 + 1 and ||R||^2 = n2 + 1 multiply twice an
+        estimate of ||A||, as a premise.
         """
         operand = self.operand
         if operand.kind == "operator":
-            size = math.sqrt(self.shape[0] * self.shape[1]) if self.bordered else 1.0
+            # ||L|| ||R||
+            border_norm = math.sqrt(self.shape[0] * self.shape[1]) if self.bordered else 1.0
             norm = operand.operator_norm_guess
-            return norm * size * float(self.left.max() * self.right.max())
+            return norm * border_norm * float(self.left.max() * self.right.max())
         row_sums, column_sums = operand.absolute.rows, operand.absolute.columns
         if self.bordered:
             border_sum = [2.0 * operand.absolute.total]
@@ -126,9 +156,11 @@ class ScaledMatrix:
     def product_error(self) -> float:
         """Return c with ||fl(M y) - M y|| <= c ||y||, and the same for M^T.
 
-        An entry of the product passes through at most n1 + n2 + 16 roundings: of a sum along a row,
-        for the border of one along a column, and a few for the scaling. So it is off by gamma of
-        that many terms times the product of absolute values, whose norm `majorant_norm` bounds.
+        fl(...) is what `apply` computes. An entry of the product passes through at most
+        n1 + n2 + 16 roundings: of a sum along a row, for the border of one along a column, and a
+        few for the scaling. So it is off by at most gamma of that many terms times the same entry
+        of |D_U^{-1/2}| |L| |A| |R|^T |D_V^{-1/2}| |y|, and `majorant_norm` bounds the norm of that
+        matrix. A change of `apply` that adds roundings must raise the 16.
         """
         relative = gamma(self.shape[0] + self.shape[1] + 16)
         if self.operand.kind == "operator":
@@ -136,11 +168,11 @@ class ScaledMatrix:
         return relative * self.majorant_norm()
 
     def dense(self) -> tuple[FloatArray, float]:
-        """Return M written out, and a bound on ||M - fl(M)||_F. Not for operators.
+        """Return fl(M) written out, and a bound on ||M - fl(M)||_F. Not for operators.
 
-        Inner entries carry at most four roundings. A border entry is a sum of at most n1 n2
-        entries of A, summed row by row or column by column: its error is gamma_{n1+n2} times the
-        absolute sum, plus the same four roundings.
+        Entries are multiplied by two numbers, which takes two roundings; 8 u times the norm of M
+        covers them amply. A border entry is a sum of entries of A first, and the corner one of row
+        sums: their errors are at most gamma(n1 + n2) times their absolute sums.
         """
         operand = self.operand
         border = int(self.bordered)
@@ -148,14 +180,18 @@ class ScaledMatrix:
         matrix[border:, border:] = operand.dense()
         border_error = 0.0
         if self.bordered:
-            block = matrix[1:, 1:]
+            block = matrix[1:, 1:]  # A
             row_sums, column_sums = block.sum(axis=1), block.sum(axis=0)
             matrix[1:, 0], matrix[0, 1:], matrix[0, 0] = -row_sums, -column_sums, row_sums.sum()
-            rows, columns, total = operand.absolute[:3]
-            squares = (  # of the absolute sums of border entries, scaled as the entries are
-                float(((rows * self.left[1:]) ** 2).sum()) * self.right[0] ** 2
-                + float(((columns * self.right[1:]) ** 2).sum()) * self.left[0] ** 2
-                + (total * self.left[0] * self.right[0]) ** 2
+            # The Frobenius norm of the border if all entries of A had one sign, scaled as M is:
+            # squares of its column, its row and its corner.
+            absolute = operand.absolute
+            column_squares = float(((absolute.rows * self.left[1:]) ** 2).sum())
+            row_squares = float(((absolute.columns * self.right[1:]) ** 2).sum())
+            squares = (
+                column_squares * self.right[0] ** 2
+                + row_squares * self.left[0] ** 2
+                + (absolute.total * self.left[0] * self.right[0]) ** 2
             )
             border_error = gamma(sum(self.shape) + 8) * math.sqrt(squares) * 1.001
         matrix *= self.left[:, None]
@@ -173,7 +209,7 @@ def sigma_bound(
         scaled: M.
         seed: seed of the randomised proof.
         cholesky_limit: largest shorter side of A for the deterministic proof; the longer side may
-            be four times as large.
+            be up to four times this limit.
     """
     operand = scaled.operand
     shorter, longer = min(operand.shape), max(operand.shape)
@@ -186,6 +222,7 @@ def sigma_bound(
     if operand.kind == "operator":
         proof += ", if the operator's products are accurate to 2^-40 of its norm"
     is_fast = shorter * longer <= _LARGE_ENTRIES or operand.kind == "sparse"
+    # Stream 2 is used by no other code, so M does not depend on it: the proof relies on that.
     rng = np.random.default_rng([seed, 2])
     sigma = chebyshev_norm_bound(scaled, rng, degree=_DEGREE if is_fast else _LARGE_DEGREE)
     return SigmaBound(sigma, proof, FAILURE_PROBABILITY)
@@ -194,34 +231,39 @@ def sigma_bound(
 def cholesky_norm_bound(scaled: ScaledMatrix) -> float:
     """Return a bound on sigma_1(M), proven by a Cholesky factorisation that runs to completion.
 
-    1. G = fl(M^T M) (over the shorter side) differs from the exact Gram matrix of fl(M) by at
-       most gamma_n ||fl(M)||_F^2 in norm.
+    Let n be the shorter side of M and N the longer one (`longer`), and transpose M if it is wide.
+
+    1. The computed n x n Gram matrix G = fl(M^T M) differs from the exact one of fl(M) by at most
+       gamma(N) ||fl(M)||_F^2 in norm: `gram_error`. (||fl(M)||_F^2 is the trace of the latter.)
     2. If floating-point Cholesky of the symmetric H = fl(t I - G) completes, H + E is a Gram
-       matrix with ||E|| <= gamma_{n+1} / (1 - gamma_{n+1}) trace(H) (Higham 2002, Theorem 10.3;
-       Rump 2006), so lambda_min(H) >= -||E||.
-    3. Hence lambda_max(G) <= t + ||E|| + u (t + max_j G_jj) and, with step 1 and
-       sigma_1(M) <= sigma_1(fl(M)) + ||M - fl(M)||_F, a bound on sigma_1(M).
+       matrix with ||E|| <= gamma(n+1) / (1 - gamma(n+1)) trace(H) (Higham 2002, Theorem 10.3;
+       Rump 2006), so lambda_min(H) >= -||E||. As G_jj >= 0, trace(H) <= n t: `completion`.
+    3. H differs from t I - G on the diagonal alone, by at most u (t + max_j G_jj): `rounding`.
+    4. Hence lambda_max(G) <= t + completion + rounding, and
+       sigma_1(M) <= sqrt(lambda_max(G) + gram_error) + ||M - fl(M)||_F.
 
     No eigenvalue routine is trusted: one only suggests t, and a t that is too small makes the
     factorisation break down. Then t is raised.
 
     Returns:
-        The bound, about 1e-9 relative above sigma_1 up to 160 rows, else 1e-4; infinite if M is not
-        finite.
+        The bound, relatively about 1e-9 above sigma_1 if n <= 160, else about 1e-4; infinite if M
+        is not finite.
     """
-    matrix, matrix_error = scaled.dense()
+    matrix, matrix_error = scaled.dense()  # fl(M)
     if not math.isfinite(matrix_error):
         return math.inf
     if matrix.shape[0] < matrix.shape[1]:
         matrix = matrix.T
     longer, gram = matrix.shape[0], matrix.T @ matrix
-    del matrix  # the factorisation will take two more matrices as large as the Gram matrix
+    del matrix  # frees memory: the factorisation takes two more matrices as large as `gram`
     n = gram.shape[0]
     diagonal = gram.diagonal().copy()
+    # At least the exact trace: the factor covers the roundings of the diagonal and of its sum.
     trace = float(diagonal.sum()) * (1.0 + gamma(n + longer) * 2.0)
     gram_error = gamma(longer + 2) * trace * 1.001
+    # t = guess * (1 + slack). The slack grows until the factorisation completes.
     guess, slack = _largest_eigenvalue_guess(gram)
-    np.negative(gram, out=gram)
+    np.negative(gram, out=gram)  # in place; from here on `gram` holds H
     while slack < 1e6:
         shift = guess * (1.0 + slack)  # t
         np.fill_diagonal(gram, shift - diagonal)
@@ -236,9 +278,9 @@ def cholesky_norm_bound(scaled: ScaledMatrix) -> float:
 
 
 def _largest_eigenvalue_guess(gram: FloatArray) -> tuple[float, float]:
-    """Return an estimate of lambda_max from below and its likely relative error.
+    """Return an estimate of lambda_max of a Gram matrix, and its likely relative error.
 
-    No proof rests on either.
+    The estimate is positive, so that a multiple of it can be a bound. No proof rests on either.
     """
     n = gram.shape[0]
     tiny = float(np.finfo(np.float64).tiny)
@@ -253,6 +295,7 @@ def _largest_eigenvalue_guess(gram: FloatArray) -> tuple[float, float]:
 
 
 def _cholesky_completes(matrix: FloatArray) -> bool:
+    """Return True if the factorisation of a symmetric matrix runs to completion."""
     # numpy's rather than scipy's: two BLAS libraries with threads of their own wait for each other.
     try:
         np.linalg.cholesky(matrix)
@@ -262,66 +305,83 @@ def _cholesky_completes(matrix: FloatArray) -> bool:
 
 
 def chebyshev_norm_bound(
-    multiplier: ScaledMatrix, rng: np.random.Generator, *, degree: int = _DEGREE
+    scaled: ScaledMatrix, rng: np.random.Generator, *, degree: int = _DEGREE
 ) -> float:
     """Return a bound on sigma_1(M) that fails with probability at most 1e-12 over `rng`.
 
-    Let C = 2 M^T M / tau - I for any tau > 0, G a Gaussian block of s columns drawn after M is
-    fixed, and Y_q the computed T_q(C) G by the three-term recurrence, with local errors E_j.
-    Suppose sigma_1(M)^2 >= tau (1 + x) / 2 for some x >= 1, and let v be the singular vector, so
-    that C v = z v with z >= x.
+    The idea: T_q, the Chebyshev polynomial of degree q, is at most 1 on [-1, 1] and grows fast
+    above 1. If M^T M had an eigenvalue well above tau, T_q(C) of a random block would be huge with
+    near certainty. It is computed and is not, so M^T M has no such eigenvalue.
 
-    1. Unrolling, Y_q = T_q(C) G + sum_j U_{q-j}(C) E_j with Chebyshev polynomials of the first
-       and second kind: rounding is included, nothing is neglected.
-    2. For z >= 1, U_m(z) <= (m + 1) T_m(z) and T_{q-j}(z) T_j(z) <= T_q(z). So
+    Let C = 2 M^T M / tau - I for any tau > 0, and Y_0 a Gaussian block of s columns, drawn after M
+    is fixed. The recurrence Y_1 = C Y_0, Y_{j+1} = 2 C Y_j - Y_{j-1} gives Y_q = T_q(C) Y_0 in
+    exact arithmetic. From here on Y_j are the computed blocks. They obey the recurrence up to a
+    local error E_j, the error of step j alone: Y_{j+1} = 2 C Y_j - Y_{j-1} + E_{j+1}. Suppose
+    sigma_1(M)^2 >= tau (1 + x) / 2 for some x >= 1, and let v be the right singular vector of
+    sigma_1, so that C v = z v with z >= x.
 
-           ||v^T Y_q|| >= T_q(z) (||v^T G|| - r(z)),  r(z) = sum_j (q - j + 1) ||E_j|| / T_j(z),
+    1. Unrolling the recurrence, Y_q = T_q(C) Y_0 + sum_{j=1..q} U_{q-j}(C) E_j with Chebyshev
+       polynomials T, U of the first and second kind: rounding is included, nothing is neglected.
+       Multiplied by v^T from the left, C becomes the number z.
+    2. For z >= 1, U_m(z) <= (m + 1) T_m(z) and T_{q-j}(z) T_j(z) <= T_q(z), so
+       U_{q-j}(z) <= (q - j + 1) T_q(z) / T_j(z). Hence
 
-       and r(z) <= r(x), as each T_j grows.
-    3. ||v^T G||^2 is chi-square with s degrees of freedom. It is below its 1e-12 quantile c^2 with
-       that probability. Otherwise ||Y_q||_2 >= T_q(x) (c - r(x)).
+           ||v^T Y_q|| >= T_q(z) (||v^T Y_0|| - r(z)),
+           r(z) = sum_{j=0..q} (q - j + 1) ||E_j|| / T_j(z).
+
+       E_0 is 0 in the theorem; the code has a small number that covers the rounding of norms. As
+       each T_j grows with z, T_q(z) >= T_q(x) and r(z) <= r(x).
+    3. ||v^T Y_0||^2 is chi-square with s degrees of freedom. With probability 1e-12 it is below its
+       1e-12 quantile c^2. Otherwise ||Y_q||_2 >= ||v^T Y_q|| >= T_q(x) (c - r(x)).
     4. So each x with T_q(x) (c - r(x)) > ||Y_q||_2 refutes the supposition for this x, and proves
        sigma_1(M)^2 < tau (1 + x) / 2. The left side grows with x; bisection finds an x close to
-       the least that refutes.
+       the least that refutes. The failure event of step 3 does not depend on x, so trying many x
+       costs no probability.
 
-    Lanczos, a lower bound, only suggests tau. With s = 16 and q = 64 the inflation of sigma_1 is
-    about 0.2 percent (compare Kuczynski, Wozniakowski 1992, for Lanczos in exact arithmetic).
-    The probability is over truly random G; the generator stands in for it.
+    A lower bound by Lanczos only suggests tau; any tau > 0 gives a proof. With s = 16 and q = 64
+    the bound is about 0.2 percent above sigma_1 (compare Kuczynski, Wozniakowski 1992, for Lanczos
+    in exact arithmetic). The probability is over a truly random Y_0; the generator stands in for
+    it.
+
+    If M is wide, M^T takes its place, which has the same sigma_1, so that blocks have as many rows
+    as the shorter side.
 
     Args:
-        multiplier: M.
+        scaled: M.
         rng: a stream that M does not depend on.
         degree: q >= 1.
 
     Returns:
         The bound; infinite if the rounding error cannot be controlled.
     """
-    transpose = multiplier.shape[1] > multiplier.shape[0]  # the shorter side carries the block
-    error, majorant = multiplier.product_error(), multiplier.majorant_norm()
+    transpose = scaled.shape[1] > scaled.shape[0]  # True: M^T in place of M
+    # Bounds on the error of one product M y, over ||y||, and on sigma_1(M).
+    error, majorant = scaled.product_error(), scaled.majorant_norm()
     if not math.isfinite(error * majorant):
         return math.inf
-    tau = 1.001 * ritz_value(multiplier, transpose)
+    tau = 1.001 * ritz_value(scaled, transpose)
     if not (math.isfinite(tau) and tau > 0.0):
         return math.inf
 
     def gram_product(block: FloatArray) -> tuple[FloatArray, float]:
         """Return M^T M @ block, and a bound on its error in the Frobenius norm.
 
-        The error of the first product is multiplied by the second, whose norm and error sum to
-        at most majorant + error; the second product adds its own.
+        The first product, M @ block, is off by error * ||block||. The second product multiplies
+        that by at most majorant + error, and adds its own error.
         """
-        middle = multiplier.apply(block, transpose=transpose)
-        image = multiplier.apply(middle, transpose=not transpose)
-        first = error * (majorant + error) * float(np.linalg.norm(block))
-        second = error * float(np.linalg.norm(middle))
-        return image, (first + second) * 1.01
+        middle = scaled.apply(block, transpose=transpose)
+        image = scaled.apply(middle, transpose=not transpose)
+        first_error = error * (majorant + error) * float(np.linalg.norm(block))
+        second_error = error * float(np.linalg.norm(middle))
+        return image, (first_error + second_error) * 1.01
 
-    previous = rng.standard_normal((min(multiplier.shape), _COLUMNS))  # Y_0 = G
-    # G itself is exact; its term stands for the rounding of its norms.
-    errors = [4.0 * UNIT_ROUNDOFF * float(np.linalg.norm(previous))]
+    # `previous`, `current` and `following` are Y_{j-1}, Y_j and Y_{j+1}, shape (shorter side, s).
+    previous = rng.standard_normal((min(scaled.shape), _COLUMNS))  # Y_0
+    errors = [4.0 * UNIT_ROUNDOFF * float(np.linalg.norm(previous))]  # bounds on ||E_0||, ...
     with np.errstate(over="ignore", invalid="ignore"):
         image, product_error = gram_product(previous)
         current = (2.0 / tau) * image - previous  # Y_1 = C Y_0
+        # Y_1 takes no block twice; passing Y_1 itself as that block only raises the bound on E_1.
         errors.append(_local_error(2.0 / tau, product_error, image, current, previous))
         for _ in range(2, degree + 1):
             image, product_error = gram_product(current)
@@ -330,7 +390,7 @@ def chebyshev_norm_bound(
             previous, current = current, following
     if not bool(np.isfinite(current).all()):
         return math.inf
-    block_norm = float(np.linalg.norm(current, 2)) * (1.0 + 1e-6)
+    block_norm = float(np.linalg.norm(current, 2)) * (1.0 + 1e-6)  # of Y_q
     x = _least_refuting_x(block_norm, errors)
     return math.sqrt(tau * (1.0 + x) / 2.0) * (1.0 + 1e-12)
 
@@ -342,14 +402,16 @@ def _local_error(
     current: FloatArray,
     previous: FloatArray,
 ) -> float:
-    """Return a bound on ||E_j||_F: the error of the products, and the roundings of the sum.
+    """Return a bound on ||E_j||_F, the error of fl(factor * image - 2 current - previous).
+
+    It is the error of the products in `image`, and the roundings of the sum.
 
     Args:
         factor: what the image is multiplied by.
-        product_error: bound on the error of the image.
+        product_error: bound on the error of the image, in the Frobenius norm.
         image: M^T M times the last block.
-        current: the block that the recurrence takes twice.
-        previous: the block that it takes off once.
+        current: the block that the recurrence subtracts twice.
+        previous: the block that it subtracts once.
     """
     size = factor * float(np.linalg.norm(image))
     size += 2.0 * float(np.linalg.norm(current)) + float(np.linalg.norm(previous))
@@ -359,30 +421,35 @@ def _local_error(
 def _least_refuting_x(block_norm: float, errors: list[float]) -> float:
     """Return an x >= 1 with T_q(x) (c - r(x)) > ||Y_q||, close to the least.
 
-    With x = cosh(a) it is T_j(x) = cosh(j a), and T_q(x) >= exp(q a) / 2.
+    For the names see `chebyshev_norm_bound`. x is searched for as cosh(angle), since
+    T_j(cosh(a)) = cosh(j a), and T_q >= exp(q a) / 2 has a logarithm without overflow.
 
     Args:
         block_norm: a bound on ||Y_q||_2.
         errors: bounds on ||E_j||, j = 0 to q.
 
     Returns:
-        x; infinity if none is found.
+        x; infinity if none is found up to cosh(8), about 1490.
     """
-    degree = len(errors) - 1
-    quantile = (  # c
-        math.sqrt(2.0 * float(scipy.special.gammaincinv(_COLUMNS / 2.0, FAILURE_PROBABILITY)))
-        * 0.999
+    degree = len(errors) - 1  # q
+    # c: a chi-square variable of s degrees is twice a gamma variable of shape s / 2. The factor
+    # 0.999 covers the inaccuracy of scipy's quantile.
+    chi_square_quantile = 2.0 * float(
+        scipy.special.gammaincinv(_COLUMNS / 2.0, FAILURE_PROBABILITY)
     )
-    orders = np.arange(degree + 1)
+    quantile = math.sqrt(chi_square_quantile) * 0.999
+    orders = np.arange(degree + 1)  # j
     weighted_errors = (degree - orders + 1) * np.asarray(errors)
 
     def refutes(angle: float) -> bool:
+        """Return True if log(T_q(x)) + log(c - r(x)) > log ||Y_q||, for x = cosh(angle)."""
         remainder = float((weighted_errors / np.cosh(orders * angle)).sum()) * 1.01  # r(x)
         margin = quantile - remainder
         if not margin > 0.0:
             return False
         return degree * angle - math.log(2.0) + math.log(margin) > math.log(block_norm) + 1e-9
 
+    # Angles: `high` doubles until it refutes, then bisection. `high` refutes at every moment.
     low, high = 0.0, 1.0 / 64.0
     while not refutes(high):
         low, high = high, 2.0 * high
@@ -394,30 +461,33 @@ def _least_refuting_x(block_norm: float, errors: list[float]) -> float:
     return math.cosh(high) * (1.0 + 1e-12)
 
 
-def ritz_value(multiplier: ScaledMatrix, transpose: bool) -> float:
+def ritz_value(scaled: ScaledMatrix, transpose: bool) -> float:
     """Return the largest Ritz value of M^T M on a block Krylov space, a lower bound on sigma_1^2.
 
+    For an orthonormal basis Q of the space it is ||M Q||_2^2. With rounding it is an estimate.
+
     Args:
-        multiplier: M.
-        transpose: True to use M M^T, the smaller one for a wide M.
+        scaled: M.
+        transpose: True to use M M^T. It must be True just if M is wide (more columns than rows), as
+            blocks have as many rows as the shorter side.
 
     Returns:
         The value; infinite if products are not finite.
     """
-    size = min(multiplier.shape)
+    size = min(scaled.shape)
     rng = np.random.default_rng(_KRYLOV_SEED)
     block = np.linalg.qr(rng.standard_normal((size, min(_KRYLOV_COLUMNS, size))))[0]
-    basis: list[npt.NDArray[np.float64]] = []
-    images: list[npt.NDArray[np.float64]] = []
+    basis: list[npt.NDArray[np.float64]] = []  # blocks of Q, orthonormal
+    images: list[npt.NDArray[np.float64]] = []  # M times each
     for step in range(min(_KRYLOV_STEPS, size // block.shape[1])):
-        middle = multiplier.apply(block, transpose=transpose)
+        middle = scaled.apply(block, transpose=transpose)
         if not bool(np.isfinite(middle).all()):
             return math.inf
         basis.append(block)
         images.append(middle)
         if step + 1 < _KRYLOV_STEPS:
-            block = multiplier.apply(middle, transpose=not transpose)
-            for _ in range(2):  # Gram-Schmidt, twice for accuracy
+            block = scaled.apply(middle, transpose=not transpose)
+            for _ in range(2):  # Gram-Schmidt against all blocks, twice for accuracy
                 for earlier in basis:
                     block -= earlier @ (earlier.T @ block)
             block = np.linalg.qr(block)[0]
