@@ -6,14 +6,15 @@ They are public, and this module reads no graph.
 A *space* says which pairs a query is about: a `VertexSet` (unordered pairs i < j), `Arcs` (ordered
 pairs of one vertex set), or two vertex sets (pairs across). `one_set(space)` is true of the first
 two, where no vertex is paired with itself. A rank-one query has two vectors u, v >= 0. Its
-coefficient is u_i v_j, for a `VertexSet` u_i v_j + u_j v_i. Read `linear` for the kinds of
-`LinearQuery`.
+coefficient is u_i v_j, for a `VertexSet` u_i v_j + u_j v_i. `sides_of(space)` are the vertices of
+rows and of columns of matrices. Read `linear` for the kinds of `LinearQuery`.
 
 - `pair_coefficients` lists the coefficients of all pairs, checked.
 - `Extent` says how large they are: what the sensitivity of a query is, and between which bounds
   its answer lies on every graph.
 - `CoefficientGrid` rounds them to integers, so that answers can be counted exactly: mechanisms
-  add integer noise to an exact integer. `exact_sums` computes such integers.
+  add integer noise to an exact integer. `exact_sums` computes such integers. A *grid unit* is the
+  value that the integer 1 stands for.
 - `as_cut` recognises a rank-one query that is a cut, which cuts' own noise then answers.
 """
 
@@ -42,6 +43,7 @@ MOST_COEFFICIENTS = 1 << 24
 _GRID_BITS = 30
 # Relative error of sums of floats, at most: much more than it is for 2^24 terms.
 _SUM_ERROR = 1e-9
+_UNIT_ROUNDOFF = 2.0**-53  # relative error of one operation on floats, at most
 # If entries of u and v have at most this many binary digits after the point, they are multiples of
 # 2^-14. Coefficients u_i v_j or u_i v_j + u_j v_i are then multiples of 2^-28.
 _EXACT_DIGITS = 14
@@ -77,7 +79,7 @@ class Extent:
         if isinstance(query, RankOneQuery):
             return _extent_of_rank_one(query, space)
         if isinstance(query, CutQuery):
-            pairs = pairs_of_cut(*query.masks(space), space)
+            pairs = pairs_of_cut(*query.masks(space), space)  # each has the coefficient 1
             return cls(float(pairs > 0), 0.0, float(pairs), on_grid=True)
         coefficients = pair_coefficients(query, space)
         largest = float(np.abs(coefficients).max(initial=0.0))
@@ -103,6 +105,7 @@ class Extent:
                 minus infinity if some coefficient is negative, and high is infinity if some
                 coefficient is positive.
         """
+        # `most_weight(c, max_weight)` is c max_weight, rounded up; infinity without a max_weight.
         low = 0.0 - most_weight(self.negative, max_weight) if self.negative else 0.0
         high = most_weight(self.positive, max_weight) if self.positive else 0.0
         return low, high
@@ -194,7 +197,10 @@ class CoefficientGrid:
 
     @cached_property
     def unit(self) -> float:
-        """The value of one grid unit, exactly: the largest coefficient over 2^30."""
+        """The value of one grid unit, exactly: the largest coefficient over 2^30.
+
+        Division by a power of two is exact unless the largest coefficient is below 2^-990.
+        """
         return self.extent.largest * 2.0**-_GRID_BITS
 
     def grid_units(self, coefficients: FloatVector) -> IntVector:
@@ -205,8 +211,21 @@ class CoefficientGrid:
     def rounding_error(self, pairs: int, max_weight: float | None) -> float:
         """Return a bound on how much rounding the coefficients changes an answer, in weight.
 
-        Each pair weighs at most `max_weight`, and its coefficient moves by half a unit, plus
-        `_SUM_ERROR` units as a margin for floating-point arithmetic.
+        Each pair weighs at most `max_weight`, and its coefficient moves by at most 1/2 + 4 M r grid
+        units, where M = 2^30 is `max_units` and r = 2^-53 the relative error of one operation.
+
+        Proof. Three steps move a coefficient that is not cut off, and so has at most M units:
+
+        - It becomes a float. u_i v_j + u_j v_i has two roundings, one after the other, and any
+          other form at most one: it moves by 2 M r, up to terms with r^2.
+        - `grid_units` divides it by the unit, which is exact: it moves by M r.
+        - `grid_units` rounds the quotient to an integer: it moves by 1/2.
+
+        That is 1/2 + 3 M r. The rest, M r, is more than the terms with r^2 and the rounding of this
+        bound, below 3 r in all. A coefficient is cut off at M units only if rounding made
+        `extent.largest` too small. That happens to rank-one queries alone, by a relative 12 n r for
+        n vertices at most (see `RankOneQuery.sensitivity`). So the coefficient has less than half a
+        unit more than M, as 12 n r M < 1/2 for n up to 2^18, and is moved by no more. QED.
 
         Args:
             pairs: number of pairs of the universe.
@@ -222,7 +241,8 @@ class CoefficientGrid:
                 "without a max_weight the coefficients of a query must be whole multiples of a "
                 "2^-30th part of the largest one; give the graph a max_weight"
             )
-        return pairs * max_weight * self.unit * (0.5 + _SUM_ERROR)
+        coefficient_error = 0.5 + 4 * self.max_units * _UNIT_ROUNDOFF  # in grid units
+        return pairs * max_weight * self.unit * coefficient_error
 
 
 def exact_sums(coefficients: IntMatrix, weights: IntVector) -> list[int]:

@@ -5,9 +5,19 @@ cut, the least cut. Sessions of some methods answer it; releases do not. A `Ques
 sessions are asked: a linear query or a statistic.
 
 `Query` is the public entrance to all queries but cuts (`gc.Query.rank_one` and others), and the
-base of linear queries of users' own. `MultiwayCut` is one of these.
+base class of linear queries that users write. `MultiwayCut` is the linear query that
+`Query.multiway` returns.
 
-Read `linear` first: it has `LinearQuery` and says what a space of pairs is.
+Terms used here; `linear` has more on the first three:
+
+- A *linear query* has a coefficient for each pair of vertices that an edge can join. Its answer is
+  the sum over pairs of coefficient times weight. `LinearQuery` is the interface.
+- A *space* says which pairs there are: a `VertexSet` (unordered pairs of an undirected graph),
+  `Arcs` (ordered pairs of a directed graph), or two vertex sets (a bipartite graph). `one_set` is
+  true of the first two.
+- `AnyGraph` is a graph of any kind. `rows` and `columns` number the endpoints of its edges. Each
+  edge is listed once, also in an undirected graph, and none joins a vertex to itself.
+- A *universe* is the list of all pairs of a space, in a fixed order.
 """
 
 import math
@@ -33,12 +43,13 @@ from graphcuts_dp.queries.linear import (
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Space, VertexSet, one_set
 
-STATISTICS: Mapping[str, str] = {  # by name, with its meaning
+# The name of each statistic, with its meaning.
+STATISTICS: Mapping[str, str] = {
     "triangles": "how many triangles there are",
     "max-cut": "the largest cut",
     "min-cut": "the least cut",
 }
-_MAX_CUT_VERTICES = 20  # largest and least cuts are found by trying all 2^19 cuts of so many
+_MAX_CUT_VERTICES = 20  # largest and least cuts are found by trying all cuts, 2^19 of 20 vertices
 
 
 @final
@@ -47,9 +58,13 @@ class GraphQuery:
     """A query for a statistic, an integer, of an undirected graph without weights.
 
     One more edge never lowers it, and raises it by `sensitivity` at most: the edge closes 0 to
-    n - 2 triangles, and adds 0 or 1 to each cut, hence to the largest and to the least of them. So
-    the statistic over its sensitivity, rounded down, changes by 0 or 1, as a cut does. Sessions
-    count statistics in these units.
+    n - 2 triangles, and adds 0 or 1 to each cut, hence to the largest and to the least of them.
+
+    Sessions count a statistic in units of its sensitivity, rounded down: floor(value / sensitivity)
+    changes by 0 or 1 with one edge. So does a cut, and mechanisms for cuts can answer it.
+
+    It has the methods of a `LinearQuery` as well, but most of them only raise an error: code for
+    linear queries then refuses a statistic in words for the user.
 
     Args:
         statistic: "triangles"; "max-cut", the largest cut between a set and its complement;
@@ -93,8 +108,8 @@ class GraphQuery:
         """Return the statistic of a graph, exactly. Private if the graph is.
 
         Raises:
-            QueryError: a graph of another kind, with weights, or (but for triangles) with more than
-                20 vertices: all cuts are looked at.
+            QueryError: a graph of another kind or with weights; for cuts, one with more than 20
+                vertices, as all cuts are tried.
         """
         if graph.weighted:
             raise QueryError(f"{self.statistic!r} is for undirected graphs without weights")
@@ -116,8 +131,7 @@ class GraphQuery:
         """Refuse a space over which the statistic cannot be counted.
 
         Raises:
-            QueryError: another space than one vertex set, or (but for triangles) more than 20
-                vertices.
+            QueryError: another space than one vertex set; for cuts, more than 20 vertices.
         """
         n = _vertex_count(space)
         if self.statistic != "triangles" and n > _MAX_CUT_VERTICES:
@@ -127,7 +141,7 @@ class GraphQuery:
         """Return the statistic of many graphs over its sensitivity, rounded down.
 
         Args:
-            universe: its pairs, X of them, of up to 20 vertices.
+            universe: the pairs of one vertex set, X of them; 20 vertices at most for cuts.
             databases: shape (N, X), one graph a row: 1 for each pair that is an edge, else 0, in
                 the order of `Universe.pairs`.
 
@@ -138,9 +152,9 @@ class GraphQuery:
             QueryError: as for `check`.
         """
         self.check(universe.space)
-        n = universe.shape[0]
-        rows, columns = universe.pairs()
-        edges = np.asarray(databases, dtype=np.float32)  # sums below 2^24: exact
+        n = universe.shape[0]  # number of vertices
+        rows, columns = universe.pairs()  # of each pair, (X,)
+        edges = np.asarray(databases, dtype=np.float32)  # (N, X)
         values = np.zeros(len(edges), dtype=np.int64)
         if self.statistic == "triangles":
             pairs = zip(rows.tolist(), columns.tolist(), strict=True)
@@ -153,7 +167,7 @@ class GraphQuery:
         elif n > 1:
             codes = np.arange(1, 1 << (n - 1))[:, None]  # sets that are not empty, as in `value`
             crossing = (((codes >> rows) ^ (codes >> columns)) & 1).astype(np.float32)  # (sets, X)
-            cuts = edges @ crossing.T  # (N, sets)
+            cuts = edges @ crossing.T  # (N, sets); sums of fewer than 2^24 ones, so exact
             best = cuts.max(axis=1) if self.statistic == "max-cut" else cuts.min(axis=1)
             values += best.astype(np.int64)
         return values // self.sensitivity(universe.space)
@@ -164,7 +178,7 @@ class GraphQuery:
         Raises:
             QueryError: always.
         """
-        raise self.no_cut()
+        raise self.not_linear_error()
 
     def coefficients(self, *_: Any) -> NoReturn:
         """Refuse, since a statistic has no coefficients.
@@ -172,14 +186,15 @@ class GraphQuery:
         Raises:
             QueryError: always.
         """
-        raise self.no_cut()
+        raise self.not_linear_error()
 
-    # Mechanisms for linear queries use any of these, and refuse a statistic in the same words.
+    # The other methods of `LinearQuery`, but for `value` and `sensitivity`, refuse in the same way.
+    # A method that `LinearQuery` gets must be added here.
     coefficients_at = coefficient_range = factors = coefficients
     norm_squared = value_on_matrix = coefficients
 
-    def no_cut(self) -> QueryError:
-        """Return the error with which whoever needs a linear query refuses this one."""
+    def not_linear_error(self) -> QueryError:
+        """Return the error for places where a linear query is needed, not raised yet."""
         return QueryError(
             f"{self.statistic!r} is no cut: only sessions of the methods median, gaussian and"
             " laplace answer it"
@@ -196,23 +211,25 @@ def require_linear(query: Question) -> LinearQuery:
         QueryError: a statistic of a whole graph.
     """
     if isinstance(query, GraphQuery):
-        raise query.no_cut()
+        raise query.not_linear_error()
     return query
 
 
 class Query(LinearQuery, Protocol):
-    """A question about a graph: made by one of these, or of a class of your own that inherits this.
+    """A question about a graph.
 
-    Cuts are asked for by `CutQuery`.
+    Use its static methods `rank_one`, `matrix`, `multiway` and `statistic`, or write a class of
+    your own that inherits it. Cuts are asked for by `CutQuery`.
 
-    A class of your own needs its coefficients alone; what it inherits works from them, and can be
-    overridden by something faster. Edges between any two of several groups::
+    A class of your own needs the method `coefficients` alone. What it inherits works from the
+    coefficients, and can be overridden by something faster. For example, the edges between any two
+    of several disjoint groups of an undirected graph::
 
-        class MultiwayCut(gc.Query):
+        class EdgesBetweenGroups(gc.Query):
             def __init__(self, groups):
                 self.groups = groups
 
-            def coefficients(self, space):
+            def coefficients(self, space):  # a `VertexSet`
                 masks = np.array([space.mask(group) for group in self.groups], dtype=float)
                 joined = masks.sum(axis=0)[:, None] * masks.sum(axis=0)
                 return joined - masks.T @ masks
@@ -267,10 +284,11 @@ class MultiwayCut(LinearQuery):
     """Edges with one endpoint in one of several sets and the other in another one.
 
     The coefficient of {i, j} is the number of ordered pairs of different sets (a, b) with i in set
-    a and j in set b. That is 0 or 1 if the sets do not meet.
+    a and j in set b. That is 0 or 1 if the sets do not meet. Arcs of a directed graph count in both
+    directions, in the same way.
 
     Args:
-        groups: sets as for `CutQuery`, of one vertex set.
+        groups: sets as for `CutQuery`, of one vertex set: labels, truth vectors, or "*" for all.
     """
 
     def __init__(self, groups: Sequence[Subset]) -> None:
@@ -282,18 +300,20 @@ class MultiwayCut(LinearQuery):
         Raises:
             QueryError: two sides, or an unknown vertex.
         """
-        left, _ = sides_of(space)
+        left, _ = sides_of(space)  # rows and columns are the same vertices
         if not one_set(space):
             raise QueryError("a multiway cut is for one vertex set; ask for cuts between two sides")
+        # 1 for each vertex in a set, (sets, n).
         masks = np.array([left.mask(group) for group in self.groups], dtype=np.float64)
         set_counts = masks.sum(axis=0)  # in how many sets each vertex is, (n,)
-        joined: FloatMatrix = set_counts[:, None] * set_counts - masks.T @ masks
+        sets_with_both = masks.T @ masks  # number of sets that hold both i and j, (n, n)
+        joined: FloatMatrix = set_counts[:, None] * set_counts - sets_with_both
         np.fill_diagonal(joined, 0)
         return joined
 
 
 def _vertex_count(space: Space) -> int:
-    """Return n.
+    """Return n, the number of vertices of a space that is one vertex set.
 
     Raises:
         QueryError: another space than one vertex set.
@@ -308,5 +328,6 @@ def _triangles(graph: AnyGraph, n: int) -> int:
     rows = np.concatenate([graph.rows, graph.columns])
     columns = np.concatenate([graph.columns, graph.rows])
     ones = np.ones(len(rows), dtype=np.int64)
+    # The adjacency matrix, with each edge in both directions.
     matrix = sp.csr_array((ones, (rows, columns)), shape=(n, n))
     return int((matrix @ matrix).multiply(matrix).sum()) // 6

@@ -13,8 +13,9 @@ Terms used here:
 - A `NamedSet` is a set that is stored by a name and makes its truth vector when asked. A
   `GroupUnion` is a `NamedSet`, made of (label, level) pairs of groups. A set that consists of
   groups alone becomes one.
-- `Groups` are public nested groups: each group of a level lies in one of the level before. Labels
-  of groups are texts or integers; "@7" also names the group with the integer label 7.
+- `Groups` are public nested groups: each group of a level lies in one of the level before. The
+  last level is the *finest*. Labels of groups are texts or integers; "@7" also names the group with
+  the integer label 7: `label_of_text(text, level)` returns the label, or None if there is none.
 """
 
 from collections.abc import Iterable
@@ -28,7 +29,7 @@ from graphcuts_dp.schema.group_tree import listed
 from graphcuts_dp.schema.groups import Groups, GroupUnion
 from graphcuts_dp.schema.vertices import ALL, Label, NamedSet
 
-_MAX_CACHED_NAMES = 100_000  # of one `Groups`; the cache is then emptied
+_MAX_CACHED_NAMES = 100_000  # sets that one `Groups` keeps by name; then its cache is emptied
 
 
 @final
@@ -37,6 +38,7 @@ class GroupNames:
 
     A group is looked for on all levels; "@county:Kent" says which level is meant. A set is one
     name, or a list of names and vertex labels, which means the vertices of all of them together.
+    Sets without names of groups pass unchanged.
 
     Args:
         left: groups of the vertices that S is made of.
@@ -57,7 +59,7 @@ class GroupNames:
         return CutQuery(members(S, self.left), None if T is None else members(T, self.right))
 
     def named(self, query: CutQuery) -> CutQuery:
-        """Return the same query with its names of groups replaced by their vertices."""
+        """Return the same query with each name of a group replaced by the set of its vertices."""
         return self.query(query.S, query.T)
 
 
@@ -88,7 +90,7 @@ def members(subset: Subset | str, groups: Groups) -> Subset:
         subset = [subset]
     labels: list[Any] = list(subset) if isinstance(subset, Iterable) else [subset]
     marked = [label for label in labels if isinstance(label, str) and label.startswith(MARK)]
-    # A vertex may have a label that begins with "@"; it stays among the vertex labels.
+    # A vertex may have a label that begins with "@". It is no name, and stays among the labels.
     names = [label for label in marked if not _is_vertex(label, groups)]
     if not names:
         return labels
@@ -96,6 +98,7 @@ def members(subset: Subset | str, groups: Groups) -> Subset:
     if len(names) == len(labels):
         return union
     name_set = set(names)
+    # Truth vector of the vertices that are written by their own labels, (n,).
     vertices = groups.vertices.mask([label for label in labels if label not in name_set])
     return np.logical_or(vertices, union.truth_vector())
 

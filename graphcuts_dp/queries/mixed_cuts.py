@@ -10,7 +10,9 @@ Terms used here (`linear` has `CutQuery`):
 - A *space* says which vertices a query is about: a `VertexSet`; a plain pair of two for a bipartite
   graph; or `Arcs`, the space of a directed graph, which is a pair of equal sets as well.
 - A *set* S or T is written as vertex labels, a truth vector over one side, "*" for all vertices, or
-  a `NamedSet`, which is a set of groups that makes its truth vector when asked.
+  a `NamedSet`, which is a set of groups on one side. It makes its truth vector when asked, and
+  iterates over the labels of its vertices.
+- `side.find(label)` is the row number of a vertex on a side; None if it is not on this side.
 """
 
 from collections.abc import Collection, Iterable
@@ -33,8 +35,8 @@ class MixedCut(LinearQuery):
     T and its right endpoint in S. Coefficients are 0 or 1.
 
     Args:
-        S: truth vectors over the left and over the right vertices.
-        T: truth vectors over the left and over the right vertices.
+        S: truth vectors over the left and over the right vertices, shapes (n_left,), (n_right,).
+        T: the same.
     """
 
     def __init__(self, S: tuple[BoolVector, BoolVector], T: tuple[BoolVector, BoolVector]) -> None:
@@ -49,13 +51,14 @@ class MixedCut(LinearQuery):
     def cut_count(self) -> int:
         """Number of cuts with plus or minus sign that add up to this query; 2 or 3.
 
-        Mechanisms that bound the error of each cut multiply the bound by this number. Write
-        cut(A, B) for the cut between left vertices A and right vertices B. The query is
+        Mechanisms that bound the error of each cut multiply the bound by this number, which
+        therefore may be too large, but not too small. Write cut(A, B) for the cut between left
+        vertices A and right vertices B. The query is
 
             cut(S_left, T_right) + cut(T_left, S_right) - cut(S_left & T_left, S_right & T_right),
 
         as the first two both count an edge whose endpoints are both in S and in T. The third cut is
-        left out if one of its sets is empty.
+        left out if one of its sets is empty; the other two always count.
         """
         overlaps = (self.S[0] & self.T[0]).any() and (self.S[1] & self.T[1]).any()
         return 3 if overlaps else 2
@@ -123,7 +126,7 @@ def _masks_of_both_sides(
 ) -> tuple[BoolVector, BoolVector]:
     """Return the truth vectors of a set over the left and over the right vertices.
 
-    "*" means all vertices of both sides here.
+    "*" means all vertices of both sides here. A `NamedSet` is read by its labels.
 
     Raises:
         QueryError: a truth vector, a label of both sides, or an unknown vertex.
@@ -134,6 +137,7 @@ def _masks_of_both_sides(
         raise QueryError(
             "one set holds vertices of both sides, the other one is a truth vector: write labels"
         )
+    # A list or tuple as it is; a `NamedSet` is only iterable, so its labels are listed.
     labels: Iterable[Label] = subset if isinstance(subset, Collection) else tuple(subset)
     left_labels: list[Label] = []
     right_labels: list[Label] = []

@@ -11,6 +11,16 @@ differ in what they accept:
 
 `query_to_dict` writes a query in the same forms. `labels_of_cut` and `query_title` are for people.
 Names of groups ("@Sales") are not resolved here: `group_names` does that, before a cut is answered.
+
+Terms used here:
+
+- A *space* says which pairs of vertices a query is about, and has their labels: a `VertexSet`, or a
+  pair of them for a bipartite or a directed graph. `sides_of(space)` returns the vertices of rows
+  and of columns, here called `left` and `right`; they are the same ones if `one_set(space)`.
+- A `Universe` is a space with its list of pairs; `Universe.space` and `Universe.shape` (number of
+  rows, number of columns) are used here.
+- `side.find(label)` is the row number of a vertex. `side.find_text(text)` also takes the label of
+  an integer as a text: keys of JSON objects are texts. Both return None for an unknown vertex.
 """
 
 import io
@@ -41,6 +51,7 @@ from graphcuts_dp.schema.file_bytes import read_bytes
 from graphcuts_dp.schema.unpacking import most_unpacked
 from graphcuts_dp.schema.vertices import ALL, Label, Space, VertexSet, one_set
 
+_NUMBER_LIMIT = 1e300  # numbers in queries are below it, so that 2^24 of them do not overflow
 _CUT_FORM = '{"S": ["ann"], "T": ["kim"]}'
 _ALL_FORMS = (
     f'{_CUT_FORM}, {{"left": {{"ann": 0.5}}, "right": {{"kim": 1}}}}, '
@@ -55,7 +66,8 @@ def read_lines(path: str) -> list[tuple[int, str]]:
         FileFormatError: the file cannot be read, or is not text.
     """
     try:
-        text = read_bytes(path).decode("utf-8-sig")  # some editors begin with a mark
+        # `read_bytes` raises the `FileFormatError`. "utf-8-sig": some editors begin with a mark.
+        text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FileFormatError(f"{path} is not text") from None
     lines = enumerate(text.split("\n"), start=1)
@@ -63,9 +75,10 @@ def read_lines(path: str) -> list[tuple[int, str]]:
 
 
 def read_cut(line: str, number: int) -> CutQuery:
-    """Read a cut query from a line of JSON: {"S": ["ann"], "T": ["kim"]}, or without T.
+    """Read a cut query from a line of JSON: {"S": ["ann"], "T": ["kim"]}.
 
-    A set may also be one text: {"S": "@Sales"} names a group, {"S": "*"} means all vertices.
+    Without "T", or with null, T means all vertices outside S (all right ones between two sides). A
+    set may also be one text: {"S": "@Sales"} names a group, {"S": "*"} means all vertices.
 
     Args:
         line: the JSON.
@@ -97,7 +110,8 @@ def read_question(line: str, number: int | None, space: Space, *, folder: str = 
         line: the JSON.
         number: number of the line, for messages; None for a query that was typed alone.
         space: the vertices that may be named.
-        folder: the folder in which files of matrices are.
+        folder: the folder from which paths of files of matrices start. Absolute paths and ".." are
+            allowed, so lines should come from somebody who may read these files.
 
     Raises:
         QueryError: anything else.
@@ -138,14 +152,16 @@ def query_from_dict(
 
     Args:
         fields: the object.
-        space: the vertices that may be named. Labels of cuts are not looked up.
-        folder: the folder in which files of matrices are; None if no file may be read.
+        space: the vertices that may be named.
+        folder: the folder from which paths of files of matrices start; None if no file may be
+            read, as over HTTP.
 
     Returns:
         The query; None if the object has none of the forms.
 
     Raises:
-        QueryError: a number out of range, or an unknown vertex of another query than a cut.
+        QueryError: a number out of range, an unknown statistic, or an unknown vertex. Vertices of
+            cuts are not looked up here, since groups may be among them.
         FileFormatError: a file of a matrix that cannot be read.
     """
     cut = _cut_from_dict(fields)
@@ -158,12 +174,13 @@ def query_from_dict(
         if "right" in fields:
             v = _vertex_weights(fields["right"], right)
         else:
-            v = 1 - u if one_set(space) else np.ones(len(right))
+            v = 1 - u if one_set(space) else np.ones(len(right))  # as S and its complement
         return RankOneQuery(u, v)
     if keys == {"entries"}:
         return MatrixQuery(_matrix_of_entries(fields["entries"], left, right))
     if keys == {"matrix"} and isinstance(fields["matrix"], str) and folder is not None:
-        path = os.path.join(folder, fields["matrix"])  # noqa: PTH118  # as typed
+        # `Path` would change the text of the path, which messages show.
+        path = os.path.join(folder, fields["matrix"])  # noqa: PTH118
         return MatrixQuery(_matrix_of_file(path, left, right))
     if keys == {"statistic"}:
         if not isinstance(fields["statistic"], str):
@@ -175,7 +192,9 @@ def query_from_dict(
 def query_to_dict(query: Question, universe: Universe) -> dict[str, Any]:
     """Return a query as an object for JSON, which `query_from_dict` reads.
 
-    Sets are written as vertex labels. A cut has no key "T" if its T is None.
+    Sets are written as lists of vertex labels, also those that were made from names of groups. A
+    cut has no key "T" if its T is None. A query of any other class than a cut, a rank-one query or
+    a statistic is written as the coefficients of its pairs.
     """
     if isinstance(query, GraphQuery):
         return {"statistic": query.statistic}
@@ -188,7 +207,7 @@ def query_to_dict(query: Question, universe: Universe) -> dict[str, Any]:
         u, v = query.vectors(universe.shape)
         return {"left": _weights_by_label(left, u), "right": _weights_by_label(right, v)}
     coefficients = pair_coefficients(query, universe.space)
-    pairs = np.argwhere(coefficients).tolist()
+    pairs = np.argwhere(coefficients).tolist()  # [row, column] of those that are not zero
     return {
         "entries": [
             [left.labels[row], right.labels[column], float(coefficients[row, column])]
@@ -209,7 +228,11 @@ def labels_of_cut(
 
 
 def query_title(query: Question, universe: Universe) -> str:
-    """Return a query in few characters: of a cut the sizes of its sets, else its kind."""
+    """Return a query in few characters.
+
+    That is "3 | 12" for a cut with |S| = 3 and |T| = 12, the name of a statistic, or "rank one", or
+    "coefficients" for every other query.
+    """
     if isinstance(query, CutQuery):
         S, T = query.masks(universe.space)
         return f"{S.sum():,} | {T.sum():,}"
@@ -219,7 +242,7 @@ def query_title(query: Question, universe: Universe) -> str:
 
 
 def folder_of(path: str) -> str:
-    """Return the folder of a file of queries, in which the files of its matrices are."""
+    """Return the folder of a file of queries, for the argument `folder` of the readers."""
     return str(Path(path).parent)
 
 
@@ -229,7 +252,7 @@ def _origin(number: int | None) -> str:
 
 
 def _json_object(line: str) -> dict[str, Any] | None:
-    """Return the object that a line of JSON is; None if it is none, or has a key twice."""
+    """Return the object that a line of JSON is; None if it is no object, or has a key twice."""
     try:
         value = json.loads(line, object_pairs_hook=_dict_of_distinct_keys)
     except (ValueError, RecursionError):
@@ -238,6 +261,7 @@ def _json_object(line: str) -> dict[str, Any] | None:
 
 
 def _dict_of_distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the dictionary of an object of JSON; `json` would keep the last of equal keys."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         raise ValueError("a key occurs twice")
@@ -248,23 +272,28 @@ def _cut_from_dict(fields: dict[str, Any]) -> CutQuery | None:
     """Return the cut that an object describes; None if it has another form."""
     if "S" not in fields or not set(fields) <= {"S", "T"}:
         return None
-    S, T = _set_from_json(fields["S"]), _set_from_json(fields.get("T"))
+    S, T = _set_from_json(fields["S"]), _set_from_json(fields.get("T"))  # T may be None
     if not _is_set(S) or not (T is None or _is_set(T)):
         return None
     return CutQuery(S, T)
 
 
 def _set_from_json(value: Any) -> Any:
-    """Return the name of a group as a list of one name, and everything else unchanged."""
+    """Return a text "@Sales" as the list of this one name, and everything else unchanged."""
     return [value] if isinstance(value, str) and value.startswith(MARK) else value
 
 
 def _is_set(value: Any) -> bool:
+    """Return whether a value is a list or "*". Items of lists are checked when it is answered."""
     return isinstance(value, list) or value == ALL
 
 
 def _vertex_weights(value: Any, side: VertexSet) -> FloatVector:
-    """Return a weight for each vertex, shape (n,), from an object by label or a list."""
+    """Return a weight for each vertex, shape (n,), from an object by label or a list.
+
+    Raises:
+        QueryError: another form, an unknown vertex, or something that is no number.
+    """
     weights = np.zeros(len(side))
     if isinstance(value, dict):
         for label, weight in value.items():
@@ -281,7 +310,11 @@ def _vertex_weights(value: Any, side: VertexSet) -> FloatVector:
 def _matrix_of_entries(value: Any, left: VertexSet, right: VertexSet) -> FloatMatrix:
     """Return the matrix of coefficients from a list of [label, label, number].
 
-    Numbers of one pair of labels add up.
+    If two entries have the same labels in the same order, their numbers add up.
+
+    Raises:
+        QueryError: another form, an unknown vertex, something that is no number, or too large a
+            matrix.
     """
     _require_few_coefficients(left, right)
     form = 'entries are a list of lists like ["ann", "kim", 2.5]'
@@ -310,14 +343,16 @@ def _matrix_of_file(path: str, left: VertexSet, right: VertexSet) -> FloatMatrix
     shape = len(left), len(right)
     try:
         if not zipfile.is_zipfile(io.BytesIO(content)):
-            if parsed_form(content).shape != shape:  # before anything of that shape is allocated
+            # Look at the header first: a small file can claim a shape that takes all memory.
+            if parsed_form(content).shape != shape:
                 raise _wrong_matrix(shape)
             return _checked_matrix(np.load(io.BytesIO(content), allow_pickle=False), shape)
+        # `archive.forms` has the shape of each array by name, from the headers.
         with opened_arrays(io.BytesIO(content), limit=most_unpacked(len(content))) as archive:
             names = list(archive.forms)
             if "format" in names:  # a sparse matrix of scipy
                 sparse = sp.load_npz(io.BytesIO(content))
-                if sparse.shape != shape:  # before it is written out
+                if sparse.shape != shape:  # before the dense matrix is allocated
                     raise _wrong_matrix(shape)
                 return _checked_matrix(sparse.toarray(), shape)
             if len(names) == 1:
@@ -332,14 +367,19 @@ def _matrix_of_file(path: str, left: VertexSet, right: VertexSet) -> FloatMatrix
 
 
 def _checked_matrix(matrix: Any, shape: tuple[int, int]) -> FloatMatrix:
-    """Return a matrix of real numbers as floats."""
+    """Return a matrix of real numbers (kinds of dtype: float, integers, truth values) as floats.
+
+    Raises:
+        QueryError: another shape or kind.
+    """
     if matrix.shape != shape or matrix.dtype.kind not in "fiub":
         raise _wrong_matrix(shape)
     return np.asarray(matrix, dtype=np.float64)
 
 
 def _wrong_matrix(shape: tuple[int, int]) -> QueryError:
-    return QueryError(f"the matrix of coefficients has {shape[0]:,} x {shape[1]:,} numbers")
+    """Return the error for a matrix of another shape than this, or of no real numbers."""
+    return QueryError(f"the matrix of coefficients must have {shape[0]:,} x {shape[1]:,} numbers")
 
 
 def _require_few_coefficients(left: VertexSet, right: VertexSet) -> None:
@@ -351,7 +391,11 @@ def _require_few_coefficients(left: VertexSet, right: VertexSet) -> None:
 
 
 def _row_of(label: Any, side: VertexSet) -> int:
-    """Return the row number of a label: a text, also of a number, or an integer."""
+    """Return the row number of a label, which is an integer or a text, "7" also for 7.
+
+    Raises:
+        QueryError: an unknown vertex, or another type (`side.find` refuses True and False).
+    """
     if isinstance(label, str):
         row = side.find_text(label)
     else:
@@ -362,7 +406,13 @@ def _row_of(label: Any, side: VertexSet) -> int:
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
+    """Return a number of JSON as a float.
+
+    Raises:
+        QueryError: no number, not finite, or too large.
+    """
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not abs(value) < _NUMBER_LIMIT:  # true for NaN as well
         raise QueryError(f"{value!r:.60} is no number")
     return float(value)
 

@@ -94,7 +94,7 @@ def test_a_query_class_of_your_own():
     """It works wherever linear queries do: a-b and c-d join two groups, b-c is within one."""
     graph = small_graph()
     universe = Universe.of(graph)
-    query = example(gc.Query, gc=gc, np=np)["MultiwayCut"]([["a"], ["b", "c"], ["d"]])
+    query = example(gc.Query, gc=gc, np=np)["EdgesBetweenGroups"]([["a"], ["b", "c"], ["d"]])
     cuts = [
         gc.CutQuery(["a"], ["b", "c"]),
         gc.CutQuery(["b", "c"], ["d"]),
