@@ -42,7 +42,8 @@ class _PieceReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._unread:
+        """Fill the buffer from the current piece, and return the number of bytes; 0 at the end."""
+        while not self._unread:  # empty pieces are skipped, as 0 bytes would mean the end
             piece = next(self._pieces, None)
             if piece is None:
                 return 0

@@ -5,11 +5,18 @@ flows counts something in each cell. With periods of time there is such a table 
 a cell is (period, a, b).
 
 `CellTree` numbers the cells of each level, and says which cell of the level before holds each of
-them. It knows public facts only: names and sizes of groups, and no edges. Groups and periods are
-addressed by their codes within a level, see `GroupTree`, which both of them are.
+them. It knows public facts only: names and sizes of groups, and no edges.
 
-Levels have an index: 0 is the *root*, one cell that holds everything; 1 is the coarsest level that
-has a name. Cells of a level are numbered period after period, and within a period row by row.
+Groups and periods are both `GroupTree`s. A `GroupTree` has named levels, from the coarsest to the
+finest. On each level its groups have *codes* 0, 1, ...; those within one group of the level before
+(their *parent*) follow each other. Its methods take the name of a level: `labels`, `sizes` and
+`parents` return one item a group, and `code` finds the code of a label. Its `n` is the number of
+vertices; of periods, it is the number of the shortest periods.
+
+Levels of *cells* have an index: 0 is the *root*, one cell that holds everything; 1 is the coarsest
+level that has a name. Cells of a level are numbered period after period, and within a period row by
+row: number = period · (cells in one period) + (number within the period). Noisy values are stored
+in this order, so it must not change.
 """
 
 from collections.abc import Iterable
@@ -34,7 +41,8 @@ class _GroupCells(NamedTuple):
         a: codes of the groups of the rows.
         b: codes of the groups of the columns.
         pairs: numbers of pairs of vertices.
-        parents: numbers of the cells of the level of groups before.
+        parents: numbers, within one period, of the cells of the level of groups before. Zeros for
+            level 1, whose cells lie in the root, and for the root.
     """
 
     a: IntVector
@@ -54,10 +62,18 @@ class CellTree:
     lies in exactly one cell of each level.
 
     With periods a cell is (t, a, b), and a pair can occur once in each of the shortest periods.
-    Each occurrence lies in exactly one cell of each level. The named levels are first those of the
-    groups, within the coarsest periods; below them come the finer levels of periods, within the
-    finest groups. Example: groups by state and county, periods by year and month give the levels
-    (year, state), (year, county), (month, county).
+    Each occurrence lies in exactly one cell of each level. From the coarsest level on, first the
+    groups become finer while the periods stay the coarsest ones; then the periods become finer
+    while the groups stay the finest ones. Example: groups by state and county, periods by year and
+    month give the levels (year, state), (year, county), (month, county).
+
+    Methods with similar names:
+
+    - `period_cells`: groups of the cells of a single period. `cells`: those of all periods.
+    - `periods_of`: the period of each cell. `period_codes`: the codes of periods by their labels.
+    - `of_period`: a smaller tree of one coarsest period. `in_period`: which cells of this tree lie
+      in one.
+    - `sums` adds up within the cells of the level before, `summed` over periods.
 
     Args:
         rows: the groups, or those of the left side.
@@ -102,8 +118,12 @@ class CellTree:
         period_names = () if periods is None else periods.levels
         finest = len(group_names)
         finer_periods = range(2, len(period_names) + 1)
-        # For each level its level of groups and its level of periods, both counted from 1. 0 stands
-        # for all vertices in one group, and for all periods in one.
+        # For each level of cells its level of groups and its level of periods. Both are counted
+        # from 1, so number i is `levels[i - 1]` of the `GroupTree`. 0 stands for all vertices in
+        # one group, and for all periods in one. In the example above:
+        # _group_level  = [0, 1, 2, 2]  root, state, county, county
+        # _period_level = [0, 1, 1, 2]  root, year, year, month
+        # Without periods, 1 stands for the only period, which has no name.
         self._group_level: list[int] = [*range(finest + 1), *(finest for _ in finer_periods)]
         self._period_level: list[int] = [0, *(1 for _ in group_names), *finer_periods]
         if len(period_names) < 2:
@@ -121,7 +141,11 @@ class CellTree:
             self._group_cells.append(self._cells_of_groups(group_level))
 
     def _cells_of_groups(self, group_level: int) -> _GroupCells:
-        """Return the cells of a level of groups in one period; coarser levels are stored."""
+        """Return the cells of a level of groups in one period.
+
+        The coarser levels must be stored in `_group_cells` already: `_find` looks for the parents
+        there.
+        """
         row_sizes, column_sizes = self._sizes(group_level)
         if self.symmetric:
             a, b = np.triu_indices(len(row_sizes))
@@ -145,6 +169,7 @@ class CellTree:
         if group_level > 1:
             row_parents = self.rows.parents(self.rows.levels[group_level - 1])
             column_parents = self.columns.parents(self.columns.levels[group_level - 1])
+            # Never -1: the cell of the parents holds the pairs of (a, b).
             parents = self._find(group_level - 1, row_parents[a], column_parents[b])
         return _GroupCells(a, b, pairs, parents)
 
@@ -176,16 +201,29 @@ class CellTree:
 
     @property
     def has_period_trees(self) -> bool:
-        """Return whether there are several coarsest periods, each with a tree of its own."""
+        """Return whether there are several coarsest periods.
+
+        Each of them then has a tree of cells of its own, see `of_period`, which is estimated by
+        itself. The root, which joins them, is not measured.
+        """
         return self.periods is not None and len(self.periods.sizes(self.periods.levels[0])) > 1
 
     @property
     def has_one_period_level(self) -> bool:
-        """Return whether periods have at most one level; all of them then hold the same cells."""
+        """Return whether periods have at most one level.
+
+        The trees `of_period` of all periods then have the same cells, up to the lengths of periods.
+        """
         return self.periods is None or len(self.periods.levels) == 1
 
     def names(self, level_index: int) -> tuple[str, str]:
-        """Return the names of the levels of groups of rows and of columns, below the root."""
+        """Return the names of the level of groups of the rows, and of the columns.
+
+        These are names of levels, not of groups.
+
+        Args:
+            level_index: a level of cells below the root.
+        """
         index = self._group_level[level_index] - 1
         return self.rows.levels[index], self.columns.levels[index]
 
@@ -199,7 +237,8 @@ class CellTree:
     def lengths(self, level_index: int) -> IntVector:
         """Return how many of the shortest periods each period of a level holds, shape (periods,).
 
-        Without periods there is one, of length 1.
+        Without periods there is one, of length 1. So `len(lengths(...))` is the number of periods
+        of the level.
         """
         if self.periods is None:
             return np.ones(1, dtype=np.int64)
@@ -254,17 +293,20 @@ class CellTree:
         """
         if level_index < 2:
             return np.zeros(self.size(level_index), dtype=np.int64)
+        # `group_parents`: of each cell (a, b) of a period, its cell of the level before, numbered
+        # within a period. `period_parents`: of each period, that of the level before.
         group_parents = self._group_cells[self._group_level[level_index]].parents
         if self.periods is None:
             return group_parents
         if self._period_level[level_index] == 1:
-            # The level before has coarser groups in the same periods.
+            # The level before has coarser groups in the same periods: each period is its own.
             period_parents = np.arange(len(self.lengths(level_index)))
         else:
-            # The level before has the same groups in coarser periods.
+            # The level before has the same groups in coarser periods: each (a, b) is its own.
             period_parents = self.periods.parents(self.period_level(level_index))
             group_parents = np.arange(len(group_parents))
         parents_per_period = len(self.period_cells(level_index - 1)[0])
+        # Shape (periods, cells in one period).
         parents: IntVector = np.add.outer(period_parents * parents_per_period, group_parents)
         return parents.ravel()
 
@@ -393,15 +435,16 @@ class CellTree:
         np.add.at(sums, self.parents(level_index), values)
         return sums
 
-    def of_period(self, label: str | None = None) -> "CellTree":
+    def of_period(self, label: Label | None = None) -> "CellTree":
         """Return the cells of one of the coarsest periods, with the periods within it.
 
         Args:
-            label: of the period; None for the first one.
+            label: of the period; None for the first one, or for the whole tree without periods.
 
         Raises:
-            QueryError: no such period, or a table without periods.
+            QueryError: no such period, or a label for a table without periods.
         """
+        # `period_codes` raises for a table without periods, so it must be called first.
         code = 0 if label is None else self.period_codes(1, label)[0]
         if self.periods is None:
             return self
@@ -420,9 +463,11 @@ class CellTree:
             level_index: a level below the root.
             code: of the coarsest period.
         """
-        # The code of the coarsest period that holds each period of the level, level by level.
+        # Shape (periods of the level,). It begins with the periods themselves, and goes up to the
+        # period of each coarser level, until it holds codes of the coarsest periods.
         ancestors = np.arange(len(self.lengths(level_index)))
         if self.periods is not None:
+            # Levels of periods from the second one to that of `level_index`.
             finer_levels = self.periods.levels[1 : self._period_level[level_index]]
             for name in reversed(finer_levels):
                 ancestors = self.periods.parents(name)[ancestors]
@@ -453,7 +498,11 @@ class CellTree:
 
 
 def _label_list(labels: Any) -> list[Any]:
-    """Return labels as a list; a single one, or an object that is no label, as its only item."""
+    """Return the labels that a user passes as a list.
+
+    A text is a single label, and so is anything else that cannot be iterated over. Callers look the
+    labels up, and refuse those that are none.
+    """
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         return [labels]
     return list(labels)
@@ -472,7 +521,9 @@ def _periods_within(periods: GroupTree, code: int) -> GroupTree:
             chosen_parents = chosen
             level_parents = periods.parents(name)
             (chosen,) = np.nonzero(np.isin(level_parents, chosen_parents))
-            # Periods of one parent follow each other, so the codes of the parents become 0, 1, ...
+            # `GroupTree` sorts the periods of a level by their parents. So those within one
+            # coarsest period have neighbouring codes on each level, and by subtracting the first
+            # code, the codes of the parents become 0, 1, ....
             parents.append(level_parents[chosen] - int(chosen_parents[0]))
         level_labels = periods.labels(name)
         labels[name] = [level_labels[period] for period in chosen.tolist()]

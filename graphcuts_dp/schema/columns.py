@@ -5,13 +5,24 @@ row, and its period. The caller's options (`Columns`), the head of the file and 
 which column has which role; no row does. `find_columns` decides with a header and
 `number_columns` without one; both return `ColumnPlaces`.
 
-With a header, the endpoints are the columns with known names, see `schema.header_words`, in any
-order; else the only two columns that can be endpoints. A weight is recognised by its name, never by
-its position. If a column could be a weight, or the endpoints are not clear, the error names the
-options that decide.
+With a header, the endpoints are the columns with known names, in any order; else the only two
+columns that can be endpoints. A weight is recognised by its name, never by its position. If a
+column could be a weight, or the endpoints are not clear, the error names the options that decide.
 
 A first line that is taken for a header may be a private row. So no message quotes a name of the
 file that is neither known here nor typed by the caller.
+
+Terms used here:
+
+- *position*: the number of a column, from 0. Messages count columns from 1.
+- *normalised name*: a name of the header in small letters, without blanks and signs. Known names
+  are compared in this form.
+- *known name*: a word of two lists. `schema.header_words` has words of endpoints. Words that belong
+  together, such as "from" and "to", make a *pair*; `side_of` says whether a word by itself means
+  the source or the target. `schema.column_names` has names of weights (`WEIGHTS`), of columns that
+  are neither weights nor endpoints (`NO_WEIGHTS`), and all of both (`NO_ENDPOINTS`).
+- *announced header*: the caller has said that there is a header, by `header=True` or by naming a
+  column. Else the ending of the file's name has decided, and the first line may be a row.
 
 Two options of the readers have three values:
 
@@ -78,8 +89,9 @@ def delimiter_of(text: str) -> str:
 
 
 # `option` is a field with its help text and its limits, from which the command line and the HTTP
-# interface are made, and which `check` applies; see `graphcuts_dp.options`. Names of options of
-# version 0.1 are refused with the new name.
+# interface are made, and which `check` applies; see `graphcuts_dp.options`. Help lists the options
+# of a `group` together, and forms show those that are `usual` at once. Names of options of version
+# 0.1 are refused with the new name.
 @refuses_former_options()
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
@@ -88,19 +100,20 @@ class Columns:
     A column is picked by its name in the header, or by its position from 0.
 
     Attributes:
-        source: column of the endpoints from which edges go. None: the column with a known name in
-            the header (source and target, from and to, Quelle and Ziel, ...: see
-            `schema.header_words`), in any order; else the first of the only two columns that can be
-            endpoints, unless a known name contradicts their order. Without a header the first
+        source: column of the endpoints from which edges go. Pick both endpoints or none. None: in a
+            file with a header, columns with known names are source and target, in any order (source
+            and target, from and to, Quelle and Ziel, ...: see `schema.header_words`). If there are
+            none, and only two columns can be endpoints, the first of these is the source. This is
+            refused if a known name contradicts it, such as "to" in the first one. Without a header
+            the first column is the source.
+        target: column of the endpoints to which edges go. None: as for `source`, with the second
             column.
-        target: column of the endpoints to which edges go; None as for `source`, with the second
-            column. Pick both endpoints or none.
-        weight: column of weights. None: a column of a known name (weight, count, amount, length,
-            ...: see `schema.column_names`), or the third one if a comment above the rows of one of
-            our own files, or of one of KONECT's, declares weights; no other is ever taken for one.
-            Of a GraphML file, the name of the edge attribute; None as for columns. Of a .gml file
-            and a graph of networkx or igraph, the edge attribute; None for "weight" (in .gml files
-            also "value").
+        weight: column of weights. None: a column with a known name (weight, count, amount, length,
+            ...: see `schema.column_names`). Without a header it is the third column if the head of
+            one of our own files, or of one of KONECT's, declares weights. No other column is ever
+            taken for one. Files of graphs have edge attributes instead of columns, and here is the
+            name of one. None: of a GraphML file, an attribute with a known name; of a .gml file
+            and a graph of networkx or igraph, the attribute "weight" (in .gml files also "value").
         user: column that names the user of each row, for `Rows`. "tail": the user is the source,
             unless the header has a column of this name. None: rows have no users.
         period: column that tells the period of each row, such as its month, for `Rows`. None: rows
@@ -222,10 +235,10 @@ class Columns:
 
     @property
     def is_for_tables(self) -> bool:
-        """Return whether an option is set that files of whole graphs do not have.
+        """Return whether an option is set that files of whole graphs, such as GML, do not have.
 
-        Two options are left out of the test: `user`, which the readers of such files refuse with a
-        message of their own, and `encoding`, which GML and Pajek files have.
+        Their readers refuse such options. Two are left out of the test: `user`, which they refuse
+        with a message of its own, and `encoding`, which GML and Pajek files have.
         """
         return replace(self, user=None, encoding=None) != Columns()
 
@@ -266,8 +279,9 @@ class ColumnPlaces:
     def used(self) -> dict[str, int]:
         """The position of each column to read, by its role, in the order of the attributes.
 
-        If users stand in the column of an endpoint, there is no role "user": no column is twice in
-        the result, and `_checked` relies on that.
+        If users stand in the column of an endpoint, there is no role "user", as the column is read
+        already. So a column is twice in the result only if the caller gives it two roles, which
+        `_checked` refuses.
         """
         positions = {"source": self.source, "target": self.target, "weight": self.weight}
         if self.user not in (self.source, self.target):
@@ -356,7 +370,8 @@ def find_columns(
         options: what the caller says.
         weighted: False reads no weight. None and True are the same here: a column of weights is
             read if the options or its name show one.
-        declared: whether the head of the file says that there are weights; None if nothing does.
+        declared: what the head of the file says, see the module. False: no weight is looked for.
+            True and None are the same here: a name must show the column.
 
     Raises:
         FileFormatError: no such column, or the caller must say which one.
@@ -364,7 +379,7 @@ def find_columns(
     _check_options(options, weighted)
     names = normalised_names(header)
     weight = None if options.weight is None else position_in_header(options.weight, header)
-    user = None
+    user = None  # also if the source is the user: `_checked` sets it then
     if options.user is not None and (options.user != TAIL or TAIL in header):
         user = position_in_header(options.user, header)
     period = None if options.period is None else position_in_header(options.period, header)
@@ -376,8 +391,8 @@ def find_columns(
     if weight is None and weighted is not False and declared is not False:
         other_roles = (source, target, user, period)
         weight = _named_weight(names, other_roles)
-        # A caller who picks the endpoints has looked at the columns. Without a picked weight, and
-        # without a known name of weights, there is then no weight.
+        # A column with an unknown name may hold weights, which would be lost: ask the caller. But
+        # one who has picked the endpoints has looked at the columns, and picked no weight.
         if weight is None and options.source is None:
             _check_no_weight(names, other_roles)
     positions = ColumnPlaces(len(header), source, target, weight, (), user, period)
@@ -393,7 +408,8 @@ def number_columns(
 
     Privacy: `width` and `line` are taken from a private row. They decide whether the file is
     refused. Positions do not depend on them. `width` is also stored in the result, and
-    `ColumnPlaces.__str__` lists the columns up to it that are ignored.
+    `ColumnPlaces.__str__` lists the columns up to it that are ignored. With bad rows left out,
+    `width` is 0, and nothing depends on a row.
 
     Args:
         options: what the caller says.
@@ -417,8 +433,9 @@ def number_columns(
     needed_width = 1 + max(positions.used.values())
     # Nobody has said whether there are weights: not the caller, and not the head of the file.
     weights_are_open = weight is None and declared is None and weighted is not False
-    if not width:
+    if not width:  # no row may be looked at (`options.skip`), or the file has no row
         if options.skip and weights_are_open:
+            # No row may show whether there is a third column, which may hold weights.
             raise FileFormatError(
                 "on_bad='skip' of rows without names of columns: pass weight= or weighted=False"
             )
@@ -431,6 +448,8 @@ def number_columns(
     if source is None and user in (0, 1) and width > 2:
         # The endpoints would be the first two columns, but one of these is that of the users.
         raise FileFormatError(f"line {line}: columns without names: pass source= and target=, too")
+    # `weights_are_open` below means that no column is read as the weight. So a column without
+    # another role may hold weights, which would be lost. A caller who picks the endpoints knows.
     has_unused_columns = width > len({*endpoints, user, period} - {None})
     if has_unused_columns and source is None and weights_are_open:
         subject = "the third column has" if width == 3 else "further columns have"
@@ -442,6 +461,7 @@ def number_columns(
 
 
 def _check_options(options: Columns, weighted: bool | None) -> None:
+    """Refuse one endpoint without the other, and a weight that shall not be read."""
     if (options.source is None) != (options.target is None):
         raise FileFormatError("pass source= and target= together")
     if options.weight is not None and weighted is False:
@@ -449,7 +469,10 @@ def _check_options(options: Columns, weighted: bool | None) -> None:
 
 
 def _checked(positions: ColumnPlaces, options: Columns) -> ColumnPlaces:
-    """Return positions that are distinct, with the source as the user if the caller says "tail"."""
+    """Return positions that are distinct, with the source as the user if the caller says "tail".
+
+    The user's column may be that of an endpoint; `used` then has it once.
+    """
     if len(set(positions.used.values())) != len(positions.used):
         raise FileFormatError(
             "source=, target=, weight= and period= name different columns, and so does user=, "
@@ -463,12 +486,17 @@ def _checked(positions: ColumnPlaces, options: Columns) -> ColumnPlaces:
 def check_names(header: Sequence[str], columns: ColumnPlaces | None = None) -> None:
     """Refuse a header that nobody announced and that may be a row: the row would be lost.
 
+    Callers call it twice: before the columns are found, so that a file without a header gets this
+    message and not that of columns that are not found; and with the columns.
+
     Args:
         header: cells of the first line.
         columns: the columns that are read; None if they are not known.
 
     Raises:
-        FileFormatError: no name is a known one, or the name of an endpoint or a weight is a number.
+        FileFormatError: no name is a known one that shows a header; or the name of an endpoint or a
+            weight is a number. Known words that may be labels of vertices, such as "home", show no
+            header.
     """
     if columns is not None:
         positions = (columns.source, columns.target, columns.weight)
@@ -488,7 +516,7 @@ def check_no_names(first_row: Sequence[str]) -> None:
     """Refuse a first row that looks like a header where nobody has said whether there is one.
 
     Raises:
-        FileFormatError: it has two names that belong together.
+        FileFormatError: two of its cells are a pair of known names, such as "from" and "to".
     """
     if endpoint_pairs(normalised_names(first_row), range(len(first_row))):
         raise FileFormatError(
@@ -517,6 +545,7 @@ def _endpoints(
         FileFormatError: they are not clear, or known names contradict the order of the columns.
     """
     # First try: known pairs of names, such as "from" and "to", among columns without another role.
+    # The user's column stays a candidate, since a user may be an endpoint.
     candidates = [position for position in range(len(names)) if position not in other_roles]
     pairs = endpoint_pairs(names, candidates)
     if len(pairs) == 1:
@@ -526,7 +555,8 @@ def _endpoints(
             "cannot tell which columns are the endpoints of an edge, as several pairs have known "
             f"names; pass {_typed_options(header, names, pairs)}"
         )
-    # Second try: the only two columns that are left without those of known other meanings.
+    # Second try: the only two columns that are left. Leave out those without a name and those with
+    # the known name of something else; then, if more than two are left, that of the users.
     if len(names) > 2:
         candidates = [
             position
@@ -542,16 +572,17 @@ def _endpoints(
             "cannot tell which columns are the endpoints of an edge; pass source= and target="
         )
     source, target = candidates
+    # Each side is "source", "target", "either" or, of an unknown name, None.
     source_side, target_side = side_of(names[source]), side_of(names[target])
     if source_side == "target" or target_side == "source":
         header_is_announced = options.header is not None or any(
             isinstance(column, str) for column in options.named
         )
-        # If nobody said that there is a header, this line may be a row. A number in it is then
-        # taken for a cell of a row, and the message about a missing header is the better one.
+        # If nobody has announced the header, this line may be a row. If it has a number, it
+        # probably is, and the message about a missing header helps more than the one below.
         if not header_is_announced:
             _check_no_number([header[position] for position in candidates])
-        # Offer the other order, unless one of the names contradicts that, too.
+        # Offer the other order, unless a name contradicts that, too: ("to", "target") fits neither.
         can_be_swapped = source_side != "source" and target_side != "target"
         pair = (target, source) if can_be_swapped else (source, target)
         raise FileFormatError(
@@ -566,8 +597,9 @@ def _typed_options(
 ) -> str:
     """Return the options that pick pairs of endpoints, as a caller types them.
 
-    Columns are named if their name may be quoted and needs no quotes, else numbered. A pair of two
-    numbers leaves open whether a text file has a header, so the caller must also say that.
+    Columns are named if their name may be quoted, is a single word and occurs once; else they are
+    numbered. A column picked by name shows that there is a header, see `has_header`. A pair of two
+    numbers does not, so the caller of a text file must pass `header=True`, too.
 
     Args:
         header: the names of the columns.
@@ -607,8 +639,8 @@ def _check_no_weight(names: Sequence[str], other_roles: Sequence[int | None]) ->
     """Refuse a table with a column that could be a weight.
 
     Raises:
-        FileFormatError: a column without another role has a name, and not one of `NO_WEIGHTS`,
-            which are known names of columns that hold no weights.
+        FileFormatError: a column without another role has a name that is not one of `NO_WEIGHTS`.
+            `NO_WEIGHTS` are known names of columns that hold no weights.
     """
     unclear = [
         str(position + 1)
@@ -651,7 +683,8 @@ def find_weight_attribute(
         return names.index(options.weight)
     if weighted is False:
         return None
-    candidates = [  # normalised names; "" for attributes that are no weights
+    # Normalised names. "" stands for attributes that are no weights; `WEIGHTS[0]` is "weight".
+    candidates = [
         name if is_number or name == WEIGHTS[0] else ""
         for name, is_number in zip(normalised_names(names), numeric, strict=True)
     ]
@@ -698,7 +731,9 @@ def position_in_header(column: Column, header: Sequence[str]) -> int:
 
 
 def position_without_header(column: Column) -> int:
-    """Return the position of a column that the caller picks by its position alone.
+    """Return the position of a column that the caller picks by its position, checked.
+
+    In a file without a header this is the only way; with a header it is one of two.
 
     Raises:
         FileFormatError: it is a name, or not a whole number from 0.
@@ -706,7 +741,7 @@ def position_without_header(column: Column) -> int:
     if isinstance(column, str):
         raise FileFormatError("a column by name needs a header; pass header=True")
     if isinstance(column, bool) or not isinstance(column, int) or column < 0:
-        raise FileFormatError("there is no such column: places are whole numbers from 0")
+        raise FileFormatError("there is no such column: positions are whole numbers from 0")
     return column
 
 

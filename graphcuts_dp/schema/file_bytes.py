@@ -71,7 +71,8 @@ def read_unpacked(path: PathLike) -> bytes:
 def read_text(path: PathLike) -> str:
     """Return a text file, unpacked if its name ends in .gz.
 
-    The text is in the encoding that a byte-order mark at its start names, else in UTF-8.
+    The text is in the encoding that a byte-order mark at its start names, such as UTF-16, else in
+    UTF-8. Every error asks for UTF-8, which has no other form.
 
     Raises:
         FileFormatError: as `read_unpacked`, or no such text.
@@ -87,16 +88,21 @@ def read_text(path: PathLike) -> str:
 def opened_unpacked(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file as a stream, unpacked if its name ends in .gz, and close it at the end.
 
+    The file is closed when the `with` statement ends. An `OSError` in its body is taken for one of
+    reading the file, and becomes "cannot read" and the name of the file.
+
     Raises:
-        FileFormatError: as `read_bytes`; while the stream is read: not a whole gzip file. An
-            `OSError` of the body of the `with` statement becomes "cannot read", too.
+        FileFormatError: as `read_bytes`; while the stream is read: not a whole gzip file, or one
+            that unpacks to more than `schema.unpacking` allows.
     """
     with _opened(path) as file:
         if not os.fspath(path).lower().endswith(".gz"):
             yield file
         elif file.seekable():
             yield stream_of(gunzipped(file, os.fstat(file.fileno()).st_size))
-        else:  # a pipe: its size, which limits how far it may unpack, is known at its end
+        else:
+            # `gunzipped` needs the packed size for its limit. That of a pipe is not known before
+            # its end, so read all of it.
             data = file.read()
             yield stream_of(gunzipped(io.BytesIO(data), len(data)))
 
@@ -107,7 +113,8 @@ def _opened(path: PathLike) -> Iterator[BinaryIO]:
     descriptor, mode = _descriptor_and_mode(path)
     try:
         if stat.S_ISREG(mode):
-            with open(descriptor, "rb", closefd=False) as file:  # closed below
+            # `closefd=False`: `os.close` below closes the descriptor, of files and of pipes.
+            with open(descriptor, "rb", closefd=False) as file:
                 yield file
         elif stat.S_ISFIFO(mode):
             yield stream_of(_open_pipe(descriptor, path))
@@ -124,8 +131,9 @@ def _opened(path: PathLike) -> Iterator[BinaryIO]:
 def _descriptor_and_mode(path: PathLike) -> tuple[int, int]:
     """Return the descriptor of an opened file, and its mode, which tells files from pipes."""
     try:
-        # O_NONBLOCK: opening a pipe must not wait for its writer. BYTES: bytes are not translated,
-        # and programs that this one starts do not inherit the descriptor.
+        # O_NONBLOCK, which Windows lacks: opening a pipe must not wait for its writer. BYTES: flags
+        # by which bytes are not translated, and programs that this one starts do not inherit the
+        # descriptor.
         descriptor = os.open(path, getattr(os, "O_NONBLOCK", 0) | os.O_RDONLY | BYTES)
         return descriptor, os.fstat(descriptor).st_mode
     except FileNotFoundError:
@@ -140,18 +148,26 @@ def _descriptor_and_mode(path: PathLike) -> tuple[int, int]:
 def _open_pipe(descriptor: int, path: PathLike) -> Iterator[bytes]:
     """Read the first bytes of a pipe at once, and return an iterator over all its pieces.
 
+    The descriptor was opened with O_NONBLOCK, so the first read does not wait. It
+
+    1. returns no bytes if the pipe has no writer;
+    2. raises `BlockingIOError` if there is a writer, which has not written yet;
+    3. returns bytes if there are some.
+
+    In the cases 2 and 3 there is or was a writer, so later reads may wait for it.
+
     Raises:
         FileFormatError: nothing writes into the pipe.
     """
     first = b""
     try:
-        first = os.read(descriptor, PIECE_BYTES)  # empty, without waiting, if there is no writer
+        first = os.read(descriptor, PIECE_BYTES)
         if not first:
             raise FileFormatError(
                 f"{path!s} is a pipe that nothing writes into; start its writer, or name a file"
             )
     except BlockingIOError:
-        pass  # there is a writer, which has not written yet
+        pass
     os.set_blocking(descriptor, True)
     following = iter(lambda: os.read(descriptor, PIECE_BYTES), b"")
     return chain([first] if first else [], following)

@@ -8,6 +8,10 @@ The groups of a level have *codes* 0, 1, 2, .... `Groups` builds each level in t
    each other, in the order of their labels or in a given order.
 
 Labels are strings or integers. None, "" and NaN stand for no group, with code -1.
+
+Above the first level one thinks of a level with a single group of all vertices: its codes are all
+0, and it has no label. So each level has one before it. The *parent* of a group is the group of the
+level before that holds it.
 """
 
 import math
@@ -41,12 +45,15 @@ def codes_of(vertices: VertexSet, level: str, labels: Any) -> tuple[IntVector, l
     if isinstance(labels, str) or not hasattr(labels, "__len__") or len(labels) != len(vertices):
         raise GraphError(f"level {level!r:.60} needs one label for each of the vertices")
     if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iuU":
-        # A fast way for arrays of integers or text, unless a text is empty: it would sort first.
+        # A fast way for arrays of integers or text. It takes every text for a label, so it fails
+        # where a text is empty. `np.unique` sorts, so an empty text would be the first one.
         distinct, codes = np.unique(labels, return_inverse=True)
         if labels.dtype.kind != "U" or distinct[0]:
             return codes.astype(np.int64), distinct.tolist()
     values = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
-    # First number the distinct values as they are, then the labels that they stand for.
+    # Several values may stand for one label: 7 and np.float64(7), or None and "". Number the
+    # distinct values first, then find the label of each of them once. This saves time, as there are
+    # many vertices and few groups.
     value_numbers: dict[Any, int] = {}
     try:
         numbers = np.fromiter(
@@ -57,13 +64,14 @@ def codes_of(vertices: VertexSet, level: str, labels: Any) -> tuple[IntVector, l
     except TypeError:  # a value that cannot be a key
         raise _bad_label(level) from None
     label_codes: dict[Label, int] = {}
-    code_of_value = []
+    code_of_value = []  # by the number of the value
     for value in value_numbers:
         label = _label_of(value, level)
         code_of_value.append(
             -1 if label is None else label_codes.setdefault(label, len(label_codes))
         )
-    # True equals 1 as a key, so a truth value may be missing among the distinct values.
+    # `_label_of` refuses truth values. But True equals 1 as a key of a dict: a True that comes
+    # after a 1 is not among the distinct values, so look at all values here.
     if any(isinstance(value, bool | np.bool_) for value in values):
         raise _bad_label(level)
     group_labels = list(label_codes)
@@ -104,6 +112,8 @@ def with_default_groups(
 ) -> tuple[IntVector, list[Label]]:
     """Put vertices without a group into default groups, one in each group of the level before.
 
+    Callers must have a vertex without a group: some code is below 0.
+
     Args:
         vertices: the vertex set.
         level: name of the level, for messages.
@@ -111,8 +121,10 @@ def with_default_groups(
         labels: labels of the groups, in the order of codes.
         parent_codes: code of the group of the level before, of each vertex, shape (n,).
         parent_labels: labels of these groups; empty for the first level.
-        default_group: name of the default group. Below the first level it is "GROUP/NAME", or NAME
-            within the default group of the level before.
+        default_group: NAME of the default group; None refuses vertices without a group. On the
+            first level the default group has the label NAME. On others it has the label
+            "PARENT/NAME", with the label of its parent; but within a parent that has the label NAME
+            itself, it has the label NAME.
 
     Returns:
         Codes and labels, with the default groups after the others.
@@ -122,7 +134,8 @@ def with_default_groups(
     """
     (ungrouped,) = np.nonzero(codes < 0)
     if default_group is None:
-        # A vertex set that was inferred from private edges is private: no label, no number of it.
+        # `vertices.inferred`: the labels were taken from private edges, so they are private. Then
+        # the message shows neither a label nor a number.
         example = f"{vertices.labels[int(ungrouped[0])]!r:.60}"
         subject = (
             "some vertices have"
@@ -134,7 +147,7 @@ def with_default_groups(
         )
     codes = codes.copy()
     labels = list(labels)
-    ungrouped_parents = parent_codes[ungrouped]
+    ungrouped_parents = parent_codes[ungrouped]  # of each vertex in `ungrouped`
     for parent in np.unique(ungrouped_parents).tolist():
         if not parent_labels or parent_labels[parent] == default_group:
             name = default_group
@@ -156,26 +169,30 @@ def sorted_within(
     parent_codes: IntVector,
     order: Sequence[Label] | None,
 ) -> tuple[IntVector, list[Label], IntVector]:
-    """Renumber the groups of a level by their enclosing groups, then by their labels.
+    """Renumber the groups of a level by their parents, then by their labels.
+
+    `GroupTree` requires this order: groups of one parent follow each other.
 
     Args:
         level: name of the level, for messages.
-        codes: code of the group of each vertex, shape (n,).
+        codes: code of the group of each vertex, shape (n,); none is below 0.
         labels: labels of the groups, in the order of codes.
         parent_codes: code of the group of the level before, of each vertex, shape (n,).
-        order: all labels in the order that they shall have within their enclosing group. None:
-            integers by size, then strings by letters.
+        order: all labels in the order that they shall have within their parent. None: integers by
+            size, then strings by letters.
 
     Returns:
         New code of each vertex, shape (n,); the labels in the order of new codes; and the code of
-        the enclosing group of each group, shape (groups,).
+        the parent of each group in this order, shape (groups,).
 
     Raises:
         GraphError: a group lies in two groups of the level before, or `order` has other labels.
     """
+    # Numpy writes `parent_codes` one after the other, so each group keeps the parent of one of its
+    # vertices. If the parent of another of its vertices differs, the group lies in two parents.
     parents = np.zeros(len(labels), dtype=np.int64)
-    parents[codes] = parent_codes  # of each group, the parent of one of its vertices
-    (split,) = np.nonzero(parents[codes] != parent_codes)
+    parents[codes] = parent_codes
+    (split,) = np.nonzero(parents[codes] != parent_codes)  # vertices with a differing parent
     if len(split):
         name = labels[int(codes[split[0]])]
         raise GraphError(

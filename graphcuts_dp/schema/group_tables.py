@@ -1,15 +1,25 @@
 """Tables of groups: read the group of each vertex from a file, a dict or a data frame.
 
-A table of groups has one row for each vertex, with a column that names the vertex (the *key*) and
-one column of group labels for each level, from the coarsest to the finest. All that is read here is
-public: groups appear in every result that is computed from them.
+A table of groups has one row for each vertex, with a column that names the vertex and one column of
+group labels for each level, from the coarsest to the finest. All that is read here is public:
+groups appear in every result that is computed from them.
 
 `read_levels` reads a text file for `Groups.read`, and `levels_of` a dict or a frame for
 `Groups.of`. Both return `Levels`: for each level the label of each vertex, in the order of the
 vertices, None for no group. `schema.group_codes` turns them into numbered groups.
 
-Vertices are matched by their text: 1 and "1" are one vertex, "007" and 7 are two. What happens to a
-row about no vertex is said by `unknown`: "error" refuses it, "ignore" leaves it out.
+Terms used here:
+
+- *key*: what names the vertex of a row. `key_column` is the number or the name of its column.
+- *row*: a row of the table. The number of a vertex in the `VertexSet`, from 0, is `vertex_number`.
+- `columns`: the columns of groups that the caller picks, by name or number from 0. None: all are
+  left to the rules below.
+- *cells*: the texts of one line of a text file.
+- *frame*: a table of pandas, polars or the like. `frames.frame_of` gives all of them the same
+  methods, those of the library narwhals; names of its columns are text.
+
+A key is matched with a vertex by its text: 1 and "1" are one vertex, "007" and 7 are two. What
+happens to a row about no vertex is said by `unknown`: "error" refuses it, "ignore" leaves it out.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,8 +46,9 @@ from graphcuts_dp.schema.vertices import Label, VertexSet
 
 Levels = dict[str, list[Any]]  # for each level the label of each vertex, None for no group
 
-# A saved table of the parts of a partition has a column `mark` in which each row says that a seed
-# was used, which voids the privacy guarantee. Such a column holds no groups.
+# The command line can save a private partition of the vertices as a table of groups: a column of
+# vertices and a column of parts. If its noise was drawn from a fixed seed, which voids the privacy
+# guarantee, a third column `mark` says so in each row. Such a column holds no groups.
 _MARK_HEADER = "mark"
 _SEEDED_MARK = "seeded: not private"
 # Headers, normalised by `_normalised`, of a column that names the vertices.
@@ -63,7 +74,7 @@ def read_levels(
         ParameterError: an option out of range.
     """
     _check_unknown(unknown)
-    if isinstance(columns, str | int):
+    if isinstance(columns, str | int):  # users also pass a single column
         columns = [columns]
     data = read_unpacked(path)  # whose errors name the file already
     try:
@@ -73,14 +84,18 @@ def read_levels(
         if header is None and not rows:
             raise FileFormatError("the file is empty")
         width = len(rows[0][1] if header is None else header)
-        key = _key_position(header, width, vertex)
+        key_column = _key_position(header, width, vertex)
+        # A caller who says `header=`, or who picks a column, knows whether there is a header. Else
+        # the ending of the file's name has decided, which can be wrong.
         header_is_announced = (
             options.header is not None or columns is not None or vertex is not None
         )
         if header is not None and not header_is_announced:
-            _check_header_is_no_row(header[key], vertices)
-        positions = _group_positions(header, rows, width, key, columns)
-        cells_of_levels = _cells_by_vertex(header, rows, width, key, positions, vertices, unknown)
+            _check_header_is_no_row(header[key_column], vertices)
+        positions = _group_positions(header, rows, width, key_column, columns)
+        cells_of_levels = _cells_by_vertex(
+            header, rows, width, key_column, positions, vertices, unknown
+        )
         if header is None:
             names = [f"level {number}" for number in range(1, len(positions) + 1)]
         else:
@@ -99,6 +114,13 @@ def vertices_of_table(
 ) -> VertexSet:
     """Return the vertices that a public table of groups names, in the order of its rows.
 
+    Args:
+        path: the file.
+        columns: the columns of groups, of which only the type matters here: names show that there
+            is a header. Unlike in `read_levels` this must be a sequence, not a single column.
+        vertex: the column of vertices. None for the default of `Groups.read`.
+        options: `header`, `delimiter` and `encoding` of the file.
+
     Raises:
         FileFormatError: no such table, or rows of different lengths.
         GraphError: no vertex, or one twice.
@@ -108,10 +130,10 @@ def vertices_of_table(
         header, rows = _read_text_table(path, data, columns, vertex, options)
         first_cells = header or (rows[0][1] if rows else [])
         width = len(first_cells)
-        key = _key_position(header, width, vertex)
+        key_column = _key_position(header, width, vertex)
         if any(len(cells) != width for _, cells in rows):
             raise FileFormatError("rows have different numbers of columns; correct them")
-        return VertexSet(labels_of([cells[key] for _, cells in rows]))
+        return VertexSet(labels_of([cells[key_column] for _, cells in rows]))
     except FileFormatError as problem:
         raise FileFormatError(f"{path!s}: {problem}") from None
 
@@ -128,12 +150,16 @@ def _read_text_table(
     form = _FORMATS.get(suffix)
     if form is None:
         raise FileFormatError("groups are read from .csv, .tsv and .txt files")
-    named = has_header(options.header, [*(columns or ()), vertex], form)
-    return read_rows(data, form, replace(options, header=named))
+    with_header = has_header(options.header, [*(columns or ()), vertex], form)
+    return read_rows(data, form, replace(options, header=with_header))
 
 
 def _key_position(header: Sequence[str] | None, width: int, vertex: Column | None) -> int:
-    """Return the position of the column of vertices: the caller's, else the only known, else 0."""
+    """Return the position of the column of vertices.
+
+    That is the caller's column; else the only one whose header is one of `_KEY_HEADERS`; else the
+    first column.
+    """
     if vertex is not None:
         return _position(vertex, header, width)
     matches = [
@@ -153,13 +179,16 @@ def _position(column: Column, header: Sequence[str] | None, width: int) -> int:
 
 
 def _normalised(name: str) -> str:
-    """Return a column name without case, blanks and signs."""
+    """Return a column name without case, blanks and signs.
+
+    `schema.column_names` also drops brackets and types of Neo4j, which tables of groups lack.
+    """
     return "".join(character for character in name if character.isalnum()).casefold()
 
 
 def _check_header_is_no_row(key_name: str, vertices: VertexSet) -> None:
     """Refuse a header that nobody announced, if it names a vertex: it may be the first row."""
-    if _row_of(vertices, key_name) is not None:
+    if _vertex_number(vertices, key_name) is not None:
         raise FileFormatError(
             "the first line is about a vertex: pass header=False if the file has no header, else "
             "header=True"
@@ -170,7 +199,7 @@ def _group_positions(
     header: list[str] | None,
     rows: list[Row],
     width: int,
-    key: int,
+    key_column: int,
     columns: Sequence[Column] | None,
 ) -> list[int]:
     """Return the positions of the columns of groups: the caller's, else the only one there is."""
@@ -178,7 +207,7 @@ def _group_positions(
         positions = [_position(column, header, width) for column in columns]
     else:
         mark = _mark_position(header, rows)
-        positions = [position for position in range(width) if position not in (key, mark)]
+        positions = [position for position in range(width) if position not in (key_column, mark)]
         if len(positions) != 1:
             raise FileFormatError(  # quotes no column: the file may be another one, and private
                 "pass columns=, the columns of the groups from the coarsest level to the finest"
@@ -193,31 +222,46 @@ def _mark_position(header: list[str] | None, rows: list[Row]) -> int | None:
     if header is None or _MARK_HEADER not in header:
         return None
     position = header.index(_MARK_HEADER)
-    is_mark = all(cells[position : position + 1] == [_SEEDED_MARK] for _, cells in rows)
-    return position if is_mark else None
+    for _, cells in rows:
+        # Rows are not checked yet, and may be too short to have this cell.
+        if position >= len(cells) or cells[position] != _SEEDED_MARK:
+            return None
+    return position
 
 
 def _cells_by_vertex(
     header: list[str] | None,
     rows: list[Row],
     width: int,
-    key: int,
+    key_column: int,
     positions: Sequence[int],
     vertices: VertexSet,
     unknown: str,
 ) -> list[list[str | None]]:
     """Return the cells of some columns in the order of the vertices, None for a missing row.
 
+    Args:
+        header: the names of the columns; None without a header.
+        rows: line number and cells of each row.
+        width: the number of columns.
+        key_column: position of the column of vertices.
+        positions: of the columns to return.
+        vertices: the vertex set.
+        unknown: "error" or "ignore", see the module.
+
+    Returns:
+        For each of `positions` a list of n cells.
+
     Raises:
         FileFormatError: a row of another length, about no vertex, or about one that has a row.
     """
-    columns: list[list[str | None]] = [[None] * len(vertices) for _ in positions]
+    cells_of_columns: list[list[str | None]] = [[None] * len(vertices) for _ in positions]
     has_row = [False] * len(vertices)
     for line, cells in rows:
         if len(cells) != width:
             raise FileFormatError(f"line {line}: expected {width} columns, as in the first row")
-        row = _row_of(vertices, cells[key])
-        if row is None:
+        vertex_number = _vertex_number(vertices, cells[key_column])
+        if vertex_number is None:
             if unknown == "ignore":
                 continue
             is_first_line = header is None and (line, cells) == rows[0]
@@ -226,12 +270,12 @@ def _cells_by_vertex(
                 f"line {line}: not a vertex of the graph; correct it, or pass unknown='ignore'"
                 + advice
             )
-        if has_row[row]:
+        if has_row[vertex_number]:
             raise FileFormatError(f"line {line}: this vertex has a row already")
-        has_row[row] = True
-        for column, position in zip(columns, positions, strict=True):
-            column[row] = cells[position]
-    return columns
+        has_row[vertex_number] = True
+        for column_cells, position in zip(cells_of_columns, positions, strict=True):
+            column_cells[vertex_number] = cells[position]
+    return cells_of_columns
 
 
 def _typed_labels(cells: Sequence[str | None]) -> list[Label | None]:
@@ -239,10 +283,10 @@ def _typed_labels(cells: Sequence[str | None]) -> list[Label | None]:
 
     Empty and missing cells become None.
     """
-    rows = [row for row, cell in enumerate(cells) if cell]
+    filled = [number for number, cell in enumerate(cells) if cell]  # indexes of cells with text
     labels: list[Label | None] = [None] * len(cells)
-    for row, label in zip(rows, labels_of([cell for cell in cells if cell]), strict=True):
-        labels[row] = label
+    for number, label in zip(filled, labels_of([cell for cell in cells if cell]), strict=True):
+        labels[number] = label
     return labels
 
 
@@ -264,7 +308,7 @@ def levels_of(
         ParameterError: an option out of range.
     """
     _check_unknown(unknown)
-    requested: list[Column] | None = None
+    requested: list[Column] | None = None  # the columns that the caller picks
     if columns is not None:
         requested = [columns] if isinstance(columns, str | int) else list(columns)
         if not requested or len(set(requested)) != len(requested):
@@ -272,17 +316,18 @@ def levels_of(
     if isinstance(source, Mapping):
         names = ["group"] if requested is None else [str(name) for name in requested]
         return _labels_by_vertex(vertices, source, _dict_columns(source, names), unknown), {}
+    # `numbered`: whether it is a table of pandas without column names, whose columns are 0, 1, ....
     source, numbered = _with_text_names(source)
     frame = frame_of(source)
     if frame is None:
         raise GraphError("groups are made of a dict or a table")
     group_names = None if requested is None else [_frame_column(frame, name) for name in requested]
     if vertex is None:
-        key = _key_name(source, frame, group_names or [], numbered=numbered)
+        key_column = _key_name(source, frame, group_names or [], numbered=numbered)
     else:
-        key = _frame_column(frame, vertex)
+        key_column = _frame_column(frame, vertex)
     if group_names is None:
-        group_names = [name for name in frame.columns if name != key]
+        group_names = [name for name in frame.columns if name != key_column]
     if not group_names:
         raise GraphError("the table has no column of groups beside that of the vertices")
     columns_by_name = {name: frame[name].to_list() for name in group_names}
@@ -290,13 +335,16 @@ def levels_of(
     for name, labels in columns_by_name.items():
         dtype: Any = getattr(frame[name].to_native(), "dtype", None)
         if getattr(dtype, "ordered", False):  # an ordered categorical column of pandas
+            # Categories of the type need not occur in the column. `Groups` refuses an order with
+            # labels that no vertex has.
             present = set(labels)
             order[name] = [label for label in dtype.categories if label in present]
-    keys = _vertex_labels(source.index if key is None else frame[key])
-    if numbered:  # columns without names are levels without names
-        titles = {name: f"level {number}" for number, name in enumerate(group_names, 1)}
-        columns_by_name = {titles[name]: column for name, column in columns_by_name.items()}
-        order = {titles[name]: labels for name, labels in order.items()}
+    keys = _vertex_labels(source.index if key_column is None else frame[key_column])
+    if numbered:
+        # The names are "0", "1", ..., which say nothing: call the levels "level 1", "level 2", ....
+        level_names = {name: f"level {number}" for number, name in enumerate(group_names, 1)}
+        columns_by_name = {level_names[name]: labels for name, labels in columns_by_name.items()}
+        order = {level_names[name]: labels for name, labels in order.items()}
     return _labels_by_vertex(vertices, keys, columns_by_name, unknown), order
 
 
@@ -323,6 +371,7 @@ def _dict_columns(source: Mapping[Any, Any], names: Sequence[str]) -> dict[str, 
 def _with_text_names(source: Any) -> tuple[Any, bool]:
     """Return a table of pandas with columns named by text, and whether they had numbers 0, 1, ...
 
+    Numbers become text, "0", "1", .... A series without a name of text becomes the column "group".
     Other tables have text names already, and come back as they are.
 
     Raises:
@@ -343,7 +392,7 @@ def _with_text_names(source: Any) -> tuple[Any, bool]:
 
 
 def _frame_column(frame: Any, column: Column) -> str:
-    """Return the name of a column of a frame that the caller names, or numbers from 0."""
+    """Return the name of a column of a frame that the caller picks, by name or number from 0."""
     names: list[str] = frame.columns
     if isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(names):
         return names[column]
@@ -355,14 +404,20 @@ def _frame_column(frame: Any, column: Column) -> str:
 def _key_name(source: Any, frame: Any, group_names: Sequence[str], *, numbered: bool) -> str | None:
     """Return the column of vertices that the caller has not named; None for the index of pandas.
 
-    The index names the vertices if it is that of a series, has a name, or holds more than the
-    numbers of the rows. No value of a row decides.
+    The first of these that applies decides; no value of a row does:
+
+    1. The table is of pandas, and its index names the vertices: it is the index of a series, or it
+       has a name, or it is no default index, which only numbers the rows. But integers without a
+       name may be what a selection of rows has left of a default index. If also exactly one column
+       is called like vertices, this is open, and refused.
+    2. The columns have no names, and the vertices are in the first one that holds no groups.
+    3. The vertices are in the only column that is called like vertices, see `_KEY_HEADERS`.
 
     Args:
         source: the table as the caller passed it.
         frame: the same with a common interface, see `frames.frame_of`.
         group_names: columns that are known to hold groups.
-        numbered: whether the columns have no names.
+        numbered: whether it is a table of pandas whose columns have no names.
 
     Raises:
         GraphError: the columns and the index leave it open.
@@ -377,7 +432,6 @@ def _key_name(source: Any, frame: Any, group_names: Sequence[str], *, numbered: 
         is_series = not hasattr(source, "columns")
         is_named = any(name is not None for name in index.names)
         if is_series or is_named or not _is_default_index(index):
-            # Integers of an index without a name may be row numbers that are left of a selection.
             may_be_row_numbers = (
                 not is_series
                 and not is_named
@@ -420,47 +474,55 @@ def _vertex_labels(column: Any) -> list[Any]:
 
 
 def _labels_by_vertex(
-    vertices: VertexSet, keys: Iterable[Any], columns: Mapping[str, Sequence[Any]], unknown: str
+    vertices: VertexSet,
+    keys: Iterable[Any],
+    labels_of_rows: Mapping[str, Sequence[Any]],
+    unknown: str,
 ) -> Levels:
-    """Return columns in the order of the vertices, None for a vertex without a row.
+    """Return the labels of rows in the order of the vertices, None for a vertex without a row.
 
     Args:
         vertices: the vertex set.
-        keys: the vertex of each row of the columns.
-        columns: for each level the label of each row.
+        keys: the key of each row.
+        labels_of_rows: for each level the label of each row.
         unknown: "error" or "ignore", see the module.
 
     Raises:
-        GraphError: a row about no vertex, a vertex with two rows, or a level without any label.
+        GraphError: a row about no vertex, a vertex with two rows, or a level of which no row has a
+            label. Rows about no vertex count in this last test, too.
     """
-    rows: list[int | None] = []
-    for number, key in enumerate(keys, 1):
-        row = _row_of(vertices, key)
-        if row is None and unknown == "error":
-            raise GraphError(f"row {number} is about no vertex of the graph; or unknown='ignore'")
-        rows.append(row)
-    matched_rows = [row for row in rows if row is not None]
-    if len(set(matched_rows)) != len(matched_rows):
+    vertex_numbers: list[int | None] = []  # of each row; None if it is about no vertex
+    for row_number, key in enumerate(keys, 1):
+        vertex_number = _vertex_number(vertices, key)
+        if vertex_number is None and unknown == "error":
+            raise GraphError(
+                f"row {row_number} is about no vertex of the graph; or unknown='ignore'"
+            )
+        vertex_numbers.append(vertex_number)
+    known_numbers = [number for number in vertex_numbers if number is not None]
+    if len(set(known_numbers)) != len(known_numbers):
         raise GraphError("a vertex has two rows; keep one")
     levels: Levels = {}
-    for name, column in columns.items():
-        if not any(label is not None for label in column):
-            raise GraphError(f"no vertex has a group of level {name!r:.60}")
-        labels: list[Any] = [None] * len(vertices)
-        for row, label in zip(rows, column, strict=True):
-            if row is not None:
-                labels[row] = label
-        levels[str(name)] = labels
+    for level, row_labels in labels_of_rows.items():
+        if not any(label is not None for label in row_labels):
+            raise GraphError(f"no vertex has a group of level {level!r:.60}")
+        vertex_labels: list[Any] = [None] * len(vertices)
+        for vertex_number, label in zip(vertex_numbers, row_labels, strict=True):
+            if vertex_number is not None:
+                vertex_labels[vertex_number] = label
+        levels[str(level)] = vertex_labels
     return levels
 
 
-def _row_of(vertices: VertexSet, key: Any) -> int | None:
-    """Return the row of the vertex with the same text as a key, None if there is none."""
+def _vertex_number(vertices: VertexSet, key: Any) -> int | None:
+    """Return the number of the vertex with the same text as a key, None if there is none."""
     if isinstance(key, bool) or not isinstance(key, str | int | np.integer):
         return None
-    row = vertices.find(key)
-    if row is None:  # a number may be a label as text, and a text a label as number
-        row = vertices.find_text(key) if isinstance(key, str) else vertices.find(str(key))
-    if row is None or str(vertices.labels[row]) != str(key):  # "007" is not 7
+    vertex_number = vertices.find(key)
+    if vertex_number is None:
+        # The vertex of the key "7" may have the label 7, and that of the key 7 the label "7".
+        vertex_number = vertices.find_text(key) if isinstance(key, str) else vertices.find(str(key))
+    # `find_text` reads "007" as 7, which is another text.
+    if vertex_number is None or str(vertices.labels[vertex_number]) != str(key):
         return None
-    return row
+    return vertex_number

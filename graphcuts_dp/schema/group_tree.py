@@ -4,6 +4,10 @@ A `GroupTree` describes the groups of the vertices on one or several levels, fro
 the finest: the rows, and the columns, of a table of flows between groups. `Groups` adds which
 vertex is in which group. Periods of time have the same structure: the shortest periods are then the
 "vertices" that are counted, see `Periods.tree`.
+
+The *code* of a group is its number within its level, from 0. Its *parent* is the group of the level
+before that holds it. Groups of one parent have neighbouring codes: `parents` never decreases.
+`schema.cells` relies on that.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -23,9 +27,8 @@ _SHOWN_CHARACTERS = 40  # of each of them
 class GroupTree:
     """Names, sizes and parents of nested groups.
 
-    The groups of a level have codes 0, 1, .... Those within one group of the level before follow
-    each other. A group label keeps the rules of vertex labels: a string or an integer, each once as
-    text.
+    A group label keeps the rules of vertex labels: a string or an integer, and no two labels of a
+    level are the same text.
 
     Args:
         labels: name of each level, from the coarsest to the finest, and the labels of its groups
@@ -46,13 +49,16 @@ class GroupTree:
         parents: Sequence[npt.ArrayLike],
     ) -> None:
         self._names = checked_names(labels)
-        # Labels of each level, as a vertex set: it finds the code of a label.
+        # The labels of each level. A `VertexSet` holds labels, and finds the row of a label; here
+        # the row is the code of a group.
         self._sets = tuple(label_set(name, level_labels) for name, level_labels in labels.items())
         self._sizes = tuple(frozen(np.asarray(level_sizes)) for level_sizes in sizes)
         self._parents = tuple(frozen(np.asarray(level_parents)) for level_parents in parents)
         if not len(self._sets) == len(self._sizes) == len(self._parents):
             raise GraphError("groups need labels, sizes and parents for every level")
-        sizes_before = np.array([self._sizes[0].sum()])  # above the first level: one group of all
+        # Sizes of the groups of the level before. Before the first level, that is a single group of
+        # all vertices.
+        sizes_before = np.array([self._sizes[0].sum()])
         for label_vertices, level_sizes, level_parents in zip(
             self._sets, self._sizes, self._parents, strict=True
         ):
@@ -60,6 +66,7 @@ class GroupTree:
             if len(shapes) > 1 or (level_sizes < 1).any() or (np.diff(level_parents) < 0).any():
                 raise GraphError("sizes of groups are at least 1, and parents are in order")
             known_parents = level_parents.min() >= 0 and level_parents.max() < len(sizes_before)
+            # `bincount` adds up the sizes of the groups within each parent.
             if not known_parents or not np.array_equal(
                 np.bincount(level_parents, weights=level_sizes, minlength=len(sizes_before)),
                 sizes_before,
@@ -130,7 +137,11 @@ class GroupTree:
         return self._names.index(level)
 
     def code(self, label: Hashable, level: str | None = None) -> int:
-        """Return the code of a group within its level; None for the finest level.
+        """Return the code of a group within its level.
+
+        Args:
+            label: of the group.
+            level: name of its level; None for the finest.
 
         Raises:
             QueryError: no such level, or no such group in it.
@@ -145,7 +156,7 @@ class GroupTree:
             ]
             advice = ""
             if levels_with_label:
-                advice = f"; say level={levels_with_label[0]!r:.60} for that of this name"
+                advice = f"; say level={levels_with_label[0]!r:.60} for the group of this name"
             raise QueryError(
                 f"unknown group {label!r:.60}; level {self._names[level_index]!r:.60} has "
                 f"{len(self._sets[level_index])} groups{advice}"
@@ -155,7 +166,8 @@ class GroupTree:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GroupTree):
             return NotImplemented
-        # Of subclasses, too, this compares what `GroupTree` stores.
+        # A tree equals `Groups` that have the same names, sizes and parents. Members are compared
+        # only between two `Groups`.
         return bool(self.to_dict()["levels"] == other.to_dict()["levels"])
 
     def __hash__(self) -> int:

@@ -7,6 +7,12 @@ in every result that is computed from them. They hold no edges, so post-processi
 The groups of a level have *codes* 0, 1, 2, .... The finest level is the last one; each of its
 groups lies in exactly one group of every other level. `GroupUnion` is the set of all vertices of
 some groups, such as a user writes by name in a query: "@Sales".
+
+A *truth vector* has shape (n,), and says of each vertex, by its row in the `VertexSet`, whether it
+belongs to a set. Truth vectors and codes are shared between objects, so all of them are read-only.
+
+`GroupTree` holds for each level `_sizes` (vertices of each group) and `_parents` (code of the group
+of the level before that holds each group), shape (groups,) each.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,9 +49,10 @@ class Groups(GroupTree):
             each vertex, in the order of the vertices: strings or integers; None, "" and NaN stand
             for no group.
         default_group: name of the group of all vertices without one; None refuses them. Below the
-            first level it is "GROUP/NAME", within the group GROUP of the level before.
+            first level its label is "GROUP/NAME", within the group GROUP of the level before; but
+            within the default group of the level before it is NAME.
         order: for some levels, all labels of groups, each once, in the order that they shall have
-            within the group that holds them. Default groups that are not listed come last.
+            within the group that holds them. Default groups are not listed, and come last.
 
     Raises:
         GraphError: no level, labels of the wrong number or kind, a vertex without a group (and no
@@ -82,7 +89,7 @@ class Groups(GroupTree):
         for name, vertex_labels in levels.items():
             codes, labels = codes_of(vertices, name, vertex_labels)
             level_order = orders.get(name)
-            if (codes < 0).any():
+            if (codes < 0).any():  # a vertex without a group of this level
                 group_count = len(labels)
                 codes, labels = with_default_groups(
                     vertices,
@@ -93,6 +100,8 @@ class Groups(GroupTree):
                     parent_labels=parent_labels,
                     default_group=default_group,
                 )
+                # The default groups are the labels from `group_count` on. A caller who has listed
+                # one of them gives it twice now, and `sorted_within` refuses the order.
                 if level_order is not None:
                     level_order = [*level_order, *labels[group_count:]]
             codes, labels, parents = sorted_within(name, codes, labels, parent_codes, level_order)
@@ -136,10 +145,11 @@ class Groups(GroupTree):
             order: order of the groups of some levels, see `Groups`.
             unknown: "error" refuses a row about something that is no vertex of the graph; "ignore"
                 leaves such rows out.
-            text: `header`, `delimiter` and `encoding` of the file, as `gc.Columns(header=False)`.
-                Without `header`, the first line names the columns if columns are passed by name. It
-                also does in .csv and .tsv files, but pass `header` there if columns are passed by
-                position. Files that end in .txt have no header.
+            text: options for the text file, as `gc.Columns(header=False)`; only `header`,
+                `delimiter` and `encoding` count. None: the defaults. If `header` is left out: the
+                first line names the columns if a column is passed by name. Else .csv and .tsv files
+                have a header, and .txt files have none; but for .csv and .tsv files `header` is
+                required if columns are passed by position.
 
         Raises:
             FileFormatError: the file cannot be read, or can be read in several ways (the message
@@ -219,7 +229,8 @@ class Groups(GroupTree):
         Raises:
             GraphError: the sizes of `tree` are others.
         """
-        # The labels are checked already, so `__init__`, which sorts them, is not called.
+        # The labels are checked already, so `__init__`, which sorts them, is not called. Whatever
+        # it sets is set here: the attributes of `GroupTree`, `vertices`, `_members` and `_codes`.
         groups = cls.__new__(cls)
         GroupTree.__init__(
             groups,
@@ -232,12 +243,17 @@ class Groups(GroupTree):
             raise GraphError("the groups have other sizes")
         groups.vertices = vertices
         groups._members = {}
+        # `_ancestors` is computed from the attributes of `GroupTree` alone. It gives for each level
+        # the code of the group that holds each finest group, and so each vertex.
         groups._codes = [frozen(ancestors[codes]) for ancestors in groups._ancestors]
         return groups
 
     @property
     def tree(self) -> GroupTree:
-        """Names, sizes and parents of the groups, without their members."""
+        """Names, sizes and parents of the groups, without their members.
+
+        `self` is a `GroupTree`, too, but this copy holds no vertex set.
+        """
         labels = {name: self.labels(name) for name in self.levels}
         return GroupTree(labels, self._sizes, self._parents)
 
@@ -255,8 +271,12 @@ class Groups(GroupTree):
     def members(self, label: Label, level: str | None = None) -> BoolVector:
         """Return the truth vector of the vertices of a group, shape (n,), read-only.
 
-        The same object comes back for the same group, until too many are kept. A `CutQuery` takes
-        it as one of its sets.
+        A `CutQuery` takes it as one of its sets. Vectors are kept, and the same object comes back
+        for the same group. If they exceed `_KEPT_BYTES`, all of them are dropped.
+
+        Args:
+            label: of the group.
+            level: name of its level; None for the finest.
 
         Raises:
             QueryError: no such level, or no such group in it.
@@ -274,6 +294,10 @@ class Groups(GroupTree):
     def within(self, label: Label, level: str | None = None) -> BoolVector:
         """Return which groups of the finest level lie in a group, shape (finest groups,).
 
+        Args:
+            label: of the group.
+            level: name of its level; None for the finest.
+
         Raises:
             QueryError: no such level, or no such group in it.
         """
@@ -283,14 +307,20 @@ class Groups(GroupTree):
 
     @cached_property
     def sets_by_text(self) -> dict[str, NamedSet]:
-        """Cache of the sets that queries named so far, by their text; `queries` fills it."""
+        """Cache of the sets that queries named so far, by their text, such as "@Sales".
+
+        It is empty here. The parser of queries, in the package `queries`, fills it.
+        """
         return {}
 
     @cached_property
     def _ancestors(self) -> list[IntVector]:
-        """For each level, the code of the group that holds each finest group, shape (finest,)."""
-        ancestors = [np.arange(len(self._sizes[-1]))]
-        for parents in reversed(self._parents[1:]):
+        """For each level, the code of its group that holds each finest group.
+
+        Shape (finest groups,) each, from the coarsest level to the finest.
+        """
+        ancestors = [np.arange(len(self._sizes[-1]))]  # of the finest level: each group itself
+        for parents in reversed(self._parents[1:]):  # from a level to the one before
             ancestors.append(parents[ancestors[-1]])
         return ancestors[::-1]
 
@@ -345,7 +375,7 @@ class GroupUnion(NamedSet):
     Attributes:
         groups: the same.
         finest_mask: which groups of the finest level lie in the union, shape (finest groups,),
-            read-only.
+            read-only. Every group is a union of finest groups, so this describes the set.
 
     Raises:
         QueryError: no such level, or no such group in it.
@@ -360,7 +390,7 @@ class GroupUnion(NamedSet):
 
     @classmethod
     def of(cls, unions: Sequence["GroupUnion"]) -> "GroupUnion":
-        """Return the union of one or several unions of the same groups."""
+        """Return the union of one or several unions, all of which are of one `Groups` object."""
         if len(unions) == 1:
             return unions[0]
         joined = cls.__new__(cls)
@@ -396,8 +426,10 @@ def vertices_of(graph: Any) -> VertexSet:
     """Return the vertex set of a graph or of rows with users, or a vertex set itself.
 
     Args:
-        graph: a `VertexSet`; a graph, with an attribute `vertices`; or rows, with an attribute
-            `space`, which is a vertex set, `Arcs`, or a pair of vertex sets.
+        graph: a `VertexSet`; a graph, with an attribute `vertices`; or `Rows`, the rows of users
+            from which tables are made, with an attribute `space`. A space says which pairs of
+            vertices there are: it is a vertex set, `Arcs` of one (all ordered pairs), or a pair of
+            vertex sets.
 
     Raises:
         GraphError: a bipartite graph, of which one side must be named, or something else.

@@ -9,6 +9,14 @@ The table `_FAMILIES` holds all words. A *family* holds the words that belong to
 before the bar and targets behind it. A word may also stand with an *affix*: a suffix
 (`from_stop_id`) or a prefix (`zona_origen`). It then pairs only with a word with the same affix, so
 a column of ids is never paired with one of names.
+
+A word has several *meanings* if it stands in several families. All of them have the same side,
+which `_mixed_pair` relies on and a test checks: a word that stands before the bar of one family
+must not stand behind that of another.
+
+If nobody has said whether a file has a header, its first line is taken for one only if a word
+shows it (`is_header_word`): the line may be a row, whose cells are labels of vertices, such as
+"home".
 """
 
 import unicodedata
@@ -20,12 +28,15 @@ from typing import Literal, NamedTuple
 
 Side = Literal["source", "target", "either"]
 _SIDES: tuple[Literal["source", "target"], ...] = ("source", "target")
-# How surely a word names an endpoint, from sure to unsure. CLEAR: always. TIME: unless it names a
-# time, such as "start". PAIRED: only beside its partner. A pair is as sure as its less sure word.
+# How surely a word names an endpoint, from sure to unsure:
+# CLEAR: always; this is so for all words without the marks * and ? of `_FAMILIES`.
+# TIME: unless it names a time, such as "start"; mark *.
+# PAIRED: only beside a word of the other side of its family, such as "left" beside "right"; mark ?.
+# A pair is as sure as its less sure word: it has the larger of the two numbers.
 CLEAR, TIME, PAIRED = range(3)
 _MOST_PAIRS = 3  # that are returned, for a message that offers them
-# Columns with one and the same name that are looked at. Two suffice to leave open which is meant; a
-# header may have millions.
+# Of columns with the same name only so many are looked at, as a header may have millions. Two are
+# enough: they make two pairs, so that `endpoint_pairs` leaves open which one is meant.
 _MOST_SAME_NAME = 2
 
 _PLACES = (
@@ -44,17 +55,17 @@ _PREFIXES = (
     *("station", "ville", "zona", "zone"),
 )
 
-# Suffixes, and prefixes, that the words of a family may have.
+# Suffixes, and prefixes, that the words of a family may have: (suffixes, prefixes).
 Affixes = tuple[tuple[str, ...], tuple[str, ...]]
 _ANY: Affixes = ((*_PLACES, *_OTHERS), _PREFIXES)
 _OF_PLACES: Affixes = (_PLACES, ())
 _NONE: Affixes = ((), ())
 
-# A word may end with a mark:
-# *  It may name a time, so its pairs give way to others. With an affix it names an endpoint.
-# ?  It says a side only beside its partner. Alone it shows no header, see `is_header_word`.
-# ~  Its side is sure, but it may be the label of a vertex, so alone it shows no header either.
-# +  It stands only with a suffix or a prefix.
+# A word may end with a mark. All marks are about the word without an affix; with one it is CLEAR.
+# *  It may name a time, as "start". A pair with it is taken only if there is no sure pair.
+# ?  It says a side only beside its partner. It may be the label of a vertex, and has no affix.
+# ~  Its side is sure, but it may be the label of a vertex.
+# +  It does not occur without an affix.
 _FAMILIES: tuple[tuple[str, Affixes], ...] = (
     ("source src | target tgt destination dest dst", _ANY),
     ("from | to", _ANY),
@@ -103,7 +114,8 @@ _FAMILIES: tuple[tuple[str, Affixes], ...] = (
     ("pagador | beneficiario", _ANY),
     ("domicilio~ residencia~ | trabajo~", _NONE),
 )
-# Words with ? that show a header all the same, because they always did.
+# Words with ? that show a header all the same. Earlier versions took files with these words in the
+# first line for files with a header, and must go on to do so.
 _ALWAYS_KNOWN = {"left", "right", "user", "userid", "item", "itemid", "movieid"}
 
 
@@ -115,7 +127,7 @@ class EndpointWord(NamedTuple):
         family_key: the family and the affix of the word. Two words pair if they have the same key.
         ambiguity: CLEAR, TIME or PAIRED.
         may_be_label: whether it may be the label of a vertex, so that its line may be a row.
-        affixes: those that it may have; none if it has one already.
+        affixes: suffixes and prefixes that it may have; none if it has one already.
         stands_alone: whether it may stand without an affix.
     """
 
@@ -191,8 +203,9 @@ def _family_pairs(
 
 def _mixed_pair(known_columns: Sequence[NamedColumn]) -> Iterator[tuple[int, int]]:
     """Generate the pair of the only sure source and the only sure target, if there is one."""
+    # Side and position of each column with a sure word. All meanings of a word have the same side.
     sure_columns = [
-        (meanings[0].side, position)  # all meanings of a word have the same side
+        (meanings[0].side, position)
         for position, meanings in known_columns
         if all(meaning.ambiguity == CLEAR for meaning in meanings)
     ]
@@ -224,7 +237,8 @@ def meanings_of(word: str) -> list[EndpointWord]:
         word: normalised: in small letters, without blanks and signs.
     """
     meanings = [meaning for meaning in _stems().get(word, ()) if meaning.stands_alone]
-    suffixes, prefixes = _ANY
+    suffixes, prefixes = _ANY  # all that any family has
+    # This one test of all affixes is faster than the loops, and false for most names of columns.
     if word.endswith(suffixes) or word.startswith(prefixes):
         for suffix in suffixes:
             if word.endswith(suffix):
@@ -236,8 +250,12 @@ def meanings_of(word: str) -> list[EndpointWord]:
 
 
 def _with_affix(stem: str, affix: str, *, is_prefix: bool) -> list[EndpointWord]:
-    """Return the meanings of a stem with an affix, which makes it sure."""
-    kind = int(is_prefix)  # index into `Affixes`
+    """Return the meanings of a stem with an affix, which makes it sure.
+
+    Words that stand only with an affix are among them, so `stands_alone` is not asked here.
+    """
+    kind = int(is_prefix)  # index into `Affixes`: 0 for suffixes, 1 for prefixes
+    # The key of the family and the affix. `kind` tells the suffix "zone" from the prefix "zone".
     return [
         EndpointWord(meaning.side, f"{meaning.family_key} {kind}{affix}", CLEAR, may_be_label=False)
         for meaning in _stems().get(stem, ())
@@ -252,7 +270,8 @@ def _stems() -> dict[str, list[EndpointWord]]:
     for family, family_affixes in _FAMILIES:
         for side, words in zip(_SIDES, family.split("|"), strict=True):
             for marked_word in words.split():
-                stem, mark = marked_word.rstrip("*?~+"), marked_word[-1]
+                stem = marked_word.rstrip("*?~+")
+                mark = marked_word[-1]  # without a mark a letter or digit, which means nothing
                 ambiguity = {"*": TIME, "?": PAIRED}.get(mark, CLEAR)
                 meaning = EndpointWord(
                     side,

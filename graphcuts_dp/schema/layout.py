@@ -8,7 +8,8 @@ A *pair* is a possible edge. There are three kinds of matrices:
 - otherwise: the biadjacency matrix of a bipartite graph, in which each entry is a pair.
 
 Pairs are numbered 0, 1, 2, ... row by row. The number of a pair is called its *place*, by which
-noise vectors and sparse models address it. Large matrices are worked on in blocks of rows.
+noise vectors and sparse models address it, so the order must not change. Large matrices are worked
+on in blocks of rows.
 """
 
 from dataclasses import dataclass
@@ -23,9 +24,10 @@ from graphcuts_dp.schema.vertices import Arcs, Space, sides_in
 Index = TypeVar("Index", int, npt.NDArray[np.int64])
 
 _BLOCK_ENTRIES = 1 << 20  # of a block: four MiB in float32, which processor caches hold
-_LEAST_BLOCKS = 8  # into which a matrix with enough rows is cut, so that processors share the work
+# About so many blocks a matrix with enough rows is cut into, so that processors share the work.
+_LEAST_BLOCKS = 8
 _SMALL = 1 << 17  # entries of a matrix that stays in one block
-_ROW_MULTIPLE = 8  # blocks start at multiples of this, and have at least so many rows
+_ROW_MULTIPLE = 8  # blocks start at multiples of this number of rows
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,10 @@ class Layout:
     @classmethod
     def of(cls, space: Space) -> Self:
         """Return the layout of a matrix over a vertex set, over two of them, or over `Arcs`."""
+        # `sides_in` gives the vertex sets of rows and of columns. They are one object if and only
+        # if the graph is undirected. Of `Arcs`, the space of directed graphs, they are two copies.
         row_vertices, column_vertices = sides_in(space)
         shape = len(row_vertices), len(column_vertices)
-        # An undirected graph has one vertex set object for both; `Arcs` hold two equal ones.
         return cls(shape, row_vertices is column_vertices, isinstance(space, Arcs))
 
     @property
@@ -58,8 +61,16 @@ class Layout:
     def bounds(self) -> list[tuple[int, int]]:
         """Return (start, stop) of the rows of each block, in order.
 
-        Blocks have about `_BLOCK_ENTRIES` entries, or fewer so that there are `_LEAST_BLOCKS`; but
-        each has at least `_ROW_MULTIPLE` rows, however wide they are, and starts at a multiple.
+        A matrix of at most `_SMALL` entries is one block. Others are cut into blocks of the same
+        height; the last one may be lower. The height is the smaller of two numbers, rounded up to a
+        multiple of `_ROW_MULTIPLE`, which is also the least height:
+
+        1. the rows that have `_BLOCK_ENTRIES` entries together;
+        2. a part of 1 / `_LEAST_BLOCKS` of all rows. As it is rounded up, there may be a few blocks
+           less than `_LEAST_BLOCKS`.
+
+        Results may depend on the order of sums within blocks, so the cuts must not depend on the
+        machine.
         """
         rows, columns = self.shape
         if rows * columns <= _SMALL:
@@ -74,7 +85,8 @@ class Layout:
         rows, columns = self.shape
         if self.symmetric:  # row i has n - 1 - i pairs
             return row * (2 * rows - row - 1) // 2
-        return row * (columns - self.directed)
+        pairs_per_row = columns - 1 if self.directed else columns  # without the diagonal
+        return row * pairs_per_row
 
     def places(self, rows: IntVector, columns: IntVector) -> IntVector:
         """Return the number of each pair, shape (k,).
@@ -101,12 +113,14 @@ class Layout:
             stop: first row after those that may occur; None for the end of the matrix.
         """
         stop = self.shape[0] if stop is None else stop
+        # before[i]: number of the first pair of row start + i. The row of a pair is the last one
+        # whose first pair has no larger number.
         before = self.pairs_before(np.arange(start, stop + 1, dtype=np.int64))
-        rows = np.searchsorted(before, places, side="right") - 1
-        columns = places - before[rows]  # so far the offset within the row
+        rows = np.searchsorted(before, places, side="right") - 1  # counted from `start`
+        columns = places - before[rows]  # so far the offset of the pair within its row
         rows += start
         if self.symmetric:
-            columns += rows + 1
+            columns += rows + 1  # row i begins with column i + 1
         elif self.directed:
             columns += columns >= rows  # offsets from the diagonal on lie one column further
         return rows, columns
@@ -116,7 +130,8 @@ class Layout:
 
         Returns:
             Shape (stop - start, columns). Of a symmetric matrix only the columns from `start` on,
-            with zeros on and below the diagonal.
+            with zeros on and below the diagonal: these rows hold no pair in the columns before.
+            `fold` is not the inverse then, as it takes all columns.
         """
         columns = self.shape[1]
         if self.directed:

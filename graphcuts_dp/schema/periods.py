@@ -5,8 +5,17 @@ have rows would reveal something about single ones. `Periods` holds the declared
 which period a date lies in.
 
 The *kind* of a label is "day" (2026-01-17), "month" (2026-01), "quarter" (2026-Q1), "year" (2026),
-or "period" for any other name. Coarser periods hold finer ones, as groups do: `Periods.tree`
-returns them as a `GroupTree`, with periods in the place of vertices.
+or "period" for any other name. All labels of a `Periods` are of one kind, which is its property
+`by`. Arguments called `by` name one or several kinds, those of the levels of a tree.
+
+Coarser periods hold finer ones, as groups do: `Periods.tree` returns them as a `GroupTree`, which
+holds names, sizes and parents of nested groups, with periods in the place of vertices. The *number*
+of a period is its index among the declared labels, from 0; the *code* of a period of a level of the
+tree is its index within that level.
+
+A *moment* is a day with a time, such as "2026-01-17 08:30". It lies in a period, and is no label of
+one. `Periods.number` finds the period of a text; timestamps of other kinds are compared with
+`Periods.days`.
 """
 
 import re
@@ -90,10 +99,12 @@ class Periods:
         """Make periods from a text, or from a list of labels.
 
         Args:
-            periods: a text with one period, with a range of days, months, quarters or years such as
-                "2026-01..2026-12", which includes both, or with several of these between commas, in
-                the order of time: "spring,autumn", "2026-01..2026-06,2026-09". Or a list, for
-                example ["spring", "autumn"], whose labels stay as they are.
+            periods: a text or a list. A text is a single day, month, quarter or year, as "2026-01";
+                a range of them, as "2026-01..2026-12", which includes both; or several of these
+                between commas in the order of time, as "2026-01..2026-06,2026-09". Names are
+                written between commas, at least two: "spring,autumn". The items of a list, for
+                example ["spring"], are labels as they are; a `date` becomes its day, and a
+                `datetime` a name and no day, since it has a time.
 
         Raises:
             ParameterError: as for `Periods`, or neither a range nor a list.
@@ -133,9 +144,12 @@ class Periods:
         labels: dict[str, list[str]] = {}
         sizes: list[IntVector] = []
         parents: list[IntVector] = []
-        coarser_codes = np.zeros(len(self.labels), dtype=np.int64)  # above the first level: one
+        # For each declared period, the code of the period of the level before that holds it. Before
+        # the first level, that is a single one for all.
+        coarser_codes = np.zeros(len(self.labels), dtype=np.int64)
         for kind in kinds:
-            # Periods are in the order of time, so those within one coarser period are neighbours.
+            # Periods are in the order of time, so those within one coarser period are neighbours,
+            # and codes never decrease. `codes` below relies on that.
             code_of: dict[str, int] = {}
             codes = np.array(
                 [
@@ -157,6 +171,8 @@ class Periods:
         Raises:
             ParameterError: as `tree`.
         """
+        # Periods within one period of the level are neighbours: the first `sizes[0]` of them have
+        # code 0, the next `sizes[1]` code 1, and so on.
         sizes = self.tree(by).sizes()
         return np.repeat(np.arange(len(sizes)), sizes)
 
@@ -176,8 +192,9 @@ class Periods:
     def is_one(self, value: Any) -> bool:
         """Return whether a value could lie in a period of this kind, declared or not.
 
-        Among days, months, quarters and years this is each date that is at least as fine. Any text
-        that is not empty could be the name of a period.
+        A value that could, and lies in no declared period, is no bad row: it is left out. Of days,
+        months, quarters and years, a date is such a value if it is at least as fine: 2026-01-17
+        lies in a month, 2026 in none. Any text that is not empty could be the name of a period.
 
         Args:
             value: as for `number`.
@@ -244,18 +261,19 @@ class Periods:
 def kind_of(label: str) -> str:
     """Return the kind of a label: "day", "month", "quarter", "year", or "period" for other texts.
 
-    A day with a time is a moment and no label of a day, so it is another text.
+    A day with a time is a moment and not the label of a day, so its kind is "period".
     """
     kind = _date_kind(label)
-    has_time = "T" in label or " " in label
+    has_time = "T" in label or " " in label  # no date has these characters without a time
     return _NAMED if kind is None or has_time else kind
 
 
 def around(label: str) -> tuple[str, ...]:
     """Return the periods that hold a period, from its year to itself.
 
-    A month has ("2026", "2026-Q1", "2026-01"), a year only itself, as has a name. Period a holds
-    period b if and only if `around(b)` begins with `around(a)`.
+    A month has ("2026", "2026-Q1", "2026-01"), a year only itself, as has a name. There is one
+    period of each coarser kind, so period a holds period b if and only if `around(b)` begins with
+    `around(a)`.
     """
     kind = kind_of(label)
     coarser_kinds = () if kind == _NAMED else DATES[: DATES.index(kind)]
@@ -295,7 +313,9 @@ def _date_kind(text: str) -> str | None:
 def _coarser_label(text: str, kind: str) -> str:
     """Return the label of the period of a kind that holds a date.
 
-    A text that is no date, or a date that is coarser than the kind, comes back as it is.
+    The text comes back as it is in three cases: `kind` is "period"; it is no date; or it is a date
+    coarser than `kind`, as the year 2026 for months. `Periods.number` then finds no declared label
+    with this text, so such values lie in no period.
     """
     date_kind = _date_kind(text)
     if kind == _NAMED or date_kind is None or DATES.index(date_kind) < DATES.index(kind):
@@ -303,6 +323,8 @@ def _coarser_label(text: str, kind: str) -> str:
     if kind == "quarter" and date_kind != "quarter":
         month = int(text[5:7])
         return f"{text[:4]}-Q{(month + 2) // 3}"
+    # Labels of years, months and days are the first characters of finer dates. This holds for the
+    # year of a quarter, too, and for the day of a moment.
     return text[: _LABEL_LENGTH[kind]]
 
 
@@ -322,9 +344,13 @@ def _labels_of_text(text: str) -> tuple[str, ...]:
 
 
 def _labels_of_range(text: str) -> tuple[str, ...]:
-    """Return the labels of a range such as "2026-01..2026-12", or of a single date."""
+    """Return the labels of a range such as "2026-01..2026-12", or of a single date.
+
+    Raises:
+        ParameterError: no range, such as a single name, or one that ends before it begins.
+    """
     first, dots, last = (part.strip() for part in text.partition(_RANGE))
-    if not dots:
+    if not dots:  # a single date is the range from itself to itself
         last = first
     kinds = {_checked_kind(first), _checked_kind(last)}
     if len(kinds) > 1 or kinds == {_NAMED}:
@@ -348,10 +374,11 @@ def _check_count(count: int) -> None:
 
 
 def _ordinal(label: str, kind: str) -> int:
-    """Return the number of a period among all of its kind: of a day as Python counts days.
+    """Return the *ordinal* of a period: its number among all periods of its kind in time.
 
-    Years, quarters and months are counted from the year 0: year · parts + part, with the part of
-    the year from 0.
+    Days are counted as `date.toordinal` counts them, from 1 for the first of January of the year 1.
+    Years, quarters and months are counted from the year 0: year · parts + part, where `parts` is
+    the number of such periods in a year, and `part` is the number of this one in its year, from 0.
     """
     if kind == "day":
         return date.fromisoformat(label).toordinal()
@@ -365,7 +392,9 @@ def _first_day(ordinal: int, kind: str) -> int:
         return ordinal - _EPOCH
     parts = _PARTS_OF_YEAR[kind]
     year, part = divmod(ordinal, parts)
-    if year > date.max.year:  # the day after the last one that Python knows
+    if year > date.max.year:
+        # `Periods.days` asks for the period after the last one, to get its last day. After
+        # 9999-12-31, the last day that Python has, there is no `date`, but a number of a day.
         return date.max.toordinal() + 1 - _EPOCH
     month = 1 + part * (12 // parts)
     return date(year, month, 1).toordinal() - _EPOCH

@@ -3,9 +3,13 @@
 The encoding is that of the caller, else that of the *byte-order mark*, a few bytes with which some
 programs start a file to name its encoding, else UTF-8. No row decides.
 
-Where bad rows are left out (`by_line`), a byte that is no text spoils its own line only: it becomes
-bytes that are not UTF-8, which make this line a bad row. This needs an encoding in which no line
-depends on the lines before it, see `_is_independent_of_context`.
+Files are recoded in *pieces* of a fixed number of bytes, which may end within a line or a
+character.
+
+Where bad rows are left out (`by_line`), a byte that is no text must not stop the reading. It is
+recoded as bytes that are not valid UTF-8. Whoever splits the lines later (`schema.text_rows`) finds
+the invalid bytes, and takes their line for a bad row; other lines are as they were. This needs an
+encoding in which no line depends on the lines before it, see `_is_independent_of_context`.
 """
 
 import codecs
@@ -32,11 +36,19 @@ _UNICODE = {
     *("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"),
     *("utf-32", "utf-32-le", "utf-32-be"),
 }
-# Bytes with which encodings switch how they read what follows: escape sequences of ISO-2022, shifts
-# out and in, ~{ of HZ, + of UTF-7, escapes of Python, lead bytes of Shift-JIS and of GBK, UTF-8.
-_SWITCHES = b"\x1b$B!!\x1b(B\x0e!\x0f~{!!~}+AGE-\\n\\x0a\x81!\xe0\x41"
-# Name of an error handler of `codecs`. It replaces bytes that are no text by a low surrogate, which
-# is no character. Written as UTF-8 this is an invalid byte sequence, so it spoils its line.
+# Bytes with which encodings switch how they read the bytes that follow.
+_SWITCHES = (
+    b"\x1b$B!!\x1b(B"  # escape sequences of ISO-2022, around a character of two bytes
+    b"\x0e!\x0f"  # shift out, and shift in
+    b"~{!!~}"  # HZ
+    b"+AGE-"  # UTF-7
+    b"\\n\\x0a"  # escapes of Python (unicode_escape)
+    b"\x81!"  # lead byte of Shift-JIS and of GBK
+    b"\xe0\x41"  # lead byte of UTF-8 and of other encodings of several bytes
+)
+# Name of an error handler of `codecs`. It replaces bytes that are no text by the code point U+DCFF,
+# a low surrogate, which is no character. Written with "surrogatepass", this gives the bytes
+# ED B3 BF, which are not valid UTF-8.
 _SURROGATE_ERRORS = "graphcuts_dp.spoil"
 codecs.register_error(
     _SURROGATE_ERRORS,
@@ -71,10 +83,10 @@ def utf8_stream(
     Args:
         stream: the file.
         encoding: as for `as_utf8`.
-        by_line: whether bytes that are no text become bytes that are not UTF-8, and so spoil only
-            their own line. Else they raise.
-        detect_mark: whether a byte-order mark at the start tells the encoding. Else it is part of
-            the first line, and None for `encoding` means UTF-8.
+        by_line: whether bytes that are no text become bytes that are not UTF-8, so that only their
+            own line is a bad row. Else they raise.
+        detect_mark: whether a byte-order mark at the start tells the encoding, and is removed. If
+            false, a mark stays in the first line, and None for `encoding` means UTF-8.
 
     Raises:
         FileFormatError: as `as_utf8`, here or while the stream is read. With `by_line` also an
@@ -86,7 +98,8 @@ def utf8_stream(
     if not detect_mark:
         encoding = encoding or "utf-8"
     pieces = _utf8_pieces(first, following, encoding, by_line=by_line, detect_mark=detect_mark)
-    first_recoded = next(pieces, b"")  # errors of the first piece are raised here
+    # Recode the first piece at once, so that its errors are raised here and not in the stream.
+    first_recoded = next(pieces, b"")
     return stream_of(chain([first_recoded], pieces))
 
 
@@ -98,7 +111,15 @@ def _utf8_pieces(
     by_line: bool = False,
     detect_mark: bool = True,
 ) -> Iterator[bytes]:
-    """Return an iterator over the pieces of a file in UTF-8; the encoding is checked before."""
+    """Return an iterator over the pieces of a file in UTF-8.
+
+    This is no generator: errors of the encoding are raised at the call, before a piece is taken.
+
+    Args:
+        first: the first piece, which begins with the byte-order mark if there is one.
+        following: the other pieces.
+        encoding, by_line, detect_mark: as for `utf8_stream`.
+    """
     mark, mark_encoding = _mark_of(first) if detect_mark else (b"", None)
     if encoding is None and mark_encoding is None and _looks_like_utf16(first):
         raise FileFormatError("looks like UTF-16 without its mark; pass encoding='utf-16-le'")
@@ -106,13 +127,16 @@ def _utf8_pieces(
         _check_encoding(encoding)
     if mark_encoding is not None:
         first = first.removeprefix(mark)
-        # The mark gives the exact Unicode encoding; another one that the caller names stays.
+        # The mark is removed in any case. Where the caller names no encoding, or one of Unicode,
+        # the encoding of the mark holds; it also gives the order of bytes. If the caller names
+        # another one, such as cp1252, the caller's holds.
         if encoding is None or encoding.lower().startswith("utf"):
             encoding = mark_encoding
     encoding = encoding or "utf-8"
     pieces: Iterator[bytes] = chain([first], following)
     name = codecs.lookup(encoding).name
-    if name != "utf-8":
+    if name != "utf-8":  # UTF-8 passes as it is; whoever reads the lines checks it
+        # The codecs "utf-16" and "utf-32" take the order of bytes from a mark at the start.
         if not detect_mark and name in ("utf-16", "utf-32"):
             raise FileFormatError(
                 "on_bad='skip' without a header needs an encoding with an order of bytes, such as "
@@ -152,7 +176,8 @@ def _check_encoding(name: str) -> None:
 def _is_independent_of_context(encoding: str) -> bool:
     """Return whether each byte, or each unit of Unicode, is read without regard to those before.
 
-    A sequence of all bytes and of all known switches is decoded at once and byte by byte.
+    The test: a sequence of all bytes and of all known switches must be the same text if it is
+    decoded at once and if it is decoded byte by byte.
     """
     if codecs.lookup(encoding).name in _UNICODE:
         return True
@@ -162,7 +187,16 @@ def _is_independent_of_context(encoding: str) -> bool:
 
 
 def _recoded(pieces: Iterator[bytes], encoding: str, errors: str) -> Iterator[bytes]:
-    """Generate pieces of text in UTF-8; surrogates become bytes that are not UTF-8."""
+    """Generate pieces of text in UTF-8; surrogates become bytes that are not UTF-8.
+
+    Args:
+        pieces: of text in `encoding`.
+        encoding: their encoding.
+        errors: name of an error handler of `codecs`: "strict" or `_SURROGATE_ERRORS`.
+
+    Raises:
+        FileFormatError: while pieces are taken: not text in this encoding, if `errors` is "strict".
+    """
     decoder = codecs.getincrementaldecoder(encoding)(errors)
     try:
         for piece in pieces:
@@ -175,11 +209,12 @@ def _recoded(pieces: Iterator[bytes], encoding: str, errors: str) -> Iterator[by
 def _with_newlines(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Generate pieces whose lines end in a newline, instead of CR or CR LF.
 
-    A piece can end between the CR and the LF of one line end; the LF is then dropped.
+    A piece can end between the CR and the LF of one line end. The CR has then become a newline, so
+    the LF at the start of the next piece is dropped.
     """
     after_return = False  # whether the last byte before this piece is a CR
     for raw_piece in pieces:
-        if not raw_piece:
+        if not raw_piece:  # a decoder can give nothing yet; `after_return` stays
             yield raw_piece
             continue
         piece = raw_piece

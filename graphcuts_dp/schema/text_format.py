@@ -20,10 +20,10 @@ class TextFormat:
     """Rules by which text files with one ending of their name are written.
 
     Attributes:
-    delimiter: the usual separator of .csv or .tsv files. None for lists with blanks or commas,
-        which have no quotes.
-    konect: whether the files are those of the KONECT collection: their first comment declares
-        whether the third column holds weights; later columns, such as times, are ignored.
+        delimiter: the usual separator of .csv or .tsv files. None for lists with blanks or commas,
+            which have no quotes.
+        konect: whether the files are those of the KONECT collection: their first comment declares
+            whether the third column holds weights; later columns, such as times, are ignored.
     """
 
     delimiter: str | None = None
@@ -47,7 +47,7 @@ def check_delimiter(delimiter: str) -> None:
 
 
 def declared_separator(line: str) -> str | None:
-    """Return the separator that a line `sep=;` declares, as Excel writes it. None if it is none."""
+    """Return the separator that a line `sep=;` declares, as in Excel; None for other lines."""
     match = _SEPARATOR_LINE.match(line)
     return match[1] if match else None
 
@@ -55,13 +55,17 @@ def declared_separator(line: str) -> str | None:
 def header_separator(header: str, form: TextFormat) -> str | None:
     """Return the separator that the header of a .csv or .tsv file shows outside of quotes.
 
-    A header without any separator, or another kind of file, leaves that of the format. A tab
-    decides in .tsv files, whatever else the header holds.
+    The first of these that applies decides:
+
+    1. Files that are neither .csv nor .tsv have `form.delimiter`, which is None.
+    2. If the header has none of the separators in `_SEPARATORS`, it is `form.delimiter`.
+    3. If a .tsv file has a tab in its header, it is the tab, whatever else the header has.
+    4. If the header has one kind of separator, it is this one.
 
     Raises:
-        FileFormatError: the header holds several separators.
+        FileFormatError: the header has several kinds of separators.
     """
-    unquoted = _QUOTED.sub("", header).strip(" \n")
+    unquoted = _QUOTED.sub("", header).strip(" \n")  # a tab at an end stays: it separates cells
     separators = [separator for separator in _SEPARATORS if separator in unquoted]
     if form.delimiter is None or not separators:
         return form.delimiter

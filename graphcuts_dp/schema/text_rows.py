@@ -9,8 +9,21 @@ line `sep=;` that declares the delimiter, and the *header*, a line that names th
 of the file, the caller's `Columns` and the head decide how rows are read; no row does. `begin`
 reads the head and returns a `TextTable`, which yields the rows.
 
-Where bad rows are left out (`on_bad="skip"`) from a file without a header, there is no head: each
-line is a row or nothing, see `schema.bad_rows`. Read `begin` first, then `RowReader.fields`.
+Terms used here:
+
+- *bad row*: a line that cannot be split. `BadRows` (`schema.bad_rows`) collects them. It refuses
+  the file at the end, or leaves them out if its `skip` is true, which is the option
+  `on_bad="skip"`.
+- *byte-order mark*: a character at the start of a file that names the encoding.
+- *comment of our own*: a comment above the rows that begins with "graphcuts-dp:" (`MARK`). A file
+  that we wrote states public facts about its graph there.
+- *KONECT*: a collection of networks. The first comment of such a file, as `% bip weighted`, gives
+  the kind of the network and says whether a third column holds weights.
+
+Where bad rows are left out of a file without a header, the file has no head: comments and blank
+lines hold no cells, every other line is a row, and nothing in the file decides how it is read.
+
+Read `begin` first, then `RowReader.fields`.
 """
 
 import io
@@ -37,15 +50,19 @@ from graphcuts_dp.schema.vertices import Label
 Row = tuple[int, list[str]]  # the line number, counted from 1, and the cells
 Comments = Literal["skip", "keep", "refuse"]  # see `RowReader.comments`
 
-# Text that begins a comment of our own files; public facts about the graph follow it as JSON.
+# Text that begins a comment of our own files; public facts about the graph follow it as JSON. It
+# has nothing to do with byte-order marks.
 MARK = "graphcuts-dp:"
 # Bytes of lines that are split at a time: a block and its cells stay in the processor's cache.
 _BLOCK_BYTES = 1 << 18
 # The character that some programs write at the start of a file to name its encoding.
 BYTE_ORDER_MARK = "\ufeff"
-# Surrogates stand for bytes that are no text, see `decode_utf8`. Valid text has none.
+# Surrogates stand for bytes that are no text. Valid text has none. `decode_utf8` makes them of the
+# bytes of a file, and of those that `utf8_stream` writes for bytes that are no text in the file's
+# encoding.
 _SURROGATE = re.compile("[\ud800-\udfff]")
-# First words of a comment of KONECT: symmetric, asymmetric and bipartite networks.
+# First word of a comment of KONECT: a symmetric, asymmetric or bipartite network. Its second word
+# says how pairs are weighted, such as "unweighted", "positive" or "weighted".
 _KONECT_KINDS = ("sym", "asym", "bip")
 
 
@@ -59,8 +76,8 @@ class TextTable:
             ["bip", "weighted"]. Empty if there is none, or if a comment of our own follows it.
         has_header: whether the file has a header.
         first_cells: the names of the columns if there is a header. Without one, the cells of the
-            first row, of which only their number may be used. Empty if there is no row, or if a
-            file without a header is read with bad rows left out.
+            first row. They are private: all that callers may do with them is refuse the file.
+            Empty if there is no row, or if a file without a header is read with bad rows left out.
         reader: splits lines into cells.
         stream: the lines that follow `block`.
         block: whole lines of data that were read together with the head.
@@ -78,6 +95,8 @@ class TextTable:
 
     def blocks(self, size: int) -> Iterator[tuple[bytes, int]]:
         """Generate all rows as blocks of whole lines, each with the number of its first line.
+
+        This reads the stream to its end, so it works once.
 
         Args:
             size: of a block in bytes, about.
@@ -110,27 +129,41 @@ def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> T
             where there should be one.
         ParameterError: an unknown encoding, or an impossible delimiter.
     """
-    named = has_header(columns.header, columns.named, form)
+    # `columns.named` are the columns that the caller picks by name or by number.
+    with_header = has_header(columns.header, columns.named, form)
     if columns.delimiter is not None:
         check_delimiter(columns.delimiter)
-    headless = bad.skip and not named  # nothing that stands in the file may decide anything
+    # Without a header, and with bad rows left out, the first line may be a private row. So nothing
+    # that stands in the file may decide how it is read: not a byte-order mark, nor a comment, nor
+    # a line `sep=;`.
+    headless = bad.skip and not with_header
     stream = utf8_stream(file, columns.encoding, by_line=bad.skip, detect_mark=not headless)
-    comments = _comment_rule(form, has_header=named)
+    comments = _comment_rule(form, with_header=with_header)
     if headless:
         separator = _row_separator(columns.delimiter or form.delimiter, columns)
         reader = RowReader(separator, comments, form.konect, skip_marks=True)
-        return TextTable(None, [], named, [], reader, stream, b"", 1)
+        return TextTable(
+            facts=None,
+            konect_words=[],
+            has_header=False,
+            first_cells=[],
+            reader=reader,
+            stream=stream,  # at the first line
+            block=b"",
+            line=1,
+        )
 
     facts: str | None = None
     konect_words: list[str] = []
-    delimiter = columns.delimiter
+    delimiter = columns.delimiter  # the caller's, else that of a line `sep=;`; None if neither
     line = 1
     while raw_line := stream.readline():
         text = decode_utf8(raw_line)
         # Only the first line can declare a separator, and files of KONECT have no such line.
         declared = declared_separator(text) if line == 1 and not form.konect else None
         text = text.strip()
-        if declared is not None and columns.delimiter != "=":  # with "=" it is a row of two cells
+        # If the caller's delimiter is "=", a line "sep=;" is a row of the cells "sep" and ";".
+        if declared is not None and columns.delimiter != "=":
             delimiter = delimiter or declared
         elif text.startswith(("#", "%")) and comments != "refuse":
             comment = text[1:].strip()
@@ -141,36 +174,42 @@ def begin(file: BinaryIO, form: TextFormat, columns: Columns, bad: BadRows) -> T
         elif text:
             separator = delimiter
             if separator is None:
-                separator = header_separator(text, form) if named else form.delimiter
+                separator = header_separator(text, form) if with_header else form.delimiter
             reader = RowReader(_row_separator(separator, columns), comments, form.konect)
             try:
                 cells = [cell.strip() for cell in reader.fields(decode_utf8(raw_line))]
             except ValueError as problem:
-                if named:
+                if with_header:
                     raise FileFormatError(f"line {line}: {problem}") from None
+                # The line is counted as a bad row, and the next line is tried as the first row.
                 bad.add(str(problem), f"line {line}")
-                cells = []  # the next line is then looked at as the first row
-            if any(cells):
+                cells = []
+            if any(cells):  # else a line of separators alone, which is neither header nor row
                 # A header is no row; a first row is read again with the others.
-                block, next_line = (b"", line + 1) if named else (raw_line, line)
+                block, next_line = (b"", line + 1) if with_header else (raw_line, line)
                 return TextTable(
-                    facts, konect_words, named, cells, reader, stream, block, next_line
+                    facts, konect_words, with_header, cells, reader, stream, block, next_line
                 )
         line += 1
-    if named:
+    if with_header:
         raise FileFormatError("the file is empty: its first line would name the columns")
-    return TextTable(facts, konect_words, named, [], RowReader(delimiter), stream, b"", line)
+    # The stream is at its end, so this reader never splits a line.
+    return TextTable(facts, konect_words, with_header, [], RowReader(delimiter), stream, b"", line)
 
 
-def _comment_rule(form: TextFormat, *, has_header: bool) -> Comments:
+def _comment_rule(form: TextFormat, *, with_header: bool) -> Comments:
     """Return how lines that begin with # or % are read, see `RowReader.comments`."""
-    if not form.has_header:
+    if not form.has_header:  # a list: neither .csv nor .tsv
         return "skip"
-    return "keep" if has_header else "refuse"
+    return "keep" if with_header else "refuse"
 
 
 def _row_separator(delimiter: str | None, columns: Columns) -> str | None:
-    """Return the delimiter of rows; blanks if it is open and a comma may stand in numbers."""
+    """Return the delimiter of rows as `RowReader` has it.
+
+    None lets commas separate cells. Where the decimal sign is a comma, as in 1,5, blanks alone
+    separate them, so None becomes " ".
+    """
     if delimiter is None and columns.decimal == ",":
         return " "
     return delimiter
@@ -179,6 +218,14 @@ def _row_separator(delimiter: str | None, columns: Columns) -> str | None:
 def open_text_head(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTable:
     """Read the head of a file as `begin` does, but no row: the returned table has none.
 
+    Privacy: the result, and whether this raises, depends on the lines above the first row, and on
+    the first bytes of the file, which may show that it is UTF-16. In detail:
+
+    1. With a header, `begin` stops behind it. `BadRows(skip=True)` makes it lenient: a byte below
+       the header that is no text raises nothing.
+    2. Without a header, and with bad rows left out, there is no head. `begin` gets an empty file.
+    3. Else `begin` gets a copy of the lines above the first row, and never meets a row.
+
     Raises:
         FileFormatError: as `begin`; or the encoding is one in which a line depends on others.
         ParameterError: as `begin`.
@@ -186,15 +233,19 @@ def open_text_head(file: BinaryIO, form: TextFormat, columns: Columns) -> TextTa
     if has_header(columns.header, columns.named, form):
         table = begin(file, form, columns, BadRows(skip=True))
         return replace(table, stream=io.BytesIO(), block=b"")
-    # Without a header the head ends before the first row: copy the lines above it.
     head = b"" if columns.skip else _lines_above_rows(file, form, columns)
-    utf8_columns = replace(columns, encoding=None)
+    utf8_columns = replace(columns, encoding=None)  # as the copied lines are UTF-8
     return begin(io.BytesIO(head), form, utf8_columns, BadRows(skip=columns.skip))
 
 
 def _lines_above_rows(file: BinaryIO, form: TextFormat, columns: Columns) -> bytes:
-    """Return the blank lines, comments and `sep=` line above the first row, in UTF-8."""
+    """Return the blank lines, comments and `sep=` line above the first row, in UTF-8.
+
+    It must stop at the line that `begin` takes for the first row of a file without a header: a
+    change of the rules there is a change here.
+    """
     head = b""
+    # As `_comment_rule` without a header: in .csv and .tsv files such a line is a bad row.
     comment_signs = () if form.has_header else (b"#", b"%")
     stream = utf8_stream(file, columns.encoding, by_line=True)
     while line := stream.readline():
@@ -262,6 +313,8 @@ class RowReader:
             ValueError: the line is a bad row; the message quotes nothing of it.
         """
         start = content.lstrip()[:1]
+        # Programs that join files may leave several marks. A mark is no blank, so `lstrip` stops
+        # at each of them.
         while self.skip_marks and start == BYTE_ORDER_MARK:
             content = content.lstrip()[1:]
             start = content.lstrip()[:1]
@@ -280,7 +333,11 @@ class RowReader:
         return [cell.strip() for cell in content.split(delimiter)]
 
     def _check_comment(self, text: str) -> None:
-        """Refuse a comment among rows that would change how they are read if it stood above."""
+        """Raise for a comment among the rows that must not stand there.
+
+        Comments among rows are ignored. But one that declares weights or facts has its effect only
+        above the first row, so whoever put it below meant something that would not happen.
+        """
         if self.comments == "refuse":
             raise ValueError("begins with # or %; take comments out, and put labels in quotes")
         comment = text[1:].strip()
@@ -295,7 +352,9 @@ class RowReader:
             if any(len(cell.split()) > 1 for cell in cells):
                 raise ValueError("blanks and commas are mixed; pass delimiter=")
             return cells
-        # A tab may be meant as the only separator: then a cell with a blank would fall apart.
+        # Blanks and tabs both separate here. In the line "New York<tab>Boston" the tab is meant as
+        # the only separator, and its first cell would fall apart at the blank. So a line with tabs
+        # is refused if a piece between tabs holds blanks.
         tabs_may_separate = self.delimiter is None and not self.konect and "\t" in content
         if tabs_may_separate and any(len(cell.split()) > 1 for cell in content.split("\t")):
             raise ValueError("tabs and blanks are mixed; pass delimiter=")
@@ -332,7 +391,9 @@ def _cell_pattern(delimiter: str) -> re.Pattern[str]:
     is empty at the end of the line.
     """
     separator = re.escape(delimiter)
-    blanks = rf"[^\S{separator}]*"  # all blanks but the separator, which may be a tab
+    # [^\S...] is a character that is neither a non-blank (\S) nor the separator: a blank other than
+    # the separator, which may be a tab.
+    blanks = rf"[^\S{separator}]*"
     quoted = rf'{blanks}"((?:[^"]|"")*)"{blanks}'
     unquoted = rf"([^{separator}]*)"
     return re.compile(rf"(?:{quoted}|{unquoted})({separator}|\Z)")
@@ -398,6 +459,8 @@ def read_rows(
 
 def read_table(path: PathLike) -> tuple[list[str], list[Row]]:
     """Read a public .csv or .tsv file with a header: its column names in small letters, its rows.
+
+    Unlike `read_rows` it opens the file, and takes no option.
 
     Raises:
         FileFormatError: the file cannot be read, or is malformed.

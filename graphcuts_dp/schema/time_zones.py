@@ -16,11 +16,12 @@ from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
 
 DAY_SECONDS = 86_400
-# A quarter of an hour in seconds. Today offsets from UTC change at multiples of it only; some old
-# ones changed within a quarter, which `local_days` notices.
+# A quarter of an hour in seconds. Today the offset of a zone from UTC changes, as for summer time,
+# at multiples of it only. Some old changes lie within a quarter, which `local_days` notices.
 _QUARTER_SECONDS = 900
-# First and last second, since 1970-01-01 in UTC, that Python can show in every zone: the years 1 to
-# 9999 without two days at both ends, as a local time must lie within these years, too.
+# First and last second, since 1970-01-01 in UTC, of which Python can tell the local time in every
+# zone. Its dates have the years 1 to 9999. Local time differs from UTC by less than a day, so two
+# days less at both ends keep the local time within these years, too.
 _FIRST_SECOND = -62_135_596_800 + 2 * DAY_SECONDS
 _LAST_SECOND = 253_402_300_799 - 2 * DAY_SECONDS
 _FIXED_OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)", re.ASCII)
@@ -48,8 +49,8 @@ def zone_of(name: str) -> tzinfo:
 def local_days(seconds: IntVector, zone: str) -> IntVector:
     """Return the local date of each instant, in days since 1970-01-01, shape (rows,).
 
-    Instants that Python cannot show in every zone, see `_FIRST_SECOND`, have their date in UTC. It
-    lies outside the years 1 to 9999, or within two days of their ends.
+    Instants before `_FIRST_SECOND` and after `_LAST_SECOND` have their date in UTC instead. None of
+    their dates lies in 0001-01-03 to 9999-12-29.
 
     Privacy: each date depends on its own instant and the public zone alone.
 
@@ -58,8 +59,10 @@ def local_days(seconds: IntVector, zone: str) -> IntVector:
         zone: name of the zone.
     """
     time_zone = zone_of(zone)
-    # Offsets are looked up once for each quarter of an hour that occurs, at its first and last
-    # second. Where these differ, the offset of each instant is looked up.
+    # Looking up an offset is slow, and rows are many. So look up two offsets for each quarter of an
+    # hour that occurs: at its first and at its last second. Where they are equal, all instants of
+    # the quarter have this offset. Where they differ, look up the offset of each instant. This
+    # relies on no zone changing its offset twice within a quarter.
     quarters, quarter_of_row = np.unique(seconds // _QUARTER_SECONDS, return_inverse=True)
     first_seconds = quarters * _QUARTER_SECONDS
     first_offsets = _offsets(first_seconds, time_zone)

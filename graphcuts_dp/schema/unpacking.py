@@ -2,7 +2,8 @@
 
 A file may unpack to 200 times its own size, or to 64 MiB if that is more, see `most_unpacked`. Edge
 lists pack 3 to 20 times, matrices of ones up to 10 times. Files that are built to fill the memory
-("zip bombs") pack up to 1,000 times, and nested ones are not unpacked twice.
+("zip bombs") pack up to 1,000 times. Archives within archives would pack further, but a file is
+unpacked only once here: what it holds is read as it is.
 """
 
 import gzip
@@ -33,6 +34,7 @@ def check_unpacked(count: int, packed: int) -> None:
     """
     most = most_unpacked(packed)
     if count > most:
+        # The limit is the larger of 64 MiB and 200 times the size, so "over 200 times" holds, too.
         raise FileFormatError(
             f"unpacks to more than {most >> 20} MiB, over {MOST_RATIO} times its size, as bombs "
             "do; if it is right, pass it unpacked"

@@ -12,9 +12,11 @@ A `Space` says which pairs of vertices a graph can join:
 | bipartite | a pair of sets (L, R) | L, R | L, R | L, R |
 | directed | `Arcs` of V | V, and an equal copy of V | V, V | V |
 
-`sides_in` is for matrices: rows and columns are the same object only in a symmetric matrix.
-`vertex_sets` is for the user: one set of rows and one of columns. `sets_in` has each public set
-once. `one_set` says whether rows and columns are the same vertices.
+- `sides_in` is for matrices. If rows and columns are one object, the matrix is taken for symmetric.
+  So a directed graph needs an equal copy of V, and nothing may replace it by V itself.
+- `vertex_sets` is for users: one set of rows and one of columns, the same object for one set V.
+- `sets_in` has each set once: one for undirected and directed graphs, two for bipartite ones.
+- `one_set` says whether rows and columns are the same vertices: False for bipartite graphs alone.
 """
 
 import unicodedata
@@ -30,14 +32,17 @@ from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import GraphError, QueryError
 
 Label = str | int
-ALL = "*"  # as a subset, all vertices; as a label within a subset it is a label like others
+ALL = "*"  # stands for all vertices: `mask("*")`. In a list, `mask(["*"])`, "*" is a vertex label.
 _MOST_VERTICES = 2**31 - 1  # row numbers are 32-bit integers
 # Texts of this length or more are not looked up as integers, which takes Python long.
 _MOST_DIGITS = 100
 
 
 class NamedSet(Iterable[Label]):
-    """A subset of the vertices that is stored by a name instead of a list or a truth vector."""
+    """A subset of the vertices that is stored in a short form instead of a list or a truth vector.
+
+    `schema.groups.GroupUnion` is one: the names of groups stand for all of their members.
+    """
 
     @abstractmethod
     def truth_vector(self) -> BoolVector:
@@ -81,22 +86,26 @@ class VertexSet:
                 raise GraphError(f"a graph has at most {_MOST_VERTICES:,} vertices")
             self._labels = range(int(labels))
         elif isinstance(labels, range) and labels == range(_checked_length(labels)):
-            self._labels = labels
+            self._labels = labels  # the range is 0..n-1
         else:
             self._labels = _python_labels(labels)
         if not self._labels:
             raise GraphError("a graph needs at least one vertex")
+        # `_labels` is the range 0..n-1, which is distinct, or a tuple. `is_default` relies on that.
         if isinstance(self._labels, tuple):
             _check_distinct(self._labels)
 
     @cached_property
     def _index(self) -> dict[Label, int]:
-        """The row of each label."""
+        """The row of each label, for `find`: the label 7 is found by 7 and not by "7"."""
         return {label: row for row, label in enumerate(self._labels)}
 
     @cached_property
     def text_index(self) -> dict[str, int]:
-        """The row of each label as text, in row order. Do not write to it."""
+        """The row of each label written as text, in row order: 7 and "7" alike. Read-only.
+
+        For readers of text files, which match whole columns with the labels at once.
+        """
         return {str(label): row for row, label in enumerate(self._labels)}
 
     @property
@@ -124,7 +133,10 @@ class VertexSet:
         return f"VertexSet(n={len(self)})"
 
     def find(self, label: Hashable) -> int | None:
-        """Return the row of a label; None if it is not in the set."""
+        """Return the row of a label; None if it is not in the set.
+
+        Types count: "7" does not find the label 7, see `find_text`.
+        """
         if isinstance(label, np.integer):
             label = int(label)
         if isinstance(label, bool) or not isinstance(label, str | int):
@@ -195,9 +207,10 @@ class VertexSet:
 
         None if a label may be unknown: `find` then looks at each of them.
         """
-        types = set(map(type, labels))
+        types = set(map(type, labels))  # of all labels; nearly always one or two types
         label_types = (int, np.integer) if self.is_default else (int, np.integer, str)
-        # A truth value or a float may equal a label and have its hash, but it is no label.
+        # A dict finds True and 1.0 under the key 1, as they equal it. They are no labels, so leave
+        # them to `find`, which refuses them.
         if not all(issubclass(kind, label_types) and kind is not bool for kind in types):
             return None
         count = len(labels)
@@ -215,9 +228,9 @@ class VertexSet:
 class Arcs(tuple[VertexSet, VertexSet]):
     """All ordered pairs of different vertices of one set: the arcs that a directed graph can have.
 
-    It is the pair (vertices as tails, vertices as heads). The two are equal but not the same
-    object, so that a matrix over them is not taken for a symmetric one. A vertex is not paired with
-    itself: the diagonal of such a matrix is zero. `Arcs` equal no other pair of sets.
+    It is the pair (vertices as tails, vertices as heads), two equal sets that are not the same
+    object: if they were, a matrix over them would be taken for a symmetric one. A vertex is not
+    paired with itself: the diagonal of such a matrix is zero. `Arcs` equal no other pair of sets.
 
     Args:
         vertices: the vertex set.
@@ -299,7 +312,10 @@ def public_vertices(space: Space) -> str:
 
 
 def _checked_length(labels: range) -> int:
-    """Return the length of a range, checked before any label is made; `len` fails above 2^63."""
+    """Return the length of a range.
+
+    It is checked before any label is made, and without `len`, which fails above 2^63.
+    """
     if labels and (labels[-1] - labels[0]) // labels.step >= _MOST_VERTICES:
         raise GraphError(f"a graph has at most {_MOST_VERTICES:,} vertices")
     return len(labels)
@@ -334,12 +350,16 @@ def _check_distinct(labels: tuple[Label, ...]) -> None:
     if len(set(labels)) != len(labels):
         raise GraphError("a vertex label occurs twice; labels must be distinct")
     types = set(map(type, labels))
-    if types == {int}:
+    if types == {int}:  # distinct integers have distinct texts
         return
+    # Text in ASCII has one normal form. This is so nearly always, and saves the slow test below.
     if types == {str} and all(map(str.isascii, cast(tuple[str, ...], labels))):
-        return  # as nearly always
+        return
+    # Integers and text together: no integer may be written like a text.
     if int in types and not set(labels).isdisjoint(_integer_texts(labels)):
         raise GraphError('two vertex labels are one text, such as 1 and "1"; rename one')
+    # No two texts that are not ASCII may have the same normal form. Texts in ASCII are not compared
+    # with them, although a few signs, such as that of Kelvin, have a normal form in ASCII ("K").
     not_ascii = [label for label in labels if isinstance(label, str) and not label.isascii()]
     if len({unicodedata.normalize("NFC", label) for label in not_ascii}) != len(not_ascii):
         raise GraphError(
