@@ -17,14 +17,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from filelock import lock_descriptor
 
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.files import open_secret
 from graphcuts_dp.ledger.identity import Identity
-from graphcuts_dp.ledger.opening import Subject
+from graphcuts_dp.ledger.opening import READING, Subject, digests_agree
 
 STATE_FOLDER = "GRAPHCUTS_DP_STATE"  # variable of the environment that names the state folder
 _KEY_BYTES = 32
@@ -38,15 +38,18 @@ class KnownUse:
 
     Attributes:
         digests: of the data, under the key of the account.
+        reading: how they were read, see `opening.READING`.
         store: whole path of the store; empty where nothing was charged.
     """
 
     digests: Identity
+    reading: dict[str, Any]
     store: str
 
-    def concerns(self, digests: Identity) -> bool:
-        """Whether data have a digest in common with these."""
-        return not set(self.digests.values()).isdisjoint(digests.values())
+    def concerns(self, digests: Identity, schema: dict[str, Any]) -> bool:
+        """Whether data with these digests and this schema are the same."""
+        common = not set(self.digests.values()).isdisjoint(digests.values())
+        return common and digests_agree(self.digests, self.reading, digests, schema)
 
 
 def state_folder() -> Path:
@@ -73,7 +76,7 @@ def stores_of(subject: Subject) -> tuple[str, ...]:
         digests = _digests(folder, subject)
         if not digests:
             return ()
-        found = [use.store for use in _lines(folder) if use.concerns(digests)]
+        found = [use.store for use in _lines(folder) if use.concerns(digests, subject.schema)]
         return tuple(dict.fromkeys(found))
 
 
@@ -91,7 +94,8 @@ def register(subject: Subject, store: str) -> None:
         handle = open_secret(folder / _INDEX)
         with os.fdopen(handle, "r+b") as file:
             file.seek(0, os.SEEK_END)
-            line = json.dumps({"digests": digests, "store": store})
+            reading = {name: subject.schema.get(name) for name in READING}
+            line = json.dumps({"digests": digests, "reading": reading, "store": store})
             file.write(f"{line}\n".encode())
             file.flush()
             os.fsync(file.fileno())
@@ -148,4 +152,5 @@ def _lines(folder: Path) -> Iterator[KnownUse]:
     for line in file.read_bytes().splitlines():
         with suppress(ValueError, LookupError, TypeError):  # a line that was cut off
             stored = json.loads(line)
-            yield KnownUse(dict(stored["digests"]), str(stored["store"]))
+            digests, reading = dict(stored["digests"]), dict(stored["reading"])
+            yield KnownUse(digests, reading, str(stored["store"]))

@@ -41,6 +41,7 @@ _FORMAT = 10
 _READABLE = (9, _FORMAT)
 _SQLITE = b"SQLite format 3\0"
 _PLACE = slice(68, 72)  # of the application's number in the first page
+READING = ("kind", "weighted", "max_weight")  # parts of a schema that change digests of entries
 _MOST_FILES = 10_000
 _LONGEST_TEXT = 500  # characters of a purpose or an author
 
@@ -324,7 +325,8 @@ def _check_header(ledger: Ledger, data: PrivateData | Subject | None, *, same_pe
         if subject is not None:
             other = _read_otherwise(schema, subject.schema, other_vertices=joined)
         if given is not None and subject is not None and not other:
-            known = joined or (known and _unchanged(header, subject.schema, given))
+            unchanged = digests_agree(header["data"], schema, given, subject.schema)
+            known = joined or (known and unchanged)
         if same_people and given is not None and not other and not _in_common(header, given):
             _join(ledger, given)
     except (LookupError, TypeError, ValueError, AttributeError):
@@ -400,12 +402,22 @@ def _not_known(kept: Identity, given: Identity) -> str:
     )
 
 
-def _unchanged(header: dict[str, Any], schema: dict[str, Any], given: Identity) -> bool:
-    """Whether all digests that follow from both readings are the same."""
-    before, kept = header["subject"], header["data"]
+def digests_agree(
+    kept: Identity, before: dict[str, Any], given: Identity, schema: dict[str, Any]
+) -> bool:
+    """Return whether all digests that follow from two readings of data are the same.
+
+    Data may have a digest in common, such as that of their pairs, and yet be other data.
+
+    Args:
+        kept: digests of one reading.
+        before: its schema; `READING` of it count.
+        given: digests of the other one.
+        schema: its schema.
+    """
     kinds = product(("rows", "weighed rows"), ("", WITHOUT_USERS))
     names = [f"{rows}{whose}" for rows, whose in kinds]
-    if all(before.get(name) == schema.get(name) for name in ("kind", "weighted", "max_weight")):
+    if all(before.get(name) == schema.get(name) for name in READING):
         names.append(ENTRIES)
     return all(kept[name] == given[name] for name in names if name in kept and name in given)
 

@@ -95,7 +95,9 @@ def test_the_examples_of_a_page_run(page, first, tmp_path, monkeypatch, capsys, 
             continue
         if mark != "continues":
             folders[language] = shutil.copytree(first, tmp_path / str(number))
-        monkeypatch.chdir(folders.setdefault(language, folders.get("")))
+        folder = folders.setdefault(language, folders.get(""))
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("GRAPHCUTS_DP_STATE", f"{folder}-state")  # of another person
         if language in PYTHON:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", AccuracyWarning)

@@ -98,6 +98,35 @@ def test_data_that_grow_go_on_with_their_budget(done, refused, club):
     assert "are about the vertices that it was made for" in message
 
 
+def test_other_data_between_the_same_vertices_are_other_data(done, tmp_path):
+    for month, first in (("january", "ann"), ("february", "bob")):
+        rows = f"{first},a,b\nann,b,a\nkim,a,b\n"  # the same pairs occur
+        (tmp_path / f"{month}.csv").write_text(f"user,source,target\n{rows}")
+    (tmp_path / "groups.csv").write_text("vertex,group\na,1\nb,2\n")
+    (tmp_path / "a.txt").write_text("c\nd\n")
+    for month in ("january", "february"):
+        line = ("flows", f"{month}.csv", "groups.csv", f"{month}.out.csv", "--epsilon", "1")
+        how = ("--columns", "user=user", "--privacy-unit", "user:1", "--kind", "directed")
+        done(*line, *how, "--store", f"{month}.db", "--expected-cell", "0")
+    for month, weight in (("march", 1), ("april", 2)):
+        (tmp_path / f"{month}.csv").write_text(f"source,target,weight\nc,d,{weight}\n")
+        done(
+            "release",
+            f"{month}.csv",
+            f"{month}.edges",
+            *LINE.split()[:2],
+            "--fit",
+            "none",
+            "--vertices",
+            "a.txt",
+            "--max-weight",
+            "3",
+            "--store",
+            f"{month}.db",
+            "--allow-useless",
+        )
+
+
 def test_the_index_holds_no_datum_and_is_readable_by_the_account_alone(done, club):
     done(*release(club, "a.edges", "--store", "a.db"))
     folder = known_data.state_folder()
