@@ -79,6 +79,18 @@ class UpperBound:
     sigma: float = 0.0
 
 
+def smallest_bound(*bounds: UpperBound) -> UpperBound:
+    """Return the smallest of several bounds on the same norm; the first one of equal ones.
+
+    A deterministic bound holds whatever the others are. The smallest of k randomised ones fails
+    only if one of them does, so its failure probability is the sum of theirs.
+    """
+    smallest = min(bounds, key=lambda bound: bound.value)
+    if not smallest.failure_probability:
+        return smallest
+    return replace(smallest, failure_probability=sum(bound.failure_probability for bound in bounds))
+
+
 def trivial_bound(operand: Operand, *, bordered: bool) -> UpperBound:
     """Return a sum of entries: of one sign for the cut norm, of all absolute values otherwise.
 

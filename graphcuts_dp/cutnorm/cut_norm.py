@@ -37,6 +37,7 @@ from graphcuts_dp.cutnorm.certificate import (
     UpperBound,
     build_certificate,
     scaling_bound,
+    smallest_bound,
     trivial_bound,
     witness_value,
 )
@@ -219,7 +220,7 @@ def _exact(operand: Operand, norm: NormName, deadline: Deadline) -> MethodOutcom
     # more alternations gives better weights.
     solver = LowRankSolver(operand.shape, dtype=operand.dtype, seed=0, bordered=bordered)
     solver.step(operand, _FALLBACK_STEPS)
-    bound = _least(exact.bound, solver.upper_bound(operand))
+    bound = smallest_bound(exact.bound, solver.upper_bound(operand))
     # `witness_value` returns (proven lower bound, sign), so this compares lower bounds.
     witness = max(
         exact, search, key=lambda outcome: witness_value(operand, outcome.S, outcome.T, norm)
@@ -255,7 +256,7 @@ def _spectral(operand: Operand, limits: SearchLimits, seed: int) -> MethodOutcom
     # |A(S, T)| = |1_S^T A 1_T| <= sigma_1 ||1_S|| ||1_T|| = sigma_1 sqrt(|S||T|), and this is at
     # most sigma_1 sqrt(n1 n2). The last factor rounds it up.
     area = math.sqrt(operand.shape[0]) * math.sqrt(operand.shape[1]) * (1.0 + 2.0**-50)
-    bound = _least(
+    bound = smallest_bound(
         trivial_bound(operand, bordered=True),
         UpperBound(sigma.value * area, sigma.proof, sigma.failure_probability, sigma.sigma),
         scaling_bound(operand, *row_norm_weights(operand, seed), bordered=True, seed=seed),
@@ -291,7 +292,3 @@ def _stopped_without_search(lower: float, bound: UpperBound, limits: SearchLimit
     It is "tolerance" if its bounds are within the tolerance, else "iterations".
     """
     return "tolerance" if limits.are_close(lower, bound.value) else "iterations"
-
-
-def _least(*bounds: UpperBound) -> UpperBound:
-    return min(bounds, key=lambda bound: bound.value)

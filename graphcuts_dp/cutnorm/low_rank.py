@@ -46,6 +46,7 @@ from graphcuts_dp.cutnorm.certificate import (
     UpperBound,
     scaling_bound,
     sigma_estimate,
+    smallest_bound,
     trivial_bound,
 )
 from graphcuts_dp.cutnorm.cut_search import (
@@ -370,7 +371,7 @@ def search_low_rank(
     # `value` approaches the value of the relaxation, and that is what the bound can be at best.
     is_large = max(operand.shape) > _LARGE
     if not is_large or limits.are_close(batch.first_value, _VALUE_MARGIN * value):
-        bound = _smaller(bound, solver.upper_bound(operand))
+        bound = smallest_bound(bound, solver.upper_bound(operand))
 
     is_open = not limits.are_close(batch.first_value, bound.value)
     # At a fixed point of the alternation the weights of rows and those of columns each sum to
@@ -385,7 +386,7 @@ def search_low_rank(
                 break
             solver = solver.resized(min(max_rank, 2 * solver.rank))
             value = _solve_relaxation(solver, working, limits)
-        bound = _smaller(bound, solver.upper_bound(operand))
+        bound = smallest_bound(bound, solver.upper_bound(operand))
 
     batch = _improve_cuts(working, batch, bound, limits, rng, bordered)
     stopped: Stopped = "iterations"
@@ -394,10 +395,6 @@ def search_low_rank(
     elif limits.deadline.passed():
         stopped = "time"
     return MethodOutcome(batch.S[0], batch.T[0], bound, stopped)
-
-
-def _smaller(first: UpperBound, second: UpperBound) -> UpperBound:
-    return second if second.value < first.value else first
 
 
 def _float32_if_faster(operand: Operand) -> Operand:

@@ -16,7 +16,12 @@ from cutnorm_matrices import small_matrices
 from scipy.sparse.linalg import ArpackError, aslinearoperator
 
 from graphcuts_dp.cutnorm import singular_values
-from graphcuts_dp.cutnorm.certificate import CutNormCertificate, scaling_bound
+from graphcuts_dp.cutnorm.certificate import (
+    CutNormCertificate,
+    UpperBound,
+    scaling_bound,
+    smallest_bound,
+)
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.cutnorm.exact import enumerate_cuts, solve_program
 from graphcuts_dp.cutnorm.low_rank import LowRankSolver
@@ -283,3 +288,16 @@ def test_stopped_early_both_bounds_still_hold(n):
     assert certificate.ratio < 1.4
     nothing = cut_norm(np.zeros((40, 40)), method="exact")  # above the limit of enumeration
     assert nothing.lower == nothing.upper == 0
+
+
+def test_the_smallest_of_randomised_bounds_fails_where_one_of_them_does():
+    certain = UpperBound(3.0, "deterministic: a sum")
+    first = UpperBound(2.0, "one", failure_probability=1e-12, sigma=1.0)
+    second = UpperBound(1.0, "other", failure_probability=1e-12, sigma=2.0)
+    assert smallest_bound(certain, first) == first
+    found = smallest_bound(first, certain, second)
+    assert (found.value, found.proof, found.sigma) == (1.0, "other", 2.0)
+    assert found.failure_probability == 2e-12
+    assert smallest_bound(UpperBound(0.5, "deterministic: a sum"), first, second) == UpperBound(
+        0.5, "deterministic: a sum"
+    )
