@@ -43,13 +43,13 @@ def resume(
     again, from what the store has kept; the private data are not read. If it was interrupted before
     anything was kept, the private data are read and measured again under the same charge.
     """
-    place = store_named(store)
-    with closing(open_ledger(place)) as ledger, ledger.locked():
+    chosen_store = store_named(store)
+    with closing(open_ledger(chosen_store)) as ledger, ledger.locked():
         chosen = use_to_resume(ledger, use)
         pending = ledger.uses[chosen.number].finished is None
         if not pending:
             kept_by_use(ledger, chosen.number)  # refused here if the store does not keep it
-            observe(charge_of_use(ledger, place, chosen))  # for the record of what is written
+            observe(charge_of_use(ledger, chosen_store, chosen))  # which records the files
     if not chosen.command:
         raise ParameterError(
             f"use {chosen.number} of {store} was begun outside of the command line; in Python: "
@@ -58,7 +58,7 @@ def resume(
     result = None
     if not pending:
         with suppress(PublicDataNeededError):  # then the command reads it again
-            result = result_of(place, chosen.number)
+            result = result_of(chosen_store, chosen.number)
     if not Path(chosen.folder).is_dir():
         raise LedgerError(
             f"the folder {chosen.folder}, in which the command ran, is not there any more: make it "

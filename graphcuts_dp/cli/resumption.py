@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TypeVar, final
 
 R = TypeVar("R")
+_WORDS: ContextVar[tuple[str, ...]] = ContextVar("words of the command line", default=())
+_RESUMPTION: ContextVar["Resumption | None"] = ContextVar("resumption", default=None)
 
 
 @final
@@ -21,10 +23,6 @@ class Resumption:
 
     store: str
     result: object | None
-
-
-_WORDS: ContextVar[tuple[str, ...]] = ContextVar("words of the command line", default=())
-_RESUMPTION: ContextVar[Resumption | None] = ContextVar("resumption", default=None)
 
 
 def remember_words(words: Sequence[str]) -> None:

@@ -25,8 +25,8 @@ def check(
     The command says which use of the store the result is, and what was spent on the same data
     before it. It fails if a file was changed, or if receipt and store do not agree.
     """
-    found = check_receipt(store_named(store), result)
-    facts = {"result": result, "store": store, "what the store says": str(found)}
-    if not found.recorded:
+    checked = check_receipt(store_named(store), result)
+    facts = {"result": result, "store": store, "what the store says": str(checked)}
+    if not checked.recorded:
         facts["files"] = "the store has not recorded them: they were saved outside of a command"
-    return Report(found.to_dict(), [facts])
+    return Report(checked.to_dict(), [facts])

@@ -612,12 +612,12 @@ def answer_distances(
         guarantee=guarantee,
         stacklevel=3,
     )
-    if charge.kept is None:
+    if charge.measurement is None:
         values, radii = built.answered(placed, source, confidence=confidence)
         charge = charge.keep(pack(_kept_parts(values, radii, guarantee)), {})
     else:
-        kept = unpack(charge.kept.content, charge.provenance).arrays()
-        values, radii = kept["values"], kept["radii"]
+        arrays = unpack(charge.measurement.content, charge.provenance).arrays()
+        values, radii = arrays["values"], arrays["radii"]
     return DistanceAnswers(
         metric=metric,
         values=values,

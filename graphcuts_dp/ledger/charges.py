@@ -57,7 +57,7 @@ _warned = False
 @final
 @dataclass(frozen=True)
 class KeptMeasurement:
-    """What a use has measured, as its store keeps it.
+    """A measurement of a use, as its store keeps it.
 
     Attributes:
         content: the packed measurement, see `results.bundle.pack`.
@@ -77,17 +77,17 @@ class Charge:
         provenance: of its result.
         store: that was charged; None if none was.
         use: its record; None without a store.
-        kept: what it has measured; None if that is still to be done.
+        measurement: what it has measured; None if that is still to be done.
     """
 
     provenance: Provenance
     store: Store | None = None
     use: Use | None = None
-    kept: KeptMeasurement | None = None
+    measurement: KeptMeasurement | None = None
 
     @property
     def keeps(self) -> bool:
-        """Whether `keep` stores what was measured."""
+        """True if `keep` stores what was measured."""
         return self.store is not None and self.store.keep
 
     def keep(self, content: bytes, completion: Mapping[str, Any]) -> "Charge":
@@ -145,8 +145,11 @@ class Charge:
             return ""
         cost = self.use.cost
         delta = f", delta = {cost.delta:g}" if cost.delta else ""
-        spent = f"epsilon = {cost.epsilon:g}{delta} was spent (use {self.use.number})"
-        return f"{spent}; resume with: graphcuts-dp resume {self.store.path}"
+        number, path = self.use.number, self.store.path
+        return (
+            f"epsilon = {cost.epsilon:g}{delta} was spent (use {number}); resume with: "
+            f"graphcuts-dp resume {path}"
+        )
 
 
 def begin_charge(
@@ -191,7 +194,7 @@ def begin_charge(
         if guarantee.is_private:
             _warn_of_second_use(data, stacklevel=stacklevel + 1)
         return Charge(Provenance(time=time_now(), made_by=MADE_BY))
-    place = Store.of(store)
+    chosen_store = Store.of(store)
     described: dict[str, Any] = {
         "kind": kind,
         "parameters": parameters,
@@ -199,13 +202,13 @@ def begin_charge(
         "guarantee": guarantee,
         "periods": periods,
     }
-    with closing(_opened_to_charge(place, data, cost, guarantee)) as ledger, ledger.locked():
-        if place.resume:
-            charge = _taken_up(ledger, place, described)
+    with closing(_opened_to_charge(chosen_store, data, cost, guarantee)) as ledger, ledger.locked():
+        if chosen_store.resume:
+            charge = _taken_up(ledger, chosen_store, described)
         else:
             column = str(Subject.of(data).schema.get("period") or "")
-            use = begin_use(ledger, **described, column=column, store=place)
-            charge = Charge(_provenance(ledger, use), place, use)
+            use = begin_use(ledger, **described, column=column, store=chosen_store)
+            charge = Charge(_provenance(ledger, use), chosen_store, use)
     observe(charge)
     return charge
 
@@ -272,12 +275,12 @@ def check_known(subject: Subject, store: Store | None) -> None:
     """
     if store is not None and (store.separate_budget or store.resume):
         return
-    others = [path for path in stores_of(subject) if path]
-    if not others or (store is not None and str(store.file) in others):
+    charged = [path for path in stores_of(subject) if path]
+    if not charged or (store is not None and str(store.file) in charged):
         return
-    lost = "" if Path(others[0]).exists() else ", which is not there any more: bring it back, or"
+    lost = "" if Path(charged[0]).exists() else ", which is not there any more: bring it back, or"
     raise LedgerError(
-        f"these data were charged to the store {others[0]}{lost or ':'} add --store {others[0]}, "
+        f"these data were charged to the store {charged[0]}{lost or ':'} add --store {charged[0]}, "
         "so that what is spent adds up, or say by --separate-budget REASON why they have a budget "
         "of their own; nothing was spent"
     )
@@ -351,15 +354,15 @@ def _taken_up(ledger: Ledger, store: Store, described: Mapping[str, Any]) -> Cha
         )
     unfinished = [use for use in uses if ledger.uses[use.number].finished is None]
     use = (unfinished or uses)[-1]
-    kept = kept_by_use(ledger, use.number)
-    if kept is None:
+    measurement = kept_by_use(ledger, use.number)
+    if measurement is None:
         with ledger.writing() as entries:
             entries.add(Kind.RESUMED, use.number, {"time": time_now(), "made_by": MADE_BY})
-    return Charge(provenance_of(ledger, use), store, use, kept)
+    return Charge(provenance_of(ledger, use), store, use, measurement)
 
 
 def _same(recorded: Any, value: Any) -> bool:
-    """Whether a value is the one that was recorded, in which tuples have become lists."""
+    """Return whether a value is the one that was recorded, in which tuples have become lists."""
     if isinstance(value, Mapping):
         return (
             isinstance(recorded, Mapping)

@@ -47,7 +47,7 @@ class KnownUse:
     store: str
 
     def concerns(self, digests: Identity, schema: dict[str, Any]) -> bool:
-        """Whether data with these digests and this schema are the same."""
+        """Return whether data with these digests and this schema are the same."""
         common = not set(self.digests.values()).isdisjoint(digests.values())
         return common and digests_agree(self.digests, self.reading, digests, schema)
 
@@ -76,8 +76,8 @@ def stores_of(subject: Subject) -> tuple[str, ...]:
         digests = _digests(folder, subject)
         if not digests:
             return ()
-        found = [use.store for use in _lines(folder) if use.concerns(digests, subject.schema)]
-        return tuple(dict.fromkeys(found))
+        stores = (use.store for use in _lines(folder) if use.concerns(digests, subject.schema))
+        return tuple(dict.fromkeys(stores))
 
 
 def register(subject: Subject, store: str) -> None:

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
+_CHARGES: ContextVar["list[BegunCharge] | None"] = ContextVar("charges", default=None)
+
 
 class BegunCharge(Protocol):
-    """What can be said of a charge, and noted: see `charges.Charge`."""
+    """A charge of which something can be said and noted: see `charges.Charge`."""
 
     @property
     def advice(self) -> str:
@@ -18,9 +20,6 @@ class BegunCharge(Protocol):
 
     def record_files(self, digests: Mapping[str, str]) -> None:
         """Record which files hold the result."""
-
-
-_CHARGES: ContextVar[list[BegunCharge] | None] = ContextVar("charges", default=None)
 
 
 @contextmanager

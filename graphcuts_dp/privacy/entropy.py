@@ -102,7 +102,7 @@ class SeededEntropy:
 
     @property
     def state(self) -> dict[str, Any]:
-        """Where the stream stands, as plain values: `from_state` goes on from there."""
+        """The state of the stream, as plain values: `from_state` goes on from there."""
         generator = self._generator.state
         return {
             "seed": self.seed,

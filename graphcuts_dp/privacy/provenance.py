@@ -1,4 +1,4 @@
-"""Where a result comes from: when and why it was released, and which store was charged for it."""
+"""The provenance of a result: when and why it was released, and which store was charged for it."""
 
 import re
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Provenance:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for receipts, without the fields that are empty."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value not in ("", 0)}
 
     @classmethod

@@ -40,7 +40,7 @@ _WARNING_LEVEL = 7  # frames from `warnings.warn` to whoever calls `release_grap
 
 
 class Completion(Protocol):
-    """How the result of a release is made of what was measured."""
+    """A way to make the result of a release of what was measured."""
 
     @abstractmethod
     def release(
@@ -147,8 +147,8 @@ class MatrixCompletion:
         options = self.options
         stored = None
         if options is not None:
-            own = not isinstance(options.fit, str)
-            stored = {**vars(options), "fit": None if own else options.fit}
+            name = options.fit if isinstance(options.fit, str) else None
+            stored = {**vars(options), "fit": name}
         return {
             "of": "matrix",
             "options": stored,
@@ -290,12 +290,12 @@ def _shown_from(measured: Measurements, noisy: NoisyMatrix, degree: float) -> fl
         degree: the average degree of the synthetic graph.
     """
     plan, stated = measured.guarantee.budget_plan, measured.guarantee.epsilon
-    spent = stated if plan is None else float(plan.amount)  # on one change of the privacy unit
+    amount = stated if plan is None else float(plan.amount)  # for one change
     needed = epsilon_needed(
         noisy.shape,
         degree / (noisy.distribution.max_weight or 1.0),
         flips=noisy.distribution.name == "binary",
     )
-    if not spent < needed < math.inf:
+    if not amount < needed < math.inf:
         return None
-    return needed * stated / spent
+    return needed * stated / amount

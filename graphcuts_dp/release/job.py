@@ -79,9 +79,9 @@ def execute(
         stacklevel=4,
     )
     progress, job = seen(progress), job.released_as(charge.provenance)
-    if charge.kept is not None:
-        saved = unpack(charge.kept.content, charge.provenance)
-        return job.completed(saved, charge.kept.completion, progress)
+    if charge.measurement is not None:
+        saved = unpack(charge.measurement.content, charge.provenance)
+        return job.completed(saved, charge.measurement.completion, progress)
     if charge.store is None:
         return job.run(bounded, source, progress)
     measured = job.measure(bounded, source, progress)

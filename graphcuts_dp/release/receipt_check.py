@@ -18,7 +18,7 @@ from graphcuts_dp.results.bundle import check_files, guarantee_of, read_receipt,
 @final
 @dataclass(frozen=True)
 class ReceiptCheck:
-    """What a store says of a result whose receipt belongs to it.
+    """The record of a store about a result whose receipt belongs to it.
 
     Attributes:
         use: the use that was charged for the result.
@@ -33,11 +33,11 @@ class ReceiptCheck:
     recorded: bool
 
     def __str__(self) -> str:
-        spent = "nothing else was spent on these data before it"
+        before = "nothing else was spent on these data before it"
         if self.before is not None:
             delta = f", delta = {self.before.delta:g}" if self.before.delta else ""
-            spent = f"epsilon = {self.before.epsilon:.4g}{delta} was spent on these data before it"
-        return f"use {self.use.number} of {self.uses}; {spent}"
+            before = f"epsilon = {self.before.epsilon:.4g}{delta} was spent on these data before it"
+        return f"use {self.use.number} of {self.uses}; {before}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -74,30 +74,30 @@ def check_receipt(store: PathLike | Store, path: PathLike) -> ReceiptCheck:
     if provenance is None or not provenance.store:
         raise FileFormatError(f"the receipt of {path!s} names no store: it was charged to none")
     with closing(open_ledger(store)) as ledger, ledger.locked():
-        place, uses = ledger.file.path, uses_of(ledger)
+        store_path, uses = ledger.file.path, uses_of(ledger)
         if store_id(ledger) != provenance.store:
-            raise LedgerError(f"{place} is not the store that the receipt of {path!s} names")
+            raise LedgerError(f"{store_path} is not the store that the receipt of {path!s} names")
         if not 0 < provenance.use <= len(uses):
             raise LedgerError(
-                f"{place} has {len(uses)} uses, and the receipt of {path!s} names use "
+                f"{store_path} has {len(uses)} uses, and the receipt of {path!s} names use "
                 f"{provenance.use}: this is an older copy of the store"
             )
         use = uses[provenance.use - 1]
         recorded = file_digests(ledger, use.number)
         if provenance_of(ledger, use) != provenance or not _same_guarantee(guarantee, use):
             raise LedgerError(
-                f"{place} says something else of use {use.number} than the receipt of {path!s}: "
-                "one of them was altered"
+                f"{store_path} says something else of use {use.number} than the receipt of "
+                f"{path!s}: one of them was altered"
             )
-        before = uses[: use.number - 1]
-        spent = spent_together(before, ledger_budget(ledger)) if before else None
+        earlier = uses[: use.number - 1]
+        before = spent_together(earlier, ledger_budget(ledger)) if earlier else None
     names = {Path(name).name: digest for name, digest in receipt["files"].items()}
     matching = all(recorded.get(name) == digest for name, digest in names.items())
-    return ReceiptCheck(use=use, uses=len(uses), before=spent, recorded=matching)
+    return ReceiptCheck(use=use, uses=len(uses), before=before, recorded=matching)
 
 
 def _same_guarantee(guarantee: PrivacyGuarantee, use: Use) -> bool:
-    """Whether a receipt states the epsilon, delta and privacy unit that a store has recorded."""
+    """Return whether a receipt states the epsilon, delta and privacy unit of a recorded use."""
     recorded = use.guarantee
     return (guarantee.epsilon, guarantee.delta, guarantee.privacy_unit, guarantee.seed) == (
         recorded.epsilon,

@@ -82,18 +82,19 @@ def result_of(
     """
     with closing(open_ledger(store)) as ledger, ledger.locked():
         chosen = use_to_resume(ledger, use)
-        kept, provenance = kept_by_use(ledger, chosen.number), provenance_of(ledger, chosen)
+        measurement = kept_by_use(ledger, chosen.number)
+        provenance = provenance_of(ledger, chosen)
         path = ledger.file.path
-    if kept is None:
+    if measurement is None:
         raise LedgerError(
             f"use {chosen.number} of {path} was interrupted before it kept anything: repeat it on "
             "the same data, which costs nothing more; in Python by the same call with "
             "store=gc.Store(..., resume=True)"
         )
-    saved = unpack(kept.content, provenance)
+    saved = unpack(measurement.content, provenance)
     try:
         if saved.kind == "release":
-            return completed_release(saved, kept.completion, progress)
+            return completed_release(saved, measurement.completion, progress)
         if saved.kind in _ITERATIVE:
             iterative = import_module("graphcuts_dp.iterative.release")
             return iterative.IterativeRelease.from_saved(saved)

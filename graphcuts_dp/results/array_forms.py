@@ -160,9 +160,9 @@ def _release(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[
             entries = Expected(_ANY_INTEGER, (-(-pairs // 8) if bits else pairs,))
             expected[f"{name}/values"] = entries
         elif name == KeptEdges.name:
-            kept = _length(forms, f"{name}/rows")
-            expected[f"{name}/rows"] = expected[f"{name}/columns"] = Expected(_ROW, (kept,))
-            expected[f"{name}/steps"] = Expected(_INTEGER, (kept,))
+            kept_count = _length(forms, f"{name}/rows")
+            expected[f"{name}/rows"] = expected[f"{name}/columns"] = Expected(_ROW, (kept_count,))
+            expected[f"{name}/steps"] = Expected(_INTEGER, (kept_count,))
         else:
             arrays = _counts(map_kind(name, measurement), measurement, sides)
             expected |= {f"{name}/{own}": array for own, array in arrays.items()}
@@ -173,9 +173,9 @@ def _release(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[
 
 def _model(sides: tuple[int, ...], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:
     """Return the arrays of the model of a sparse release."""
-    kept, points = _length(forms, "model/rows"), _length(forms, "model/left_points")
-    expected = {name: Expected(_ROW, (kept,)) for name in ("rows", "columns")}
-    expected |= {name: Expected(_FLOAT, (kept,)) for name in ("weights", "spread", "chances")}
+    kept_count, points = _length(forms, "model/rows"), _length(forms, "model/left_points")
+    expected = {name: Expected(_ROW, (kept_count,)) for name in ("rows", "columns")}
+    expected |= {name: Expected(_FLOAT, (kept_count,)) for name in ("weights", "spread", "chances")}
     for side, vertices in zip(("row", "column"), sides, strict=False):
         expected[f"{side}_codes"] = Expected(_INTEGER, (vertices,))
         expected[f"{side}_factors"] = expected[f"{side}_spread"] = Expected(_FLOAT, (vertices,))

@@ -30,7 +30,7 @@ _ALWAYS_ALLOWED = 1 << 22  # unpacked bytes of an archive of any size
 @final
 @dataclass(frozen=True, kw_only=True)
 class ResultParts:
-    """What a result is saved as.
+    """The parts that a result is saved as.
 
     Attributes:
         kind: of the result, as `bundle.KINDS` names it, or of a measurement.
@@ -101,7 +101,7 @@ def pack(parts: ResultParts) -> bytes:
 @final
 @dataclass(frozen=True)
 class Unpacked:
-    """What `pack` packed: see `SavedParts`."""
+    """The parts that `pack` packed: see `SavedParts`."""
 
     kind: str
     guarantee: PrivacyGuarantee = field(repr=False)
@@ -111,8 +111,9 @@ class Unpacked:
 
     def arrays(self) -> dict[str, Any]:
         """See `SavedParts.arrays`."""
-        own = f"{_GRAPH}/"
-        return {name: each for name, each in self._arrays.items() if not name.startswith(own)}
+        prefix = f"{_GRAPH}/"
+        names = (name for name in self._arrays if not name.startswith(prefix))
+        return {name: self._arrays[name] for name in names}
 
     def graph(self, space: Space) -> AnyGraph | None:
         """See `SavedParts.graph`."""

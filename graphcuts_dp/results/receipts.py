@@ -609,13 +609,13 @@ def _checked_union(hints: tuple[Any, ...], value: Any, where: str) -> Any:
     """Return a value of one of several types; see `_checked`. The last one tells what is wrong."""
     if value is None and type(None) in hints:
         return None
-    others = [hint for hint in hints if hint is not type(None)]
-    for hint in others[:-1]:
+    kinds = [hint for hint in hints if hint is not type(None)]
+    for hint in kinds[:-1]:
         try:
             return _checked(hint, value, where)
         except _WrongFieldError:
             continue
-    return _checked(others[-1], value, where)
+    return _checked(kinds[-1], value, where)
 
 
 def _short(number: float) -> str:

@@ -138,7 +138,7 @@ def unfinished(path, graph):
         cost=Cost.of_pure(Fraction(1)),
         guarantee=gc.PrivacyGuarantee(epsilon=1.0, neighbours="one pair"),
     )
-    assert charge.kept is None
+    assert charge.measurement is None
     return charge
 
 
