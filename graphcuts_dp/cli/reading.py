@@ -26,7 +26,7 @@ from graphcuts_dp.io.assemble import GivenVertices
 from graphcuts_dp.io.edge_store import Merge
 from graphcuts_dp.io.files import FORMATS, describe_reading, ending_of, public_vertices_of
 from graphcuts_dp.ledger.charges import check_known
-from graphcuts_dp.ledger.known_data import register, stores_of
+from graphcuts_dp.ledger.known_data import register, uses_of_data
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, open_ledger, stores_beside
 from graphcuts_dp.ledger.uses import uses_of
@@ -709,7 +709,7 @@ class Spending:
         """
         resumption = current_resumption()
         if resumption is not None:
-            return Store(resumption.store, resume=True)
+            return Store(resumption.store, resume=resumption.use, keep=not self.no_keep)
         path = self.store or self.same_people_as
         if path is not None:
             if self.uncounted:
@@ -762,14 +762,16 @@ class Spending:
                     "or --uncounted to spend beside it"
                 )
         check_known(subject, store)
-        if store is not None:
+        known = {use.store for use in uses_of_data(subject)}
+        if store is not None and store.exists:
             return
-        if "" in stores_of(subject):
+        if known == {""}:
             note(
                 "Epsilon was spent on these data before, without a store. What is spent now adds "
                 "to that; --store keeps account."
             )
-        register(subject, "")
+        if store is None:
+            register(subject, "")
 
 
 def store_named(path: str, budget: Budget | None = None, expect_head: str | None = None) -> Store:

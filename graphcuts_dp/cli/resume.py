@@ -68,7 +68,7 @@ def resume(
     note = "written from what the store has kept" if result is not None else "done again"
     say(f"note: use {chosen.number} is {note}, free of charge: {chosen.kind}")
     target = os.path.abspath(store)  # noqa: PTH100  # links stay: the store is where they lead
-    with resuming(Resumption(target, result)), chdir(chosen.folder):
+    with resuming(Resumption(target, chosen.number, result)), chdir(chosen.folder):
         loaded_command(words[0]).main(
             args=list(words[1:]), prog_name=f"graphcuts-dp {words[0]}", standalone_mode=False
         )
@@ -79,12 +79,21 @@ def _words(recorded: Sequence[str], *, data: str | None, force: bool) -> list[st
     words = list(recorded)
     if data is not None:
         command = loaded_command(words[0])
-        with command.make_context(words[0], words[1:], resilient_parsing=True) as context:
-            params: dict[str, Any] = context.params
-        source = params.get("source") or params.get("locations")
-        if source not in words:
+        before, moved = _parsed(command, words), os.path.abspath(data)  # noqa: PTH100  # links stay
+        name = "source" if "source" in before else "locations"
+        for position, word in enumerate(words):
+            changed = [*words[:position], moved, *words[position + 1 :]]
+            if word == before[name] and _parsed(command, changed) == before | {name: moved}:
+                words = changed
+                break
+        else:
             raise ParameterError("this use has read no file that could have moved")
-        words[words.index(source)] = os.path.abspath(data)  # noqa: PTH100  # before the folder changes
     if force and _FORCE not in words:
-        words.append(_FORCE)
+        words.insert(1, _FORCE)  # right after the command: a later word may be the end of options
     return words
+
+
+def _parsed(command: Any, words: Sequence[str]) -> dict[str, Any]:
+    """Return the options and arguments of a command by their names, as they are typed."""
+    with command.make_context(words[0], list(words[1:]), resilient_parsing=True) as context:
+        return dict(context.params)

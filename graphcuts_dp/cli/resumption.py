@@ -18,10 +18,12 @@ class Resumption:
 
     Attributes:
         store: path of the store.
+        use: number of the use.
         result: what the store has kept of it; None if the command measures or reads again.
     """
 
     store: str
+    use: int
     result: object | None
 
 

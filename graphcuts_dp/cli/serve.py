@@ -33,6 +33,7 @@ from graphcuts_dp.ledger.opening import (
     create_ledger,
     ledger_budget,
     open_ledger,
+    peek_store_id,
 )
 from graphcuts_dp.options import input_option, option, privacy_option
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
@@ -94,7 +95,7 @@ def start(
         check_known(Subject.of(private), place)
         if not place.exists:
             create_ledger(place, private, privacy_unit=str(privacy_unit))
-        register(Subject.of(private), str(place.file))
+        register(Subject.of(private), str(place.file), peek_store_id(place.file) or "")
         with (
             closing(Book(book_of(place.file))) as book,
             closing(Desk(private, place, book, groups, privacy_unit)) as desk,

@@ -141,7 +141,10 @@ def unpack(data: bytes, kind: str, universe: Universe) -> Arrays:
     arrays: Arrays = {}
     offset = header_stop + 1
     for name, type_name, shape in descriptions:
-        form = ArrayForm.of(type_name, shape)
+        try:
+            form = ArrayForm.of(type_name, shape)
+        except FileFormatError as problem:
+            raise FileFormatError(f"the stored hypothesis is damaged: {problem}") from None
         if form.dtype.kind not in "biuf":
             raise FileFormatError("the stored hypothesis is damaged: it is not of real numbers")
         array = np.frombuffer(data, dtype=form.dtype, count=math.prod(shape), offset=offset)

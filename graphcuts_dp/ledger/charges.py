@@ -14,6 +14,7 @@ can see of the first run is when it stopped. See SECURITY.md, "Measuring again a
 
 import contextlib
 import hashlib
+import shlex
 import warnings
 import weakref
 from collections.abc import Mapping
@@ -25,14 +26,16 @@ from typing import Any, final
 from graphcuts_dp.errors import LedgerError, PrivacyWarning
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.rows import PrivateData
-from graphcuts_dp.ledger.known_data import register, stores_of
+from graphcuts_dp.ledger.known_data import index_locked, register, uses_of_data
 from graphcuts_dp.ledger.ledger import Kind, Ledger
 from graphcuts_dp.ledger.observed import observe
 from graphcuts_dp.ledger.opening import (
     Store,
     Subject,
     create_ledger,
+    join_data,
     open_ledger,
+    peek_store_id,
     size_of,
     store_id,
 )
@@ -145,11 +148,10 @@ class Charge:
             return ""
         cost = self.use.cost
         delta = f", delta = {cost.delta:g}" if cost.delta else ""
-        number, path = self.use.number, self.store.path
-        return (
-            f"epsilon = {cost.epsilon:g}{delta} was spent (use {number}); resume with: "
-            f"graphcuts-dp resume {path}"
-        )
+        spent_by = f"epsilon = {cost.epsilon:g}{delta} was spent (use {self.use.number})"
+        if self.provenance.measured and not self.store.keep:
+            return f"{spent_by}, and its result was not kept"
+        return f"{spent_by}; resume with: graphcuts-dp resume {shlex.quote(str(self.store.path))}"
 
 
 def begin_charge(
@@ -195,19 +197,22 @@ def begin_charge(
             _warn_of_second_use(data, stacklevel=stacklevel + 1)
         return Charge(Provenance(time=time_now(), made_by=MADE_BY))
     chosen_store = Store.of(store)
+    column = "" if periods is None else str(Subject.of(data).schema.get("period") or "")
     described: dict[str, Any] = {
         "kind": kind,
         "parameters": parameters,
         "cost": cost,
         "guarantee": guarantee,
         "periods": periods,
+        "column": column,
     }
     with closing(_opened_to_charge(chosen_store, data, cost, guarantee)) as ledger, ledger.locked():
         if chosen_store.resume:
             charge = _taken_up(ledger, chosen_store, described)
         else:
-            column = str(Subject.of(data).schema.get("period") or "")
-            use = begin_use(ledger, **described, column=column, store=chosen_store)
+            use = begin_use(ledger, **described, store=chosen_store)
+            if chosen_store.same_people:
+                join_data(ledger, data)
             charge = Charge(_provenance(ledger, use), chosen_store, use)
     observe(charge)
     return charge
@@ -256,7 +261,9 @@ def open_to_charge(
     ledger = open_ledger(store, data)
     try:
         if store.registered:
-            register(subject, str(store.file))
+            with index_locked():  # nobody charges another store meanwhile
+                check_known(subject, store)
+                register(subject, str(store.file), store_id(ledger))
     except BaseException:
         ledger.close()
         raise
@@ -275,14 +282,17 @@ def check_known(subject: Subject, store: Store | None) -> None:
     """
     if store is not None and (store.separate_budget or store.resume):
         return
-    charged = [path for path in stores_of(subject) if path]
-    if not charged or (store is not None and str(store.file) in charged):
+    charged = [use for use in uses_of_data(subject) if use.store]
+    identifier = None if store is None else peek_store_id(store.file)
+    if not charged or identifier in {use.identifier for use in charged}:
         return
-    lost = "" if Path(charged[0]).exists() else ", which is not there any more: bring it back, or"
+    path = charged[0].store
+    advice = f": add --store {shlex.quote(path)}, so that what is spent adds up"
+    if not Path(path).exists():
+        advice = ", which is not there any more: bring it back"
     raise LedgerError(
-        f"these data were charged to the store {charged[0]}{lost or ':'} add --store {charged[0]}, "
-        "so that what is spent adds up, or say by --separate-budget REASON why they have a budget "
-        "of their own; nothing was spent"
+        f"these data were charged to the store {path}{advice}, or say by --separate-budget REASON "
+        "why they have a budget of their own; nothing was spent"
     )
 
 
@@ -346,6 +356,7 @@ def _taken_up(ledger: Ledger, store: Store, described: Mapping[str, Any]) -> Cha
         use
         for use in uses_of(ledger)
         if all(_same(getattr(use, name), value) for name, value in described.items())
+        and (store.resume is True or use.number == store.resume)
     ]
     if not uses:
         raise LedgerError(
@@ -354,6 +365,11 @@ def _taken_up(ledger: Ledger, store: Store, described: Mapping[str, Any]) -> Cha
         )
     unfinished = [use for use in uses if ledger.uses[use.number].finished is None]
     use = (unfinished or uses)[-1]
+    if use in unfinished and not use.keeps_first:
+        raise LedgerError(
+            f"use {use.number} of {store.path} was begun by an earlier version, which may have "
+            "handed out a result without a record of it; it is not measured again"
+        )
     measurement = kept_by_use(ledger, use.number)
     if measurement is None:
         with ledger.writing() as entries:

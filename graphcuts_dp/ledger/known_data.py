@@ -15,6 +15,7 @@ import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -29,6 +30,7 @@ from graphcuts_dp.ledger.opening import READING, Subject, digests_agree
 STATE_FOLDER = "GRAPHCUTS_DP_STATE"  # variable of the environment that names the state folder
 _KEY_BYTES = 32
 _KEY, _INDEX, _LOCK = "key", "known-data.jsonl", "lock"
+_HELD: ContextVar[Path | None] = ContextVar("folder of the index that is locked", default=None)
 
 
 @final
@@ -40,11 +42,13 @@ class KnownUse:
         digests: of the data, under the key of the account.
         reading: how they were read, see `opening.READING`.
         store: whole path of the store; empty where nothing was charged.
+        identifier: of the store, see `opening.store_id`; empty where nothing was charged.
     """
 
     digests: Identity
     reading: dict[str, Any]
     store: str
+    identifier: str
 
     def concerns(self, digests: Identity, schema: dict[str, Any]) -> bool:
         """Return whether data with these digests and this schema are the same."""
@@ -64,53 +68,69 @@ def state_folder() -> Path:
     return base / "graphcuts-dp"
 
 
-def stores_of(subject: Subject) -> tuple[str, ...]:
-    """Return the stores that these data were charged to, an empty text for none, in order.
+def uses_of_data(subject: Subject) -> tuple[KnownUse, ...]:
+    """Return what the index knows of data, in order.
 
     Data without digests and without a name are not known.
 
     Raises:
         LedgerError: the index cannot be read.
     """
-    with _locked() as folder:
+    with index_locked() as folder:
         digests = _digests(folder, subject)
         if not digests:
             return ()
-        stores = (use.store for use in _lines(folder) if use.concerns(digests, subject.schema))
-        return tuple(dict.fromkeys(stores))
+        schema = subject.schema
+        return tuple(use for use in _lines(folder) if use.concerns(digests, schema))
 
 
-def register(subject: Subject, store: str) -> None:
+def register(subject: Subject, store: str, identifier: str = "") -> None:
     """Note that data are charged to a store; an empty path notes that they are charged to none.
 
     Raises:
         LedgerError: the index cannot be written.
     """
-    with _locked() as folder:
+    with index_locked() as folder:
         digests = _digests(folder, subject)
-        known = any(use.store == store and use.digests == digests for use in _lines(folder))
+        known = any(
+            (use.store, use.identifier, use.digests) == (store, identifier, digests)
+            for use in _lines(folder)
+        )
         if not digests or known:
             return
         handle = open_secret(folder / _INDEX)
         with os.fdopen(handle, "r+b") as file:
-            file.seek(0, os.SEEK_END)
-            reading = {name: subject.schema.get(name) for name in READING}
-            line = json.dumps({"digests": digests, "reading": reading, "store": store})
-            file.write(f"{line}\n".encode())
+            cut_off = file.read()[-1:] not in (b"", b"\n")
+            stored = {
+                "digests": digests,
+                "reading": {name: subject.schema.get(name) for name in READING},
+                "store": store,
+                "identifier": identifier,
+            }
+            before = "\n" if cut_off else ""
+            file.write(f"{before}{json.dumps(stored)}\n".encode())
             file.flush()
             os.fsync(file.fileno())
 
 
 @contextmanager
-def _locked() -> Iterator[Path]:
-    """Keep other processes out of the index; yields its folder."""
+def index_locked() -> Iterator[Path]:
+    """Keep other processes and threads out of the index; may be nested. Yields its folder."""
+    held = _HELD.get()
+    if held is not None:
+        yield held
+        return
     folder = state_folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = open_secret(folder / _LOCK)
         try:
             lock_descriptor(handle)
-            yield folder
+            token = _HELD.set(folder)
+            try:
+                yield folder
+            finally:
+                _HELD.reset(token)
         finally:
             os.close(handle)
     except OSError as problem:
@@ -150,7 +170,10 @@ def _lines(folder: Path) -> Iterator[KnownUse]:
     if not file.exists():
         return
     for line in file.read_bytes().splitlines():
-        with suppress(ValueError, LookupError, TypeError):  # a line that was cut off
+        with suppress(
+            ValueError, LookupError, TypeError, AttributeError
+        ):  # a line that was cut off
             stored = json.loads(line)
-            digests, reading = dict(stored["digests"]), dict(stored["reading"])
-            yield KnownUse(digests, reading, str(stored["store"]))
+            digests = {str(name): str(digest) for name, digest in stored["digests"].items()}
+            reading = dict(stored["reading"])
+            yield KnownUse(digests, reading, str(stored["store"]), str(stored["identifier"]))

@@ -113,9 +113,10 @@ class Store:
         author: who begins these uses, for receipts; the store also keeps the name of the account.
         keep: whether what is measured is kept in the store, from which `resume` makes the result
             again, free of charge, after a crash, a full disk or a lost file.
-        resume: True takes over a use that this store has charged already for the same call on the
-            same data: it costs nothing more. What was measured comes from the store; if the use was
-            interrupted before it was stored, it is measured again.
+        resume: True takes over the last use that this store has charged for the same call on the
+            same data, a number the use of that number: it costs nothing more. What was measured
+            comes from the store; if the use was interrupted before it was stored, it is measured
+            again.
         same_people: True charges data to the store of other data about the same people, such as
             the same table with later or corrected rows. They share its budget from then on.
         separate_budget: why data that were charged to another store have a budget of their own
@@ -146,7 +147,7 @@ class Store:
     purpose: str = ""
     author: str = ""
     keep: bool = True
-    resume: bool = False
+    resume: bool | int = False
     same_people: bool = False
     separate_budget: str = ""
     registered: bool = field(default=False, repr=False)
@@ -327,8 +328,6 @@ def _check_header(ledger: Ledger, data: PrivateData | Subject | None, *, same_pe
         if given is not None and subject is not None and not other:
             unchanged = digests_agree(header["data"], schema, given, subject.schema)
             known = joined or (known and unchanged)
-        if same_people and given is not None and not other and not _in_common(header, given):
-            _join(ledger, given)
     except (LookupError, TypeError, ValueError, AttributeError):
         raise LedgerError(f"the store {path} was altered: its header is damaged") from None
     if given is not None and not known:
@@ -429,9 +428,10 @@ def _was_joined(ledger: Ledger, given: Identity) -> bool:
     return any(not set(given.values()).isdisjoint(data.values()) for data in joined)
 
 
-def _join(ledger: Ledger, given: Identity) -> None:
-    """Record that data are about the people of a store."""
-    if _was_joined(ledger, given):
+def join_data(ledger: Ledger, data: PrivateData | Subject) -> None:
+    """Record that data are about the people of a store, unless it knows them."""
+    given = Subject.of(data).identify(bytes.fromhex(ledger.header["salt"]))
+    if _in_common(ledger.header, given) or _was_joined(ledger, given):
         return
     with ledger.locked(), ledger.writing() as entries:
         entries.add(Kind.JOINED, 0, {"data": given})
@@ -483,7 +483,33 @@ def store_id(ledger: Ledger) -> str:
     It is a digest of the header. It tells nothing of that, since the header holds a salt of 32
     random bytes that is known to the store alone.
     """
-    return hashlib.sha256(b"store " + ledger.file.header).hexdigest()[:32]
+    return _id_of(ledger.file.header)
+
+
+def peek_store_id(path: Path) -> str | None:
+    """Return the identifier of the store in a file; None if there is none that can be read."""
+    if not _is_store(path):
+        return None
+    try:
+        return _id_of(_peek_header(path))
+    except (sqlite3.Error, TypeError):
+        return None
+
+
+def _id_of(header: bytes) -> str:
+    return hashlib.sha256(b"store " + header).hexdigest()[:32]
+
+
+def _peek_header(path: Path) -> bytes:
+    """Return the header of a store without locking it.
+
+    Raises:
+        sqlite3.Error, TypeError: the file is no store.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=1.0)) as connection:
+        (text,) = connection.execute("SELECT header FROM ledger").fetchone()
+        return bytes(text)
 
 
 def check_vertices(ledger: Ledger, subject: Subject) -> None:
@@ -542,10 +568,7 @@ def _is_store(path: Path) -> bool:
 
 def _concerns(path: Path, subject: Subject) -> bool:
     try:
-        uri = f"{path.absolute().as_uri()}?mode=ro"
-        with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=1.0)) as connection:
-            (text,) = connection.execute("SELECT header FROM ledger").fetchone()
-        header = json.loads(text)
+        header = json.loads(_peek_header(path))
         if header["format"] not in _READABLE:
             return False
         return _in_common(header, subject.identify(bytes.fromhex(header["salt"])))

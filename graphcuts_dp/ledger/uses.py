@@ -38,7 +38,7 @@ names: two names of it are two values of that column, and no row has both.
 import getpass
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
@@ -91,6 +91,8 @@ class Use:
         command: words of the command line that began it; empty outside of the command line. They
             name files, so they are as private as the store.
         folder: working folder of that command; empty likewise.
+        keeps_first: whether what is measured is stored before anything of it is shown, so that an
+            unfinished use may be measured again; earlier versions did not.
 
     Raises:
         ParameterError: periods that are none.
@@ -102,7 +104,7 @@ class Use:
     parameters: dict[str, Any]
     cost: Cost
     guarantee: PrivacyGuarantee
-    source: dict[str, Any]
+    source: dict[str, Any] = field(repr=False)
     reading: dict[str, Any]
     periods: tuple[str, ...] | None = None
     column: str = ""
@@ -112,8 +114,9 @@ class Use:
     purpose: str = ""
     author: str = ""
     separate_budget: str = ""
-    command: tuple[str, ...] = ()
-    folder: str = ""
+    command: tuple[str, ...] = field(default=(), repr=False)
+    folder: str = field(default="", repr=False)
+    keeps_first: bool = False
 
     def __post_init__(self) -> None:
         # What reads no period would cost nothing.
@@ -419,6 +422,7 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
         time=time_now(),
         user=_user(),
         made_by=MADE_BY,
+        keeps_first=True,
         **({} if store is None else _stated_by(store)),
     )
     check_privacy_unit(ledger, guarantee)

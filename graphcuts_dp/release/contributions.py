@@ -551,10 +551,11 @@ def contributions_parts(table: Contributions) -> ResultParts:
 
 def contributions_from(saved: SavedParts) -> Contributions:
     """Read what `contributions_parts` returned."""
-    fields = saved.fields
+    fields, counts = saved.fields, saved.arrays()["counts"]
+    counts.setflags(write=False)
     return Contributions(
         bounds=tuple(fields["bounds"]),
-        counts=saved.arrays()["counts"],
+        counts=counts,
         rate=Fraction(fields["rate"]),
         what=fields["what"],
         guarantee=saved.guarantee,

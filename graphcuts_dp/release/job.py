@@ -84,7 +84,10 @@ def execute(
         return job.completed(saved, charge.measurement.completion, progress)
     if charge.store is None:
         return job.run(bounded, source, progress)
-    measured = job.measure(bounded, source, progress)
+    # Messages of progress may tell noisy values, or which steps run, and a callback may raise. A
+    # run that ended before its measurement was kept would have told something, and be repeated.
+    progress(0.0, "measuring")
+    measured = job.measure(bounded, source, silent)
     content = pack(job.parts(measured, job.guarantee_of_run(source)))
     completion = job.completion(source)
     charge = charge.keep(content, completion)

@@ -44,6 +44,8 @@ BY_SHOWN = {
     "MAP": ("map",),
     "OUT": ("output",),
     "QUERIES": ("queries",),
+    "REASON": ("text",),
+    "RESULT": ("release",),
     "STORE": ("store",),
 }
 FILES = {
@@ -52,6 +54,7 @@ FILES = {
     **dict.fromkeys(("queries", "cuts", "file"), ("queries",)),
     **{name: (name,) for name in ("locations", "od", "output", "plot", "store")},
     "weights": ("output",),
+    "same_people_as": ("store",),
     "coordinates": ("file",),
 }
 OTHERWISE = {

@@ -625,6 +625,8 @@ OTHERS = {
     "figures": "made graphs and public ones",
     "evaluate": "NOT PRIVATE",
     "page": "runs the others: tests/page",
+    "resume": "runs the others again: tests/crash/test_resumption.py",
+    "store": "reads a store: tests/ledger",
 }
 
 
@@ -634,6 +636,11 @@ def test_commands_say_and_write_the_same_for_all_graphs(command, watch, monkeypa
     def run(watch, number, graph):
         folder = watch.folder
         monkeypatch.chdir(folder)
+        monkeypatch.setenv("GRAPHCUTS_DP_STATE", f"{folder}-state")
+        shutil.rmtree(f"{folder}-state", ignore_errors=True)
+        # Receipts name the store, whose salt is random, and the second in which it was charged.
+        for name in ("charges.store_id", "charges.time_now", "uses.time_now"):
+            monkeypatch.setattr(f"graphcuts_dp.ledger.{name}", lambda *_: "2026")
         (folder / "graph.private.edges").write_text(edges_of(graph))
         (folder / "map.csv").write_text(
             "source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(N - 1))

@@ -67,8 +67,16 @@ def test_a_budget_of_its_own_needs_a_reason_which_stands_in_store_and_receipt(do
 def test_a_store_that_is_lost_is_still_named(done, refused, club, tmp_path):
     done(*release(club, "a.edges", "--store", "a.db"))
     Path("a.db").unlink()
-    message = refused(*release(club, "b.edges", "--store", "b.db"))
-    assert f"{tmp_path / 'a.db'}, which is not there any more" in message
+    for store in ("b.db", "a.db"):  # nor is a fresh one made in its place
+        message = refused(*release(club, "b.edges", "--store", store))
+        assert f"{tmp_path / 'a.db'}, which is not there any more" in message
+
+
+def test_a_store_that_was_moved_is_the_same_store(done, club):
+    done(*release(club, "a.edges", "--store", "a.db"))
+    Path("a.db").rename("moved.db")
+    done(*release(club, "b.edges", "--store", "moved.db"))
+    assert gc.store_status("moved.db").epsilon == 2.0
 
 
 def test_uses_without_any_store_are_told_of(done, club):
@@ -136,20 +144,20 @@ def test_the_index_holds_no_datum_and_is_readable_by_the_account_alone(done, clu
     text = (folder / "known-data.jsonl").read_text()
     assert "club" not in text
     (folder / "key").unlink()  # under another key nothing is known
-    assert known_data.stores_of(Subject.of(gc.datasets.load("karate"))) == ()
+    assert known_data.uses_of_data(Subject.of(gc.datasets.load("karate"))) == ()
 
 
 def test_several_threads_write_one_index():
     graphs = [gc.Graph([0], [k], vertices=20) for k in range(1, 17)]
     subjects = [Subject.of(graph) for graph in graphs]
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda k: known_data.register(subjects[k], f"{k}.db"), range(16)))
-    assert [known_data.stores_of(subject) for subject in subjects] == [
-        (f"{k}.db",) for k in range(16)
-    ]
+        list(pool.map(lambda k: known_data.register(subjects[k], f"{k}.db", str(k)), range(16)))
+    found = [known_data.uses_of_data(subject) for subject in subjects]
+    assert [[use.store for use in uses] for uses in found] == [[f"{k}.db"] for k in range(16)]
     with (known_data.state_folder() / "known-data.jsonl").open("a") as file:
         file.write('{"digests": {"pa')  # a line that was cut off
-    assert known_data.stores_of(subjects[3]) == ("3.db",)
+    known_data.register(subjects[3], "again.db", "x")  # begins a line of its own
+    assert [use.store for use in known_data.uses_of_data(subjects[3])] == ["3.db", "again.db"]
 
 
 def test_an_index_that_cannot_be_used_is_told_in_a_line(refused, club, tmp_path, monkeypatch):

@@ -83,8 +83,9 @@ def test_the_mark_of_inferred_vertices_can_be_avoided_by_one_option(done, tmp_pa
         out, err = done(*command)
         assert mark in out
         assert "--vertices, or --public-vertices-from-file" in err
-    (tmp_path / "x.db").unlink()
-    for command in (RELEASE, START, (*LEARN, *QUICK)):
+    (tmp_path / "x.db").rename(tmp_path / "moved.db")
+    start = [word.replace("x.db", "moved.db") for word in START]
+    for command in ((*RELEASE, "--uncounted"), (*start, "--name", "b"), (*LEARN, *QUICK)):
         assert mark not in "".join(done(*command, "--public-vertices-from-file"))
 
 

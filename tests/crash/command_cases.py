@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -133,7 +134,8 @@ class Ended(NamedTuple):
 
 def call(folder: Path, line: str, typed: str = "") -> Ended:
     """Run a command in this process, in a folder."""
-    with contextlib.chdir(folder):
+    state = {"GRAPHCUTS_DP_STATE": f"{folder}-state"}  # in each folder another person works
+    with contextlib.chdir(folder), mock.patch.dict(os.environ, state):
         return Ended(*run_line(*line.split(), typed=typed))
 
 

@@ -35,7 +35,7 @@ def run(folder, line):
     return subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, *line.split()],
         cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "GRAPHCUTS_DP_STATE": f"{folder}-state"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -13,7 +13,7 @@ from products import PRODUCTS, SESSIONS, kind_of, make
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError, ParameterError
-from graphcuts_dp.ledger import charges
+from graphcuts_dp.ledger import charges, uses
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.opening import open_ledger
@@ -171,6 +171,38 @@ def test_a_use_that_was_interrupted_says_how_to_go_on(path, graph):
         gc.resume(path, use=7)
 
 
+@pytest.mark.parametrize("name", ["response", "sparse", "iterative"])
+def test_nothing_is_told_before_a_measurement_is_kept(path, name, monkeypatch):
+    """A run that is ended by what it tells may be repeated free of charge: it must tell nothing."""
+    told, kept = [], []
+    keep = charges.Charge.keep
+
+    def noted(charge, *arguments):
+        kept.append(list(told))
+        return keep(charge, *arguments)
+
+    monkeypatch.setattr(charges.Charge, "keep", noted)
+    make(name, store=path, progress=lambda fraction, message: told.append((fraction, message)))
+    assert kept == [[(0.0, "measuring")]]
+
+
+def test_an_unfinished_use_of_an_earlier_version_is_not_measured_again(path, graph, monkeypatch):
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    def without(use):
+        return {name: value for name, value in plain_values(use).items() if name != "keeps_first"}
+
+    plain_values = uses.plain
+    with monkeypatch.context() as patched:
+        patched.setattr(graphs, "measure", killed)
+        patched.setattr(uses, "plain", without)
+        with pytest.raises(KeyboardInterrupt):
+            gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    with pytest.raises(LedgerError, match="by an earlier version"):
+        gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, resume=True), fit="none")
+
+
 def test_that_it_is_measured_again_is_on_the_record(path, graph, monkeypatch):
     def killed(*_, **__):
         raise KeyboardInterrupt
@@ -195,6 +227,15 @@ def test_another_fit_of_what_was_measured_costs_nothing(path, graph):
     assert (made.fit.method, other.fit.method) == ("first-order", "spectral")
     assert other.answer([1]).value == made.answer([1]).value  # of the same measurement
     assert gc.store_status(path).epsilon == 1.0
+
+
+def test_a_number_names_the_use_that_is_taken_up(path, graph):
+    first, second = (gc.release_graph(graph, epsilon=1.0, store=path, fit="none") for _ in range(2))
+    for number, made in ((1, first), (2, second)):
+        again = gc.Store(path, resume=number)
+        found = gc.release_graph(graph, epsilon=1.0, store=again, fit="none")
+        assert found.guarantee.provenance == made.guarantee.provenance
+        assert found.answer([1]).value == made.answer([1]).value
 
 
 def test_a_store_may_keep_nothing(path, graph):

@@ -15,7 +15,7 @@ import session_workers as workers
 import typer
 
 import graphcuts_dp as gc
-from graphcuts_dp.cli.main import COMMANDS, _loaded
+from graphcuts_dp.cli.main import COMMANDS, loaded_command
 from graphcuts_dp.cli.options import _keys
 from graphcuts_dp.session.terms import METHODS
 
@@ -36,7 +36,7 @@ def test_no_command_takes_a_public_total():
         keys = [key for about in getattr(command, "known", ()) for key, _ in _keys(about)]
         return [name for each in command.params for name in each.opts] + keys
 
-    found = [name for command in COMMANDS for name in options(_loaded(command))]
+    found = [name for command in COMMANDS for name in options(loaded_command(command))]
     assert "expected-edges" in found
     assert not [name for name in found if "total" in name]
 
