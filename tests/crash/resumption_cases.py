@@ -52,7 +52,7 @@ def judge(folder: Path, status: int | None, messages: str) -> str:
     before = {path.name: sha256_of(path) for path in folder.glob("r.csv*")}
     whole = receipt.exists()
     assert whole or status != 0
-    ended = cases.call(folder, "resume new.db" + " --force" * whole)
+    ended = cases.call(folder, "resume new.db" + " --force" * bool(before))
     assert ended.status == 0, ended.err
     found = gc.store_status(store)
     assert found.epsilon == EPSILON
