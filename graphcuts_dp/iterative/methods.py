@@ -195,6 +195,8 @@ class Learning(Checked):
         finder = distinguisher_of(self.distinguisher, task)
         budget = self._budget(task, pure=finder.call is None)
         printed = isinstance(budget, PaperIterative)
+        if isinstance(budget, PaperIterative):
+            budget.check_distinguisher(finder)  # before anything is spent
         return IterativeConstruction(
             learner=_learner(
                 self.rule, self.norm, "as printed" if printed else "tight", finder, task.grid

@@ -470,15 +470,23 @@ class PaperIterative(PaperBudget, IterativeCalibration):
         root = 4 * math.sqrt(rounds * math.log(1 / self.delta))
         return Fraction(self.epsilon / root * (1 - 1e-12))
 
-    def tune(
-        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
-    ) -> IterativeTuning:
-        """See `IterativeCalibration.tune`."""
+    def check_distinguisher(self, distinguisher: Distinguisher) -> None:
+        """Refuse a distinguisher that the paper has not; call it before anything is spent.
+
+        Raises:
+            ParameterError: it does not pay by the call.
+        """
         if distinguisher.setup is not None or distinguisher.call is None:
             raise ParameterError(
                 "the papers' calibrations are for distinguishers that pay by the call: exponential"
                 " or exact-cuts"
             )
+
+    def tune(
+        self, update_bound: UpdateBound, distinguisher: Distinguisher, *, one: float, steps: int
+    ) -> IterativeTuning:
+        """See `IterativeCalibration.tune`."""
+        self.check_distinguisher(distinguisher)
         margins = MARGINS[self.paper]
 
         def at(alpha: float) -> IterativeTuning | None:

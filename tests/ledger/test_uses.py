@@ -123,6 +123,18 @@ def test_what_is_refused_is_not_charged(tmp_path, graph, wrong, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_calibration_that_does_not_fit_is_refused_before_anything_is_spent(path, graph):
+    with pytest.raises(ParameterError, match="pay by the call"):
+        gc.release_iteratively(
+            graph,
+            epsilon=1.0,
+            delta=1e-6,
+            store=path,
+            construction=gc.Learning(calibration="gru12"),
+        )
+    assert not path.exists()
+
+
 def test_the_charge_is_on_the_disk_before_the_noise(path, graph, monkeypatch):
     seen = []
 
