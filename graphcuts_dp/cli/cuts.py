@@ -7,9 +7,10 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold, note_formulas
 from graphcuts_dp.cli.queries import read_set
-from graphcuts_dp.cli.reading import GRAPH_UNIT, Reading, Spending, TableRun
+from graphcuts_dp.cli.reading import GRAPH_UNIT, Reading, TableRun
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cli.resumption import kept_result
+from graphcuts_dp.cli.spending import Spending
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.rows import bounded_graph, without_rows

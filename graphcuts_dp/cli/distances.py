@@ -11,8 +11,9 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, note_formulas, progress_bar
 from graphcuts_dp.cli.options import naming
 from graphcuts_dp.cli.queries import split_words
-from graphcuts_dp.cli.reading import Run, Spending, kept_source, still_there, store_named
+from graphcuts_dp.cli.reading import Run
 from graphcuts_dp.cli.release import released
+from graphcuts_dp.cli.spending import Spending, kept_source, still_there, store_named
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.distances.answers import MECHANISMS, NOISES, answer_distances
 from graphcuts_dp.distances.locations import Locations

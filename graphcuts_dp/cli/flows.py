@@ -13,12 +13,12 @@ from graphcuts_dp.cli.reading import (
     ApproximatePrivacyOptions,
     GroupReading,
     Reading,
-    Spending,
     TableRun,
     note,
 )
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cli.resumption import kept_result
+from graphcuts_dp.cli.spending import Spending
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.estimate.strategy import FlowWorkload

@@ -18,9 +18,9 @@ from graphcuts_dp.cli.reading import (
     PrivacyOptions,
     Reading,
     Run,
-    Spending,
 )
 from graphcuts_dp.cli.resumption import kept_result
+from graphcuts_dp.cli.spending import Spending
 from graphcuts_dp.confidence import DEFAULT_FAILURE, percent
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import NOISES

@@ -10,8 +10,8 @@ import typer
 
 from graphcuts_dp.cli.console import say
 from graphcuts_dp.cli.main import loaded_command
-from graphcuts_dp.cli.reading import store_named
 from graphcuts_dp.cli.resumption import Resumption, resuming
+from graphcuts_dp.cli.spending import store_named
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger.charges import charge_of_use, kept_by_use
 from graphcuts_dp.ledger.observed import observe
@@ -50,10 +50,13 @@ def resume(
         if not pending:
             kept_by_use(ledger, chosen.number)  # refused here if the store does not keep it
             observe(charge_of_use(ledger, chosen_store, chosen))  # which records the files
+    again = f"gc.resume({store!r}, use={chosen.number})"
+    if pending:
+        again = f"the same call with store=gc.Store({store!r}, resume={chosen.number})"
     if not chosen.command:
         raise ParameterError(
             f"use {chosen.number} of {store} was begun outside of the command line; in Python: "
-            f"gc.resume({store!r}, use={chosen.number})"
+            f"{again}"
         )
     result = None
     if not pending:
@@ -62,7 +65,7 @@ def resume(
     if not Path(chosen.folder).is_dir():
         raise LedgerError(
             f"the folder {chosen.folder}, in which the command ran, is not there any more: make it "
-            f"again; or in Python: gc.resume({store!r}, use={chosen.number})"
+            f"again; or in Python: {again}"
         )
     words = _words(chosen.command, data=data, force=force)
     note = "written from what the store has kept" if result is not None else "done again"

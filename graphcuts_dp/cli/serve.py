@@ -12,14 +12,8 @@ import typer
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, out, write_out
 from graphcuts_dp.cli.options import Commands, command_first
-from graphcuts_dp.cli.reading import (
-    BUDGET,
-    GRAPH_UNIT,
-    SEPARATE_BUDGET,
-    GroupFile,
-    Reading,
-    store_named,
-)
+from graphcuts_dp.cli.reading import GRAPH_UNIT, GroupFile, Reading
+from graphcuts_dp.cli.spending import BUDGET, SEPARATE_BUDGET, store_named
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import open_secret

@@ -16,15 +16,12 @@ from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report, foretold, out, progress_bar, say, show_facts, write_out
 from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.queries import TypedQuery, read_sets
-from graphcuts_dp.cli.reading import (
+from graphcuts_dp.cli.reading import STDIN, ApproximatePrivacyOptions, GroupFile, Reading
+from graphcuts_dp.cli.spending import (
     AUTHOR,
     BUDGET,
     PURPOSE,
     SEPARATE_BUDGET,
-    STDIN,
-    ApproximatePrivacyOptions,
-    GroupFile,
-    Reading,
     kept_source,
     still_there,
     store_named,

@@ -4,8 +4,8 @@ import typer
 
 from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.options import Commands
-from graphcuts_dp.cli.reading import store_named
 from graphcuts_dp.cli.session import status
+from graphcuts_dp.cli.spending import store_named
 from graphcuts_dp.release.receipt_check import check_receipt
 
 store = Commands(help="Look after a store: what was spent, and which results belong to it.")

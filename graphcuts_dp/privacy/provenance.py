@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Self, final
 
 _LONGEST = 500  # characters of a text
+_MOST_USES = 2**31  # of a store
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -52,7 +53,7 @@ class Provenance:
         texts = [value for name, value in stored.items() if name != "use"]
         if not all(isinstance(text, str) and len(text) <= _LONGEST for text in texts):
             raise ValueError("a provenance consists of short texts")
-        if type(provenance.use) is not int or provenance.use < 0:
+        if type(provenance.use) is not int or not 0 <= provenance.use < _MOST_USES:
             raise ValueError("a use has a number from 1")
         if provenance.measured and not _DIGEST.fullmatch(provenance.measured):
             raise ValueError("what was measured is named by its SHA-256")

@@ -110,27 +110,13 @@ class Guarantee:
     spent: dict[str, AtLeast0]
 
 
-@dataclass(frozen=True)
-class StoredProvenance:
-    """Fields that `Provenance.from_dict` reads; it checks their lengths itself."""
-
-    time: str
-    made_by: str
-    purpose: str = ""
-    author: str = ""
-    separate_budget: str = ""
-    store: str = ""
-    use: Index = 0
-    measured: str = ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
     """Fields of all receipts."""
 
     guarantee: Guarantee
     versions: dict[str, str]
-    provenance: StoredProvenance | None = None  # absent in receipts of 0.1
+    provenance: dict[str, Label] | None = None  # see `Provenance.from_dict`; absent in 0.1
 
 
 @dataclass(frozen=True)

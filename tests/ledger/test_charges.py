@@ -30,16 +30,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "mail.db"
-
-
-@pytest.fixture
-def graph():
-    return workers.private_graph()
-
-
 def never(*_):
     raise AssertionError("noise was drawn")
 

@@ -16,17 +16,6 @@ from graphcuts_dp.privacy import entropy
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.release import graphs
 
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "mail.db"
-
-
-@pytest.fixture
-def graph():
-    return workers.private_graph()
-
-
 pytestmark = [
     pytest.mark.usefixtures("no_forecast"),
     pytest.mark.filterwarnings("ignore::graphcuts_dp.errors.AccuracyWarning"),

@@ -1,0 +1,186 @@
+"""The options by which commands name the store that is charged, and what they look up in stores."""
+
+import os
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, final
+
+from graphcuts_dp.cli.console import say
+from graphcuts_dp.cli.resumption import command_words, current_resumption
+from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.graph.rows import PrivateData
+from graphcuts_dp.ledger.charges import check_known
+from graphcuts_dp.ledger.known_data import register, uses_of_data
+from graphcuts_dp.ledger.ledger import Head
+from graphcuts_dp.ledger.opening import Budget, Store, Subject, open_ledger, stores_beside
+from graphcuts_dp.ledger.uses import uses_of
+from graphcuts_dp.options import privacy_option
+
+PURPOSE = privacy_option(
+    None, help="What the result is for, in a few words: for the store and the receipt."
+)
+AUTHOR = privacy_option(
+    None, help="Who releases it, for the receipt; the store also keeps the name of the account."
+)
+SEPARATE_BUDGET = privacy_option(
+    None,
+    metavar="REASON",
+    help="Why these data have a budget of their own here, though another store was charged for "
+    "them, too; it stands in the store and in the receipt.",
+)
+BUDGET = privacy_option(
+    None,
+    usual=True,
+    help="Of a new store: the largest epsilon, and delta, of all uses of the data together; "
+    "no limit if omitted. A server needs it.",
+    of=Budget,
+)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Spending:
+    """The store that a command charges which can do without one."""
+
+    store: str | None = privacy_option(
+        None,
+        usual=True,
+        help="Ledger file (.db): this use is charged to it, and refused if its budget does not "
+        "suffice. Created if it does not exist.",
+        metavar="FILE",
+    )
+    budget: Budget | None = BUDGET
+    uncounted: bool = privacy_option(
+        False,
+        help="Charge no store. Without this, a use beside a store about the same data is refused.",
+    )
+    purpose: str | None = PURPOSE
+    author: str | None = AUTHOR
+    same_people_as: str | None = privacy_option(
+        None,
+        help="In place of --store: the store of other data about the same people, such as the same "
+        "table with later or corrected rows; they share its budget.",
+        metavar="FILE",
+    )
+    separate_budget: str | None = SEPARATE_BUDGET
+    no_keep: bool = privacy_option(
+        False,
+        help="Do not keep in the store what was measured: a result that is lost cannot be resumed.",
+    )
+
+    def check(self) -> Store | None:
+        """Return the store to charge, None for none; call it before anything is read.
+
+        Raises:
+            ParameterError: options that do not fit together.
+            LedgerError: no file name.
+        """
+        resumption = current_resumption()
+        if resumption is not None:
+            return Store(resumption.store, resume=resumption.use, keep=not self.no_keep)
+        path = self.store or self.same_people_as
+        if path is not None:
+            if self.uncounted:
+                raise ParameterError("give --store or --uncounted, not both")
+            if None not in (self.store, self.same_people_as):
+                raise ParameterError("--same-people-as names the store: leave out --store")
+            return replace(
+                store_named(path, self.budget),
+                purpose=self.purpose or "",
+                author=self.author or "",
+                keep=not self.no_keep,
+                same_people=self.same_people_as is not None,
+                separate_budget=self.separate_budget or "",
+                registered=True,
+                command=command_words(),
+            )
+        if self.budget is not None:
+            raise ParameterError("a budget is kept in a store: add, for example, --store mail.db")
+        stated = (self.purpose, self.author, self.separate_budget)
+        if stated != (None, None, None) or self.no_keep:
+            raise ParameterError(
+                "purpose, author, the reason for a separate budget and what was measured are kept "
+                "in a store: add, for example, --store mail.db"
+            )
+        return None
+
+    def remind(self, data: PrivateData | Subject, file: str) -> None:
+        """Refuse to spend on data that another store keeps account of.
+
+        That is a store in the data's or the working folder that is about them, where none is
+        named, or any that this account has charged for them. Where they were used before without
+        a store, a note says so.
+
+        Args:
+            data: private.
+            file: that they were read from.
+
+        Raises:
+            ParameterError: a store beside the data was not named.
+            LedgerError: another store was charged.
+        """
+        if self.uncounted or current_resumption() is not None:
+            return
+        store, subject = self.check(), Subject.of(data)
+        if store is None:
+            folders = {Path(os.path.realpath(file)).parent, Path.cwd()}
+            for path in stores_beside(sorted(folders), data):
+                raise ParameterError(
+                    f"{path} keeps account of what is spent on these data: add --store {path}, "
+                    "or --uncounted to spend beside it"
+                )
+        check_known(subject, store)
+        known = {use.store for use in uses_of_data(subject)}
+        if store is not None and store.exists:
+            return
+        if known == {""}:
+            say(
+                "note: Epsilon was spent on these data before, without a store. What is spent now "
+                "adds to that; --store keeps account."
+            )
+        if store is None:
+            register(subject, "")
+
+
+def store_named(path: str, budget: Budget | None = None, expect_head: str | None = None) -> Store:
+    """Return the store that the options describe.
+
+    Raises:
+        ParameterError: no head.
+        LedgerError: no file name.
+    """
+    if expect_head is not None:
+        Head.parse(expect_head)
+    store = Store(path, budget=budget, expect_head=expect_head)
+    store.file  # noqa: B018  # refuses what is no file name
+    return store
+
+
+def kept_source(store: Store, name: str, kind: str) -> dict[str, Any]:
+    """Return where the files of a session are and how they are read, as it was told at its start.
+
+    Raises:
+        LedgerError: as `open_ledger`.
+        ParameterError: no such session.
+    """
+    with closing(open_ledger(store)) as ledger, ledger.locked():
+        known = {use.name: use.source for use in uses_of(ledger) if use.kind == kind}
+    if name not in known:
+        there = ", ".join(known) or "none"
+        raise ParameterError(f"no session {name!r} in {store.path}; there is: {there}")
+    return dict(known[name])
+
+
+def still_there(given: str | None, remembered: str | None, what: str) -> str:
+    """Return the file that is named, or else the one that a store remembers.
+
+    Raises:
+        ParameterError: nobody knows where it is.
+    """
+    path = given or remembered
+    if path is None:
+        raise ParameterError(f"the store does not know where the file is; name {what}")
+    if given is None and not Path(path).is_file():
+        raise ParameterError(f"the file is no longer at {path}; name {what}")
+    return path
