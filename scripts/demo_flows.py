@@ -7,6 +7,7 @@ treats them as private, and prints the truth beside what is released.
 import csv
 from collections import defaultdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -88,9 +89,11 @@ def show_level(flows: gc.Flows, truth: FloatMatrix, level: str) -> None:
     show_table(title, [level, *map(str, labels)], rows)
 
 
-def show_flows(graph: gc.Graph, groups: gc.Groups, level: str) -> gc.Flows:
-    """Release, and print beside the truth."""
-    flows = gc.release_flows(graph, groups, epsilon=EPSILON)
+def show_flows(
+    graph: gc.Graph, groups: gc.Groups, level: str, store: Path | None = None
+) -> gc.Flows:
+    """Release, charged to a store if one is given, and print beside the truth."""
+    flows = gc.release_flows(graph, groups, epsilon=EPSILON, store=store)
     out.print(f"Released: {flows.guarantee}")
     show_level(flows, true_table(graph, groups, level), level)
     out.print("From the released table alone:")
@@ -133,10 +136,14 @@ def main() -> None:
     OUTPUT.mkdir(exist_ok=True)
     out.print("1. US flights by region, division and state: which airports are connected")
     graph = flights()
-    flows = show_flows(graph, states(graph), "region")
-    draw(flows.plot("division"), "us_divisions")
-    out.print(f"   again by state alone, for another epsilon = {EPSILON:g}: more accurate")
-    flows = gc.release_flows(graph, states(graph, ("state",)), epsilon=EPSILON)
+    with TemporaryDirectory() as folder:
+        store = Path(folder) / "flights.db"
+        flows = show_flows(graph, states(graph), "region", store)
+        draw(flows.plot("division"), "us_divisions")
+        out.print(f"   again by state alone, for another epsilon = {EPSILON:g}: more accurate")
+        flows = gc.release_flows(graph, states(graph, ("state",)), epsilon=EPSILON, store=store)
+        spent = gc.store_status(store).epsilon
+    out.print(f"   the store that was charged for both says: epsilon = {spent:g} together")
     places = OUTPUT / "us_states.csv"
     write_places(places)
     draw(flows.plot("state", locations=places), "us_states")
