@@ -82,11 +82,11 @@ def _words(recorded: Sequence[str], *, data: str | None, force: bool) -> list[st
     words = list(recorded)
     if data is not None:
         command = loaded_command(words[0])
-        before, moved = _parsed(command, words), os.path.abspath(data)  # noqa: PTH100  # links stay
+        before, data_path = _parsed(command, words), os.path.abspath(data)  # noqa: PTH100  # links stay
         name = "source" if "source" in before else "locations"
         for position, word in enumerate(words):
-            changed = [*words[:position], moved, *words[position + 1 :]]
-            if word == before[name] and _parsed(command, changed) == before | {name: moved}:
+            changed = [*words[:position], data_path, *words[position + 1 :]]
+            if word == before[name] and _parsed(command, changed) == before | {name: data_path}:
                 words = changed
                 break
         else:

@@ -167,8 +167,8 @@ def kept_source(store: Store, name: str, kind: str) -> dict[str, Any]:
     with closing(open_ledger(store)) as ledger, ledger.locked():
         known = {use.name: use.source for use in uses_of(ledger) if use.kind == kind}
     if name not in known:
-        there = ", ".join(known) or "none"
-        raise ParameterError(f"no session {name!r} in {store.path}; there is: {there}")
+        names = ", ".join(known) or "none"
+        raise ParameterError(f"no session {name!r} in {store.path}; there is: {names}")
     return dict(known[name])
 
 

@@ -30,7 +30,7 @@ from graphcuts_dp.ledger.opening import READING, Subject, digests_agree
 STATE_FOLDER = "GRAPHCUTS_DP_STATE"  # variable of the environment that names the state folder
 _KEY_BYTES = 32
 _KEY, _INDEX, _LOCK = "key", "known-data.jsonl", "lock"
-_HELD: ContextVar[Path | None] = ContextVar("folder of the index that is locked", default=None)
+_LOCKED: ContextVar[Path | None] = ContextVar("folder of the index that is locked", default=None)
 
 
 @final
@@ -116,9 +116,9 @@ def register(subject: Subject, store: str, identifier: str = "") -> None:
 @contextmanager
 def index_locked() -> Iterator[Path]:
     """Keep other processes and threads out of the index; may be nested. Yields its folder."""
-    held = _HELD.get()
-    if held is not None:
-        yield held
+    locked_folder = _LOCKED.get()
+    if locked_folder is not None:
+        yield locked_folder
         return
     folder = state_folder()
     try:
@@ -126,11 +126,11 @@ def index_locked() -> Iterator[Path]:
         handle = open_secret(folder / _LOCK)
         try:
             lock_descriptor(handle)
-            token = _HELD.set(folder)
+            token = _LOCKED.set(folder)
             try:
                 yield folder
             finally:
-                _HELD.reset(token)
+                _LOCKED.reset(token)
         finally:
             os.close(handle)
     except OSError as problem:

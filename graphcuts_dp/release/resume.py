@@ -119,9 +119,9 @@ def use_to_resume(ledger: Ledger, number: int | None) -> Use:
         raise LedgerError(f"{ledger.file.path} has charged nothing that could be resumed")
     chosen = max(uses) if number is None else number
     if chosen not in uses:
-        there = ", ".join(map(str, uses))
+        numbers = ", ".join(map(str, uses))
         raise LedgerError(
-            f"{ledger.file.path} has no use {chosen} that could be resumed; there is: {there}. A "
+            f"{ledger.file.path} has no use {chosen} that could be resumed; there is: {numbers}. A "
             "session goes on by itself: open it again"
         )
     return uses[chosen]

@@ -165,9 +165,9 @@ def _release(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[
             expected[f"{name}/steps"] = Expected(_INTEGER, (kept_count,))
         else:
             arrays = _counts(map_kind(name, measurement), measurement, sides)
-            expected |= {f"{name}/{own}": array for own, array in arrays.items()}
+            expected |= {f"{name}/{key}": array for key, array in arrays.items()}
     if fields["model"] is not None:
-        expected |= {f"model/{own}": array for own, array in _model(sides, forms).items()}
+        expected |= {f"model/{key}": array for key, array in _model(sides, forms).items()}
     return expected
 
 
