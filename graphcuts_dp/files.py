@@ -178,7 +178,7 @@ def _is_database(file: Path) -> bool:
     try:
         with file.open("rb") as handle:
             return handle.read(len(_SQLITE)) == _SQLITE
-    except PermissionError:
+    except (PermissionError, FileNotFoundError):  # another process may have moved it meanwhile
         return False
 
 

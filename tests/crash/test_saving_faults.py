@@ -6,6 +6,7 @@ import faults
 import pytest
 from saving_cases import CASES, NEWER, OLDER
 
+from graphcuts_dp import files
 from graphcuts_dp.errors import FileFormatError
 
 ALL = (*faults.ERRORS, faults.READ_ONLY, *faults.INTERRUPTIONS, *faults.DEATHS)
@@ -108,3 +109,18 @@ def test_of_processes_that_make_one_set_one_wins(tmp_path):
     sets, left, ended = in_processes(tmp_path, 4, work)
     assert sorted(status == 0 for status in ended) == [False, False, False, True]
     assert left == sets[ended.index(0) % 2]
+
+
+def test_a_file_that_goes_away_while_it_is_looked_at_is_no_obstacle(tmp_path, monkeypatch):
+    """Another process may replace a set at any moment."""
+    target = tmp_path / "out.csv"
+    target.write_text("older")
+    looked_at = files._mode
+
+    def gone_then(file):
+        mode = looked_at(file)
+        file.unlink(missing_ok=True)
+        return mode
+
+    monkeypatch.setattr(files, "_mode", gone_then)
+    assert files.check_writable(target, force=True) == target.resolve()
