@@ -186,6 +186,11 @@ class CutJob(Job[Partition]):
     rate: Fraction
     grid: Grid
 
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """See `Job.inputs`."""
+        return self.terminal_rows
+
     def bound(self, data: PrivateData) -> AnyGraph:
         """See `Job.bound`."""
         return bounded_graph(data, self.privacy_unit)

@@ -26,6 +26,7 @@ from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.frames import made_frame
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.public_inputs import public_digest
 from graphcuts_dp.options import check_probability
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
@@ -35,7 +36,7 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.packing import ResultParts, pack, unpack
-from graphcuts_dp.schema.vertices import Label
+from graphcuts_dp.schema.vertices import Label, labels_or_number
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.transcript import answer_to_dict
 
@@ -610,6 +611,7 @@ def answer_distances(
         parameters={"mechanism": built.name},
         cost=cost,
         guarantee=guarantee,
+        inputs=_digest_of_map(metric),
         stacklevel=3,
     )
     if charge.measurement is None:
@@ -626,6 +628,12 @@ def answer_distances(
         guarantee=guarantee.released_as(charge.provenance),
         plan=plan,
     )
+
+
+def _digest_of_map(metric: Metric) -> str:
+    lengths = metric.lengths
+    vertices = labels_or_number(metric.vertices)
+    return public_digest(vertices, lengths.indptr, lengths.indices, lengths.data, metric.p)
 
 
 def _kept_parts(

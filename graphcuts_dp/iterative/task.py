@@ -162,6 +162,7 @@ class Task:
             budget_plan=plan.with_certain_runs(),
         )
         return IterativeJob(
+            listed=None if self.listed is None else self.listed.arrays(),
             kind=kind,
             public=self.data,
             epsilon=epsilon,
@@ -182,6 +183,7 @@ class IterativeJob(Job[IterativeRelease]):
     """An iterative release.
 
     Attributes:
+        listed: the public queries as arrays; None if there are none.
         privacy_unit: of the guarantee.
         told: see `Job.parameters`.
         why_worthless: see `Job.warning`.
@@ -189,11 +191,17 @@ class IterativeJob(Job[IterativeRelease]):
         releasing: makes the result of what was drawn.
     """
 
+    listed: Mapping[str, Any] | None
     privacy_unit: PrivacyUnit
     told: dict[str, Any]
     why_worthless: str | None
     measuring: Callable[[Any, EntropySource, Progress], Any]
     releasing: Callable[[Any, PrivacyGuarantee], IterativeRelease]
+
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """See `Job.inputs`."""
+        return (self.listed,)
 
     def bound(self, data: PrivateData) -> AnyGraph:
         """See `Job.bound`."""

@@ -112,8 +112,8 @@ class Charge:
             return self
         digest = hashlib.sha256(content).hexdigest()
         number = self.use.number
-        with closing(open_ledger(self.store)) as ledger, ledger.locked():
-            if ledger.uses[number].finished is not None:
+        with closing(open_ledger(self.store, whole=False)) as ledger, ledger.locked():
+            if ledger.totals(number).finished is not None:
                 raise LedgerError(
                     f"another process has taken up use {number} of {self.store.path} and finished "
                     "it; what was measured here was thrown away"
@@ -135,7 +135,7 @@ class Charge:
             return
         with (
             contextlib.suppress(LedgerError),
-            closing(open_ledger(self.store)) as ledger,
+            closing(open_ledger(self.store, whole=False)) as ledger,
             ledger.locked(),
             ledger.writing() as entries,
         ):
@@ -163,6 +163,7 @@ def begin_charge(
     cost: Cost,
     guarantee: PrivacyGuarantee,
     periods: tuple[str, ...] | None = None,
+    inputs: str = "",
     stacklevel: int = 1,
 ) -> Charge:
     """Charge a use that is no session: its whole cost is on the disk when this returns.
@@ -180,6 +181,7 @@ def begin_charge(
         periods: labels of the declared periods that it reads: rows of others change nothing that
             it draws. None where it may read everything. They count for themselves where neighbours
             differ in one period, see `uses`, and else for every period.
+        inputs: digest of public inputs, see `public_digest`.
         stacklevel: of `warnings.warn`, as seen from the caller.
 
     Raises:
@@ -205,6 +207,7 @@ def begin_charge(
         "guarantee": guarantee,
         "periods": periods,
         "column": column,
+        "inputs": inputs,
     }
     with closing(_opened_to_charge(chosen_store, data, cost, guarantee)) as ledger, ledger.locked():
         if chosen_store.resume:
@@ -258,7 +261,7 @@ def open_to_charge(
     if not store.exists:
         check_budget(store.cap, [], cost)
         create_ledger(store, data, privacy_unit=guarantee.privacy_unit)
-    ledger = open_ledger(store, data)
+    ledger = open_ledger(store, data, whole=False)
     try:
         if store.registered:
             with index_locked():  # nobody charges another store meanwhile
@@ -310,7 +313,7 @@ def kept_by_use(ledger: Ledger, number: int) -> KeptMeasurement | None:
     Raises:
         LedgerError: it has finished, but its store does not keep it; or the store was altered.
     """
-    record = ledger.uses[number].finished
+    record = ledger.totals(number).finished
     if record is None:
         return None
     _, body = ledger.record(record)
@@ -326,7 +329,7 @@ def kept_by_use(ledger: Ledger, number: int) -> KeptMeasurement | None:
 def provenance_of(ledger: Ledger, use: Use) -> Provenance:
     """Return the provenance of the result of a use. Within `Ledger.locked`."""
     provenance = _provenance(ledger, use)
-    record = ledger.uses[use.number].finished
+    record = ledger.totals(use.number).finished
     if record is None:
         return provenance
     _, body = ledger.record(record)

@@ -9,8 +9,8 @@ journal). Closing leaves `mail.db` alone. All are readable by their owner only.
 - When a transaction has ended, all of it is in `mail.db` itself, and flushed. A journal is needed
   only to take back a transaction that was cut off. So `mail.db` alone, copied or moved after a
   crash, holds every answer that was shown; if its journal stayed behind, it may hold a part of the
-  transaction that was cut off, which opening notices: the pages must fit together
-  (`quick_check`), and so must the records (see `ledger`).
+  transaction that was cut off, which reading the records notices: they must fit together (see
+  `ledger`), and, where all are read, so must the pages (`StoreFile.check_pages`).
 """
 
 import contextlib
@@ -259,12 +259,21 @@ class StoreFile:
         found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
         if dict(found.fetchall()) != _schema():
             raise LedgerError(f"the store {self.path} was altered: its tables are not as made")
-        if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-            raise LedgerError(f"the store {self.path} is damaged: it was cut short or altered")
         (header,) = connection.execute("SELECT header FROM ledger").fetchone() or (None,)
         if not isinstance(header, bytes):
             raise LedgerError(f"the store {self.path} was altered: it has no header")
         return header
+
+    def check_pages(self) -> None:
+        """Check that the pages of the file fit together; within `locked`.
+
+        Raises:
+            LedgerError: they do not.
+        """
+        with explained(self.path):
+            answer = self.connection.execute("PRAGMA quick_check(1)").fetchone()
+        if answer != ("ok",):
+            raise LedgerError(f"the store {self.path} is damaged: it was cut short or altered")
 
     @property
     def connection(self) -> sqlite3.Connection:

@@ -8,6 +8,12 @@ name; they are checked when they are read. What a mechanism needs to go on (`Sto
 replaced by each step; the record of the step holds a digest of the public part, and a commitment
 to the secret part that is salted with a nonce, which is overwritten together with the secret.
 
+**Checkpoints.** From time to time a record holds what the uses before it add up to, and the running
+digest before it; there the digest starts again from that. Whoever wants to charge one more use
+reads the records from the latest checkpoint on, and needs nothing that lies before. So a use costs
+the same however many there were. Everything else reads and checks all records (`Ledger.uses`), and
+compares each checkpoint with the sums of the records before it.
+
 The digests detect accidents and edits; by themselves they cannot detect that somebody put back an
 older copy, or recomputed every digest. Whoever may write the store is trusted; whoever keeps a
 `Head` notices an older copy.
@@ -41,6 +47,9 @@ from typing import Any, Literal, Self, Union, cast, final, get_args, get_origin,
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.former_names import current
 from graphcuts_dp.ledger.file import StoreFile, create_store, explained
+from graphcuts_dp.ledger.spending import Coverage, Spending
+from graphcuts_dp.privacy.composition import Cost
+from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.queries.universe import Universe
 
 DIGEST_SIZE = hashlib.sha256().digest_size
@@ -62,6 +71,7 @@ class Kind(IntEnum):
     RESUMED = 11  # a use that was interrupted before it was finished is measured again
     SAVED = 12  # the files that hold the result of a use
     JOINED = 13  # other data about the same people share the budget; it belongs to no use
+    CHECKPOINT = 14  # what all uses so far add up to; it belongs to no use
 
 
 @final
@@ -191,6 +201,10 @@ class StoredState:
 _FRAME = struct.Struct(">QqBQQ")  # what the digest of a record starts with
 Row = tuple[int, int, int, bytes, bytes]  # number, use, kind, query, body
 _FETCH = 4096  # records; a transaction has far fewer
+_CHECKPOINT_RECORDS = 64  # after which a transaction begins with a checkpoint
+# Of the rules by which spending is added up: raise it when `Spending` or `Coverage` change what
+# they make of the same records. Checkpoints of other rules are not relied on.
+_SUMMING_RULES = 1
 _KEPT = "kept"
 # Noise that is still in use: who reads it can take it away again. "lost" may tell what a field is
 # where its secret was lost; else None.
@@ -225,7 +239,7 @@ class Entries:
         self.records += 1
         row = (self.records, use, int(kind), query, encode(body))
         self._connection.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?)", row)
-        self.chain.update(_framed(*row))
+        self.chain = _extended(self.chain, row)
         self.rows.append(row)
         if state is not None:
             self._connection.execute(
@@ -261,13 +275,14 @@ class Ledger:
         path: an existing store.
         timeout: seconds to wait for other processes and threads.
         expected: where the ledger stood at some time; None if nobody knows.
+        whole: True reads and checks all records. False begins at the latest checkpoint, if there is
+            one: enough to charge a use, and to finish it. The rest is read when it is needed.
 
     Attributes:
         file: the store.
         header: what the ledger is about, plain values.
         records: how many records there are.
         chain: running SHA-256 of header and records.
-        uses: totals of each use of the data, by number.
         joined: records of other data about the same people.
 
     Raises:
@@ -275,20 +290,98 @@ class Ledger:
             busy.
     """
 
-    def __init__(self, path: Path, *, timeout: float = 30.0, expected: Head | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        timeout: float = 30.0,
+        expected: Head | None = None,
+        whole: bool = True,
+    ) -> None:
         self.file = StoreFile(path, timeout=timeout)
-        self.records = 0
-        self.chain = hashlib.sha256(self.file.header)
-        self.uses: dict[int, UseTotals] = {}
-        self.joined: list[int] = []
         self._expected = expected
+        self._forget()
         try:
             self.header = current(decode(self.file.header, path))
-            with self.locked():
-                self._check_whole()
+            with self.file.locked():
+                if whole or expected is not None or not self._begin_at_checkpoint():
+                    self._read_whole()
+                else:
+                    self._catch_up()
         except BaseException:
             self.file.close()
             raise
+
+    def _forget(self) -> None:
+        """Stand before the first record."""
+        self.records = 0
+        self.chain: Any = hashlib.sha256(self.file.header)
+        self.joined: list[int] = []
+        self._opening = True  # whether no record was read yet
+        self._whole = True  # whether all records were read
+        self._uses: dict[int, UseTotals] = {}
+        self._checkpoint = 0  # record of the latest one
+        self._spending: Spending | None = None  # of the uses but for those in `_uncounted`
+        self._uncounted: list[bytes] = []  # BEGIN records of uses that `_spending` lacks
+
+    def _begin_at_checkpoint(self) -> bool:
+        """Stand before the latest checkpoint, with its sums; False if there is none to rely on.
+
+        The digest of all records from there on proves that the checkpoint is as it was written.
+        """
+        path = self.file.path
+        with explained(path):
+            row = self.file.connection.execute(
+                "SELECT seq, body FROM records WHERE kind = ? ORDER BY seq DESC LIMIT 1",
+                (Kind.CHECKPOINT,),
+            ).fetchone()
+        if row is None:
+            return False
+        with intact(f"the store {path} was altered: a checkpoint is damaged"):
+            seq, body = row[0], decode(row[1], path)
+            if body["rules"] != _SUMMING_RULES:
+                return False
+            self.records, self.chain = seq - 1, _Resumed(bytes.fromhex(body["before"]))
+            self.joined = [int(record) for record in body["joined"]]
+            self._spending = Spending.from_dict(body["spending"])
+            self._whole = False
+        return True
+
+    def _read_whole(self) -> None:
+        """Read and check everything."""
+        self._forget()
+        self.file.check_pages()
+        self._catch_up()
+        self._check_whole()
+
+    @property
+    def uses(self) -> Mapping[int, UseTotals]:
+        """Totals of each use of the data, by number. Within `locked`."""
+        if not self._whole:
+            self._read_whole()
+        return self._uses
+
+    def totals(self, use: int) -> UseTotals:
+        """Return the totals of one use; no more is read than they need. Within `locked`."""
+        return self._uses[use] if use in self._uses else self.uses[use]
+
+    @property
+    def spending(self) -> "Spending":
+        """What all uses cost together. Within `locked`.
+
+        Raises:
+            LedgerError: a record is damaged.
+        """
+        with intact(f"the store {self.file.path} was written by another version, or is damaged"):
+            if self._spending is None:
+                budget = self.header["budget"]
+                terms = None if budget is None else (budget["epsilon"], budget["delta"])
+                self._spending = Spending.under(terms)
+            while self._uncounted:
+                use = current(decode(self._uncounted[0], self.file.path))
+                self._spending.add([_counted(use)])
+                del self._uncounted[0]
+            return self._spending
 
     @property
     def head(self) -> Head:
@@ -300,7 +393,7 @@ class Ledger:
 
         Earlier ones were there when their transaction ended; each is checked when it is read.
         """
-        for use in self.uses:
+        for use in self._uses:
             self.state(use)
         with explained(self.file.path):
             missing = self.file.connection.execute(
@@ -332,8 +425,12 @@ class Ledger:
     @contextmanager
     def writing(self) -> Iterator[Entries]:
         """Records that are on the disk when the body has ended, or none of them."""
+        due = self.records - self._checkpoint >= _CHECKPOINT_RECORDS
+        sums = self._sums() if due else None
         with self.file.transaction() as connection:
             entries = Entries(connection, self.records, self.chain.copy())
+            if sums is not None:
+                entries.add(Kind.CHECKPOINT, 0, sums)
             yield entries
             connection.execute(
                 "UPDATE head SET seq = ?, digest = ?", (entries.records, entries.chain.digest())
@@ -348,7 +445,8 @@ class Ledger:
             head = connection.execute("SELECT seq, digest FROM head").fetchone()
             if head is None or (head[0] == self.records and head[1] != self.chain.digest()):
                 raise LedgerError(f"the store {path} was altered: its records do not fit together")
-            if head[0] != self.records or self.records == 0:
+            if head[0] != self.records or self._opening:
+                self._opening = False
                 self._replay(head)
 
     def _replay(self, head: tuple[int, bytes]) -> None:
@@ -363,11 +461,11 @@ class Ledger:
             chain = self.chain.copy()
             try:
                 for row in rows:
-                    chain.update(_framed(*row))
+                    chain = _extended(chain, row)
                     if expected is not None and row[0] == expected.records:
                         self._compare(expected, chain)
                 self._follow(rows, chain)
-            except (TypeError, struct.error, KeyError):
+            except (TypeError, struct.error, KeyError, ValueError):
                 raise LedgerError(f"the store {path} was altered: a record is damaged") from None
         if (self.records, self.chain.digest()) != head:
             raise LedgerError(f"the store {path} was altered: its records do not fit together")
@@ -382,13 +480,42 @@ class Ledger:
         """Take records into the totals, with the chain after them."""
         for seq, use, kind, query, body in rows:
             if kind == Kind.BEGIN:
-                self.uses[use] = UseTotals(use, seq)
+                self._uses[use] = UseTotals(use, seq)
+                self._uncounted.append(body)
             elif kind == Kind.JOINED:
                 self.joined.append(seq)
-            else:
-                self.uses[use].follow(seq, kind, query, body)
+            elif kind == Kind.CHECKPOINT:
+                self._compare_sums(decode(body, self.file.path))
+                self._checkpoint = seq
+            elif use in self._uses or self._whole:
+                self._uses[use].follow(seq, kind, query, body)
             self.records = seq
         self.chain = chain
+
+    def _sums(self) -> dict[str, Any]:
+        """Return what a checkpoint holds, if it is the next record."""
+        return {
+            "before": self.chain.digest().hex(),
+            "rules": _SUMMING_RULES,
+            "joined": self.joined,
+            "spending": self.spending.to_dict(),
+        }
+
+    def _compare_sums(self, stored: dict[str, Any]) -> None:
+        """Compare a checkpoint with the records before it.
+
+        Raises:
+            LedgerError: they do not fit together.
+        """
+        with intact(f"the store {self.file.path} was altered: a checkpoint is damaged"):
+            fits = stored["joined"] == self.joined
+            if stored["rules"] == _SUMMING_RULES:
+                fits &= self.spending.agrees(Spending.from_dict(stored["spending"]))
+        if not fits:
+            raise LedgerError(
+                f"the store {self.file.path} was altered: a checkpoint is not what the uses before "
+                "it add up to"
+            )
 
     def record(self, seq: int) -> tuple[bytes, dict[str, Any]]:
         """Query digest and plain values of one record."""
@@ -413,7 +540,7 @@ class Ledger:
 
     def state(self, use: int) -> StoredState | None:
         """Where a session's mechanism stands, checked; None before it has started."""
-        seq = self.uses[use].state
+        seq = self.totals(use).state
         if seq is None:
             return None
         _, body = self.record(seq)
@@ -461,6 +588,56 @@ def _unpacked(kept: bytes) -> bytes | None:
 
 def _framed(seq: int, use: int, kind: int, query: bytes, body: bytes) -> bytes:
     return _FRAME.pack(seq, use, kind, len(query), len(body)) + query + body
+
+
+def _extended(chain: Any, row: Row) -> Any:
+    """Return the running digest with one more record; `chain` is used up.
+
+    At a checkpoint it starts again from its value before, which the checkpoint holds. So whoever
+    begins there arrives at the same digests.
+
+    Raises:
+        LookupError, ValueError: the checkpoint names another value before it.
+    """
+    if row[2] == Kind.CHECKPOINT:
+        before = chain.digest()
+        if json.loads(row[4])["before"] != before.hex():
+            raise ValueError("a checkpoint that follows other records")
+        chain = hashlib.sha256(before)
+    chain.update(_framed(*row))
+    return chain
+
+
+@final
+class _Resumed:
+    """A running digest of which only the value is known: it can go on at a checkpoint alone."""
+
+    def __init__(self, value: bytes) -> None:
+        self._value = value
+
+    def digest(self) -> bytes:
+        """Return the value."""
+        return self._value
+
+    def copy(self) -> "_Resumed":
+        """Return this: it never changes."""
+        return self
+
+
+def _counted(use: dict[str, Any]) -> tuple[Coverage | None, Cost]:
+    """Return what a BEGIN record counts for, and its cost.
+
+    Raises:
+        one of `DAMAGED`: it is no such record.
+    """
+    periods, column = use.get("periods"), use.get("column", "")
+    if periods is not None and not (isinstance(periods, list) and periods and all(periods)):
+        raise ValueError("periods that are none")
+    labels = from_plain(tuple[str, ...] | None, periods)
+    # A record leaves out what is the default of a guarantee.
+    unit = from_plain(str, use["guarantee"].get("privacy_unit", PrivacyGuarantee.privacy_unit))
+    coverage = Coverage.of(labels, from_plain(str, column), unit)
+    return coverage, from_plain(Cost, use["cost"])
 
 
 def _seal(nonce: bytes, state: StoredState) -> list[str]:

@@ -282,12 +282,15 @@ def reading_of(data: PrivateData) -> dict[str, Any]:
     return {name: schema[name] for name in names if name in schema}
 
 
-def open_ledger(store: PathLike | Store, data: PrivateData | Subject | None = None) -> Ledger:
+def open_ledger(
+    store: PathLike | Store, data: PrivateData | Subject | None = None, *, whole: bool = True
+) -> Ledger:
     """Open a ledger and check that it is about these data.
 
     Args:
         store: an existing one.
         data: the private data; None to read the record only.
+        whole: False is enough to charge a use, or to finish it, see `Ledger`.
 
     Raises:
         LedgerError: as `Ledger`; or the ledger is about other data, or these have changed.
@@ -296,7 +299,7 @@ def open_ledger(store: PathLike | Store, data: PrivateData | Subject | None = No
     place = Store.of(store)
     path, cap = place.file, place.cap
     expected = None if place.expect_head is None else Head.parse(place.expect_head)
-    ledger = Ledger(path, timeout=place.timeout, expected=expected)
+    ledger = Ledger(path, timeout=place.timeout, expected=expected, whole=whole)
     try:
         _check_header(ledger, data, same_people=place.same_people)
         if cap not in (None, ledger_budget(ledger)):

@@ -53,15 +53,15 @@ from graphcuts_dp.ledger.opening import (
     Store,
     ledger_budget,
 )
+from graphcuts_dp.ledger.spending import Coverage, PeriodPath, Spending, readers_by_period
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.filters import least_epsilon
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.schema.periods import DATES, around, kind_of
+from graphcuts_dp.schema.periods import around
 
 SESSION = "session"
 DISTANCE_SESSION = "distance session"
 MADE_BY = f"graphcuts_dp {__version__}"  # the program that writes a record
-_Place = tuple[str, ...]  # the periods around a period, and itself, see `around`
 
 
 @final
@@ -81,6 +81,7 @@ class Use:
         periods: labels of the finest periods that it reads, of those that were declared; None for
             all that there is.
         column: that tells the period of a row.
+        inputs: digest of its public inputs, see `public_digest`; empty if there were none.
         time: when it began, in UTC, as ISO 8601 writes it.
         user: of the operating system, who began it.
         made_by: the version of this program.
@@ -108,6 +109,7 @@ class Use:
     reading: dict[str, Any]
     periods: tuple[str, ...] | None = None
     column: str = ""
+    inputs: str = ""
     time: str
     user: str
     made_by: str
@@ -125,71 +127,14 @@ class Use:
             raise ParameterError("name the periods that are read, or None where all are")
 
     @cached_property
-    def coverage(self) -> "Coverage | None":
+    def coverage(self) -> Coverage | None:
         """The periods that its cost counts for; None for all of them."""
-        return Coverage.of(self.periods, self.column, self.guarantee)
+        return Coverage.of(self.periods, self.column, self.guarantee.privacy_unit)
 
     @property
     def seed(self) -> int | None:
         """Of the noise; a seed voids the guarantee."""
         return self.guarantee.seed
-
-
-@final
-@dataclass(frozen=True)
-class Coverage:
-    """Some periods, and how they are told from others.
-
-    Attributes:
-        scheme: the column of the rows that tells them, and the kind of their labels.
-        places: the periods, each with those around it.
-    """
-
-    scheme: tuple[str, str]
-    places: frozenset[_Place]
-
-    @classmethod
-    def of(
-        cls, periods: Sequence[str] | None, column: str, guarantee: PrivacyGuarantee
-    ) -> "Coverage | None":
-        """What a use of these periods counts for; None: for every period.
-
-        Where neighbours differ in all of a month, a day counts for its month.
-        """
-        within = guarantee.differs_within
-        if periods is None or within is None:
-            return None
-        kinds, places = set(map(kind_of, periods)), [around(label) for label in periods]
-        dates = kinds <= set(DATES)
-        if within in DATES:
-            depth = DATES.index(within) + 1
-            if not dates or any(len(place) < depth for place in places):
-                return None
-            return cls((column, within), frozenset(place[:depth] for place in places))
-        if within == "period" and len(kinds) > 1:
-            return None
-        kind = "date" if within == "row" else "-".join(kinds)
-        return cls((column, kind if dates else "name"), frozenset(places))
-
-    def holds(self, place: _Place) -> bool:
-        """Whether all of a place lies in one of the periods."""
-        return any(place[:depth] in self.places for depth in range(1, len(place) + 1))
-
-
-def _readers(uses: Sequence[Coverage | None], period: _Place = ()) -> dict[_Place, tuple[int, ...]]:
-    """The numbers of the uses that read a period, or all time, and each named period within it.
-
-    These are all sets of uses that a row in it may be read by: whatever periods hold the row hold
-    the smallest of them, and where none does, the uses that read everything are left. Uses of other
-    schemes than the first may read any row.
-    """
-    scheme = next((use.scheme for use in uses if use is not None), None)
-    known = [use if use is not None and use.scheme == scheme else None for use in uses]
-    named = sorted({place for use in known if use is not None for place in use.places})
-    return {
-        place: tuple(i for i, use in enumerate(known) if use is None or use.holds(place))
-        for place in [*(place for place in named if place[: len(period)] == period), period]
-    }
 
 
 def uses_of(ledger: Ledger) -> list[Use]:
@@ -239,7 +184,7 @@ def spent_by_period(uses: Sequence[Use], budget: Budget | None = None) -> dict[s
 
     Of a period that holds others, what was spent on the dearest of them.
     """
-    within: dict[_Place, list[Cost]] = {}
+    within: dict[PeriodPath, list[Cost]] = {}
     totals = _totals(uses, budget)
     for place, total in totals.items():
         for depth in range(1, len(place) + 1):
@@ -260,9 +205,11 @@ def spent_on(uses: Sequence[Use], period: str, budget: Budget | None = None) -> 
     return _largest(found.values()) if found else None
 
 
-def _totals(uses: Sequence[Use], budget: Budget | None, period: _Place = ()) -> dict[_Place, Cost]:
-    """What the uses cost together that `_readers` tells, where there are any."""
-    readers = _readers([use.coverage for use in uses], period)
+def _totals(
+    uses: Sequence[Use], budget: Budget | None, period: PeriodPath = ()
+) -> dict[PeriodPath, Cost]:
+    """What the uses cost together that `readers_by_period` tells, where there are any."""
+    readers = readers_by_period([use.coverage for use in uses], period)
     total = {
         each: total_cost([uses[i].cost for i in each], budget)
         for each in dict.fromkeys(readers.values())
@@ -315,13 +262,21 @@ def check_budget(
     """
     if budget is None:
         return
+    spending = Spending.under((budget.epsilon, budget.delta))
+    spending.add((use.coverage, use.cost) for use in before)
+    if not spending.allows(cost, coverage, epsilon=budget.epsilon, delta=budget.delta):
+        raise BudgetError(_refusal(budget, before, cost, coverage))
+
+
+def _refusal(budget: Budget, before: Sequence[Use], cost: Cost, coverage: Coverage | None) -> str:
+    """Say which period has no budget left for a use, see `check_budget`."""
     costs = [*(use.cost for use in before), cost]
-    readers = _readers([*(use.coverage for use in before), coverage])
-    places = {each: place for place, each in reversed(readers.items()) if len(before) in each}
-    for each in dict.fromkeys(readers.values()):
-        chosen = [costs[i] for i in each]
-        if each in places and not budget.allows(chosen):
-            raise BudgetError(_too_much(budget, chosen, *places[each][-1:]))
+    readers = readers_by_period([*(use.coverage for use in before), coverage])
+    concerned = [(path, uses) for path, uses in readers.items() if len(before) in uses]
+    for path, uses in concerned:
+        if not budget.allows([costs[number] for number in uses]):
+            return _too_much(budget, [costs[number] for number in uses], *path[-1:])
+    return _too_much(budget, costs)
 
 
 def _too_much(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
@@ -346,20 +301,20 @@ def _too_much(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
     )
 
 
-def _check_scheme(before: Sequence[Use], coverage: Coverage | None) -> None:
+def _check_scheme(spending: Spending, coverage: Coverage | None) -> None:
     """Refuse periods of which nobody knows whether they overlap those of a store.
 
     Raises:
         LedgerError: they are told by another column, or by labels of another kind.
     """
-    known = [use.coverage.scheme for use in before if use.coverage is not None]
-    if coverage is not None and known and coverage.scheme != known[0]:
-        (column, kind), (other, its) = known[0], coverage.scheme
-        told = [f" of the column {name!r}" if name else "" for name in (column, other)]
+    known = spending.scheme
+    if coverage is not None and known is not None and coverage.scheme != known:
+        (column, kind), (other, its) = known, coverage.scheme
+        columns = [f" of the column {name!r}" if name else "" for name in (column, other)]
         raise LedgerError(
-            f"uses of this store read periods by {kind}{told[0]}, this one by {its}{told[1]}, and"
-            " nobody knows which of them overlap; nothing was spent: read them as before, or all"
-            " periods together"
+            f"uses of this store read periods by {kind}{columns[0]}, this one by {its}{columns[1]},"
+            " and nobody knows which of them overlap; nothing was spent: read them as before, or"
+            " all periods together"
         )
 
 
@@ -393,6 +348,7 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
     reading: dict[str, Any] | None = None,
     periods: tuple[str, ...] | None = None,
     column: str = "",
+    inputs: str = "",
     store: Store | None = None,
 ) -> Use:
     """Write that a use begins; its whole cost is spent from then on. Within `Ledger.locked`.
@@ -407,9 +363,9 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
         LedgerError: the store cannot be written, or its periods cannot be compared with these.
         ParameterError: periods that are none.
     """
-    before = uses_of(ledger)
+    spending = ledger.spending
     begun = Use(
-        number=len(before) + 1,
+        number=spending.uses + 1,
         kind=kind,
         name=name,
         parameters=parameters,
@@ -419,6 +375,7 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
         reading=reading or {},
         periods=periods,
         column="" if periods is None else column,
+        inputs=inputs,
         time=time_now(),
         user=_user(),
         made_by=MADE_BY,
@@ -426,8 +383,12 @@ def begin_use(  # noqa: PLR0913  # the fields of a record
         **({} if store is None else _stated_by(store)),
     )
     check_privacy_unit(ledger, guarantee)
-    _check_scheme(before, begun.coverage)
-    check_budget(ledger_budget(ledger), before, cost, begun.coverage)
+    _check_scheme(spending, begun.coverage)
+    budget = ledger_budget(ledger)
+    if budget is not None and not spending.allows(
+        cost, begun.coverage, epsilon=budget.epsilon, delta=budget.delta
+    ):
+        check_budget(budget, uses_of(ledger), cost, begun.coverage)  # it says why
     with ledger.writing() as entries:
         entries.add(Kind.BEGIN, begun.number, plain(begun))
     return begun

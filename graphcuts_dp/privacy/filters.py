@@ -29,10 +29,11 @@ Parameters*, 2023.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.privacy.composition import Cost, rounded_up, zcdp_epsilon
@@ -58,20 +59,130 @@ def admits(costs: Sequence[Cost], *, epsilon: float, delta: float) -> bool:
         Theorem "A filter with several criteria": a tree of mechanisms in which the costs of every
         path are admitted is (epsilon, delta)-DP.
     """
-    epsilon_limit = Fraction(epsilon) * (1 + _BUDGET_ROUNDING)
-    pure = [cost.pure for cost in costs if cost.pure is not None]
-    if len(pure) == len(costs) and sum(pure, Fraction(0)) <= epsilon_limit:
-        return True
-    if len(costs) == 1 and _within(costs[0], epsilon_limit, delta):
-        return True
-    if not 0 < delta < 1:
-        return False
-    stated = sum((cost.exact_epsilon for cost in costs), Fraction(0))
-    deltas = sum((Fraction(cost.delta) for cost in costs if cost.pure is None), Fraction(0))
-    delta_limit = Fraction(delta) / 2 * (1 + _BUDGET_ROUNDING)
-    if stated <= epsilon_limit and deltas <= delta_limit:
-        return True
-    return _renyi_admits(costs, renyi_order(epsilon, delta), epsilon, delta)
+    order = renyi_order(epsilon, delta) if 0 < delta < 1 else None
+    return CostSum.of(costs, order).admitted(epsilon=epsilon, delta=delta)
+
+
+@final
+@dataclass(frozen=True)
+class CostSum:
+    """All that criteria 1 to 3 ask of the costs of some mechanisms: how much it adds up to.
+
+    A sum of 10,000 costs is as small as that of two. So a store that keeps it decides about one
+    more use without reading the earlier ones.
+
+    Attributes:
+        count: how many mechanisms there are.
+        pure: sum of the exact pure epsilons; None if one of the costs has none.
+        stated: sum of the stated epsilons.
+        deltas: sum of the deltas that are stated beside them; 0 for pure costs.
+        order: a > 1, at which divergences are added; None if no budget needs them.
+        divergence: sum of the bounds on the Renyi divergences of this order, right to
+            `_DIVERGENCE_ROUNDING`; infinity if there is no bound, 0 without an order.
+        single: the cost, if there is one; else None.
+    """
+
+    count: int = 0
+    pure: Fraction | None = Fraction(0)
+    stated: Fraction = Fraction(0)
+    deltas: Fraction = Fraction(0)
+    order: float | None = None
+    divergence: float = 0.0
+    single: Cost | None = None
+
+    @classmethod
+    def of(cls, costs: Sequence[Cost], order: float | None) -> Self:
+        """Add up costs.
+
+        Args:
+            costs: in any order.
+            order: as the attribute.
+        """
+        pure = [cost.pure for cost in costs if cost.pure is not None]
+        divergences = [] if order is None else [renyi_cost(cost, order) for cost in costs]
+        return cls(
+            count=len(costs),
+            pure=sum(pure, Fraction(0)) if len(pure) == len(costs) else None,
+            stated=sum((cost.exact_epsilon for cost in costs), Fraction(0)),
+            deltas=sum((Fraction(cost.delta) for cost in costs if cost.pure is None), Fraction(0)),
+            order=order,
+            divergence=math.fsum(divergences),
+            single=costs[0] if len(costs) == 1 else None,
+        )
+
+    def __add__(self, other: Self) -> "CostSum":
+        """Return the sum of the costs of both; their orders must agree."""
+        if self.order != other.order:
+            raise ValueError("divergences of different orders do not add up")
+        pure = None if self.pure is None or other.pure is None else self.pure + other.pure
+        return CostSum(
+            count=self.count + other.count,
+            pure=pure,
+            stated=self.stated + other.stated,
+            deltas=self.deltas + other.deltas,
+            order=self.order,
+            divergence=self.divergence + other.divergence,
+            single=(self.single or other.single) if self.count + other.count == 1 else None,
+        )
+
+    def agrees(self, other: Self) -> bool:
+        """Return True if both are sums of the same costs, whose divergences may be rounded."""
+        same = replace(self, divergence=0.0) == replace(other, divergence=0.0)
+        return same and (
+            self.divergence == other.divergence
+            or math.isclose(self.divergence, other.divergence, rel_tol=_DIVERGENCE_ROUNDING)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values; the order is not among them."""
+        return {
+            "count": self.count,
+            "pure": None if self.pure is None else str(self.pure),
+            "stated": str(self.stated),
+            "deltas": str(self.deltas),
+            "divergence": self.divergence if math.isfinite(self.divergence) else None,
+            "single": None if self.single is None else self.single.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any], order: float | None) -> "CostSum":
+        """Read what `to_dict` wrote.
+
+        Raises:
+            LookupError, TypeError, ValueError: it wrote something else.
+        """
+        divergence = stored["divergence"]
+        return cls(
+            count=int(stored["count"]),
+            pure=None if stored["pure"] is None else Fraction(stored["pure"]),
+            stated=Fraction(stored["stated"]),
+            deltas=Fraction(stored["deltas"]),
+            order=order,
+            divergence=math.inf if divergence is None else float(divergence),
+            single=None if stored["single"] is None else Cost.from_dict(stored["single"]),
+        )
+
+    def admitted(self, *, epsilon: float, delta: float) -> bool:
+        """Return True if mechanisms of these costs stay within a budget, see `admits`.
+
+        Args:
+            epsilon: of the budget, > 0 (or 0 for no costs).
+            delta: of the budget, in [0, 1). If it is above 0, the order must be the
+                `renyi_order` of the budget.
+        """
+        epsilon_limit = Fraction(epsilon) * (1 + _BUDGET_ROUNDING)
+        if self.pure is not None and self.pure <= epsilon_limit:
+            return True
+        if self.single is not None and _within(self.single, epsilon_limit, delta):
+            return True
+        if not 0 < delta < 1:
+            return False
+        delta_limit = Fraction(delta) / 2 * (1 + _BUDGET_ROUNDING)
+        if self.stated <= epsilon_limit and self.deltas <= delta_limit:
+            return True
+        if self.order is None or self.order != renyi_order(epsilon, delta):
+            raise ValueError("divergences were added at the order of another budget")
+        return self.divergence <= renyi_budget(self.order, epsilon, delta)
 
 
 def least_epsilon(costs: Sequence[Cost], *, delta: float) -> float:

@@ -117,10 +117,7 @@ class PrivacyGuarantee(Displayed):
         "row": in a single row. "day", "month", "quarter", "year": in one of these. "period": in one
         of the declared periods. None: neighbours may differ at all times.
         """
-        match = _WITHIN_A_TIME.fullmatch(self.privacy_unit)
-        if match is None:
-            return None
-        return match[1] or "row"
+        return time_within(self.privacy_unit)
 
     @property
     def dp_event(self) -> dict[str, str | float] | None:
@@ -293,3 +290,11 @@ def warn_of_delta(delta: float, *, count: int, of: str = "vertices", stacklevel:
     text = delta_warning(delta, count=count, of=of)
     if text is not None:
         warnings.warn(text, PrivacyWarning, stacklevel=stacklevel + 1)
+
+
+def time_within(privacy_unit: str) -> str | None:
+    """Return the span of time that a privacy unit names, see `PrivacyGuarantee.differs_within`."""
+    match = _WITHIN_A_TIME.fullmatch(privacy_unit)
+    if match is None:
+        return None
+    return match[1] or "row"

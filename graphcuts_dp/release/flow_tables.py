@@ -291,6 +291,11 @@ class FlowsJob(Job[Flows]):
     strategy: FlowStrategy
     choose: Callable[..., FlowStrategy]
 
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """See `Job.inputs`."""
+        return (self.sides, self.by)
+
     def bound(self, data: PrivateData) -> AnyGraph | PairCounts:
         """See `Job.bound`."""
         return bounded_data(data, self.privacy_unit, whole=self.whole, by=self.by)

@@ -7,7 +7,7 @@ costs the edges of a graph and not its pairs. Read `release_graph`, `graph_job`,
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
@@ -333,6 +333,11 @@ class GraphJob(Job[Release]):
     distribution: NoiseDistribution
     groups: MeasuredGroups | None
     how: Completion
+
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """See `Job.inputs`."""
+        return (None if self.groups is None else self.groups.sides,)
 
     def bound(self, data: PrivateData) -> AnyGraph:
         """See `Job.bound`."""

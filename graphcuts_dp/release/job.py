@@ -7,7 +7,7 @@ subpackage that charges a store.
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Generic, Self, TypeVar
@@ -17,6 +17,7 @@ from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.public_inputs import public_digest
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
@@ -76,6 +77,7 @@ def execute(
         cost=job.cost,
         guarantee=job.guarantee_of_run(source),
         periods=job.periods,
+        inputs=public_digest(*job.inputs),
         stacklevel=4,
     )
     progress, job = seen(progress), job.released_as(charge.provenance)
@@ -194,6 +196,11 @@ class Job(ABC, Generic[R]):
     def parameters(self) -> dict[str, Any]:
         """Plain values for the ledger."""
         return {}
+
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """Public inputs besides the parameters, such as groups: see `public_digest`."""
+        return ()
 
     @property
     def periods(self) -> tuple[str, ...] | None:

@@ -17,6 +17,7 @@ from graphcuts_dp.ledger import charges, uses
 from graphcuts_dp.ledger.charges import begin_charge
 from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.opening import open_ledger
+from graphcuts_dp.ledger.public_inputs import public_digest
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy, repeatable
 from graphcuts_dp.release import graphs
@@ -102,6 +103,52 @@ def test_another_call_is_not_taken_up_for_nothing(path, graph, other):
     with pytest.raises((LedgerError, gc.errors.BudgetError)):
         gc.release_graph(graph, **again)
     assert gc.store_status(path).epsilon == 1.0
+
+
+def parity(graph, shift=0):
+    return gc.Groups(graph.vertices, {"pair": [(row + shift) // 2 % 2 for row in range(graph.n)]})
+
+
+def points(shift):
+    return gc.distances.Metric.of_points([(x, x * shift) for x in range(5)])
+
+
+OTHER_INPUTS = {
+    "groups": lambda graph, shift, store: make(
+        "groups", graph, groups=parity(graph, shift), store=store
+    ),
+    "zones": lambda graph, shift, store: make("flows", graph, parity(graph, shift), store=store),
+    "terminals": lambda graph, shift, store: make("cut", graph, 0, 5 + shift, store=store),
+    "queries": lambda graph, shift, store: make(
+        "answers", graph, [gc.CutQuery([shift], [5, 6]), gc.CutQuery([3], [4])], store=store
+    ),
+    "map": lambda _, shift, store: make("distances", points(1 + shift), [0, 1, 1, 4], store=store),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_INPUTS)
+def test_other_public_inputs_are_not_taken_up(path, graph, name):
+    """Noise that was drawn for some groups, terminals or queries says nothing about others."""
+    made = OTHER_INPUTS[name](graph, 0, path)
+    resumed = gc.Store(path, resume=True)
+    with pytest.raises(LedgerError, match="has charged no use with these options"):
+        OTHER_INPUTS[name](graph, 1, resumed)
+    assert plain(OTHER_INPUTS[name](graph, 0, resumed)) == plain(made)
+    assert gc.store_status(path).epsilon == 1.0
+
+
+def test_digests_tell_inputs_apart():
+    inputs = [
+        (1,), (1.0,), ("1",), (b"1",), (1, 1), ((1, 1),), ([1], 1), (np.array([1, 1]),),
+        (np.array([1.0, 1.0]),), (np.array([[1, 1]]),), ({"a": 1},), ("a", 1), (None, 1),
+        ("\ud800",), (True,),
+    ]  # fmt: skip
+    digests = [public_digest(*values) for values in inputs]
+    assert len(set(digests)) == len(inputs)
+    assert digests == [public_digest(*values) for values in inputs]
+    assert (public_digest(), public_digest(None)) == ("", "")
+    with pytest.raises(TypeError, match="no digest of a set"):
+        public_digest({1, 2})
 
 
 def test_other_data_are_not_taken_up(path, graph):

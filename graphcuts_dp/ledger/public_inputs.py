@@ -1,0 +1,54 @@
+"""A digest of the public inputs of a use: groups, terminals, queries, a map.
+
+Its store keeps it with the use. A use is resumed with the inputs that it was begun with alone:
+what was measured says nothing about others.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from graphcuts_dp.schema.groups import Groups
+
+
+def public_digest(*inputs: Any) -> str:
+    """Return the SHA-256 of public inputs, in hexadecimal; empty if there is none but None.
+
+    Args:
+        inputs: numbers, texts, arrays of numbers, `Groups`, None, and sequences and mappings of
+            these. They have the same digest if they are equal, of the same kinds, and in the same
+            order.
+    """
+    if all(value is None for value in inputs):
+        return ""
+    digest = hashlib.sha256()
+    _add(digest, inputs)
+    return digest.hexdigest()
+
+
+def _add(digest: Any, value: Any) -> None:
+    """Add a value to a digest, so that no two values are written alike.
+
+    Raises:
+        TypeError: a value of another kind.
+    """
+    if isinstance(value, Groups):
+        _add(digest, ("groups", value.tree.to_dict(), value.codes()))
+    elif isinstance(value, np.ndarray):
+        array = np.ascontiguousarray(value)
+        _add(digest, ("array", array.dtype.str, list(array.shape), array.tobytes()))
+    elif isinstance(value, Mapping):
+        _add(digest, [part for item in value.items() for part in item])
+    elif isinstance(value, list | tuple):
+        digest.update(f"sequence {len(value)}:".encode())
+        for part in value:
+            _add(digest, part)
+    elif value is None or isinstance(value, bytes | str | int | float | np.generic):
+        text = (
+            value if isinstance(value, bytes) else repr(value).encode("utf-8", "backslashreplace")
+        )
+        digest.update(f"{type(value).__name__} {len(text)}:".encode() + text)
+    else:
+        raise TypeError(f"no digest of a {type(value).__name__}")
