@@ -23,6 +23,7 @@ from graphcuts_dp.ledger.known_data import register
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import (
     Budget,
+    Store,
     Subject,
     create_ledger,
     ledger_budget,
@@ -31,7 +32,8 @@ from graphcuts_dp.ledger.opening import (
 )
 from graphcuts_dp.options import input_option, option, privacy_option
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
-from graphcuts_dp.server.book import Book, book_of, log_text, read_export, verify
+from graphcuts_dp.server.book import log_text, read_export, verify
+from graphcuts_dp.server.pairing import open_registry, paired, people_of, revoke_all
 from graphcuts_dp.server.people import CURATOR, ROLES, Caps, People, Person
 from graphcuts_dp.server.settings import Binding
 
@@ -91,7 +93,7 @@ def start(
             create_ledger(place, private, privacy_unit=str(privacy_unit))
         register(Subject.of(private), str(place.file), peek_store_id(place.file) or "")
         with (
-            closing(Book(book_of(place.file))) as book,
+            closing(open_registry(place)) as book,
             closing(Desk(private, place, book, groups, privacy_unit)) as desk,
         ):
             if not any(each.role == CURATOR for each in desk.people.all()):
@@ -144,6 +146,22 @@ def revoke(*, store: str = STORE, name: str = PERSON) -> Report:
     with _people(store) as people:
         people.revoke(name, by=_BY)
     return Report({"name": name, "active": False}, [f"{name} has no token any more"])
+
+
+@access.command("revoke-all")
+def withdraw_all(*, store: str = STORE) -> Report:
+    """Withdraw the tokens of all people, after which an older registry is accepted.
+
+    Example: graphcuts-dp serve access revoke-all mail.db
+
+    A server does not start with a registry that lacks changes of which its store knows: tokens that
+    were revoked would work again. If the latest registry is lost, this command withdraws all tokens
+    of the one that is there, grants and approvals beforehand too, or makes an empty one. Limits are
+    those of that registry. `serve access renew` gives somebody a new token.
+    """
+    count = revoke_all(_existing(store), by=_BY)
+    line = f"{count:,} people have no token any more; check their limits before you renew any"
+    return Report({"people": count}, [line])
 
 
 @access.command("list")
@@ -286,10 +304,14 @@ def _shown(name: str, token: str, notes: Sequence[str] = ()) -> Report:
     return Report({"name": name, "token": token}, [line], notes)
 
 
-@contextmanager
-def _people(store: str) -> Iterator[People]:
+def _existing(store: str) -> Store:
     place = store_named(store)
     if not place.exists:
         raise LedgerError(f"the store {store} does not exist; `serve` makes it")
-    with closing(Book(book_of(place.file))) as book:
-        yield People(book)
+    return place
+
+
+@contextmanager
+def _people(store: str) -> Iterator[People]:
+    with paired(_existing(store)) as (ledger, book):
+        yield people_of(ledger, book)

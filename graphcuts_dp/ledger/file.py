@@ -205,6 +205,8 @@ class StoreFile:
     Args:
         path: an existing store.
         timeout: seconds to wait for other processes and threads.
+        read_only: True writes no file at all, not even the lock: one transaction of SQLite keeps
+            what is read as it is, and writers wait until this handle is closed.
 
     Attributes:
         path: as given.
@@ -214,8 +216,9 @@ class StoreFile:
         LedgerError: not a store of this version, readable by others, damaged, or busy.
     """
 
-    def __init__(self, path: Path, *, timeout: float) -> None:
+    def __init__(self, path: Path, *, timeout: float, read_only: bool = False) -> None:
         self.path = path
+        self._read_only = read_only
         self._timeout = timeout
         self._process = os.getpid()
         self._turn = threading.RLock()
@@ -226,8 +229,9 @@ class StoreFile:
         try:
             with self.locked(), explained(path):
                 try:
-                    _remove(_part_of(path))  # a second name of this file, or what came to nothing
-                    self._connection = _connect(path, timeout=timeout)
+                    if not read_only:
+                        _remove(_part_of(path))  # a second name of this file, or one left behind
+                    self._connection = _connect(path, timeout=timeout, read_only=read_only)
                     self.header = self._open(self._connection)
                 except BaseException:
                     self._disconnect()
@@ -245,7 +249,7 @@ class StoreFile:
                 "is of version {}, written by another version of this program; use that one",
             ),
             ("journal_mode = TRUNCATE", "truncate", "is on a disk that cannot hold a journal"),
-        ):
+        )[: 2 if self._read_only else 3]:
             (found,) = connection.execute(f"PRAGMA {pragma}").fetchone()
             if found != expected:
                 raise LedgerError(f"the store {self.path} {name.format(found)}")
@@ -256,6 +260,8 @@ class StoreFile:
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA secure_delete = ON")  # superseded secrets become zeros
         connection.execute("PRAGMA trusted_schema = OFF")
+        if self._read_only:
+            connection.execute("BEGIN")
         found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
         if dict(found.fetchall()) != _schema():
             raise LedgerError(f"the store {self.path} was altered: its tables are not as made")
@@ -301,14 +307,14 @@ class StoreFile:
         if not self._turn.acquire(timeout=self._timeout):
             raise self._lock.busy()
         try:
-            if self._depth == 0:
+            if self._depth == 0 and not self._read_only:
                 self._lock.take(deadline)
             self._depth += 1
             try:
                 yield
             finally:
                 self._depth -= 1
-                if self._depth == 0:
+                if self._depth == 0 and not self._read_only:
                     self._lock.give()
         finally:
             self._turn.release()
@@ -343,6 +349,10 @@ class StoreFile:
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
+        if self._read_only:
+            if connection is not None:
+                connection.close()
+            return
         if connection is not None:
             # An empty journal that stays is harmless; a damaged file must not keep its handle open.
             with contextlib.closing(connection), contextlib.suppress(sqlite3.Error, ValueError):
@@ -350,9 +360,9 @@ class StoreFile:
         self._lock.remove()
 
 
-def _connect(path: Path, *, timeout: float) -> sqlite3.Connection:
+def _connect(path: Path, *, timeout: float, read_only: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=rw",
+        f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rw'}",
         uri=True,
         timeout=timeout,
         isolation_level=None,

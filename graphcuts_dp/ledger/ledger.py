@@ -72,6 +72,7 @@ class Kind(IntEnum):
     SAVED = 12  # the files that hold the result of a use
     JOINED = 13  # other data about the same people share the budget; it belongs to no use
     CHECKPOINT = 14  # what all uses so far add up to; it belongs to no use
+    REGISTRY = 15  # who may use a server has changed, see `server.pairing`; it belongs to no use
 
 
 @final
@@ -277,6 +278,7 @@ class Ledger:
         expected: where the ledger stood at some time; None if nobody knows.
         whole: True reads and checks all records. False begins at the latest checkpoint, if there is
             one: enough to charge a use, and to finish it. The rest is read when it is needed.
+        read_only: as for `StoreFile`.
 
     Attributes:
         file: the store.
@@ -284,6 +286,7 @@ class Ledger:
         records: how many records there are.
         chain: running SHA-256 of header and records.
         joined: records of other data about the same people.
+        registry: record of the latest change of who may use a server, or None.
 
     Raises:
         LedgerError: damaged, altered, cut short, of another version, older than `expected`, or
@@ -297,8 +300,9 @@ class Ledger:
         timeout: float = 30.0,
         expected: Head | None = None,
         whole: bool = True,
+        read_only: bool = False,
     ) -> None:
-        self.file = StoreFile(path, timeout=timeout)
+        self.file = StoreFile(path, timeout=timeout, read_only=read_only)
         self._expected = expected
         self._forget()
         try:
@@ -317,6 +321,7 @@ class Ledger:
         self.records = 0
         self.chain: Any = hashlib.sha256(self.file.header)
         self.joined: list[int] = []
+        self.registry: int | None = None
         self._opening = True  # whether no record was read yet
         self._whole = True  # whether all records were read
         self._uses: dict[int, UseTotals] = {}
@@ -343,6 +348,7 @@ class Ledger:
                 return False
             self.records, self.chain = seq - 1, _Resumed(bytes.fromhex(body["before"]))
             self.joined = [int(record) for record in body["joined"]]
+            self.registry = None if body["registry"] is None else int(body["registry"])
             self._spending = Spending.from_dict(body["spending"])
             self._whole = False
         return True
@@ -487,6 +493,8 @@ class Ledger:
             elif kind == Kind.CHECKPOINT:
                 self._compare_sums(decode(body, self.file.path))
                 self._checkpoint = seq
+            elif kind == Kind.REGISTRY:
+                self.registry = seq
             elif use in self._uses or self._whole:
                 self._uses[use].follow(seq, kind, query, body)
             self.records = seq
@@ -498,6 +506,7 @@ class Ledger:
             "before": self.chain.digest().hex(),
             "rules": _SUMMING_RULES,
             "joined": self.joined,
+            "registry": self.registry,
             "spending": self.spending.to_dict(),
         }
 
@@ -508,7 +517,7 @@ class Ledger:
             LedgerError: they do not fit together.
         """
         with intact(f"the store {self.file.path} was altered: a checkpoint is damaged"):
-            fits = stored["joined"] == self.joined
+            fits = (stored["joined"], stored["registry"]) == (self.joined, self.registry)
             if stored["rules"] == _SUMMING_RULES:
                 fits &= self.spending.agrees(Spending.from_dict(stored["spending"]))
         if not fits:
@@ -555,6 +564,34 @@ class Ledger:
             if told == found or (state.secret is None and told and told[0] == found[0]):
                 return state
         raise LedgerError(f"the store {self.file.path} was altered: a state does not fit")
+
+    def check_all(self) -> int:
+        """Check every page, record, state and content, from the first one on.
+
+        Returns:
+            How many contents there are.
+
+        Raises:
+            LedgerError: something was altered or is damaged.
+        """
+        path, connection = self.file.path, self.file.connection
+        with explained(path):
+            if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
+                raise LedgerError(f"the store {path} is damaged: it was cut short or altered")
+            chain = hashlib.sha256(self.file.header)
+            rows = connection.execute(
+                "SELECT seq, use, kind, query, body FROM records ORDER BY seq"
+            )
+            for row in rows:
+                chain.update(_framed(*row))
+            digests = [digest for (digest,) in connection.execute("SELECT digest FROM contents")]
+        if chain.digest() != self.chain.digest():
+            raise LedgerError(f"the store {path} was altered: its records do not fit together")
+        for use in self.uses:
+            self.state(use)
+        for digest in digests:
+            self.content(digest)
+        return len(digests)
 
     def close(self) -> None:
         """Give the store back."""

@@ -10,6 +10,9 @@ Each line of the audit log holds the digest of all lines before it. Whoever has 
 number of a line and its digest) can tell later whether the log still begins with the same lines.
 The first digest is that of 32 random bytes, which go out with an export of the log and with nothing
 else, so that a head alone tells nothing.
+
+The store keeps the head of the log at the latest change of who may do what, and the book keeps a
+head of the store: neither can be put back to an earlier time alone, see `pairing`.
 """
 
 import contextlib
@@ -33,7 +36,8 @@ from graphcuts_dp.ledger.file import explained
 from graphcuts_dp.ledger.ledger import Head
 
 APPLICATION = 0x67634253  # "gcBS"
-VERSION = 2  # the log can be rotated
+VERSION = 3  # it knows its store
+_LOG_ROTATES = 2  # the version before that: without the table `pairing`
 
 _TABLES = {
     "about": "(id INTEGER PRIMARY KEY CHECK (id = 1), salt BLOB NOT NULL, "
@@ -50,6 +54,8 @@ _TABLES = {
     "owner TEXT NOT NULL REFERENCES people (name), PRIMARY KEY (reader, owner))",
     "keys": "(person TEXT NOT NULL, name TEXT NOT NULL, request BLOB NOT NULL, response TEXT, "
     "made REAL NOT NULL, PRIMARY KEY (person, name))",
+    "pairing": "(id INTEGER PRIMARY KEY CHECK (id = 1), store TEXT NOT NULL, "
+    "access TEXT NOT NULL, head TEXT NOT NULL)",
     "audit": "(seq INTEGER PRIMARY KEY, time TEXT NOT NULL, who TEXT NOT NULL, "
     "what TEXT NOT NULL, body TEXT NOT NULL, digest BLOB NOT NULL)",
 }
@@ -59,6 +65,7 @@ _TRIGGERS = {
     f"{when} BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END"
     for event, when in (("UPDATE", ""), ("DELETE", "WHEN OLD.seq > (SELECT seq FROM about)"))
 }
+_UNPAIRED = "INSERT INTO pairing VALUES (1, '', '', '')"
 
 
 def book_of(store: Path) -> Path:
@@ -100,8 +107,15 @@ class Changes:
         """Run one statement."""
         return self._connection.execute(statement, values)
 
-    def log(self, who: str, what: str, body: dict[str, Any]) -> None:
-        """Append a line to the audit log."""
+    def log(self, who: str, what: str, body: dict[str, Any], *, access: bool = False) -> None:
+        """Append a line to the audit log.
+
+        Args:
+            who: whose request it was.
+            what: kind of event.
+            body: plain values.
+            access: whether the event changes who may do what; the store has to know the line then.
+        """
         row = self.execute("SELECT seq, digest FROM audit ORDER BY seq DESC LIMIT 1").fetchone()
         if row is None:
             row = self.execute("SELECT seq, digest FROM about").fetchone()
@@ -109,6 +123,16 @@ class Changes:
         entry = LogLine(row[0] + 1, now(), who, what, text)
         values = (entry.seq, entry.time, who, what, text, digest_of_entry(row[1], entry))
         self.execute("INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?)", values)
+        if access:
+            head = Head(entry.seq, values[-1])
+            self.execute("UPDATE pairing SET access = ?", (str(head),))
+
+    def note_store(self, head: str, store: str | None = None) -> None:
+        """Note where the store stands, and which one it is."""
+        self.execute(
+            "UPDATE pairing SET head = ?, store = COALESCE(?, store)",
+            (head, store),
+        )
 
 
 @final
@@ -150,7 +174,12 @@ class Book:
                     changes.execute(trigger)
                 salt = secrets.token_bytes(32)
                 changes.execute("INSERT INTO about VALUES (1, ?, 0, ?)", (salt, first_digest(salt)))
+                changes.execute(_UNPAIRED)
                 changes.execute(f"PRAGMA application_id = {APPLICATION}")
+                changes.execute(f"PRAGMA user_version = {VERSION}")
+            elif (application, version) == (APPLICATION, _LOG_ROTATES):
+                changes.execute(f"CREATE TABLE pairing {_TABLES['pairing']}")
+                changes.execute(_UNPAIRED)
                 changes.execute(f"PRAGMA user_version = {VERSION}")
             elif (application, version) != (APPLICATION, VERSION):
                 raise LedgerError(f"{self.path} is no book of this version of the program")
@@ -199,6 +228,27 @@ class Book:
     def log_start(self) -> Head:
         """The last line of the audit log that was rotated out; line 0 before the first time."""
         return Head(*self.rows("SELECT seq, digest FROM about")[0])
+
+    @property
+    def pairing(self) -> "Pairing":
+        """What the book knows of its store."""
+        ((store, access, head),) = self.rows("SELECT store, access, head FROM pairing")
+        heads = (Head.parse(text) if text else None for text in (access, head))
+        return Pairing(store, *heads)
+
+    @property
+    def log_head(self) -> Head:
+        """The latest line of the audit log and its digest."""
+        rows = self.rows("SELECT seq, digest FROM audit ORDER BY seq DESC LIMIT 1")
+        return Head(*rows[0]) if rows else self.log_start
+
+    def contains(self, head: Head) -> bool:
+        """Whether the audit log has this line; True of lines that were rotated out."""
+        start = self.log_start
+        if head.records <= start.records:
+            return head.records < start.records or head == start
+        values = (head.records, head.digest)
+        return bool(self.rows("SELECT 1 FROM audit WHERE seq = ? AND digest = ?", values))
 
     def rotate(self, head: Head, *, keys_before: float, by: str) -> None:
         """Forget the lines of the audit log up to a head, and keys of requests that are old.
@@ -249,6 +299,22 @@ def serving(store: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+@final
+@dataclass(frozen=True)
+class Pairing:
+    """What a book knows of its store.
+
+    Attributes:
+        store: identifier of the store; empty before it was first opened with the book.
+        access: line of the audit log that tells the latest change of who may do what, or None.
+        head: where the store stood at some time, at least, or None.
+    """
+
+    store: str
+    access: Head | None
+    head: Head | None
 
 
 @final

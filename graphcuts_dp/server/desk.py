@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from graphcuts_dp.errors import (
     BudgetError,
     ExhaustedError,
     GraphCutsError,
+    LedgerError,
     ParameterError,
     PrivacyWarning,
 )
@@ -59,6 +60,7 @@ from graphcuts_dp.server.models import (
     SessionIn,
     Terms,
 )
+from graphcuts_dp.server.pairing import check_pair, note_store, people_of
 from graphcuts_dp.server.people import CURATOR, People, Person
 from graphcuts_dp.session.base import Answer
 from graphcuts_dp.session.online import GROUPS
@@ -259,7 +261,6 @@ class Desk:
         self._store = store
         self._groups = groups
         self.book = book
-        self.people = People(book)
         self.universe = Universe.of(graph)
         self.privacy_unit = privacy_unit
         self.grid = SessionTerms.of(epsilon=1.0, queries=1, privacy_unit=privacy_unit).grid(graph)
@@ -267,6 +268,12 @@ class Desk:
         sided = [] if self.names is None else [self.names.left, self.names.right]
         self._named = [names_of_sets(each) for each in sided] or [{}, {}]
         self._ledger = open_ledger(store, graph)
+        try:
+            check_pair(self._ledger, book)
+        except BaseException:
+            self._ledger.close()
+            raise
+        self.people: People = people_of(self._ledger, book)
         self._sessions: dict[str, Session] = {}
         self._made: AnyGraph | None = None
         self._forecasts = lru_cache(_FORECASTS)(
@@ -278,11 +285,19 @@ class Desk:
 
     def close(self) -> None:
         """Give the store and the book back."""
+        self._note_store()
         for session in self._sessions.values():
             session.close()
         self._sessions.clear()
         self._ledger.close()
         self.book.close()
+
+    def _note_store(self) -> None:
+        """Have the book note where the store stands: a session has begun, or the server ends."""
+        with suppress(LedgerError):  # the note that is there is older, which is harmless
+            with self._ledger.locked():
+                head = self._ledger.head
+            note_store(self._ledger, self.book, head)
 
     @property
     def status(self) -> LedgerStatus:
@@ -412,10 +427,13 @@ class Desk:
                 "UPDATE requests SET state = ?, decided = ?, note = ? WHERE id = ?",
                 (state, now(), note or request.note, name),
             )
-            changes.log(curator.name, state, {"session": name, "note": note})
+            note_of_log = {"session": name, "note": note}
+            changes.log(curator.name, state, note_of_log, access=not approve)
             request = self._request(name)
         if approve:
             self._begin(request)
+        else:
+            self.people.record_change()
         return request
 
     def claims(self, analyst: str, uses: Sequence[Use], *, without: str = "") -> Claims:
@@ -554,6 +572,7 @@ class Desk:
                     (json.dumps([each.model_dump() for each in replies]), person.name, key),
                 )
             changes.log(person.name, "answered", {**note, "store": head})
+            changes.note_store(head)
         return replies, preview.new
 
     def history(
@@ -645,6 +664,7 @@ class Desk:
             if not _is_on(request, uses):
                 self._allowed(request.id, request.terms, uses)
             self._sessions[request.id] = self._opened(request, request.terms)
+            self._note_store()
 
     def _session(self, request: Request) -> Session:
         """A session that has begun. Without terms, `open_session` can begin none.

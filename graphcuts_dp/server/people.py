@@ -5,11 +5,12 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, final
 
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger.ledger import Head
 from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.options import check, privacy_option
@@ -118,10 +119,30 @@ class People:
 
     Args:
         book: open.
+        record: called after each change of who may do what, so that the store knows of it, see
+            `pairing`; None where there is no store.
     """
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: Book, record: Callable[[], None] | None = None) -> None:
         self.book = book
+        self._record = record
+
+    def record_change(self) -> None:
+        """Have the store know of the latest change.
+
+        Raises:
+            LedgerError: the store cannot be written. The change holds; the next one, or the next
+                start, has the store know of both.
+        """
+        if self._record is None:
+            return
+        try:
+            self._record()
+        except LedgerError as problem:
+            raise LedgerError(
+                f"the change holds, but the store has not recorded it, so that an older copy of "
+                f"{self.book.path} would go unnoticed: {problem}"
+            ) from None
 
     def all(self) -> list[Person]:
         """Everybody, by name."""
@@ -154,7 +175,9 @@ class People:
             row = tuple(getattr(person, column) for column in _COLUMNS)
             changes.execute("INSERT INTO people VALUES (?, ?, ?, ?, ?, ?, ?)", row)
             _keep_token(changes, person.name, token, text)
-            changes.log(by, "person", {**_facts(person), "token": token})
+            changes.log(by, "person", {**_facts(person), "token": token}, access=True)
+        with suppress(LedgerError):  # a copy from before only lacks the token
+            self.record_change()
         return text
 
     def change(self, person: Person, *, by: str) -> None:
@@ -171,7 +194,8 @@ class People:
                 "WHERE name = ?",
                 (new.preapproved, new.epsilon, new.delta, new.queries, new.name),
             )
-            changes.log(by, "caps", _facts(new))
+            changes.log(by, "caps", _facts(new), access=True)
+        self.record_change()
 
     def renew(self, name: str, *, by: str) -> str:
         """Withdraw all tokens of a person and make another one; wakes one who was revoked.
@@ -185,7 +209,8 @@ class People:
             _withdraw(changes, name)
             changes.execute("UPDATE people SET active = 1 WHERE name = ?", (name,))
             _keep_token(changes, name, token, text)
-            changes.log(by, "token", {"name": name, "token": token})
+            changes.log(by, "token", {"name": name, "token": token}, access=True)
+        self.record_change()
         return text
 
     def revoke(self, name: str, *, by: str) -> None:
@@ -198,7 +223,26 @@ class People:
         with self.book.writing() as changes:
             _withdraw(changes, name)
             changes.execute("UPDATE people SET active = 0 WHERE name = ?", (name,))
-            changes.log(by, "revoked", {"name": name})
+            changes.log(by, "revoked", {"name": name}, access=True)
+        self.record_change()
+
+    def revoke_all(self, *, by: str) -> int:
+        """Withdraw all tokens, logins, grants and approvals beforehand, of all people.
+
+        Limits stay, and so do requests for sessions.
+
+        Returns:
+            How many people had a token.
+        """
+        with self.book.writing() as changes:
+            (active,) = changes.execute("SELECT COUNT(*) FROM people WHERE active").fetchone()
+            changes.execute("DELETE FROM logins")
+            changes.execute("DELETE FROM grants")
+            changes.execute("UPDATE tokens SET active = 0")
+            changes.execute("UPDATE people SET active = 0, preapproved = 0")
+            changes.log(by, "all-revoked", {"people": active}, access=True)
+        self.record_change()
+        return int(active)
 
     def of_token(self, text: str) -> Login | None:
         """Whose token a text is; None for none that counts."""
@@ -256,7 +300,9 @@ class People:
             changes.execute("DELETE FROM grants WHERE reader = ? AND owner = ?", (reader, analyst))
             if allowed:
                 changes.execute("INSERT INTO grants VALUES (?, ?)", (reader, analyst))
-            changes.log(by, "grant", {"reader": reader, "analyst": analyst, "allowed": allowed})
+            granted = {"reader": reader, "analyst": analyst, "allowed": allowed}
+            changes.log(by, "grant", granted, access=True)
+        self.record_change()
 
     def analysts_read_by(self, reader: str) -> set[str]:
         """Whose answers somebody may read, but for their own."""
@@ -280,8 +326,7 @@ class People:
     @property
     def log_head(self) -> Head:
         """The latest line of the audit log and its digest."""
-        rows = self.book.rows("SELECT seq, digest FROM audit ORDER BY seq DESC LIMIT 1")
-        return Head(*rows[0]) if rows else self.book.log_start
+        return self.book.log_head
 
 
 def _person(row: tuple[Any, ...]) -> Person:

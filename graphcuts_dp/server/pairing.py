@@ -1,0 +1,188 @@
+"""That a store and the registry of its server are of the same time.
+
+Two files keep what a server must not forget: the store what was spent, the registry (`book`) who
+may ask. A copy of one that is put back alone undoes what came after it: an older registry brings
+tokens back that were revoked, an older store a budget that was spent. So each knows the other:
+
+- A change of who may do what (a token, limits, a grant, a session that is refused) is a line of the
+  registry's audit log. Its number and digest stand in a record of the store, of kind REGISTRY. The
+  digest covers all earlier lines, so a registry that lacks the line, or has another one in its
+  place, is an older one or a different one.
+- The registry notes how many records the store had, and the digest of their chain: at each such
+  change, after each answer, when a session begins and when the server ends. A store that does not
+  contain these records is an older one or a different one.
+
+Order of a change, and what a crash leaves:
+    1. the registry commits it           it holds from here on
+    2. the store records its line        before: the next opening does it; an older registry would
+                                         go unnoticed until then, and the command has not ended
+    3. the registry notes the store      before: the note is older, which is harmless
+Both are opened for writing only after `check_pair`.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.ledger.ledger import Head, Kind, Ledger
+from graphcuts_dp.ledger.opening import Store, open_ledger, store_id
+from graphcuts_dp.ledger.uses import time_now
+from graphcuts_dp.server.book import Book, book_of
+from graphcuts_dp.server.people import People
+
+_LINE = "log"  # of the body of a REGISTRY record
+
+
+def check_pair(ledger: Ledger, book: Book) -> None:
+    """Refuse a store and a registry of different times; then finish what a crash has interrupted.
+
+    Args:
+        ledger: open, and not locked by the caller.
+        book: of the same store.
+
+    Raises:
+        LedgerError: one is older than the other, or belongs to another one.
+    """
+    check_store(ledger, book)
+    check_registry(ledger, book)
+    record_access(ledger, book)
+
+
+def check_store(ledger: Ledger, book: Book) -> None:
+    """Refuse a store that lacks records of which its registry knows.
+
+    Raises:
+        LedgerError: it is older, or another one.
+    """
+    path, pairing = ledger.file.path, book.pairing
+    if pairing.store not in ("", store_id(ledger)):
+        raise LedgerError(
+            f"{book.path} is the registry of another store than {path}: bring back the one that "
+            "belongs to it"
+        )
+    if pairing.head is None:
+        return
+    with ledger.locked():
+        missing = pairing.head.records - ledger.records
+        unchanged = pairing.head == ledger.head
+    if unchanged:
+        return
+    if missing > 0:
+        raise LedgerError(
+            f"the store {path} is older than its registry {book.path}: what at least {missing:,} "
+            f"record{'s' * (missing > 1)} spent would be forgotten; bring back the latest store, "
+            "or both from one backup with `graphcuts-dp serve restore`"
+        )
+    try:
+        Ledger(path, expected=pairing.head).close()
+    except LedgerError as problem:
+        raise LedgerError(
+            f"{path} does not go on from the records that its registry {book.path} knows: bring "
+            f"back the store that belongs to it ({problem})"
+        ) from None
+
+
+def check_registry(ledger: Ledger, book: Book) -> None:
+    """Refuse a registry that lacks changes of which its store knows.
+
+    Raises:
+        LedgerError: it is older, or another one.
+    """
+    known = recorded_access(ledger)
+    if known is not None and not book.contains(known):
+        raise LedgerError(_older(ledger.file.path, book.path))
+
+
+def _older(store: Path, registry: Path) -> str:
+    return (
+        f"the registry {registry} is older than the store, or not its own: tokens revoked since "
+        "would work again; bring back the latest registry, or withdraw all tokens: graphcuts-dp "
+        f"serve access revoke-all {store}"
+    )
+
+
+def recorded_access(ledger: Ledger) -> Head | None:
+    """Return the line of the audit log that the store knows as the latest change, or None."""
+    with ledger.locked():
+        if ledger.registry is None:
+            return None
+        _, body = ledger.record(ledger.registry)
+    return Head.parse(str(body.get(_LINE)))
+
+
+def record_access(ledger: Ledger, book: Book) -> None:
+    """Have the store know the latest change of who may do what, and the registry the store.
+
+    Raises:
+        LedgerError: a file cannot be written.
+    """
+    with ledger.locked():  # so that nobody records a later line before this one
+        known, access = recorded_access(ledger), book.pairing.access
+        if access is None and known is None and book.log_head.records:
+            access = book.log_head  # a registry of an earlier version
+        if access not in (None, known):
+            with ledger.writing() as entries:
+                entries.add(Kind.REGISTRY, 0, {_LINE: str(access), "time": time_now()})
+        head = ledger.head
+    note_store(ledger, book, head)
+
+
+def note_store(ledger: Ledger, book: Book, head: Head) -> None:
+    """Have the registry note where the store stands."""
+    pairing, store = book.pairing, store_id(ledger)
+    if (pairing.head, pairing.store) != (head, store):
+        with book.writing() as changes:
+            changes.note_store(str(head), store)
+
+
+def open_registry(store: Store) -> Book:
+    """Open the registry of a store; it is made if there was none.
+
+    Raises:
+        LedgerError: it is lost.
+    """
+    path = book_of(store.file)
+    if not path.exists() and store.exists:
+        with closing(open_ledger(store)) as ledger:
+            if recorded_access(ledger) is not None:
+                raise LedgerError(
+                    f"the registry {path} is missing: bring it back, or begin one without tokens: "
+                    f"graphcuts-dp serve access revoke-all {store.path}"
+                )
+    return Book(path)
+
+
+@contextmanager
+def paired(store: Store) -> Iterator[tuple[Ledger, Book]]:
+    """Open a store and its registry that are of the same time.
+
+    Raises:
+        LedgerError: as `check_pair`; or one cannot be opened.
+    """
+    with closing(open_registry(store)) as book, closing(open_ledger(store)) as ledger:
+        check_pair(ledger, book)
+        yield ledger, book
+
+
+def people_of(ledger: Ledger, book: Book) -> People:
+    """Return the people of a registry, with changes that the store records."""
+    return People(book, lambda: record_access(ledger, book))
+
+
+def revoke_all(store: Store, *, by: str) -> int:
+    """Withdraw all tokens of the registry that is there, whatever its age, or of a new one.
+
+    Args:
+        store: that it belongs to. One that is older than the registry is refused.
+        by: who, for the log.
+
+    Returns:
+        How many people had a token.
+
+    Raises:
+        LedgerError: as `check_store`; or a file cannot be written.
+    """
+    with closing(Book(book_of(store.file))) as book, closing(open_ledger(store)) as ledger:
+        check_store(ledger, book)
+        return people_of(ledger, book).revoke_all(by=by)
