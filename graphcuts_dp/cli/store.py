@@ -1,4 +1,6 @@
-"""`graphcuts-dp store`: what a store has recorded, and whether a result belongs to it."""
+"""`graphcuts-dp store`: what a store has recorded, whether a result belongs to it, its format."""
+
+from typing import Any
 
 import typer
 
@@ -6,6 +8,8 @@ from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.options import Commands
 from graphcuts_dp.cli.session import status
 from graphcuts_dp.cli.spending import store_named
+from graphcuts_dp.ledger.migration import Migration, migrate_store
+from graphcuts_dp.options import output_option
 from graphcuts_dp.release.receipt_check import check_receipt
 
 store = Commands(help="Look after a store: what was spent, and which results belong to it.")
@@ -30,3 +34,52 @@ def check(
     if not checked.recorded:
         facts["files"] = "the store has not recorded them: they were saved outside of a command"
     return Report(checked.to_dict(), [facts])
+
+
+@store.command("migrate")
+def migrate(
+    *,
+    store: str = typer.Argument(metavar="STORE", help="The store, of any version of this program."),
+    dry_run: bool = output_option(False, help="Open it for reading alone, and write nothing."),
+) -> Report:
+    """Check all of a store, copy it, and bring it to the format of this version.
+
+    Example: graphcuts-dp store migrate mail.db --dry-run
+
+    The copy is called as the store with .before-VERSION, readable by your account only. Stores of
+    earlier versions are read as they are: nothing has to be rewritten so far, heads that you wrote
+    down stay valid, and what was spent stays spent.
+    """
+    migration = migrate_store(store_named(store).file, dry_run=dry_run)
+    return Report(_fields(migration), _lines(store, migration))
+
+
+def _fields(migration: Migration) -> dict[str, Any]:
+    account = migration.account
+    return {
+        "dry_run": migration.dry_run,
+        "format_before": migration.before,
+        "format_after": migration.after,
+        "rewritten": list(migration.steps),
+        "records": migration.records,
+        "contents": migration.contents,
+        "head": str(migration.head),
+        "uses": account.uses,
+        "epsilon": account.spent.epsilon,
+        "delta": account.spent.delta,
+        "budget": None if account.budget is None else str(account.budget),
+        "backup": str(migration.backup),
+    }
+
+
+def _lines(store: str, migration: Migration) -> list[str]:
+    """Two lines: the format and what changes; what was spent, before and after."""
+    verb = "would be copied" if migration.dry_run else "was copied"
+    steps = ", ".join(f"{number} to {number + 1}" for number in migration.steps)
+    rewritten = f"rewritten from format {steps}" if steps else "read as it is: nothing is rewritten"
+    line = (
+        f"{store} has format {migration.before} (this version writes {migration.after}) and is "
+        f"{rewritten}; all {migration.records:,} records and {migration.contents:,} contents are "
+        f"intact; it {verb} to {migration.backup}"
+    )
+    return [line, f"before and after: {migration.account}"]

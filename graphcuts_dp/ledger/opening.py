@@ -37,8 +37,8 @@ from graphcuts_dp.privacy.guarantee import exact_epsilon, warn_of_delta
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Arcs, VertexSet, labels_or_number, sets_in
 
-_FORMAT = 10
-_READABLE = (9, _FORMAT)
+FORMAT = 10
+_READABLE = (9, FORMAT)
 _SQLITE = b"SQLite format 3\0"
 _PLACE = slice(68, 72)  # of the application's number in the first page
 READING = ("kind", "weighted", "max_weight")  # parts of a schema that change digests of entries
@@ -313,12 +313,24 @@ def open_ledger(
     return ledger
 
 
+def check_format(ledger: Ledger) -> int:
+    """Return the format of a store that this version can read.
+
+    Raises:
+        LedgerError: it cannot.
+    """
+    found = ledger.header.get("format")
+    if found not in _READABLE:
+        raise LedgerError(
+            f"the store {ledger.file.path} was written by another version of this program: use "
+            "that version"
+        )
+    return int(found)
+
+
 def _check_header(ledger: Ledger, data: PrivateData | Subject | None, *, same_people: bool) -> None:
     header, path = ledger.header, ledger.file.path
-    if header.get("format") not in _READABLE:
-        raise LedgerError(
-            f"the store {path} was written by another version of this program: use that version"
-        )
+    check_format(ledger)
     subject = None if data is None else Subject.of(data)
     try:
         schema, _ = dict(header["subject"]), ledger_budget(ledger)
@@ -369,7 +381,7 @@ def create_ledger(store: Store, data: PrivateData | Subject, *, privacy_unit: st
         count, of = size_of(subject)
         warn_of_delta(cap.delta, count=count, of=of, stacklevel=3)
     header = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "made_by": f"graphcuts_dp {__version__}",
         "salt": salt.hex(),
         "data": subject.identify(salt),

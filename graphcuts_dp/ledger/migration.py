@@ -1,0 +1,165 @@
+"""Stores of earlier formats: what has to change in them, a copy beforehand, and a check.
+
+So far nothing has to change. The digest chain of a store begins with its header, which names the
+format: a rewritten header would make every head that somebody has written down a wrong one. So
+stores of older formats are read as they are, and a migration checks all of one and copies it.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from secrets import token_hex
+from typing import final
+
+from graphcuts_dp._version import __version__
+from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.files import flush_folder
+from graphcuts_dp.ledger.copies import copy_database
+from graphcuts_dp.ledger.ledger import Head, Ledger, intact
+from graphcuts_dp.ledger.opening import FORMAT, Budget, check_format, ledger_budget
+from graphcuts_dp.ledger.uses import spent_together, uses_of
+from graphcuts_dp.privacy.composition import Cost
+
+# What rewrites a store of a format into one of the next, in one transaction. None has to so far.
+STEPS: Mapping[int, Callable[[Ledger], None]] = {}
+
+
+@final
+@dataclass(frozen=True)
+class Account:
+    """What must be the same before and after: how much was spent, and of how much.
+
+    Attributes:
+        uses: how many uses of the private data are recorded.
+        spent: what all of them cost together.
+        budget: the most that they may cost; None without a limit.
+    """
+
+    uses: int
+    spent: Cost
+    budget: Budget | None
+
+    def __str__(self) -> str:
+        limit = "no limit" if self.budget is None else f"budget {self.budget}"
+        delta = f", delta = {self.spent.delta:g}" if self.spent.delta else ""
+        uses = f"{self.uses:,} use{'s' * (self.uses != 1)}"
+        return f"{uses}, epsilon = {self.spent.epsilon:g}{delta} spent; {limit}"
+
+
+@final
+@dataclass(frozen=True)
+class Migration:
+    """What a migration did, or would do.
+
+    Attributes:
+        before: format that the store had.
+        after: format that this version writes.
+        steps: formats whose stores were rewritten on the way.
+        records: how many were checked.
+        contents: how many large contents were checked.
+        head: where the record stands; a migration that rewrites nothing leaves it as it is.
+        account: what was spent, and of how much: the same before and after.
+        backup: the copy of the store as it was.
+        dry_run: whether nothing was written.
+    """
+
+    before: int
+    after: int
+    steps: tuple[int, ...]
+    records: int
+    contents: int
+    head: Head
+    account: Account
+    backup: Path
+    dry_run: bool
+
+
+def migrate_store(path: Path, *, dry_run: bool, timeout: float = 30.0) -> Migration:
+    """Check all of a store, copy it, and bring it to the format of this version.
+
+    1. All pages, records, states and contents are checked.
+    2. A copy appears beside the store, whole or not at all.
+    3. The steps from its format to the present one rewrite it. There is none so far.
+    4. What was spent is compared with what had been spent.
+
+    Args:
+        path: an existing store; it may be in use.
+        dry_run: True opens the store for reading alone and writes no file at all.
+        timeout: seconds to wait for others that use it.
+
+    Raises:
+        LedgerError: missing, no store, damaged, of a format that this version cannot read, in use
+            for longer, or the copy cannot be written or is there already.
+    """
+    backup = path.with_name(f"{path.name}.before-{__version__}")
+    if dry_run:
+        _check_journal(path)
+    with closing(Ledger(path, timeout=timeout, read_only=dry_run)) as ledger, ledger.locked():
+        before = check_format(ledger)
+        contents = ledger.check_all()
+        with intact(f"the store {path} was altered: its header is damaged"):
+            account = account_of(ledger)
+        if os.path.lexists(backup):
+            raise LedgerError(f"{backup} exists; move it away, and migrate again")
+        steps = tuple(number for number in range(before, FORMAT) if number in STEPS)
+        if not dry_run:
+            _back_up(ledger, backup)
+            for number in steps:
+                STEPS[number](ledger)
+            if account_of(ledger) != account:
+                raise LedgerError(f"what was spent has changed: bring back {backup}")
+        return Migration(
+            before=before,
+            after=FORMAT,
+            steps=steps,
+            records=ledger.records,
+            contents=contents,
+            head=ledger.head,
+            account=account,
+            backup=backup,
+            dry_run=dry_run,
+        )
+
+
+def account_of(ledger: Ledger) -> Account:
+    """Return how much was spent, and of how much; the ledger is locked by the caller."""
+    uses, budget = uses_of(ledger), ledger_budget(ledger)
+    spent = spent_together(uses, budget) if uses else Cost.of_pure(Fraction(0))
+    return Account(len(uses), spent, budget)
+
+
+def _check_journal(path: Path) -> None:
+    """Refuse a store that a killed process left within a transaction: reading would roll it back.
+
+    Raises:
+        LedgerError: it is one.
+    """
+    try:
+        unfinished = os.stat(f"{path}-journal").st_size > 0  # noqa: PTH116  # a suffix, not a name
+    except OSError:
+        return
+    if unfinished:
+        raise LedgerError(
+            f"a transaction of {path} is going on, or was cut off; run: graphcuts-dp store status "
+            f"{path}, which takes it back, and try again"
+        )
+
+
+def _back_up(ledger: Ledger, backup: Path) -> None:
+    """Copy a locked store to a new file, which appears whole or not at all."""
+    part = backup.with_name(f".{backup.name}.{token_hex(4)}.part")
+    try:
+        copy_database(ledger.file.connection, part, shown=backup)
+        with closing(Ledger(part, read_only=True)) as copy:
+            if copy.head != ledger.head:
+                raise LedgerError(f"{backup} is not a true copy: the disk fails; nothing changed")
+        os.link(part, backup)  # never over a file that has appeared meanwhile
+        flush_folder(backup.parent)
+    except OSError as problem:
+        raise LedgerError(f"cannot write {backup}: {problem.strerror}") from None
+    finally:
+        with suppress(OSError):  # a disk that fails
+            part.unlink(missing_ok=True)
