@@ -1,11 +1,13 @@
 """`graphcuts-dp serve`: sessions for analysts over HTTP, who may use them, and the audit log."""
 
+import dataclasses
 import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -30,8 +32,9 @@ from graphcuts_dp.ledger.opening import (
     open_ledger,
     peek_store_id,
 )
-from graphcuts_dp.options import input_option, option, privacy_option
+from graphcuts_dp.options import input_option, option, output_option, privacy_option
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
+from graphcuts_dp.server.backup import Restored, back_up, records, restore
 from graphcuts_dp.server.book import log_text, read_export, verify
 from graphcuts_dp.server.pairing import open_registry, paired, people_of, revoke_all
 from graphcuts_dp.server.people import CURATOR, ROLES, Caps, People, Person
@@ -80,7 +83,9 @@ def start(
         raise ParameterError(
             "the server needs more packages: python -m pip install fastapi uvicorn"
         ) from None
-    place = replace(store_named(store, budget, expect_head), separate_budget=separate_budget or "")
+    place = dataclasses.replace(
+        store_named(store, budget, expect_head), separate_budget=separate_budget or ""
+    )
     if not place.exists and budget is None:
         raise ParameterError("a new store needs --budget, the limit of all that is spent")
     with serving(place.file):
@@ -100,6 +105,85 @@ def start(
                 out.print(f"token of the curator: {_first_token(desk.people, place.file)}")
             service = Service(desk, binding)
             run(service, binding, lambda url: out.print(f"listening on {url}", markup=False))
+
+
+@serve.command()
+def backup(
+    *,
+    store: str = STORE,
+    folder: str = typer.Argument(metavar="DIR", help="A new folder for the backup."),
+) -> Report:
+    """Copy the store and the registry of a server together; the server may run.
+
+    Example: graphcuts-dp serve backup mail.db backups/mail-2026-03-01
+
+    Copies by `cp` do not fit together. The folder holds secrets, as the store does: your account
+    alone can read it. It appears whole or not at all, with a manifest of digests.
+    """
+    manifest = back_up(_existing(store), Path(folder))
+    count = records(Head.parse(manifest.head).records)
+    line = f"{folder} holds {store}, {count}, and its registry; head {manifest.head}"
+    return Report(asdict(manifest), [line])
+
+
+@serve.command("restore")
+def bring_back(
+    *,
+    folder: str = typer.Argument(metavar="DIR", help="A backup by `serve backup`."),
+    store: str = STORE,
+    replace: bool = output_option(
+        False, help="Put the same store aside if it is there, and its registry."
+    ),
+    lose_records: int | None = privacy_option(
+        None,
+        help="So many records of the present store, exactly, are not in the backup and will be "
+        "lost; the command says how many when it refuses.",
+        least=0,
+    ),
+) -> Report:
+    """Bring a store and its registry back from a backup; the server must not run.
+
+    Example: graphcuts-dp serve restore backups/mail-2026-03-01 mail.db
+
+    Example: graphcuts-dp serve restore backups/mail-2026-03-01 mail.db --replace --lose-records 7
+
+    An older store forgets what was spent since, though it was spent: then more may be spent than
+    the budget allows. So the command refuses to lose records, unless you state their number. If
+    tokens or limits were changed after the backup, it withdraws all tokens.
+    """
+    place = store_named(store)
+    restored = restore(Path(folder), place, replace=replace, lose_records=lose_records)
+    return Report(_restored_fields(restored), _restored_lines(store, restored))
+
+
+def _restored_fields(restored: Restored) -> dict[str, Any]:
+    former = restored.former
+    return {
+        **asdict(restored.manifest),
+        "lost_records": restored.lost,
+        "epsilon": restored.account.spent.epsilon,
+        "former_epsilon": None if former is None else former.spent.epsilon,
+        "aside": None if restored.aside is None else str(restored.aside),
+        "tokens_withdrawn": restored.revoked,
+    }
+
+
+def _restored_lines(store: str, restored: Restored) -> list[str]:
+    time, account = restored.manifest.time, restored.account
+    lines = [f"{store} is as it was at {time}: {account}"]
+    if restored.lost is None:
+        lines.append(f"there was no store to compare: what was spent after {time} is not in it")
+    elif restored.lost:
+        before = "" if restored.former is None else f"; before: {restored.former}"
+        lines.append(f"lost: {records(restored.lost)} of the former store{before}")
+    if restored.aside is not None:
+        lines.append(f"the former files are {restored.aside} and those that begin with this name")
+    if restored.revoked:
+        lines.append(
+            "tokens or limits were changed after the backup: all tokens are withdrawn; check the "
+            f"limits, then make new tokens with: graphcuts-dp serve access renew {store} NAME"
+        )
+    return lines
 
 
 @access.command()

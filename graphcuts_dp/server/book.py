@@ -32,6 +32,7 @@ from filelock import lock_descriptor
 
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import open_secret, others_may_read
+from graphcuts_dp.ledger.copies import copy_database
 from graphcuts_dp.ledger.file import explained
 from graphcuts_dp.ledger.ledger import Head
 
@@ -217,6 +218,10 @@ class Book:
                     with contextlib.suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
                 raise
+
+    def copy(self, target: Path, *, shown: Path) -> None:
+        """Copy the book as it is now into a new file, see `copy_database`."""
+        copy_database(self._connection(), target, shown=shown)
 
     @property
     def salt(self) -> bytes:

@@ -78,6 +78,26 @@ def test_what_is_refused_is_one_line(call, words, message):
     assert message in err
 
 
+def test_all_tokens_are_withdrawn_when_the_latest_registry_is_lost(done, told, refused, tmp_path):
+    registry = tmp_path / "mail.db-server"
+    done("add", "ann", "--preapproved")
+    before = registry.read_bytes()
+    done("revoke", "ann")
+    registry.write_bytes(before)
+    for words in (("list",), ("add", "bob"), ("renew", "ann"), ("log",)):
+        said = refused(*words)
+        assert "tokens revoked since would work again" in said
+        assert "serve access revoke-all" in said
+    assert told("revoke-all")["people"] == 1
+    (ann,) = told("list")
+    assert (ann["active"], ann["preapproved"]) == (False, False)
+    done("renew", "ann")
+    registry.unlink()
+    assert "is missing: bring it back" in refused("list")
+    assert "0 people" in done("revoke-all")[0]
+    assert told("list") == []
+
+
 def test_no_store_no_people(command_line):
     status, _, err = command_line("serve", "access", "list", "none.db")
     assert (status, "does not exist" in err) == (2, True)

@@ -21,6 +21,9 @@ LINES = {
     "session start": "session start here.csv --epsilon 1 --queries 9 --vertices 34 --dry-run",
 }
 
+# It is about a store, which it opens for reading alone, and reads no data.
+OF_A_STORE = "store migrate"
+
 
 def with_dry_run():
     """All commands that have a dry run."""
@@ -35,7 +38,8 @@ def with_dry_run():
 
 
 def test_every_command_that_can_be_tried_is_tried_here():
-    assert {name.partition(",")[0] for name in LINES} == set(with_dry_run())
+    tried = {name.partition(",")[0] for name in LINES}
+    assert tried | {OF_A_STORE} == set(with_dry_run())
 
 
 @pytest.fixture
@@ -72,3 +76,14 @@ def test_a_dry_run_opens_no_private_file_and_no_store(told, watched, tmp_path, n
     assert watched == []
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     assert (tmp_path / "mail.db").read_bytes() == store
+
+
+def test_a_dry_run_about_a_store_opens_it_for_reading_alone(told, watched, tmp_path):
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    times = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    forecast = told(*OF_A_STORE.split(), "mail.db", "--dry-run")
+    assert (forecast["dry_run"], forecast["uses"], forecast["epsilon"]) == (True, 1, 1.0)
+    assert watched
+    assert all(place.endswith("mail.db?mode=ro") for place in watched)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == times

@@ -77,9 +77,9 @@ class Process:
         """kill -9."""
         self._end(signal.SIGKILL)
 
-    def stop(self):
-        """SIGTERM; returns the exit status."""
-        return self._end(signal.SIGTERM)
+    def stop(self, how=signal.SIGTERM):
+        """SIGTERM, or another signal; returns the exit status."""
+        return self._end(how)
 
     def _end(self, how):
         if self.running is None:

@@ -2,9 +2,11 @@
 
 import json
 import random
+import signal
 import socket
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -196,6 +198,24 @@ def judge_kills(process, found, history, asked, used, lost, kills):
 def test_kill_9_under_load_loses_and_doubles_nothing(tmp_path):
     process = Process(tmp_path, made_graph(), *OPTIONS)
     assert under_kills(process, clients=2, each=8, kills=2, seed=1) > 0
+
+
+def test_a_terminal_that_closes_ends_a_server_in_good_order(tmp_path):
+    """SIGHUP is as SIGTERM: the reply that is awaited comes, and the registry is closed."""
+    process = Process(tmp_path, made_graph(), "--budget", "8", "--tick", "1")
+    process.add("ann", preapproved=True)
+    with connected(process) as session:
+        asked = []
+        thread = threading.Thread(target=lambda: asked.append(session.ask(["v1"])))
+        thread.start()
+        with closing(Book(book_of(process.store))) as book:
+            while not book.rows("SELECT 1 FROM audit WHERE what = 'ask'"):
+                time.sleep(0.02)
+        status = process.stop(signal.SIGHUP)
+        thread.join()
+    assert (status, len(asked)) == (0, 1)
+    assert not book_of(process.store).with_name("mail.db-server-wal").exists()
+    assert "Traceback" not in (tmp_path / "errors.txt").read_text()
 
 
 @pytest.mark.slow
