@@ -36,7 +36,7 @@ from graphcuts_dp.options import input_option, option, output_option, privacy_op
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.server.backup import Restored, back_up, records, restore
 from graphcuts_dp.server.book import log_text, read_export, verify
-from graphcuts_dp.server.pairing import open_registry, paired, people_of, revoke_all
+from graphcuts_dp.server.pairing import check_not_lost, open_registry, paired, people_of, revoke_all
 from graphcuts_dp.server.people import CURATOR, ROLES, Caps, People, Person
 from graphcuts_dp.server.settings import Binding
 
@@ -88,6 +88,7 @@ def start(
     )
     if not place.exists and budget is None:
         raise ParameterError("a new store needs --budget, the limit of all that is spent")
+    check_not_lost(place)
     with serving(place.file):
         private, _ = reading.read_private(graph, privacy_unit)
         if isinstance(private, Rows):

@@ -136,6 +136,21 @@ def note_store(ledger: Ledger, book: Book, head: Head) -> None:
             changes.note_store(str(head), store)
 
 
+def check_not_lost(store: Store) -> None:
+    """Refuse to make a store anew whose registry is there: its budget would begin anew.
+
+    Raises:
+        LedgerError: there is a registry and no store.
+    """
+    registry = book_of(store.file)
+    if registry.exists() and not store.exists:
+        raise LedgerError(
+            f"the store {store.path} is missing, but its registry {registry} is there: bring the "
+            "store back, since a new one would forget what was spent; for other data, name another "
+            "store"
+        )
+
+
 def open_registry(store: Store) -> Book:
     """Open the registry of a store; it is made if there was none.
 

@@ -83,6 +83,38 @@ def test_what_is_refused_is_one_line_and_changes_nothing(store, refused, line, w
     assert words in refused(*line.split())
 
 
+def test_a_server_starts_with_files_of_one_time_alone(store, done, call, monkeypatch, tmp_path):
+    """An older registry, an older store, and one of both alone are refused, in one line."""
+    app = pytest.importorskip("graphcuts_dp.server.app")
+    monkeypatch.setattr(app, "serve", lambda *_: None)
+    KARATE.write(tmp_path / "karate.npz")
+    registry = tmp_path / "mail.db-server"
+    line = ["serve", "mail.db", "--graph", "karate.npz", "--public-vertices-from-file"]
+    line += ["--budget", "9"]
+    done(*line)
+    early = {path: path.read_bytes() for path in (store, registry)}
+    done("serve", "access", "revoke", "mail.db", "ann")
+    late = {path: path.read_bytes() for path in (store, registry)}
+    for files, words in (
+        ({store: early[store], registry: late[registry]}, "would be forgotten"),
+        ({store: late[store], registry: early[registry]}, "tokens revoked since would work again"),
+        ({registry: late[registry]}, "a new one would forget what was spent"),
+        ({store: late[store]}, "is missing: bring it back"),
+    ):
+        for path in (store, registry):
+            path.unlink(missing_ok=True)
+        for path, data in files.items():
+            path.write_bytes(data)
+            path.chmod(0o600)
+        status, out, err = call(*line)
+        (problem,) = (text for text in err.splitlines() if not text.startswith("note: "))
+        assert (status, out, words in problem) == (2, "", True), err
+        assert {path for path in (store, registry) if path.exists()} == set(files)
+    done("serve", "access", "revoke-all", "mail.db")
+    (tmp_path / "mail.db-token").rename(tmp_path / "former-token")
+    assert "token of the curator" in done(*line)[0]
+
+
 def test_migrating_tells_the_format_and_what_was_spent(store, done, refused, tmp_path):
     spend(store)
     tried, _ = done("store", "migrate", "mail.db", "--dry-run")

@@ -17,6 +17,7 @@ from graphcuts_dp.ledger.opening import Store, create_ledger, open_ledger
 from graphcuts_dp.server.book import Book, book_of
 from graphcuts_dp.server.desk import Desk
 from graphcuts_dp.server.pairing import (
+    check_not_lost,
     check_pair,
     open_registry,
     paired,
@@ -195,6 +196,15 @@ def test_a_lost_registry_is_no_new_one(store):
     assert not book_of(store.file).exists()
     assert revoke_all(store, by="console") == 0
     add(store, "ann")
+
+
+def test_a_lost_store_is_no_new_one(store):
+    check_not_lost(store)
+    add(store, "ann")
+    check_not_lost(store)
+    store.file.unlink()
+    with pytest.raises(LedgerError, match="a new one would forget what was spent"):
+        check_not_lost(store)
 
 
 @contextlib.contextmanager
