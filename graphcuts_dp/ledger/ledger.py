@@ -578,12 +578,12 @@ class Ledger:
         with explained(path):
             if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
                 raise LedgerError(f"the store {path} is damaged: it was cut short or altered")
-            chain = hashlib.sha256(self.file.header)
+            chain: Any = hashlib.sha256(self.file.header)
             rows = connection.execute(
                 "SELECT seq, use, kind, query, body FROM records ORDER BY seq"
             )
             for row in rows:
-                chain.update(_framed(*row))
+                chain = _extended(chain, row)
             digests = [digest for (digest,) in connection.execute("SELECT digest FROM contents")]
         if chain.digest() != self.chain.digest():
             raise LedgerError(f"the store {path} was altered: its records do not fit together")

@@ -195,7 +195,7 @@ def test_an_altered_checkpoint_is_noticed_by_the_next_use(store, statement):
         gc.store_status(store.path)
 
 
-@pytest.mark.parametrize("changed", ["uses", "sums", "joined", "before"])
+@pytest.mark.parametrize("changed", ["uses", "sums", "joined", "registry", "before"])
 def test_a_checkpoint_that_fits_the_chain_and_not_the_uses_is_noticed(store, changed):
     fill(store, 10)
     with closing(open_ledger(store)) as ledger, ledger.locked():
@@ -204,8 +204,8 @@ def test_a_checkpoint_that_fits_the_chain_and_not_the_uses_is_noticed(store, cha
             body["spending"]["uses"] -= 1
         elif changed == "sums":
             body["spending"]["sums"][0]["pure"] = "0"
-        elif changed == "joined":
-            body["joined"] = [3]
+        elif changed in ("joined", "registry"):
+            body[changed] = [3] if changed == "joined" else 3
         else:
             body["before"] = "00" * 32
         with pytest.raises((LedgerError, ValueError)), ledger.writing() as entries:
