@@ -47,7 +47,7 @@ from typing import Any, Literal, Self, Union, cast, final, get_args, get_origin,
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.former_names import current
 from graphcuts_dp.ledger.file import StoreFile, create_store, explained
-from graphcuts_dp.ledger.spending import Coverage, Spending
+from graphcuts_dp.ledger.spending import Coverage, SpendingTotals
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.queries.universe import Universe
@@ -203,7 +203,7 @@ _FRAME = struct.Struct(">QqBQQ")  # what the digest of a record starts with
 Row = tuple[int, int, int, bytes, bytes]  # number, use, kind, query, body
 _FETCH = 4096  # records; a transaction has far fewer
 _CHECKPOINT_RECORDS = 64  # after which a transaction begins with a checkpoint
-# Of the rules by which spending is added up: raise it when `Spending` or `Coverage` change what
+# Of the rules by which spending is added up: raise it when `SpendingTotals` or `Coverage` change what
 # they make of the same records. Checkpoints of other rules are not relied on.
 _SUMMING_RULES = 1
 _KEPT = "kept"
@@ -326,7 +326,7 @@ class Ledger:
         self._whole = True  # whether all records were read
         self._uses: dict[int, UseTotals] = {}
         self._checkpoint = 0  # record of the latest one
-        self._spending: Spending | None = None  # of the uses but for those in `_uncounted`
+        self._spending: SpendingTotals | None = None  # of the uses but for those in `_uncounted`
         self._uncounted: list[bytes] = []  # BEGIN records of uses that `_spending` lacks
 
     def _begin_at_checkpoint(self) -> bool:
@@ -349,7 +349,7 @@ class Ledger:
             self.records, self.chain = seq - 1, _Resumed(bytes.fromhex(body["before"]))
             self.joined = [int(record) for record in body["joined"]]
             self.registry = None if body["registry"] is None else int(body["registry"])
-            self._spending = Spending.from_dict(body["spending"])
+            self._spending = SpendingTotals.from_dict(body["spending"])
             self._whole = False
         return True
 
@@ -372,7 +372,7 @@ class Ledger:
         return self._uses[use] if use in self._uses else self.uses[use]
 
     @property
-    def spending(self) -> "Spending":
+    def spending(self) -> "SpendingTotals":
         """What all uses cost together. Within `locked`.
 
         Raises:
@@ -382,7 +382,7 @@ class Ledger:
             if self._spending is None:
                 budget = self.header["budget"]
                 terms = None if budget is None else (budget["epsilon"], budget["delta"])
-                self._spending = Spending.under(terms)
+                self._spending = SpendingTotals.under(terms)
             while self._uncounted:
                 use = current(decode(self._uncounted[0], self.file.path))
                 self._spending.add([_counted(use)])
@@ -519,7 +519,7 @@ class Ledger:
         with intact(f"the store {self.file.path} was altered: a checkpoint is damaged"):
             fits = (stored["joined"], stored["registry"]) == (self.joined, self.registry)
             if stored["rules"] == _SUMMING_RULES:
-                fits &= self.spending.agrees(Spending.from_dict(stored["spending"]))
+                fits &= self.spending.agrees(SpendingTotals.from_dict(stored["spending"]))
         if not fits:
             raise LedgerError(
                 f"the store {self.file.path} was altered: a checkpoint is not what the uses before "

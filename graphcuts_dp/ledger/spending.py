@@ -1,6 +1,6 @@
 """Sums of what the uses of a store cost, by the periods that they read.
 
-A store admits one more use by sums alone. `Spending` keeps them: one `CostSum` for each
+A store admits one more use by sums alone. `SpendingTotals` keeps them: one `CostSum` for each
 `Coverage`, which is a set of periods that some uses have read. So their number grows with the
 periods of the data, not with the uses, and a checkpoint of a ledger holds all of them (see
 `ledger`). The theorem about periods is in `uses`.
@@ -94,7 +94,7 @@ def readers_by_period(
 
 @final
 @dataclass
-class Spending:
+class SpendingTotals:
     """What all uses of a store cost together.
 
     Attributes:
@@ -108,7 +108,7 @@ class Spending:
     sums: dict[Coverage | None, CostSum] = field(default_factory=dict)
 
     @classmethod
-    def under(cls, budget: tuple[float, float] | None) -> "Spending":
+    def under(cls, budget: tuple[float, float] | None) -> "SpendingTotals":
         """Return the spending of no use.
 
         Args:
@@ -168,7 +168,7 @@ class Spending:
         }
 
     @classmethod
-    def from_dict(cls, stored: dict[str, Any]) -> "Spending":
+    def from_dict(cls, stored: dict[str, Any]) -> "SpendingTotals":
         """Read what `to_dict` wrote.
 
         Raises:
@@ -183,7 +183,7 @@ class Spending:
             sums[coverage] = CostSum.from_dict(part, order)
         return cls(order, stored["uses"], sums)
 
-    def agrees(self, other: "Spending") -> bool:
+    def agrees(self, other: "SpendingTotals") -> bool:
         """Return True if two sums of the same uses are the same, up to rounding.
 
         Divergences are floats, which other machines may round otherwise.

@@ -53,7 +53,7 @@ from graphcuts_dp.ledger.opening import (
     Store,
     ledger_budget,
 )
-from graphcuts_dp.ledger.spending import Coverage, PeriodPath, Spending, readers_by_period
+from graphcuts_dp.ledger.spending import Coverage, PeriodPath, SpendingTotals, readers_by_period
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.filters import least_epsilon
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
@@ -262,7 +262,7 @@ def check_budget(
     """
     if budget is None:
         return
-    spending = Spending.under((budget.epsilon, budget.delta))
+    spending = SpendingTotals.under((budget.epsilon, budget.delta))
     spending.add((use.coverage, use.cost) for use in before)
     if not spending.allows(cost, coverage, epsilon=budget.epsilon, delta=budget.delta):
         raise BudgetError(_refusal(budget, before, cost, coverage))
@@ -301,7 +301,7 @@ def _too_much(budget: Budget, costs: Sequence[Cost], period: str = "") -> str:
     )
 
 
-def _check_scheme(spending: Spending, coverage: Coverage | None) -> None:
+def _check_scheme(spending: SpendingTotals, coverage: Coverage | None) -> None:
     """Refuse periods of which nobody knows whether they overlap those of a store.
 
     Raises:

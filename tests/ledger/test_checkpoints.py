@@ -23,7 +23,7 @@ from graphcuts_dp.ledger.opening import (
     ledger_budget,
     open_ledger,
 )
-from graphcuts_dp.ledger.spending import Spending
+from graphcuts_dp.ledger.spending import SpendingTotals
 from graphcuts_dp.ledger.uses import Use, begin_use, check_budget, uses_of
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.filters import CostSum, admits, renyi_order
@@ -161,7 +161,7 @@ def test_sums_are_those_of_the_uses_whatever_they_read_and_cost(tmp_path):
                 before.append(use)
         assert refused > 10
         assert len(before) > 10
-        together = Spending.under((budget.epsilon, budget.delta))
+        together = SpendingTotals.under((budget.epsilon, budget.delta))
         together.add((use.coverage, use.cost) for use in before)
         for whole in (False, True):
             with closing(open_ledger(store, whole=whole)) as ledger, ledger.locked():
