@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
-_TESTED_EXTRAS = ("tables", "server")  # whose lowest versions count, besides the dependencies
+_EXTRA = "all"  # whose lowest versions count, besides the dependencies
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[[\w,-]+\])?>=(?P<lowest>[\w.]+)(;(?P<marker>.*))?")
 
 
@@ -45,8 +45,7 @@ def _counts(marker: str | None, python: tuple[int, int]) -> bool:
 def main() -> None:
     """Print the constraints, one on each line."""
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    named = [*project["dependencies"], *(each for name in _TESTED_EXTRAS for each in extras[name])]
+    named = [*project["dependencies"], *project["optional-dependencies"][_EXTRA]]
     lines = lowest_versions(named, python=sys.version_info[:2])
     sys.stdout.write("".join(f"{line}\n" for line in lines))
 

@@ -118,11 +118,7 @@ def _database() -> Any:
     """A database of duckdb as engines of rows make one."""
     import duckdb
 
-    config = {
-        "preserve_insertion_order": False,
-        "autoinstall_known_extensions": False,
-        "TimeZone": "UTC",
-    }
+    config = {"preserve_insertion_order": False, "autoinstall_known_extensions": False}
     return duckdb.connect(":memory:", config=config)
 
 

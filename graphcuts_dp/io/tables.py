@@ -226,14 +226,29 @@ def _open_table(source: Any) -> OpenedTable | None:
         return _open_frame(frame)
     if not streamed:
         return None
-    import pyarrow as pa
-
-    reader = pa.RecordBatchReader.from_stream(source)
+    reader = _batches_of(source)
     return OpenedTable(
         names=reader.schema.names,
         types=reader.schema.types,
         parts=lambda positions: columns_at(reader, positions),
     )
+
+
+def _batches_of(source: Any) -> "pa.RecordBatchReader":
+    """Return the batches of a stream of Arrow.
+
+    Tables of Arrow itself do not go through its C interface: before Arrow 25 a process ends there
+    where strings are short and of the type `string_view`.
+    """
+    import pyarrow as pa
+
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        return source.to_reader()
+    if isinstance(source, pa.RecordBatchReader):
+        return source
+    return pa.RecordBatchReader.from_stream(source)
 
 
 def _library_of(source: Any) -> str:
@@ -357,7 +372,7 @@ def _open_duckdb(relation: Any) -> OpenedTable:
 
     def parts(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
         picked = ", ".join(_quoted(names[position], '"') for position in positions)
-        reader = relation.project(picked).to_arrow_reader(ENGINE_BATCH_ROWS)
+        reader = relation.project(picked).arrow(ENGINE_BATCH_ROWS)
         yield from columns_at(reader, range(len(positions)))
 
     return OpenedTable(names=names, types=types, parts=parts, session_zone=True, lazy=True)

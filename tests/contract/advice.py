@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import igraph
 import networkx as nx
 import numpy as np
@@ -25,6 +26,7 @@ from graphcuts_dp.schema.counting import STEPS
 from graphcuts_dp.schema.vertices import vertex_sets
 
 Doing = Callable[[Path], Any]
+_CONNECTIONS: list[Any] = []  # before DuckDB 1.5 a relation does not keep its own
 COLUMNS = (
     *("source", "target", "weight", "user", "period", "header", "delimiter", "decimal"),
     *("on_bad", "encoding", "one_based", "time_zone", "date_format"),
@@ -1176,9 +1178,8 @@ def _rows_of_text(folder: Path, content: str, **columns: Any) -> Any:
 
 
 def _in_duckdb(rows_of_advice: pa.Table) -> Any:
-    import duckdb
-
     connection = duckdb.connect()
+    _CONNECTIONS.append(connection)
     connection.register("rows_of_advice", rows_of_advice)
     return connection.sql("from rows_of_advice")
 

@@ -85,7 +85,7 @@ class Case:
         made = {"cell": cell, "user_key": pa.array(who, pa.string())}
         if self.counting == "weight":
             made["weight"] = np.array(paid, dtype=np.float64)
-        return DATABASE.cursor().from_arrow(pa.table(made))
+        return DATABASE.from_arrow(pa.table(made))
 
     def period(self, when):
         return period_of(when, self.by) if self.periods else ""
@@ -275,7 +275,7 @@ def test_which_rows_are_kept_differs_between_users():
     pairs = np.arange(81)
     coded = pa.table({"cell": np.tile(pairs, users), "user_key": np.repeat(np.arange(users), 81)})
     shape = Shape(counting="users", left=9, right=9, one_set=True, owned=True)
-    found = kept_cells(DATABASE.cursor().from_arrow(coded), shape, bound=bound).steps / STEPS
+    found = kept_cells(DATABASE.from_arrow(coded), shape, bound=bound).steps / STEPS
     share = bound / 81
     assert found.sum() == users * bound
     assert len(found) == 81
@@ -292,7 +292,7 @@ def test_numbers_and_their_text_keep_the_same_rows():
     found = [
         as_dict(
             kept_cells(
-                DATABASE.cursor().from_arrow(pa.table({"cell": cell, "user_key": users})),
+                DATABASE.from_arrow(pa.table({"cell": cell, "user_key": users})),
                 shape,
                 bound=3,
             )
@@ -450,7 +450,7 @@ def test_too_many_cells_are_refused():
 
 
 def test_errors_of_the_database_quote_no_row():
-    table = DATABASE.cursor().sql("select 'secret' as cell, 1 as user_key")
+    table = DATABASE.sql("select 'secret' as cell, 1 as user_key")
     with pytest.raises(GraphError, match="the database failed") as found:
         cells(table, Case(loops=False).shape)
     assert found.value.__cause__ is None

@@ -77,7 +77,10 @@ COLUMNS = {
 def test_strings_and_integers_of_every_kind_are_labels(tmp_path, ending, kind):
     column = COLUMNS[kind]
     first, second = column.to_pylist()
-    path = save(tmp_path / f"x{ending}", {"source": column, "target": [second, second]})
+    try:
+        path = save(tmp_path / f"x{ending}", {"source": column, "target": [second, second]})
+    except pa.ArrowNotImplementedError:
+        pytest.skip("this version of Arrow writes no such file")
     assert gc.read_graph(path) == gc.Graph.of([(first, second)])
 
 

@@ -403,7 +403,8 @@ def test_rows_in_an_engine_have_the_statistics_of_the_graph(privacy_unit, epsilo
     expected = release(graph, epsilon=float(privacy_unit.per_change(epsilon)))
     assert expected.measurements.find(Degrees) is not None
     frame = pl.DataFrame(rows, schema=["who", "from", "to", "paid"], orient="row")
-    for table in (frame, frame.lazy(), duckdb.connect().from_arrow(frame.to_arrow())):
+    database = duckdb.connect()
+    for table in (frame, frame.lazy(), database.from_arrow(frame.to_arrow())):
         data = gc.Rows.of(table, columns=columns, vertices=N, **how)
         found = release(data, epsilon=epsilon, privacy_unit=privacy_unit)
         assert digest_of(found) == digest_of(expected)
