@@ -165,7 +165,9 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
         batches: Iterable[pa.RecordBatch] = (
             map(stored.get_batch, range(stored.num_record_batches)) if is_file_form else stored
         )
-        return columns_at(batches, [included.index(position) for position in positions])
+        return columns_at(
+            map(_checked, batches), [included.index(position) for position in positions]
+        )
 
     return OpenedTable(
         names=names,
@@ -176,6 +178,39 @@ def open_arrow(file: BinaryIO, packed: int) -> OpenedTable:
         damaged=damaged,
         error=FileFormatError,
     )
+
+
+def _checked(batch: "pa.RecordBatch") -> "pa.RecordBatch":
+    """Return a batch of a file, none of whose columns reaches beyond what was read.
+
+    Arrow before 25 takes the lengths of a damaged file as they are, and the process may end where
+    they are used. Whether text is Unicode is looked at later, value by value.
+
+    Raises:
+        ArrowInvalid: a column is damaged.
+    """
+    for column in batch.columns:
+        stored_bytes = _as_bytes(column)
+        stored_bytes.validate(full=stored_bytes is not column)
+    return batch
+
+
+def _as_bytes(column: "pa.Array") -> "pa.Array":
+    """Return text as the bytes that it is of, and any other column as it is."""
+    import pyarrow as pa
+
+    types, stored = pa.types, column.type
+    if types.is_dictionary(stored):
+        return pa.DictionaryArray.from_arrays(
+            column.indices, _as_bytes(column.dictionary), ordered=stored.ordered, safe=False
+        )
+    if types.is_string(stored):
+        return column.view(pa.binary())
+    if types.is_large_string(stored):
+        return column.view(pa.large_binary())
+    if types.is_string_view(stored):
+        return column.view(pa.binary_view())
+    return column
 
 
 def _facts(schema: "pa.Schema") -> str | None:
