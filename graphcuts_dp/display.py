@@ -4,9 +4,13 @@ What is shown is what `repr` may tell, so of a private graph its public schema o
 escaped: labels come from files, and a page must not run what stands in them.
 """
 
+import decimal
+import math
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from html import escape
 from io import BytesIO
 from typing import TYPE_CHECKING, final
@@ -125,6 +129,54 @@ def size_text(shape: Iterable[int]) -> str:
 def short(value: float) -> str:
     """A number for people: whole ones from 100 on, three digits below."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def up_to_digits(number: float | Fraction, digits: int) -> float:
+    """Return a number of so many significant digits, rounded up: never below the exact one.
+
+    For numbers that a user types or relies on, such as an epsilon that is enough. The float that is
+    returned prints with so many digits, and is itself not below `number`.
+
+    Args:
+        number: finite.
+        digits: >= 1.
+
+    Examples:
+        >>> up_to_digits(0.1234, 2), up_to_digits(0.1, 2), up_to_digits(129, 2)
+        (0.13, 0.1, 130.0)
+    """
+    exact = Fraction(number)
+    nearest = float(f"{float(number):.{digits}g}")
+    if Fraction(nearest) >= exact:
+        return nearest
+    with decimal.localcontext(decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)):
+        rounded = Decimal(exact.numerator) / Decimal(exact.denominator)
+        # The float of a decimal may lie below it, and then below the exact number.
+        return float(rounded if Fraction(float(rounded)) >= exact else rounded.next_plus())
+
+
+def down_to_digits(number: float | Fraction, digits: int) -> float:
+    """Return a number of so many significant digits, rounded down; see `up_to_digits`."""
+    return 0.0 - up_to_digits(-number, digits)
+
+
+def short_bound(value: float) -> str:
+    """Write a bound on an error for people like `short`, rounded up to what holds."""
+    if not math.isfinite(value):
+        return short(value)
+    return f"{math.ceil(value):,}" if abs(value) >= 100 else f"{up_to_digits(value, 3):.3g}"
+
+
+def short_interval(interval: tuple[float, float]) -> str:
+    """Write an interval for people like `short`; each end is rounded outwards."""
+    low, high = interval
+    if not math.isfinite(low):
+        below = short(low)
+    elif abs(low) >= 100:
+        below = f"{math.floor(low):,}"
+    else:
+        below = f"{down_to_digits(low, 3):.3g}"
+    return f"[{below}, {short_bound(high)}]"
 
 
 def cell_text(value: object, digits: int = 5) -> str:

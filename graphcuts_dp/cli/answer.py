@@ -217,13 +217,14 @@ def _shrunk(release: Release, queries: Sequence[LinearQuery]) -> list[float | No
     except QueryError:  # a cut that mixes both sides is another query
         return found
     for i, each in zip(places, made, strict=True):
-        found[i] = each.value
+        found[i] = each.possible
     return found
 
 
 def _facts(found: CutAnswer, shrunk: float | None) -> dict[str, Any]:
     told = {"value": shrunk, "note": NO_GUARANTEE}
     facts = {name: value for name, value in asdict(found).items() if name != "seeded"}
+    facts |= {"value": found.possible, "unclipped": found.value}
     return facts | {"shrunk": None if shrunk is None else told}
 
 
@@ -256,17 +257,19 @@ def _write(
 ) -> None:
     """A table with a row for each query; of a seeded release every row says so.
 
+    A value lies in its interval; the column `unclipped` has the estimate before it was moved there.
+
     Where a model answers some of them, each row says whether it is unbiased.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     seeded = any(each.seeded for each in found)
     modelled = any(each.typical_error is not None for each in found)
-    header = ["S", "T", "value", "low", "high", "shrunk"]
+    header = ["S", "T", "value", "low", "high", "shrunk", "unclipped"]
     header += ["estimate", "typical_error"] if modelled else []
     writer.writerow([*header, "mark"] if seeded else header)
     for a, one, value in zip(asked, found, shrunk, strict=True):
-        row = [a.S, a.T, one.value, *one.interval, value]
+        row = [a.S, a.T, one.possible, *one.interval, value, one.value]
         row += [one.estimate, one.typical_error] if modelled else []
         writer.writerow([*row, SEEDED_WARNING] if seeded else row)
     write_out([text.getvalue()], path, force=force)

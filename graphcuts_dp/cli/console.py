@@ -20,7 +20,7 @@ from rich.progress import Progress as ProgressBar
 from rich.table import Table as RichTable
 
 from graphcuts_dp.confidence import DEFAULT_DEVIATIONS, DEFAULT_PERCENT
-from graphcuts_dp.display import Card, Displayed, cell_text, printable, short
+from graphcuts_dp.display import Card, Displayed, cell_text, printable, short_bound
 from graphcuts_dp.errors import AccuracyWarning, PrivacyWarning
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.frames import is_formula
@@ -119,7 +119,7 @@ def foretold(
         "picture": picture and {**picture, "deviation": picture["error"] / DEFAULT_DEVIATIONS},
     }
     columns = ("what is reported", f"error at most ({DEFAULT_PERCENT})")
-    card = Card(title="To expect", columns=columns, rows=[(of, short(e)) for of, e in rows])
+    card = Card(title="To expect", columns=columns, rows=[(of, short_bound(e)) for of, e in rows])
     done = "A dry run: no graph was read, nothing was spent, and nothing was written."
     return Report(fields, [{"guarantee": fields["guarantee"]}, card], [*said, done])
 

@@ -15,6 +15,7 @@ from graphcuts_dp.cli.reading import Run
 from graphcuts_dp.cli.release import released
 from graphcuts_dp.cli.spending import Spending, kept_source, still_there, store_named
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
+from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.distances.answers import MECHANISMS, NOISES, answer_distances
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.distances.metric import Metric, read_map
@@ -228,7 +229,7 @@ def _asked(session: DistanceSession, asked: Sequence[str], *, unguaranteed: bool
         "guarantee": str(session.guarantee),
         "answers": f"{status.answers:,}, {status.remaining.queries:,} left",
         "interruptions": f"{status.interruptions:,}",
-        "error": f"up to {error:,.4g} (all guaranteed answers at once)",
+        "error": f"up to {up_to_digits(error, 4):,.4g} (all guaranteed answers at once)",
     }
     lines = [f"{reply}  {reply.queries_left:,} left" for reply in replies]
     told = [reply.to_dict() for reply in replies]

@@ -4,33 +4,42 @@ import math
 import os
 import shlex
 import sys
+import warnings
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import cast, final, get_args
 
 from graphcuts_dp.cli import options
 from graphcuts_dp.cli.console import Report
 from graphcuts_dp.cli.reading import PRIVACY_UNIT
-from graphcuts_dp.confidence import DEFAULT_DEVIATIONS, DEFAULT_FAILURE, DEFAULT_PERCENT
-from graphcuts_dp.display import short
+from graphcuts_dp.confidence import DEFAULT_FAILURE, DEFAULT_PERCENT
+from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut, largest_cut
+from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.learn.workload import SessionWorkload
 from graphcuts_dp.options import Checked, input_option, option, output_option
 from graphcuts_dp.planning import planner
 from graphcuts_dp.planning.planner import RowTable, least_epsilon
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
 from graphcuts_dp.privacy.default_unit import EDGE
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit, UnitKind
+from graphcuts_dp.release.graphs import graph_job
+from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
 from graphcuts_dp.schema.counting import Counting
 from graphcuts_dp.schema.group_tree import GroupTree
+from graphcuts_dp.schema.vertices import VertexSet
 
 EVERYBODY, ANALYSTS, TEAM = WHO = ("everybody", "analysts", "team")
 _LARGE = 3.0  # an epsilon from which a guarantee is weak
 _QUERIES = 50  # that analysts ask
+_DIGITS = 3  # significant ones of an advised epsilon, which is rounded up
+_FORECAST_VERTICES = 300  # most vertices of a graph on which a release is forecast: 20 ms a time
 # Of each privacy unit: the question about its bound, and the default.
 _BOUNDS: dict[UnitKind, tuple[str, int]] = {
     "edge": ("How many edges together?", 1),
@@ -227,13 +236,13 @@ def _ask() -> Report:
     told = privacy_unit.explain(epsilon=epsilon).sentences
     parts = [
         f"Type:\n\n  {line}\n",
-        f"Forecast: epsilon = {short(epsilon)} keeps that error for {subject}.",
+        f"Forecast: epsilon = {epsilon:g} keeps that error for {subject}.",
         f"The guarantee: {told['The guarantee']}",
         f"Strength: {told['Strength']}",
     ]
     if epsilon >= _LARGE:
         parts.append(
-            f"That is weak: an epsilon of {short(epsilon)} hides little. Allow more error, or "
+            f"That is weak: an epsilon of {epsilon:g} hides little. Allow more error, or "
             "take a smaller privacy unit."
         )
     facts = {
@@ -316,22 +325,40 @@ def _epsilon_of_sums(error: float, change: int, count: int = 1) -> float:
 
 
 def _epsilon_of_graph(error: float, n: int, change: int) -> float:
-    """Epsilon at which the error of a cut between halves is no larger, approximately normal.
+    """Epsilon at which `release --dry-run` states no larger error of a cut between halves.
 
-    And a release is not refused as worthless.
+    And a release is not refused as worthless. The graph of the dry run has as many edges as is
+    usual. Of more than `_FORECAST_VERTICES` a smaller one is tried, with errors in proportion, and
+    with an average degree as far from the noise, on which the mechanism chooses how it spends its
+    budget.
+
+    Args:
+        error: in edges.
+        n: public number of vertices.
+        change: edges that are one privacy unit.
     """
+    tried = min(n, _FORECAST_VERTICES)
+    edges = usual_edges(n) * (tried / n) ** 1.5  # the average degree times sqrt(tried/n)
+    graph = made_up_graph(VertexSet(tried), max(1.0, edges), weighted=False, max_weight=None)
 
     def enough(epsilon: float) -> bool:
         noise = noise_distribution("binary", epsilon=epsilon, max_weight=1.0)
-        between_halves = DEFAULT_DEVIATIONS * noise.standard_deviation * n / 2
         holds = largest_cut((n, n), symmetric=True, cap=1.0)
-        return between_halves <= error and expected_worst_cut(noise, (n, n)) <= holds
+        if expected_worst_cut(noise, (n, n)) > holds:
+            return False
+        job = graph_job(graph, epsilon=epsilon, fitted=False)
+        forecast = usefulness_of(job.run(graph, SeededEntropy(0)), edges=edges)
+        halves = next(question for question in forecast.questions if "halves" in question.what)
+        return halves.error * n / tried <= error
 
-    return _rounded(change * least_epsilon(enough))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of forecasts at an epsilon that nobody chose
+        for_edge = least_epsilon(enough)
+    return _rounded(for_edge if math.isinf(for_edge) else Fraction(for_edge) * change)
 
 
-def _rounded(epsilon: float) -> float:
-    """Up, to two digits.
+def _rounded(epsilon: float | Fraction) -> float:
+    """Up, to three digits.
 
     Raises:
         ParameterError: more than any release may cost.
@@ -341,8 +368,7 @@ def _rounded(epsilon: float) -> float:
             "so small an error cannot be had for these answers at any epsilon that hides anything: "
             "allow more, name public groups, or a smaller group of edges"
         )
-    scale = 10.0 ** (math.floor(math.log10(epsilon)) - 1)
-    return max(float(f"{math.ceil(epsilon / scale * (1 - 1e-12)) * scale:.2g}"), 1e-3)
+    return max(up_to_digits(epsilon, _DIGITS), 1e-3)
 
 
 def _file(path: str) -> str:

@@ -27,7 +27,7 @@ from graphcuts_dp.cli.spending import (
     store_named,
 )
 from graphcuts_dp.confidence import percent
-from graphcuts_dp.display import Card, printable
+from graphcuts_dp.display import Card, printable, short_bound
 from graphcuts_dp.errors import GraphCutsError, LedgerError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.rows import bounded_graph
@@ -212,7 +212,7 @@ def start(
         "method": str(agreed["method"]) + (f", norm {norm}" if norm else ""),
         **({"start": STARTS[GROUPS]} if agreed.get("start") == GROUPS else {}),
         "queries": f"{agreed['queries']:,}",
-        "error": f"up to {error:,.1f} ({percent(1 - agreed['beta'])}, all queries at once)",
+        "error": f"up to {short_bound(error)} ({percent(1 - agreed['beta'])}, all queries at once)",
     }
     return Report(
         {"store": place.store, "error_bound": error, **chosen, **status.to_dict()}, [facts]

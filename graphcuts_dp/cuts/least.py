@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_FAILURE, DEFAULT_PERCENT
 from graphcuts_dp.cuts.network import MOST_TOTAL, least_side
+from graphcuts_dp.display import down_to_digits, up_to_digits
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options
@@ -272,14 +273,15 @@ class CutJob(Job[Partition]):
             return ""
         below = max(0.0, largest - self._excess)
         return (
-            f" It holds if the least cut weighs less than {below:,.4g}: weights above"
-            f" {largest:,.4g} count as that."
+            f" It holds if the least cut weighs less than {down_to_digits(below, 4):,.4g}: weights"
+            f" above {largest:,.4g} count as that."
         )
 
     @property
     def notes(self) -> tuple[str, ...]:
         """See `Job.notes`."""
-        note = f"With probability {DEFAULT_PERCENT} the cut weighs at most {self._excess:,.4g} more"
+        excess = up_to_digits(self._excess, 4)
+        note = f"With probability {DEFAULT_PERCENT} the cut weighs at most {excess:,.4g} more"
         note += " than the least one" + ", added up over all halvings" * (self._halvings > 1)
         return (f"{note}; on graphs that have a clear cut far less.{self._heavy}",)
 

@@ -31,8 +31,8 @@ class CutAnswer:
 
     Attributes:
         value: the estimate. It may lie outside of the interval: an unbiased estimate can be
-            negative, or more than the cut can weigh, and a shrunk one has no guarantee. As text, it
-            is moved to the nearest number of the interval.
+            negative, or more than the cut can weigh, and a shrunk one has no guarantee. In texts,
+            tables and files it is moved to the nearest number of the interval, `possible`.
         interval: (low, high), which holds the true value with probability `confidence`, cut to what
             the pairs of the cut can weigh.
         confidence: in (0, 1]; 1 if the interval holds all possible values.
@@ -137,17 +137,29 @@ class AnswerList(list[CutAnswer], Displayed):
     def to_frame(self, kind: Any = None) -> Any:
         """Return a table with one row for each answer.
 
-        Its columns are value, low, high, confidence, simultaneous, estimate, together and mark. The
-        mark of a seeded answer says that it is not private; otherwise it is empty.
+        Its columns are value, low, high, confidence, simultaneous, estimate, together, unclipped
+        and mark. A value lies in its interval; `unclipped` is the estimate before it was moved there,
+        which is what may be added up. The mark of a seeded answer says that it is not private;
+        otherwise it is empty.
 
         Args:
             kind: of data frame, see `Graph.to_frame`.
         """
         rows = [
-            (*self._row(answer), answer.together, "seeded: not private" if answer.seeded else "")
+            (
+                *self._row(answer),
+                answer.together,
+                answer.value,
+                "seeded: not private" if answer.seeded else "",
+            )
             for answer in self
         ]
-        names = [*_COLUMNS, "together", "mark"]  # in the order of the entries of `rows`
+        names = [
+            *_COLUMNS,
+            "together",
+            "unclipped",
+            "mark",
+        ]  # in the order of the entries of `rows`
         columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
         return made_frame(columns, kind)
 
@@ -155,7 +167,7 @@ class AnswerList(list[CutAnswer], Displayed):
     def _row(answer: CutAnswer) -> tuple[object, ...]:
         """Return the entries of `_COLUMNS` for an answer."""
         return (
-            answer.value,
+            answer.possible,
             *answer.interval,
             answer.confidence,
             answer.simultaneous,

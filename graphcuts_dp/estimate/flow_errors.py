@@ -24,6 +24,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.confidence import DEFAULT_FAILURE, DEFAULT_PERCENT
+from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.measurement import place_variances
@@ -202,7 +203,7 @@ def guaranteed_flows(
         failure: probability that an error is larger, for each sum, in (0, 1).
 
     Returns:
-        (proven error, standard deviation) of "cell", the cell of the largest variance; "union", the
+        (proven error, standard deviation) of "cell", the cell of the longest interval; "union", the
         flow between two unions of about sqrt(k) groups; and "half", the flow between half of the
         groups and the others. The last two are left out if there are too few groups, or if no pairs
         are between them.
@@ -210,13 +211,13 @@ def guaranteed_flows(
     variances = place_variances(strategy.noise, strategy.places, cells.depth)
     fit = LeastSquares(cells, variances)
     finest = cells.depth - 1
-    worst_cell = np.zeros(cells.size(finest))
-    worst_cell[np.argmax(fit.variances[finest])] = 1.0
     # Noise of levels that are not measured enters no estimate: its coefficients are 0.
     measured_variances = np.where(np.isfinite(variances), variances, 0.0)
-    errors = {}
+    # Of a cell the number that `LevelErrors.within` states.
+    cell_radii = error_radii(strategy.noise, strategy.places, fit.spreads(finest), failure=failure)
+    errors = {"cell": (float(cell_radii.max()), math.sqrt(float(fit.variances[finest].max())))}
     # An indicator is 1 for the finest cells of a sum and 0 for the others.
-    for name, indicator in ({"cell": worst_cell} | _union_indicators(cells, finest)).items():
+    for name, indicator in _union_indicators(cells, finest).items():
         spread = fit.spread_of(fit.coefficients({finest: indicator}))
         radii = error_radii(strategy.noise, strategy.places, spread, failure=failure)
         deviation = math.sqrt(float(spread.squares[0] @ measured_variances))
@@ -276,8 +277,7 @@ def _least_epsilon(is_enough: Callable[[float], bool], epsilon: float | Fraction
     while high - low > _EPSILON_PRECISION:
         middle = (low + high) / 2
         low, high = (low, middle) if is_enough(math.exp(middle)) else (middle, high)
-    scale = 10.0 ** (math.floor(high / math.log(10)) - 1)
-    return min(LARGEST_EPSILON, math.ceil(math.exp(high) / scale) * scale)
+    return min(LARGEST_EPSILON, up_to_digits(math.exp(high), 2))
 
 
 def _three_digits(number: float) -> str:

@@ -444,17 +444,24 @@ class CountMeasurement(Measurement, Generic[K]):
     def rate(self) -> Fraction:
         """Rate of Laplace noise of the first part: P(k) is proportional to e^(-rate |k|).
 
-        For Laplace noise only; of Gaussian noise the parameter is no rate. All parts of totals and
-        degrees have one rate.
+        All parts of totals and degrees have one rate.
+
+        Raises:
+            ValueError: the noise is another one, whose parameter is no rate.
         """
+        if self.noise_name != "laplace":
+            raise ValueError(f"{self.noise_name} noise has no rate: read `noise`")
         return self.noise.parameters[0]
 
     @property
     def law(self) -> TwoSidedGeometric:
         """Law of the Laplace noise of each number of the first part, in the units of `values`.
 
-        For Laplace noise only, see `rate`. Estimators read it for totals, degrees and sums between
-        groups; tables of flows, whose noise may be Gaussian, are read by `noise` instead.
+        Estimators read it for totals, degrees and sums between groups; tables of flows, whose noise
+        may be Gaussian, are read by `noise` instead.
+
+        Raises:
+            ValueError: the noise is another one, see `rate`.
         """
         return TwoSidedGeometric(float(self.rate), self.unit)
 

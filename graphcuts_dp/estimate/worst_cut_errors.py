@@ -10,11 +10,13 @@ means: of the noisy matrix itself, not of the synthetic graph that is fitted to 
 
 import bisect
 import math
+from fractions import Fraction
 
 import numpy as np
 
 from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
+from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -147,9 +149,10 @@ def accuracy_warning(
         f"but no cut of {size} vertices can hold more than {possible:,.0f}"
     )
     enough = _least_epsilon(distribution, shape, possible)
-    if enough is None or enough * steps > LARGEST_EPSILON:
+    advised = None if enough is None else up_to_digits(Fraction(enough) * steps, 3)
+    if advised is None or advised > LARGEST_EPSILON:
         return f"{finding}; no epsilon in range helps at this size"
-    return f"{finding}; epsilon = {enough * steps:.3g} or more would do"
+    return f"{finding}; epsilon = {advised:g} or more would do"
 
 
 def _least_epsilon(
@@ -177,6 +180,4 @@ def _least_epsilon(
     first = bisect.bisect_left(candidates, -possible, key=negative_error)
     if first == len(candidates):
         return None
-    epsilon = candidates[first]
-    rounded = float(f"{epsilon:.2g}")
-    return rounded if rounded >= epsilon else float(f"{epsilon * 1.05:.2g}")
+    return up_to_digits(float(candidates[first]), 2)

@@ -156,12 +156,12 @@ class Grid:
         Raises:
             QueryError: a query that does not fit the graph.
         """
+        # The sets are read from the public vertices, and a subclass counts nothing by itself.
+        S, T = query.masks(graph.space)
         if self.bounded is not None:
-            S, T = query.masks(graph)
             return bounded_cut(graph, S, T, bound=self.sensitivity, steps=self.edge_steps(graph))
         if not graph.weighted:
-            return int(query.value(graph))
-        S, T = query.masks(graph)
+            return int(CutQuery(S, T).value(graph))
         rows, columns = graph.rows, graph.columns
         inside = S[rows] & T[columns]
         if isinstance(graph, Graph):

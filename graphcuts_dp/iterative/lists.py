@@ -19,12 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector
-from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError
+from graphcuts_dp.display import up_to_digits
+from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, on_space
 from graphcuts_dp.iterative.accuracy import Accuracy, CountNoise, NetChoice
 from graphcuts_dp.iterative.distinguisher import root_at_most
 from graphcuts_dp.iterative.query_digests import Digests
-from graphcuts_dp.iterative.query_lists import CutList, as_list
+from graphcuts_dp.iterative.query_lists import MOST_NUMBERS, CutList, as_list
 from graphcuts_dp.iterative.release import GRAPH, TABLE, IterativeRelease, Measured, Settings
 from graphcuts_dp.iterative.task import Task
 from graphcuts_dp.learn.base import DenseHypothesis, Sign
@@ -42,9 +43,11 @@ from graphcuts_dp.privacy.k_norm import MOST_COUNTS, NORMS, KNormNoise
 from graphcuts_dp.queries.coefficients import Extent, pair_coefficients
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, MatrixQuery
 from graphcuts_dp.queries.mixed_cuts import with_sides
+from graphcuts_dp.queries.plain import plain_query
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.job import Job
 from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.schema.vertices import Space
 
 MOST_LISTED = 1 << 24  # members of the family times pairs or queries: 128 MiB
 _UNIT_BITS = 20  # the largest coefficient has 2^20 to 2^21 steps
@@ -341,9 +344,12 @@ _LARGEST_DEVIATION = 2**55  # of noise, in steps: 64-bit integers hold every sam
 class Steps:
     """How answers are counted in whole public steps.
 
+    Privacy: sensitivities hold of `plain_query` queries alone, whose coefficients are the same
+    numbers each time that they are read, whatever the ratings are.
+
     Args:
         universe: users and items.
-        queries: the list.
+        queries: the list, read by `plain_query`.
         cap: public largest rating.
 
     Attributes:
@@ -365,7 +371,7 @@ class Steps:
         self.queries = tuple(queries)
         self.universe = universe
         self.cap = float(cap)
-        largest = max(query.sensitivity(universe.space) for query in queries)
+        largest = max(Extent.of(query, universe.space).largest for query in queries)
         if largest == 0:
             raise ParameterError("all queries are constant: there is nothing to measure")
         # A coefficient and a rating have fewer than 2^(bits + 1) steps each.
@@ -377,7 +383,8 @@ class Steps:
             raise ParameterError("coefficients times max_weight must be numbers of usual size")
         # Rounding is monotone: the largest coefficient has the most steps.
         most = self._rating_steps = math.floor(cap / self._of_ratings)
-        self.sensitivity = round(largest / self._of_coefficients) * most
+        self._most_coefficient_steps = round(largest / self._of_coefficients)
+        self.sensitivity = self._most_coefficient_steps * most
         of_entry = cap * self._of_coefficients / 2 + self._of_ratings * largest
         self.rounding = universe.size * of_entry
 
@@ -387,9 +394,13 @@ class Steps:
         answers = []
         for query in self.queries:
             found = query.coefficients_at(ratings.rows, ratings.columns, self.universe.space)
-            steps = np.rint(found / self._of_coefficients).astype(np.int64)
-            answers.append(int(steps @ weights))
+            answers.append(int(self._coefficient_steps(found).astype(np.int64) @ weights))
         return np.array(answers, dtype=np.int64)
+
+    def _coefficient_steps(self, coefficients: FloatVector) -> FloatVector:
+        """Coefficients in whole steps, none of which is above that of the largest coefficient."""
+        most = self._most_coefficient_steps
+        return np.clip(np.rint(coefficients / self._of_coefficients), -most, most)
 
     def noise(self, rho: Fraction, rounds: int) -> tuple[Fraction, ValueNoise]:
         """Rate of each choice and noise of each measurement, rho-zCDP in so many rounds.
@@ -417,8 +428,8 @@ class Steps:
         """
         total = np.zeros(self.universe.shape)
         for query in self.queries:
-            found = np.rint(self.universe.coefficients(query) / self._of_coefficients)
-            total += found * found
+            steps = self._coefficient_steps(self.universe.coefficients(query))
+            total += steps * steps
         return math.ceil(float(total.max()) * (1 + 1e-9)) * self._rating_steps**2
 
     def noise_for_all(self, rho: Fraction) -> ValueNoise | None:
@@ -435,6 +446,27 @@ class Steps:
         choices = 2 * queries
         short = math.log(2 * choices / beta) / float(rate) + 1  # and the estimates' rounding
         return (self.unit * (noise.radius(beta / 2) + short) + self.rounding) * (1 + 1e-9)
+
+
+def _read_once(queries: Sequence[LinearQuery], space: Space) -> list[LinearQuery]:
+    """Return a list of queries as `plain_query` reads them.
+
+    Raises:
+        QueryError: a query that does not fit, or queries of classes of the user's own that together
+            have more than 2^24 coefficients.
+    """
+    plain, coefficients = [], 0
+    for query in queries:
+        sided = with_sides(query, space)
+        plain.append(plain_query(sided, space))
+        if plain[-1] is not sided and isinstance(plain[-1], MatrixQuery):
+            coefficients += math.prod(Universe.over(space).shape)
+        if coefficients > MOST_NUMBERS:
+            raise QueryError(
+                f"queries of classes of your own hold at most {MOST_NUMBERS:,} coefficients"
+                " together: give fewer, or cuts and rank-one queries"
+            )
+    return plain
 
 
 @final
@@ -550,6 +582,8 @@ class Sensing(Checked):
             by 0.
 
     Guarantee: (epsilon, delta)-DP for one rating, by rho-zCDP, and nothing but 1 and 2 reads it.
+    Queries are read once, from the public vertices (`plain_query`): a class of the user's own has
+    no say in the noise.
     Ratings are rounded down to public steps and coefficients to the nearest public step, so that
     answers are whole. Neighbours differ in one rating by at most `cap` of its steps, hence in each
     answer by at most Delta = (largest coefficient) cap steps, upwards for some queries and
@@ -594,7 +628,7 @@ class Sensing(Checked):
             / task.privacy_unit.group_size**2
         )
         space = ratings.space
-        queries = [with_sides(query, space) for query in task.public_queries("sensing")]
+        queries = _read_once(task.public_queries("sensing"), space)
         steps = Steps(task.universe, queries, task.grid.cap or 1.0)
         plan = SensingPlan.of(steps, rho, self.rounds, task.beta)
         _Learner(steps, self.p)  # refuses here, before anything is spent
@@ -721,9 +755,9 @@ class SensingPlan:
         if self.guaranteed < error:
             return None
         return (
-            f"worthless at this size: the guaranteed error is {self.guaranteed:,.4g}, but that"
-            f" of answering each query by {how} is at most {error:,.4g}; use more"
-            " epsilon, larger groups, or fewer queries"
+            "worthless at this size: the guaranteed error is"
+            f" {up_to_digits(self.guaranteed, 4):,.4g}, but that of answering each query by {how}"
+            f" is at most {error:,.4g}; use more epsilon, larger groups, or fewer queries"
         )
 
     def run(

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphcuts_dp.queries.coefficients import as_cut
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery
+from graphcuts_dp.queries.plain import plain_query
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.vertices import Space, VertexSet
 
@@ -60,7 +61,7 @@ def query_digest(query: LinearQuery, space: Space) -> bytes:
         left, right = cast(tuple[VertexSet, VertexSet], space)
         kind, arrays = b"rank one", list(query.vectors((len(left), len(right))))
     else:
-        kind, arrays = b"entries", [query.coefficients(space) + 0.0]
+        kind, arrays = b"entries", [plain_query(query, space).coefficients(space) + 0.0]
     found = hashlib.sha256(kind)
     for array in arrays:
         found.update(np.ascontiguousarray(array).tobytes())

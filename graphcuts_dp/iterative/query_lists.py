@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -519,10 +519,16 @@ def rounding_of(pairs: int, grid: Grid) -> float:
 
 
 def asked_of(questions: Iterable[Question], universe: Universe) -> tuple[Question, ...]:
-    """Questions as they are read on the vertices of a universe."""
+    """Questions as they are read on the vertices of a universe.
+
+    Privacy: a statistic comes back by its name alone, so that a subclass does not count it. Lists
+    read the sets or coefficients of other queries once, from the vertices, and count by these.
+    """
     return tuple(
-        each if isinstance(each, GraphQuery) else with_sides(each, universe.space)
-        for each in questions
+        GraphQuery(question.statistic)
+        if isinstance(question, GraphQuery)
+        else with_sides(question, universe.space)
+        for question in questions
     )
 
 
@@ -533,7 +539,8 @@ def as_list(universe: Universe, queries: Iterable[Question]) -> CutList | Questi
         ParameterError: a list for other vertices, or an empty one.
         QueryError: a query that does not fit.
     """
-    if isinstance(queries, CutList | QuestionList):
+    if type(queries) in (CutList, QuestionList):
+        queries = cast("CutList | QuestionList", queries)
         if queries.universe != universe:
             raise ParameterError("the queries are for other vertices than the graph's")
         return queries

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final
+from typing import Any, cast, final
 
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import GraphError, ParameterError, QueryError
@@ -70,11 +70,12 @@ class Task:
                 "an iterative release of weights needs their public bound: pass max_weight= when "
                 "the graph is read or made, or leave its weights out by weighted=False"
             )
-        if queries is not None and not isinstance(queries, CutList | QuestionList):
+        # A list of a class of the user's own is read as any other iterable, query by query.
+        if queries is not None and type(queries) not in (CutList, QuestionList):
             if not isinstance(queries, Iterable):
                 raise QueryError(f"queries are a list of queries, not {queries!r:.60}")
             queries = tuple(queries)
-        self.queries: Sequence[Any] | None = queries
+        self.queries: Sequence[Any] | None = cast("Sequence[Any] | None", queries)
         self.epsilon, self.delta, self.beta = epsilon, delta, beta
 
     @cached_property

@@ -18,6 +18,7 @@ from typer.models import ArgumentInfo
 
 from graphcuts_dp.cli import cuts, evaluate, flows, options, release, session
 from graphcuts_dp.cli.console import heard
+from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
 from graphcuts_dp.options import (
     GROUPS,
@@ -217,8 +218,7 @@ class Product:
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             low, high = (low, middle) if enough(middle) else (middle, high)
-        scale = 10.0 ** (math.floor(high / math.log(10)) - 2)
-        return min(LARGEST_EPSILON, float(f"{math.ceil(math.exp(high) / scale) * scale:.3g}"))
+        return min(LARGEST_EPSILON, up_to_digits(math.exp(high), 3))
 
 
 def _is_flag(about: Option) -> bool:

@@ -80,8 +80,8 @@ class Named:
             "tight", "gru12", "jt12" or "dr14"; else empty.
         cuts: which cuts the guarantee is for: "any k", which may depend on earlier answers,
             "fixed k", chosen before, or "all" at once; of flows "cell", "union" (of about sqrt(g)
-            of g groups with as many others) or "half" (of the groups with the rest): fixed k of
-            these, of the finest level. "linear k": fixed k linear queries with coefficients in
+            of g groups with as many others) or "half" (of the groups with the rest): one of these,
+            of the finest level, by itself. "linear k": fixed k linear queries with coefficients in
             [-1, 1]. "between two": a private least cut, by what it weighs above the least one, and
             typically at most. "halves": half the interval of two halves of a release that were
             chosen after looking.

@@ -6,12 +6,13 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from fractions import Fraction
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from graphcuts_dp.display import Card, Tabled
+from graphcuts_dp.display import Card, Tabled, up_to_digits
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.cell_changes import cell_changes, counts_in_parts
 from graphcuts_dp.estimate.flow_errors import guaranteed_flows
@@ -60,8 +61,9 @@ between disjoint sets: any k, which may depend on earlier answers; fixed k, chos
 before; or all. Guaranteed: the error of each is at most this, if m is right. Typical:
 expected error between random halves, not guaranteed; of MW, FK, MD before any update."""
 _OF_FLOWS = """\
-Flows: fixed k cells of the finest level of groups, unions of about sqrt(g) of g
-groups with as many others, or halves of the groups with the rest; no other cuts.
+Flows: one cell of the finest level of groups, one union of about sqrt(g) of g groups with
+as many others, or one half of the groups with the rest; no other cuts. Each is guaranteed by
+itself, as a released table states it, whatever k is.
 Tight MW, FK, and MD with norm l2 or entropy: with start='groups' a session begins from noisy sums
 between the groups. It then guarantees at most 2.5 % more, and less where the groups say much."""
 _OF_LISTS = """\
@@ -81,6 +83,7 @@ Linear queries: errors for a largest coefficient of 1, of any such queries; othe
 off by so many times their largest one. Statistics need gaussian or laplace."""
 _ANNOUNCED = ("queries", "beta", "linear", "max_right_size", "max_spectral_norm")
 _PRECISION = 1e-5  # relative, of an epsilon that is looked for
+_DIGITS = 4  # significant ones of such an epsilon, which is rounded up
 
 
 @final
@@ -140,8 +143,8 @@ class PlanRow(Named):
     """One mechanism, and the error that it guarantees.
 
     Attributes:
-        guaranteed: with probability 1 - beta none of these cuts is farther off, in edges; infinite
-            if the mechanism needs delta > 0.
+        guaranteed: with probability 1 - beta none of these cuts is farther off, in edges; of flows
+            one of them by itself. Infinite if the mechanism needs delta > 0.
         typical: expected absolute error of a cut between random halves; None where only
             measurements tell. Constructions: of the first hypothesis, before any update.
         vacuous: whether a trivial answer guarantees as much.
@@ -306,7 +309,7 @@ class Plan(Tabled):
                 (
                     row.name,
                     row.cuts,
-                    "needs delta" if math.isinf(row.guaranteed) else _shown(row.guaranteed),
+                    "needs delta" if math.isinf(row.guaranteed) else _shown_bound(row.guaranteed),
                     "-" if row.typical is None else _shown(row.typical),
                     *([_shown_epsilon(row.epsilon_needed)] if needed else []),
                     "trivial" if row.trivial else VACUOUS if row.vacuous else "",
@@ -408,7 +411,8 @@ def plan(
         groups: public groups of the vertices, a `Groups` or sizes alone (a pair of them for two
             sides): rows for flows between them are added. Or a `RowTable`: flows of rows, perhaps
             by periods, for one `privacy_unit`; errors are those within one period.
-        target_error: also find the epsilon that guarantees this, in edges.
+        target_error: also find the epsilon that guarantees this, in edges: for each mechanism the
+            least one whose error, as the mechanism states it before it is used, is at most this.
 
     Raises:
         ParameterError: a number out of range, or groups of other vertices.
@@ -502,7 +506,10 @@ def _row(
 
 
 def _flows(setting: Setting, given: Groupings | RowTable) -> list[PlannedMechanism]:
-    """Cells, unions and halves of groups; they are no arbitrary cuts, so none is called vacuous."""
+    """Cells, unions and halves of groups; they are no arbitrary cuts, so none is called vacuous.
+
+    Errors are those that a released table states of each of its numbers by itself.
+    """
     table = given if isinstance(given, RowTable) else None
     groups = given.groups if isinstance(given, RowTable) else given
     pair = groups if isinstance(groups, tuple) else (groups, None)
@@ -535,7 +542,7 @@ def _flows(setting: Setting, given: Groupings | RowTable) -> list[PlannedMechani
     @cache
     def errors(epsilon: float) -> dict[str, tuple[float, float]]:
         strategy = choose_strategy(cells, epsilon=epsilon, delta=setting.delta, changes=changes)
-        return guaranteed_flows(cells, strategy, failure=work.beta / work.queries)
+        return guaranteed_flows(cells, strategy, failure=work.beta)
 
     def flow(kind: str) -> PlannedMechanism:
         return PlannedMechanism(
@@ -555,7 +562,8 @@ def least_epsilon(enough: Callable[[float], bool], *, steps: int = 1) -> float:
         enough: of an epsilon; what is enough stays enough with more.
         steps: that share it, so that there is a smallest epsilon for each.
     """
-    smallest = _rounded_up(SMALLEST_EPSILON * steps)
+    # `PrivacyUnit.per_change` divides the epsilon exactly: no share may be below the smallest.
+    smallest = up_to_digits(Fraction(SMALLEST_EPSILON) * steps, _DIGITS)
     if smallest >= LARGEST_EPSILON or not enough(LARGEST_EPSILON):
         return math.inf
     if enough(smallest):
@@ -564,7 +572,7 @@ def least_epsilon(enough: Callable[[float], bool], *, steps: int = 1) -> float:
     while high - low > _PRECISION:
         middle = (low + high) / 2
         low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
-    return min(LARGEST_EPSILON, _rounded_up(math.exp(high)))
+    return min(LARGEST_EPSILON, up_to_digits(math.exp(high), _DIGITS))
 
 
 def _winner(setting: Setting) -> str:
@@ -598,12 +606,6 @@ def _with_queries(setting: Setting, queries: int) -> Setting:
     return replace(setting, workload=replace(setting.workload, queries=queries))
 
 
-def _rounded_up(value: float) -> float:
-    """To four digits, never down."""
-    rounded = float(f"{value:.4g}")
-    return rounded if rounded >= value else float(f"{value * 1.0005:.4g}")
-
-
 def _finite(value: Any, infinite: str | None = None) -> Any:
     """A value of JSON."""
     return infinite if value == math.inf else value
@@ -611,6 +613,11 @@ def _finite(value: Any, infinite: str | None = None) -> Any:
 
 def _shown(error: float) -> str:
     return f"{error:,.0f}" if 10 <= error < 1e9 else f"{error:.2g}"
+
+
+def _shown_bound(error: float) -> str:
+    """Rounded up, so that what is guaranteed holds as it is printed."""
+    return f"{math.ceil(error):,}" if 10 <= error < 1e9 else f"{up_to_digits(error, 2):.2g}"
 
 
 def _shown_epsilon(epsilon: float | None) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from graphcuts_dp.display import Card, Displayed
+from graphcuts_dp.display import Card, Displayed, up_to_digits
 from graphcuts_dp.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def posterior(prior: float, epsilon: float) -> float:
 
 def strength(epsilon: float, delta: float) -> str:
     """Return a sentence about how strong an (epsilon, delta) guarantee is."""
-    factor = math.exp(epsilon)
+    factor = up_to_digits(math.exp(epsilon), 3)
     text = (
         "everything that is released together multiplies the odds of any guess about one unit by "
         f"at most e^{epsilon:g} = {factor:,.3g}, or divides them by that, whatever the attacker "

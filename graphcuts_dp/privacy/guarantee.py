@@ -30,6 +30,9 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.provenance import Provenance
 
 SMALLEST_EPSILON = 1e-6  # below, noise hides everything
+# The same for the k-th part of an epsilon: k times 1e-6, as it is typed, is a float that may be a
+# little below k times the float 1e-6. Its share counts as 1e-6 all the same.
+SMALLEST_SHARE = Fraction(SMALLEST_EPSILON) * (1 - Fraction(1, 2**50))
 LARGEST_EPSILON = 50.0  # above, it hides nothing
 LARGEST_DELTA = 1e-3  # above, `delta_warning` warns whatever the number of people
 # Privacy units whose neighbours differ in one row, or within one period of time.
@@ -250,7 +253,7 @@ def exact_epsilon(epsilon: float | Fraction) -> Fraction:
     if not 0 < epsilon < math.inf:
         raise ParameterError("epsilon must be a positive, finite number, for example 1.0")
     exact = Fraction(epsilon)
-    if not Fraction(SMALLEST_EPSILON) <= exact <= Fraction(LARGEST_EPSILON):
+    if not SMALLEST_SHARE <= exact <= Fraction(LARGEST_EPSILON):
         raise ParameterError(
             f"epsilon is out of range {SMALLEST_EPSILON:g} .. {LARGEST_EPSILON:g}: "
             "below, noise hides everything; above, it hides nothing"

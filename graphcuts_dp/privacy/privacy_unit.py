@@ -46,7 +46,12 @@ from graphcuts_dp.privacy.explanation import (
     strength,
     words_for,
 )
-from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.guarantee import (
+    SMALLEST_EPSILON,
+    SMALLEST_SHARE,
+    PrivacyGuarantee,
+    exact_epsilon,
+)
 
 UnitKind = Literal["edge", "row", "user", "vertex", "person"]
 Number = TypeVar("Number", float, Fraction)
@@ -452,7 +457,7 @@ class PrivacyUnit:
 
     def _checked_share(self, share: Number, unit_epsilon: float | Fraction) -> Number:
         """Return the epsilon of one change, or raise an error if it is too small."""
-        if share < SMALLEST_EPSILON:
+        if share < SMALLEST_SHARE:
             raise ParameterError(
                 f"epsilon = {float(unit_epsilon):g} for {self} leaves less than"
                 f" {SMALLEST_EPSILON:g} for each of {self.group_size:,} changes; choose a smaller"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
+from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.measurement import Measurements
 from graphcuts_dp.estimate.noises import best_capped_noise, noise_distribution
@@ -277,9 +278,10 @@ class _Request:
             degrees=response.share,
         )
         if plan.smallest < SMALLEST_EPSILON:
-            least = SMALLEST_EPSILON * float(plan.amount / plan.smallest)
+            smallest = Fraction(SMALLEST_EPSILON) * self.privacy_unit.group_size
+            least = up_to_digits(smallest * Fraction(plan.amount) / Fraction(plan.smallest), 2)
             raise ParameterError(
-                f"mechanism='sparse' divides epsilon, which must be {least:.2g} at least"
+                f"mechanism='sparse' divides epsilon, which must be {least:g} at least"
             )
         return SparseJob(
             **self._common(distribution, plan),

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_DEVIATIONS, DEFAULT_PERCENT
-from graphcuts_dp.display import Card, Displayed, short
+from graphcuts_dp.display import Card, Displayed, short, short_bound, short_interval
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.estimate.estimator import AnswerOptions
 from graphcuts_dp.estimate.measurement import CellSums
@@ -61,7 +61,8 @@ class Usefulness(Displayed):
     """What a release is good for.
 
     Attributes:
-        edges: total weight: noisy, or of a forecast a public guess.
+        edges: total weight: of a noisy one the number of the interval that is nearest to the
+            estimate; of a forecast a public guess.
         interval: of the total, with the default confidence; None of a guess.
         questions: from single vertices to the worst cut.
         groups: whether sums between public groups were measured.
@@ -78,7 +79,7 @@ class Usefulness(Displayed):
         if self.interval is None:
             return f"{short(self.edges)} (a public guess)"
         low, high = self.interval
-        return f"{short(self.edges)} in [{short(low)}, {short(high)}] ({DEFAULT_PERCENT})"
+        return f"{short(self.edges)} in {short_interval((low, high))} ({DEFAULT_PERCENT})"
 
     @property
     def advice(self) -> str:
@@ -127,7 +128,7 @@ class Usefulness(Displayed):
             facts=(("edges", self.total),),
             columns=("question", "measures about", "off by at most", "basis", "verdict"),
             rows=[
-                (each.what, short(each.size), short(each.error), each.basis, each.verdict)
+                (each.what, short(each.size), short_bound(each.error), each.basis, each.verdict)
                 for each in self.questions
             ],
             notes=(f"Advice: {self.advice}",),
@@ -144,7 +145,7 @@ def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness
     interval = None
     if edges is None:
         total = release.answer(CutQuery(*_everything(release)))
-        edges, interval = max(total.value, 0.0), total.interval
+        edges, interval = total.possible, total.interval
     whole = pairs_of_cut(*_everything(release), release.space)
     questions = []
     for what, cuts in _kinds(release):

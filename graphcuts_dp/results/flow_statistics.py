@@ -47,8 +47,8 @@ class Statistic:
 
     Attributes:
         name: what it is.
-        value: of the unbiased estimates put in; not unbiased itself, and NaN where the estimated
-            denominator is not above 0.
+        value: of the unbiased estimates put in, moved to the nearest number of the interval; NaN
+            where the estimated denominator is not above 0.
         interval: (low, high), cut to what is possible; all that is possible where the noise hides
             whether the denominator is 0.
         confidence: that the interval holds the truth, in (0, 1).
@@ -64,9 +64,8 @@ class Statistic:
     def __str__(self) -> str:
         low, high = self.interval
         mark = f" [{SEEDED_WARNING}]" if self.seeded else ""
-        value = nearest_within(self.value, self.interval)
         scope = percent(self.confidence)
-        return f"{self.name}: {value:,.4g} in [{low:,.4g}, {high:,.4g}] ({scope}){mark}"
+        return f"{self.name}: {self.value:,.4g} in [{low:,.4g}, {high:,.4g}] ({scope}){mark}"
 
 
 @final
@@ -474,13 +473,13 @@ class FlowStatistics(FlowTable):
         confidence: float,
         simultaneous: bool,
     ) -> LevelStatistic:
-        """Each cell times a number: so are its estimate and its interval."""
+        """Each cell times a number: so are its interval, and the estimate moved into it."""
         low, high = self.intervals(level, confidence=confidence, simultaneous=simultaneous)
         return LevelStatistic(
             name=name,
             level=self.levels[self.cells.level_index(level) - 1],
             labels=self.labels(level),
-            values=self.values(level) * factor,
+            values=np.clip(self.values(level), low, high) * factor,
             low=np.nextafter(low * factor, -np.inf),
             high=np.nextafter(high * factor, np.inf),
             confidence=confidence,
@@ -583,9 +582,10 @@ class TableEnds:
         """A ratio with its interval, cut to what is possible."""
         top, bottom = sides
         low, high = (float(np.clip(end, *possible)) for end in (bounds.low, bounds.high))
+        ratio = top.value / bottom.value if bottom.value > 0 else float("nan")
         return Statistic(
             name=name,
-            value=top.value / bottom.value if bottom.value > 0 else float("nan"),
+            value=nearest_within(ratio, (low, high)),
             interval=(low, high),
             confidence=confidence,
             seeded=not self.flows.guarantee.is_private,
@@ -615,7 +615,8 @@ def _conductance(ends: TableEnds, group: int, failure: float) -> tuple[float, fl
     low = float(np.clip(max(each.low for each in found), 0, 1))
     high = float(np.clip(max(each.high for each in found), 0, 1))
     least = min(side.value for side in sides)
-    return cut.value / least if least > 0 else np.nan, low, high
+    ratio = cut.value / least if least > 0 else math.nan
+    return nearest_within(ratio, (low, high)), low, high
 
 
 def squared_shares(low: FloatVector, high: FloatVector) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from scipy.cluster.hierarchy import is_valid_linkage, leaves_list
 
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
-from graphcuts_dp.display import Card, Displayed, short
+from graphcuts_dp.display import Card, Displayed, short, short_bound, short_interval
 from graphcuts_dp.errors import FileFormatError, GraphError
 from graphcuts_dp.estimate.estimator import ROUNDING
 from graphcuts_dp.estimate.partition_noise import FOR_EACH, FOR_TOTAL, PartitionNoise
@@ -280,16 +280,17 @@ class Partition(Displayed):
     def _words(self) -> str:
         if self.value is None or self.interval is None:
             return f"{self.kind} of {', '.join(map(str, self.names))}"
-        return f"{self.kind}: {short(self.value)} in {_ends(self.interval)}"
+        return f"{self.kind}: {short(self.value)} in {short_interval(self.interval)}"
 
     def _picture(self) -> "Figure | None":
         return None if self.picture is None else self.plot()
 
     def __str__(self) -> str:
         mark = "" if self.guarantee.is_private else f" [{SEEDED_WARNING}]"
-        told = f"at most {short(self.shortfall)} above the least"
+        told = f"at most {short_bound(self.shortfall)} above the least"
         if self.optimum is not None:
-            told = f"chosen after looking; the best of the true graph in {_ends(self.optimum)}"
+            best = short_interval(self.optimum)
+            told = f"chosen after looking; the best of the true graph in {best}"
         return f"{self._words} ({percent(self.confidence)}); {told}{mark}"
 
     def __repr__(self) -> str:
@@ -300,8 +301,8 @@ class Partition(Displayed):
     def _card(self) -> Card:
         facts = [
             ("value in the release", self.value),
-            ("in the true graph", self.interval and _ends(self.interval)),
-            ("the best of the true graph", self.optimum and _ends(self.optimum)),
+            ("in the true graph", self.interval and short_interval(self.interval)),
+            ("the best of the true graph", self.optimum and short_interval(self.optimum)),
             ("worse than the best, at most", self.shortfall),
             ("confidence", percent(self.confidence)),
             ("value", self.measure),
@@ -319,10 +320,6 @@ class Partition(Displayed):
             warning=self.guarantee.warning,
             notes=self.notes,
         )
-
-
-def _ends(interval: Interval) -> str:
-    return f"[{short(interval[0])}, {short(interval[1])}]"
 
 
 def partition_of(release: "Release", kind: str, wanted: Partitioning) -> Partition:

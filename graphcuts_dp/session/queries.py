@@ -27,6 +27,7 @@ from graphcuts_dp.queries.linear import (
     RankOneQuery,
     pairs_of_cut,
 )
+from graphcuts_dp.queries.plain import plain_question
 from graphcuts_dp.queries.universe import Universe
 
 _COMPLEMENT, _PAIR, _RANK_ONE, _DENSE, _SPARSE, _STATISTIC = range(6)
@@ -74,9 +75,13 @@ def encode_query(query: Question, universe: Universe) -> EncodedQuery:
     query likewise. A rank-one query that is a cut is stored as that cut, one that is given by its
     coefficients by them.
 
+    Privacy: the query that is counted is `plain_question` of this one, read here once from the
+    public vertices, so no method of a class of the user's own decides on noise or reads the graph.
+
     Raises:
         QueryError: no linear query, unknown vertices, or a truth vector of the wrong length.
     """
+    query = plain_question(query, universe.space)
     if isinstance(query, GraphQuery):
         query.check(universe.space)
         parts = [query.statistic.encode()]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, ClassVar, Self, cast, final
 
+from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
@@ -533,9 +534,8 @@ class SessionTerms(Checked):
         for _ in range(_STEPS):
             middle = (low + high) / 2
             low, high = (low, middle) if best(math.exp(middle))[0] < trivial else (middle, high)
-        digits = 1 - math.floor(high / math.log(10))
-        enough = min(math.ceil(math.exp(high) * 10**digits) / 10**digits, LARGEST_EPSILON)
-        return f"{start}; epsilon = {enough:.2g} with {best(enough)[1].method_text} would do"
+        enough = min(up_to_digits(math.exp(high), 2), LARGEST_EPSILON)
+        return f"{start}; epsilon = {enough:g} with {best(enough)[1].method_text} would do"
 
     def _without_the_graph(self, universe: Universe, grid: Grid, cap: float) -> tuple[float, str]:
         """How far off what is known without the graph can be, and what that is."""

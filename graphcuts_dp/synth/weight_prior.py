@@ -112,10 +112,12 @@ class WeightPrior:
         second_start = float(starts[1]) if len(starts) > 1 else 0.0
         noise_scale = max(second_start, 1e-300) * 2.0**-LOWEST
         points, masses = [], []
-        for start, stop, mass in zip(starts, stops, class_masses, strict=True):
-            class_points = _points_between(start, stop, noise_scale, whole=whole)
+        for index, (start, stop) in enumerate(zip(starts, stops, strict=True)):
+            # The largest weight is a weight of the last class.
+            closed = cap is not None and index == len(starts) - 1
+            class_points = _points_between(start, stop, noise_scale, whole=whole, closed=closed)
             points.append(class_points)
-            masses.append(np.full(len(class_points), mass / len(class_points)))
+            masses.append(np.full(len(class_points), class_masses[index] / len(class_points)))
         return cls(np.concatenate(points), np.concatenate(masses), max(pairs, 1.0))
 
     @property
@@ -188,7 +190,9 @@ class WeightPrior:
         return KeptPosterior(mean, variance, chance)
 
 
-def _points_between(start: float, stop: float, noise_scale: float, *, whole: bool) -> FloatVector:
+def _points_between(
+    start: float, stop: float, noise_scale: float, *, whole: bool, closed: bool = False
+) -> FloatVector:
     """Return the points of a class of weights, ascending, at least one.
 
     A class of up to 6 whole numbers has these as its points. Other classes have points that lie
@@ -196,14 +200,15 @@ def _points_between(start: float, stop: float, noise_scale: float, *, whole: boo
 
     Args:
         start: least weight of the class, >= 0.
-        stop: least weight of the next class.
+        stop: least weight of the next class; of the last class the largest weight.
+        closed: whether `stop` is itself a weight of the class.
         noise_scale: scale of the noise. A class has three points for each scale of its length, but
             at least 6 points and at most 240.
         whole: whether weights are whole numbers.
     """
-    if whole and stop - start <= _FEWEST_POINTS:
-        first = math.ceil(start)
-        return np.arange(first, max(math.ceil(stop), first + 1)).astype(np.float64)
+    if whole and stop - start + closed <= _FEWEST_POINTS:
+        first, last = math.ceil(start), math.floor(stop) if closed else math.ceil(stop) - 1
+        return np.arange(first, max(last, first) + 1).astype(np.float64)
     if stop <= start:  # the last class, if the largest weight begins it
         return np.array([start])
     # A class from 0 on has no logarithm of its start: its points begin 6 octaves below its end.

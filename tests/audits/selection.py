@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import graphcuts_dp as gc
-from graphcuts_dp.arrays import FloatVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.evaluation.audit import Claim, Draw, Neighbours
 from graphcuts_dp.iterative import lists
@@ -27,7 +27,9 @@ from graphcuts_dp.learn.base import DenseHypothesis
 from graphcuts_dp.privacy.entropy import EntropySource, SeededEntropy
 from graphcuts_dp.privacy.noise import sample_geometric
 from graphcuts_dp.queries.linear import LinearQuery
+from graphcuts_dp.queries.plain import plain_query
 from graphcuts_dp.queries.universe import Universe
+from graphcuts_dp.schema.vertices import Space
 from scripts.figures.gaussian_rank_one import GaussianRankOne
 from tests.audits.base import (
     Audit,
@@ -374,3 +376,32 @@ def _every_query(epsilon: float, copies: int = _ROUNDS) -> Iterator[Distribution
         raise ValueError("noise of a small matrix fits into 64 bits")
     measured = normal_pair(float(noise.parameter), float(steps.sensitivity))
     yield replace(measured, name=_RATED.name, copies=_ROUNDS)
+
+
+class _Understated(gc.Query):
+    """A user's query that overrides its sensitivity by a number that is too small."""
+
+    def coefficients(self, space: Space) -> FloatMatrix:
+        return np.full(Universe.over(space).shape, 1000.0)
+
+    def sensitivity(self, graph: Any) -> float:
+        del graph
+        return 1.0
+
+
+@audited_laws(
+    "sensing, a query that understates its sensitivity",
+    twins={"the query is believed": {"believed": True}},
+    claim=_SENSED,
+)
+def _understated(epsilon: float, believed: bool = False) -> Iterator[DistributionPair]:
+    """One rating is 0 or 3; the noise is made for what the query moves, not for what it says."""
+    query, universe = _Understated(), Universe(2, 3)
+    steps = Steps(universe, [plain_query(query, universe.space)], _CAP)
+    noise = steps.noise_for_all(Fraction(_SENSED(epsilon).value))
+    if noise is None:
+        raise ValueError("noise of a small matrix fits into 64 bits")
+    first, second = (steps.count(graph) for graph in (_RATED.first, _RATED.second))
+    stated = query.sensitivity(universe.space) / 1000.0 if believed else 1.0
+    measured = normal_pair(float(noise.parameter) * stated**2, float((second - first)[0]))
+    yield replace(measured, name=_RATED.name)

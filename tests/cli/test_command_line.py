@@ -135,7 +135,7 @@ def test_answers_to_a_file_of_queries(done, told, refused, answered, tmp_path, o
     write = (*ask, "cuts.jsonl", "-o", "a.csv")
     assert done(*write)[0] == ""
     header, *rows = csv.reader((tmp_path / "a.csv").read_text().splitlines())
-    assert header == ["S", "T", "value", "low", "high", "shrunk", "mark"]
+    assert header == ["S", "T", "value", "low", "high", "shrunk", "unclipped", "mark"]
     values = [tuple(map(float, row[2:5])) for row in rows]
     assert values == [(a.value, *a.interval) for a in expected]
     assert {row[-1] for row in rows} == {"seeded: not private"}
