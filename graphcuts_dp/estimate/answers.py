@@ -138,8 +138,8 @@ class AnswerList(list[CutAnswer], Displayed):
         """Return a table with one row for each answer.
 
         Its columns are value, low, high, confidence, simultaneous, estimate, together, unclipped
-        and mark. A value lies in its interval; `unclipped` is the estimate before it was moved there,
-        which is what may be added up. The mark of a seeded answer says that it is not private;
+        and mark. A value lies in its interval; `unclipped` is the estimate before it was moved
+        there, and may be added up. The mark of a seeded answer says that it is not private;
         otherwise it is empty.
 
         Args:
