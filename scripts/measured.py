@@ -125,6 +125,15 @@ CUTS = {
         ("matrix", "seconds", "upper/lower", "worst"),
         lambda cells, _: (cells[0], cells[1], cells[6], cells[7]) if len(cells) > 7 else None,
     ),
+    "error_sizes": Cut(
+        "Errors of releases at epsilon = 1, medians of three seeds: of cuts between random halves "
+        "over n/2, the same of shrunk answers, and the worst cut that was found over n^1.5; and "
+        "the proven bound over that.",
+        ("graph", "n", "halves", "shrunk", "worst cut", "bound"),
+        lambda cells, _: (
+            (*cells[:4], cells[5], cells[6]) if len(cells) == 8 and _numbers(cells) else None
+        ),
+    ),
     "files": Cut(
         "Processor seconds from a file to a graph, and for what other readers do with it. A ratio "
         "above 1 says that the other one is slower.",
