@@ -28,16 +28,19 @@ from graphcuts_dp.distances import (
     open_distance_session,
     plan_distances,
 )
-from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.learn.least_cut_error import least_cut_excess
+from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.planning import plan_contribution_bounds, plan_degree_bounds
 from graphcuts_dp.planning.planner import least_epsilon
 from graphcuts_dp.privacy.count_noise import discrete_laplace_radius
+from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.flow_tables import flows_job
-from graphcuts_dp.release.usefulness import usefulness_of
+from graphcuts_dp.release.graphs import graph_job
+from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
 from graphcuts_dp.results.flow_table import CellSum
+from graphcuts_dp.schema.vertices import VertexSet
 
 CONFIDENCE, FAILURE = 0.9, 0.1  # that are given
 CLUB = gc.datasets.load("karate")
@@ -158,9 +161,20 @@ def forecast_as_given() -> dict[str, Any]:
     def few_off(epsilon: float) -> bool:
         return discrete_laplace_radius(epsilon, failure=FAILURE) <= 9.0
 
+    # A smaller graph than that of 500 vertices which is asked for, with errors in proportion.
+    tried = plan._FORECAST_VERTICES
+    edges = usual_edges(500) * (tried / 500) ** 1.5
+    space = VertexSet(tried)
+    graph = made_up_graph(space, edges, weighted=False, max_weight=None)
+    in_half = np.arange(tried) % 2 == 0
+
     def halves_near(epsilon: float) -> bool:
-        noise = noise_distribution("binary", epsilon=epsilon, max_weight=1.0)
-        return deviations * noise.standard_deviation * 500 / 2 <= 999.0
+        job = graph_job(graph, epsilon=epsilon, fitted=False)
+        release = job.run(graph, SeededEntropy(0))
+        cut = gc.CutQuery(in_half, ~in_half)
+        (found,) = release.estimator.estimate([cut], options_of(CONFIDENCE)).queries
+        low, high = found.interval
+        return (high - low) / 2 * 500 / tried <= 999.0
 
     errors = []
     for name in ("release", "sparse"):

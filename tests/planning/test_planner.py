@@ -587,7 +587,7 @@ def test_flows_of_rows_are_planned_as_they_are_released(table, privacy_unit, kin
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = gc.release_flows(rows, groups, by=table.get("by"), workload=work, **words)
-    expected = guaranteed_flows(made.cells, made.strategy, failure=0.05 / 7)
+    expected = guaranteed_flows(made.cells, made.strategy, failure=0.05)
     plans = gc.plan(
         n,
         queries=7,
