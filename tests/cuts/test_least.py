@@ -320,7 +320,7 @@ def test_the_bound_is_above_what_noise_adds_up_to(rate):
 def test_what_is_told_beforehand():
     job = cut_job(CLUB, 0, 33, epsilon=1.0)
     (note,) = job.notes
-    assert note.startswith("With probability 95% the cut weighs at most 62.05 more than the least")
+    assert note.startswith("With probability 95% the cut weighs at most 62.06 more than the least")
     (several,) = cut_job(CLUB, 0, 33, 5, epsilon=1.0).notes
     assert "added up over all halvings" in several
     steps = []
