@@ -15,6 +15,10 @@ DEFAULT_FAILURE = float(1 - Fraction(str(DEFAULT_CONFIDENCE)))
 # Standard deviations that a normal error exceeds with that probability, up or down: 1.96.
 DEFAULT_DEVIATIONS = -NormalDist().inv_cdf(DEFAULT_FAILURE / 2)
 
+# Columns of an interval in every table: of one number alone, and of all numbers at once.
+INTERVAL_COLUMNS = ("low", "high")
+SIMULTANEOUS_COLUMNS = ("simultaneous_low", "simultaneous_high")
+
 _FINEST = 100  # parts of a percent that are written
 _ROUNDING = 1e-6  # of such a part: what a confidence computed as 1 - beta can be off
 

@@ -16,6 +16,7 @@ from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 
 KINDS = ("pandas", "polars", "pyarrow")  # which of these is installed is taken, the first first
 
+COMMENT = "#"  # begins the first line of a table that has a comment
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # of cells that spreadsheets run
 
 
@@ -86,11 +87,14 @@ def check_parquet() -> None:
         )
 
 
-def csv_bytes(columns: Mapping[str, Sequence[Any] | Any], *, spreadsheet: bool = False) -> bytes:
+def csv_bytes(
+    columns: Mapping[str, Sequence[Any] | Any], *, spreadsheet: bool = False, comment: str = ""
+) -> bytes:
     """Return a file of CSV of these columns.
 
     Args:
         columns: by name.
+        comment: one line that stands first, after "# "; "" for none.
         spreadsheet: whether an apostrophe is put before texts that a spreadsheet would run as
             formulas, see `is_formula`.
     """
@@ -98,6 +102,8 @@ def csv_bytes(columns: Mapping[str, Sequence[Any] | Any], *, spreadsheet: bool =
     if spreadsheet:
         lists = [[f"'{cell}" if is_formula(cell) else cell for cell in cells] for cells in lists]
     text = io.StringIO()
+    if comment:
+        text.write(f"{COMMENT} {' '.join(comment.split())}\n")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*lists, strict=True))
@@ -123,8 +129,12 @@ def plain(column: Any) -> list[Any]:
     return list(column.tolist() if isinstance(column, np.ndarray) else column)
 
 
-def parquet_bytes(columns: Mapping[str, Sequence[Any] | Any]) -> bytes:
+def parquet_bytes(columns: Mapping[str, Sequence[Any] | Any], *, note: str = "") -> bytes:
     """A file of Parquet of these columns; text where a column has both strings and integers.
+
+    Args:
+        columns: by name.
+        note: kept as "note" in the metadata of the file; "" for none.
 
     Raises:
         FileFormatError: as `check_parquet`.
@@ -132,8 +142,10 @@ def parquet_bytes(columns: Mapping[str, Sequence[Any] | Any]) -> bytes:
     check_parquet()
     from pyarrow import parquet
 
-    packed = io.BytesIO()
-    parquet.write_table(made_frame(columns, "pyarrow"), packed)
+    packed, table = io.BytesIO(), made_frame(columns, "pyarrow")
+    if note:
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), "note": note})
+    parquet.write_table(table, packed)
     return packed.getvalue()
 
 

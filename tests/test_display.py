@@ -51,7 +51,7 @@ TELLS = {
     "Release, seeded": ["seeded: not private", "synthetic graph none"],
     "Plan": ["mechanism", "guaranteed", "Advice"],
     "CutNormCertificate": ["at least", "at most", "attained by"],
-    "Flows": ["from", "to", "value", "total", "half"],
+    "Flows": ["from", "to", "count", "estimate", "total", "half"],
     "IterativeRelease": ["2 of at most 2", "construction"],
     "NetRelease": ["members of the net 3"],
     "SensingRelease": ["error at most", "noisy answer"],

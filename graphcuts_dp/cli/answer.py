@@ -21,7 +21,7 @@ from graphcuts_dp.cli.reading import GroupFile
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
 from graphcuts_dp.display import Card
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
-from graphcuts_dp.estimate.answers import NO_GUARANTEE, CutAnswer
+from graphcuts_dp.estimate.answers import NO_GUARANTEE, AnswerList, CutAnswer
 from graphcuts_dp.iterative.release import IterativeRelease
 from graphcuts_dp.options import Checked, input_option, output_option
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
@@ -194,9 +194,7 @@ def _asked(
     return [] if names is None else pairs_of_groups(names, space)
 
 
-def _answers(
-    release: _Answering, cuts: Sequence[LinearQuery], intervals: Intervals
-) -> Sequence[CutAnswer]:
+def _answers(release: _Answering, cuts: Sequence[LinearQuery], intervals: Intervals) -> AnswerList:
     if isinstance(release, Release):
         return release.answer_all(cuts, **vars(intervals))
     learnt = release.law is None
@@ -250,7 +248,7 @@ def _shown(value: float | None) -> str:
 def _write(
     path: str,
     asked: Sequence[AskedQuery],
-    found: Sequence[CutAnswer],
+    found: AnswerList,
     shrunk: Sequence[float | None],
     *,
     force: bool,
@@ -265,7 +263,7 @@ def _write(
     writer = csv.writer(text, lineterminator="\n")
     seeded = any(each.seeded for each in found)
     modelled = any(each.typical_error is not None for each in found)
-    header = ["S", "T", "value", "low", "high", "shrunk", "unclipped"]
+    header = ["S", "T", "value", *found.interval_columns, "shrunk", "unclipped"]
     header += ["estimate", "typical_error"] if modelled else []
     writer.writerow([*header, "mark"] if seeded else header)
     for a, one, value in zip(asked, found, shrunk, strict=True):

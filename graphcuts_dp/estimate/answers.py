@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
-from graphcuts_dp.confidence import percent
+from graphcuts_dp.confidence import INTERVAL_COLUMNS, SIMULTANEOUS_COLUMNS, percent
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.estimator import AnswerOptions, Asked, EstimateKind, Estimator
@@ -19,8 +19,6 @@ from graphcuts_dp.queries.linear import CutQuery, LinearQuery, is_query
 from graphcuts_dp.schema.value_bounds import possible_part
 
 NO_GUARANTEE = "estimate, no guarantee"
-# The columns whose entries `AnswerList._row` returns, in this order.
-_COLUMNS = ("value", "low", "high", "confidence", "simultaneous", "estimate")
 _ROWS_SHOWN = 20  # of a list of answers, where it is displayed
 
 
@@ -61,7 +59,7 @@ class CutAnswer:
         scope = "this cut" if self.together == 1 else f"{self.together:,} cuts at once"
         scope = "all cuts at once" if self.simultaneous else scope
         mark = " [seeded: not private]" if self.seeded else ""
-        note = "" if self.typical_error is None else f" +- {self.typical_error:.1f} typically"
+        note = "" if self.typical_error is None else f" (typical error {self.typical_error:.1f})"
         note += "" if self.estimate == "unbiased" else f" ({NO_GUARANTEE})"
         return (
             f"{self.possible:.1f}{note} in [{low:.1f}, {high:.1f}] "
@@ -138,9 +136,10 @@ class AnswerList(list[CutAnswer], Displayed):
         """Return a table with one row for each answer.
 
         Its columns are value, low, high, confidence, simultaneous, estimate, together, unclipped
-        and mark. A value lies in its interval; `unclipped` is the estimate before it was moved
-        there, and may be added up. The mark of a seeded answer says that it is not private;
-        otherwise it is empty.
+        and mark. If an interval holds for several cuts at once, they are simultaneous_low and
+        simultaneous_high in place of low and high. A value lies in its interval; `unclipped` is the
+        estimate before it was moved there, and may be added up. The mark of a seeded answer says
+        that it is not private; otherwise it is empty.
 
         Args:
             kind: of data frame, see `Graph.to_frame`.
@@ -154,18 +153,25 @@ class AnswerList(list[CutAnswer], Displayed):
             )
             for answer in self
         ]
-        names = [
-            *_COLUMNS,
-            "together",
-            "unclipped",
-            "mark",
-        ]  # in the order of the entries of `rows`
+        # In the order of the entries of `rows`.
+        names = [*self._columns, "together", "unclipped", "mark"]
         columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
         return made_frame(columns, kind)
 
+    @property
+    def interval_columns(self) -> tuple[str, str]:
+        """Names of the columns of intervals: for each cut alone, or for several at once."""
+        at_once = any(answer.simultaneous or answer.together > 1 for answer in self)
+        return SIMULTANEOUS_COLUMNS if at_once else INTERVAL_COLUMNS
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        """The columns whose entries `_row` returns, in this order."""
+        return ("value", *self.interval_columns, "confidence", "simultaneous", "estimate")
+
     @staticmethod
     def _row(answer: CutAnswer) -> tuple[object, ...]:
-        """Return the entries of `_COLUMNS` for an answer."""
+        """Return the entries of `_columns` for an answer."""
         return (
             answer.possible,
             *answer.interval,
@@ -179,7 +185,7 @@ class AnswerList(list[CutAnswer], Displayed):
         seeded = any(answer.seeded for answer in self)
         return Card(
             title=f"{len(self):,} answers",
-            columns=_COLUMNS,
+            columns=self._columns,
             rows=[self._row(answer) for answer in self[:_ROWS_SHOWN]],
             size=len(self),
             warning="seeded: not private" if seeded else "",

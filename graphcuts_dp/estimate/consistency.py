@@ -35,6 +35,8 @@ _MOST_BISECTIONS = 100  # more than a float has bits
 _BISECTION_PRECISION = 1e-12  # relative width at which bisection ends
 # What is this near below a whole number counts as the whole number: bisection is not exact.
 _WHOLE_TOLERANCE = 1e-9
+_DIVISION_TOLERANCE = 4e-15  # relative: more than a product and a division lose
+_MOST_INTEGER = 2.0**62  # larger counts stay floats
 
 # For each level index, a number for each cell: shape (cells of the level,).
 Values = list[FloatVector]
@@ -312,13 +314,23 @@ class RoundedFlows:
         cells: the public cells.
         counts: for each level index, whole numbers of units in each cell, shape (cells,), at least
             0 and at most what the pairs of the cell can weigh.
-        unit: the weight of a count of 1. It is 1 for graphs without weights, and for rows that can
-            count for a fraction, where grid units are fractions of a row.
+        unit: the weight of a count of 1. It is 1 but for rows whose unit of weight is larger, and
+            for weights with an error below 1, where it is a power of ten.
     """
 
     cells: CellTree
     counts: Values
     unit: float
+
+    def column(self, level_index: int) -> IntVector | FloatVector:
+        """Return the cells of a level as weights, shape (cells,): whole numbers as integers."""
+        counts = self.counts[level_index]
+        if self.unit < 1:
+            return np.round(counts * self.unit, round(-math.log10(self.unit)))
+        weights = counts * self.unit
+        if self.unit.is_integer() and weights.max(initial=0) < _MOST_INTEGER:
+            return weights.astype(np.int64)
+        return weights
 
     def values(self, level: str | None = None, period: str | None = None) -> FloatMatrix:
         """Return the cells of a level as a matrix of weights; see `Flows.values`.
@@ -365,41 +377,74 @@ def rounded_cells(
 ) -> RoundedFlows:
     """Return estimates rounded to possible whole numbers that add up; see `Flows.rounded`.
 
-    The grand total is rounded first. Then the cells of each level are rounded so that they add up
-    to the rounded cells of the level above.
+    The total of each of the coarsest periods is rounded first: its own estimate, which does not
+    depend on other periods. Then the cells of each level are rounded so that they add up to the
+    rounded cells of the level above.
 
     Args:
         noisy: the measurement, which gives the unit and the maximum weight of a pair.
         fit: the least squares of these estimates.
         estimates: of all cells, in units of weight.
     """
-    cells, max_weight = noisy.map.tree, noisy.map.max_weight
-    # Rounding is "pairs" for graphs, whose grid unit is kept. It is "none" for rows. Where these
-    # can count for fractions, the grid unit is a fraction of a row, and whole rows are counted.
-    unit = noisy.unit if noisy.map.rounding == "pairs" else max(noisy.unit, 1.0)
-    # The most whole units of a pair, and of a cell; infinite if there is no maximum weight.
-    most_of_pair = math.inf if max_weight is None else max_weight // unit
-    most: Values = [
-        np.asarray(cells.pairs(level_index) * most_of_pair) for level_index in range(cells.depth)
-    ]
-    counts: Values = [np.clip(np.rint(estimates[0] / unit), 0, most[0])]
+    cells = noisy.map.tree
+    finest = cells.depth - 1
+    unit = _rounding_unit(noisy, float(fit.variances[finest].min()))
+    most = _most_units(noisy, unit)
+    # The coarsest period of each cell of the first level, as its parent in place of the root.
+    periods = cells.periods_of(1)
+    period_sums = np.bincount(periods, weights=estimates[1] / unit)
+    totals: FloatVector = np.clip(np.rint(period_sums), 0, np.bincount(periods, weights=most[1]))
+    counts: Values = [np.array([totals.sum()])]
     for level_index in range(1, cells.depth):
         counts.append(
             _shared_out(
-                cells,
-                level_index,
+                periods if level_index == 1 else cells.parents(level_index),
                 targets=estimates[level_index] / unit,
                 variances=fit.upward_variances[level_index],
-                totals=counts[-1],
+                totals=totals,
                 most=most[level_index],
             )
         )
+        totals = counts[-1]
     return RoundedFlows(cells=cells, counts=counts, unit=unit)
 
 
+def _rounding_unit(noisy: CountMeasurement[CellSums], variance: float) -> float:
+    """Return the weight of a count of 1.
+
+    Edges, rows and amounts are counted in whole numbers, even where their grid units are fractions.
+    So are weights, unless their error is below 1: then it is the power of ten that gives two digits
+    of the error.
+
+    Args:
+        noisy: the measurement.
+        variance: least variance of a finest cell, in squared grid units.
+    """
+    if noisy.map.rounding == "none" or not noisy.map.weighted or noisy.map.whole:
+        return max(noisy.unit, 1.0)
+    error = math.sqrt(variance) * noisy.unit
+    return 1.0 if error >= 1 or not error else 10.0 ** (math.floor(math.log10(error)) - 1)
+
+
+def _most_units(noisy: CountMeasurement[CellSums], unit: float) -> Values:
+    """Return the most whole units of each cell, for each level; infinite without a maximum weight.
+
+    Coarser cells can hold what their finest cells can hold together in whole units.
+    """
+    cells, max_weight = noisy.map.tree, noisy.map.max_weight
+    finest = cells.depth - 1
+    if max_weight is None:
+        return [np.full(cells.size(index), math.inf) for index in range(cells.depth)]
+    heaviest = math.floor(max_weight) if noisy.map.whole else max_weight
+    units = cells.pairs(finest) * heaviest / unit
+    most: Values = [np.floor(units * (1 + _DIVISION_TOLERANCE))]
+    for level_index in range(finest, 0, -1):
+        most.insert(0, _sum_to_parents(cells, level_index, most[0]))
+    return most
+
+
 def _shared_out(
-    cells: CellTree,
-    level_index: int,
+    parents: IntVector,
     *,
     targets: FloatVector,
     variances: FloatVector,
@@ -414,14 +459,13 @@ def _shared_out(
     the largest remainders are rounded up.
 
     Args:
-        cells: the public cells.
-        level_index: of the cells that are rounded.
+        parents: of the cells that are rounded, shape (cells,).
         targets: shape (cells,).
         variances: > 0, shape (cells,).
         totals: whole numbers, one for each parent, at most the sum of `most` over its parts.
         most: largest number of each cell, shape (cells,).
     """
-    parents, parent_count = cells.parents(level_index), cells.size(level_index - 1)
+    parent_count = len(totals)
     # At t = +reach a cell alone has more than the total of its parent, unless `most` stops it; at
     # t = -reach it is 0. So t lies between -high and high, the largest reach of the cells.
     reach = (np.abs(targets) + totals[parents] + 1) / variances
@@ -431,13 +475,13 @@ def _shared_out(
     for _ in range(_MOST_BISECTIONS):
         t = (low + high) / 2
         shares = np.clip(targets + variances * t[parents], 0, most)
-        too_large = _sum_to_parents(cells, level_index, shares) > totals
+        too_large = np.bincount(parents, weights=shares, minlength=parent_count) > totals
         low, high = np.where(too_large, low, t), np.where(too_large, t, high)
         if (high - low).max(initial=0) <= _BISECTION_PRECISION * np.abs(high).max(initial=1):
             break
     shares = np.clip(targets + variances * ((low + high) / 2)[parents], 0, most)
     floors = np.floor(shares + _WHOLE_TOLERANCE)
-    lacking = totals - _sum_to_parents(cells, level_index, floors)
+    lacking = totals - np.bincount(parents, weights=floors, minlength=parent_count)
     return _with_remainders_rounded_up(parents, floors, shares - floors, lacking, most)
 
 

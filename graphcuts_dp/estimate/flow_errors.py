@@ -159,9 +159,9 @@ class LevelErrors(NamedTuple):
     def note(self) -> str:
         """The errors in a sentence."""
         return (
-            f"Expected error of a cell of level {self.level!r}: {_three_digits(self.cell)}; "
-            f"{DEFAULT_PERCENT} intervals: +-{_three_digits(self.within)}, and "
-            f"+-{_three_digits(self.all_within)} for all cells at once."
+            f"Expected error of a cell of level {self.level!r}: {_three_digits(self.cell)} (root "
+            f"mean square); its {DEFAULT_PERCENT} interval is +-{_three_digits(self.within)}. "
+            f"Intervals for all cells at once reach {_three_digits(self.all_within)} to both sides."
         )
 
 

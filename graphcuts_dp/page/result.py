@@ -1,6 +1,5 @@
 """What is shown of a run's result, all of it public: on the page, as a file, as a notebook."""
 
-import csv
 import io
 import json
 import re
@@ -9,13 +8,15 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import Displayed, cell_text
 from graphcuts_dp.page.runs import PageRun
 from graphcuts_dp.results import bundle
+from graphcuts_dp.results.flows import Flows
 
 _MOST_ROWS = 400
-_ENDS = ("low", "high")
 _ERROR = f"error at most ({DEFAULT_PERCENT})"
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}"
@@ -48,8 +49,8 @@ def fragment(run: PageRun) -> str:
     if not run.product.result:
         left = {name: value for name, value in run.report.items() if not isinstance(value, dict)}
         return _table(("", ""), [(name.replace("_", " "), left[name]) for name in left])
-    parts = [_rows(run)] if run.product.kind == "flows" else []
     made = bundle.load(run.result)
+    parts = [_rows(made)] if isinstance(made, Flows) else []
     if isinstance(made, Displayed):
         parts.append(made._repr_html_())
     good = run.report.get("good_for")
@@ -61,20 +62,21 @@ def fragment(run: PageRun) -> str:
     return "\n".join(parts)
 
 
-def _rows(run: PageRun) -> str:
-    """The table that was released, each number with its error."""
-    with run.result.open(encoding="utf-8", newline="") as file:
-        found = list(csv.DictReader(file))
-    alone = ["level"] if len({row["level"] for row in found}) == 1 else []  # for narrow windows
-    names = [name for name in found[0] if name not in (*_ENDS, *alone, "value")]
+def _rows(flows: Flows) -> str:
+    """Return the table that was released, each number with the half width of its interval."""
+    columns = flows.columns()
+    widths = np.concatenate([flows.half_widths_of(place) for place in range(1, flows.cells.depth)])
+    alone = {"level"} if len(flows.levels) == 1 else set()  # for narrow windows
+    names = [name for name in columns if name in ("level", "period", "from", "to")]
+    names = [name for name in names if name not in alone]
     rows = []
-    for row in found[:_MOST_ROWS]:
-        value, low, high = (float(row[name]) for name in ("value", *_ENDS))
-        error = max(value - low, high - value)
-        rows.append([*(row[name] for name in names), f"{value:,.1f} ± {error:,.1f}"])
-    more = len(found) - len(rows)
+    for row in range(min(len(widths), _MOST_ROWS)):
+        estimate = f"{columns['estimate'][row]:,.1f} ± {widths[row]:,.1f}"
+        rows.append([*(columns[name][row] for name in names), columns["count"][row], estimate])
+    more = len(widths) - len(rows)
     rest = f"<p>and {more:,} more rows in the file</p>" if more else ""
-    return _table((*names, f"value ± ({DEFAULT_PERCENT})"), rows) + rest
+    rest += "".join(f"<p>{escape(sentence)}</p>" for sentence in flows.sentences())
+    return _table((*names, "count", f"estimate ± ({DEFAULT_PERCENT})"), rows) + rest
 
 
 def _table(heads: Any, rows: Any) -> str:

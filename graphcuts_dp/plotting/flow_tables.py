@@ -1,7 +1,8 @@
 """Pictures of noisy tables of flows between groups: a heat map, a map, and flows over periods.
 
-A *flow table* has a cell for each pair of groups (a, b): the estimated weight from a to b, its
-standard error, and an interval. Intervals here hold for all cells at once. Groups have *levels*:
+A *flow table* has a cell for each pair of groups (a, b): the estimated weight from a to b, and the
+half width of its interval, for this cell alone. A map also needs lower ends of intervals that hold
+for all cells at once. Groups have *levels*:
 each group of a fine level lies in one *enclosing group* of the next coarser level, and groups are
 ordered so that those of one enclosing group are neighbours. A `FlowPicture` is what the first two
 pictures draw of one table:
@@ -80,8 +81,9 @@ class FlowPicture:
 
     Attributes:
         values: value of each cell, within its interval and at least 0, shape (rows, columns).
-        errors: standard errors of the estimates, shape (rows, columns); None if they are not drawn.
-        low: lower ends of the intervals, which hold at once, shape (rows, columns).
+        half_widths: of the intervals of the default confidence, each for its cell alone, shape
+            (rows, columns); None if they are not drawn.
+        low: lower ends of the intervals that hold for all cells at once, shape (rows, columns).
         possible: whether each cell can hold a pair of vertices, shape (rows, columns).
         row_names: names of the groups of the rows. A flow map needs all of them. For a heat map the
             list may be empty: then only enclosing groups are named.
@@ -95,7 +97,7 @@ class FlowPicture:
     """
 
     values: FloatMatrix
-    errors: FloatMatrix | None
+    half_widths: FloatMatrix | None
     low: FloatMatrix
     possible: BoolMatrix
     row_names: Sequence[str] = ()
@@ -108,8 +110,8 @@ class FlowPicture:
 
     @property
     def is_numbered(self) -> bool:
-        """True if there are so few cells that each has its number and error written in it."""
-        return self.errors is not None and max(self.values.shape) <= _MAX_NUMBERED
+        """True if there are so few cells that each has its number and half width written in it."""
+        return self.half_widths is not None and max(self.values.shape) <= _MAX_NUMBERED
 
 
 def heat_map_figure(picture: FlowPicture) -> Figure:
@@ -117,11 +119,11 @@ def heat_map_figure(picture: FlowPicture) -> Figure:
 
     Returns:
         A figure: darker cells hold more, white ones nothing; the colours follow the square root, so
-        that small flows show. If there are standard errors and up to 12 groups a side, each cell
-        has its number and standard error. If there are standard errors and more groups, a cell
-        keeps the share 1 - 2 error / value of its colour: it is paler the larger its error is, and
-        white if its value is below two standard errors, so that noise hardly shows. Cells that can
-        hold no pair are grey.
+        that small flows show. If there are half widths and up to 12 groups a side, each cell has
+        its number and half width. If there are half widths and more groups, a cell keeps the share
+        1 - (half width) / value of its colour: it is paler the wider its interval is, and white if
+        its value is below the half width, so that noise hardly shows. Cells that can hold no pair
+        are grey.
     """
     rows, columns = picture.values.shape
     width = PAGE if columns > 6 else 4.6  # inches
@@ -144,10 +146,11 @@ def heat_map_figure(picture: FlowPicture) -> Figure:
         axes.tick_params(length=0)
         axes.set_title(fill(picture.title, round(13 * width)))
         handles: list[Artist] = []
-        if picture.errors is not None:
-            text = "paler where the error is large, white below two standard errors"
+        if picture.half_widths is not None:
+            interval = f"{DEFAULT_PERCENT} interval of the cell alone"
+            text = f"paler the wider the {interval}, white below its half width"
             if picture.is_numbered:
-                text = "\N{PLUS-MINUS SIGN} standard error"
+                text = f"\N{PLUS-MINUS SIGN} half width of the {interval}"
             handles.append(Line2D([], [], linestyle="", label=text))
         if not picture.possible.all():
             handles.append(Patch(facecolor=_IMPOSSIBLE, label="no pair of vertices"))
@@ -164,9 +167,9 @@ def heat_map_figure(picture: FlowPicture) -> Figure:
 def _cell_colours(picture: FlowPicture, norm: PowerNorm) -> npt.NDArray[np.float64]:
     """Return the colour of each cell, shape (rows, columns, 3)."""
     colours = _BLUES(norm(picture.values))[..., :3]
-    if picture.errors is not None and not picture.is_numbered:
-        relative_errors = picture.errors / np.maximum(picture.values, _NONZERO)
-        colours = _paler(colours, 1 - 2 * relative_errors)
+    if picture.half_widths is not None and not picture.is_numbered:
+        relative_widths = picture.half_widths / np.maximum(picture.values, _NONZERO)
+        colours = _paler(colours, 1 - relative_widths)
     return np.asarray(np.where(picture.possible[..., None], colours, _IMPOSSIBLE))
 
 
@@ -178,20 +181,20 @@ def _paler(colour: npt.ArrayLike, share: FloatMatrix | FloatVector) -> npt.NDArr
 def _write_numbers(
     axes: Axes, picture: FlowPicture, colours: npt.NDArray[np.float64], font_size: float
 ) -> None:
-    """Write into each cell its number above its standard error.
+    """Write into each cell its number above the half width of its interval.
 
     Args:
         axes: of the heat map.
-        picture: a table with errors.
+        picture: a table with half widths.
         colours: of the cells, shape (rows, columns, 3). The text is white on dark ones.
         font_size: of the numbers, in points.
     """
     for (row, column), value in np.ndenumerate(picture.values):
-        if picture.errors is None or not picture.possible[row, column]:
+        if picture.half_widths is None or not picture.possible[row, column]:
             continue
-        error = float(picture.errors[row, column])
-        number = f"{value:,.0f}" if picture.integral or error >= 10 else f"{value:,.3g}"
-        spread = f"{error:,.0f}" if error >= 10 else f"{error:.2g}"
+        half_width = float(picture.half_widths[row, column])
+        number = f"{value:,.0f}" if picture.integral or half_width >= 10 else f"{value:,.3g}"
+        spread = f"{half_width:,.0f}" if half_width >= 10 else f"{half_width:.2g}"
         is_dark = float(colours[row, column] @ _LUMA) < 0.5
         # Size, and height above the middle of the cell, in units of `font_size`.
         for text, relative_size, height in (
@@ -312,7 +315,7 @@ def flow_map_figure(picture: FlowPicture, positions: tuple[FloatMatrix, FloatMat
         largest_disc = float(flows[discs].max(initial=0.0))
         smaller = len(all_arcs) - len(arcs)  # arcs beyond the first 400
         may_be_0 = int(cells.sum()) - len(order)  # cells whose interval does not begin above 0
-        not_drawn = f"not drawn: {may_be_0:,} flows that may be 0"
+        not_drawn = f"not drawn: {may_be_0:,} flows that may be 0, all intervals holding at once"
         not_drawn += f", {smaller:,} smaller ones" if smaller else ""
         handles = [
             Line2D(

@@ -47,7 +47,7 @@ def blocks_figure(
     return heat_map_figure(
         FlowPicture(
             values=positive_weights,
-            errors=None,
+            half_widths=None,
             low=positive_weights,  # lower ends of intervals, which a heat map does not read
             possible=np.ones(weights.shape, dtype=np.bool_),
             enclosing=(enclosing, enclosing),

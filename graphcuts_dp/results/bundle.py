@@ -123,7 +123,7 @@ def check_path(kind: str, path: PathLike, *, force: bool = False) -> None:
 def marked(columns: Mapping[str, Any], guarantee: PrivacyGuarantee) -> dict[str, Any]:
     """Columns of a table; of a seeded run with one more, which says so in every row.
 
-    A column, since a comment would be taken for the heads of the columns.
+    A column, since whoever copies rows leaves a first line behind.
     """
     rows = len(next(iter(columns.values())))
     mark = {} if guarantee.is_private else {"mark": [SEEDED_WARNING] * rows}
@@ -153,8 +153,10 @@ def save(
         if graph is not None:
             graph.write(place[Path(path)], about=guarantee.about)
         if table is not None:
+            columns = marked(table, guarantee)
+            data = csv_bytes(columns, spreadsheet=spreadsheet, comment=parts.comment)
             with atomic_write(place[Path(path)]) as handle:
-                handle.write(csv_bytes(marked(table, guarantee), spreadsheet=spreadsheet))
+                handle.write(data)
         if arrays is not None:
             with atomic_write(place[form.arrays(path)]) as handle:
                 _write_arrays(handle, kind, guarantee, arrays)

@@ -20,7 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector
-from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, percent
+from graphcuts_dp.confidence import (
+    DEFAULT_CONFIDENCE,
+    INTERVAL_COLUMNS,
+    SIMULTANEOUS_COLUMNS,
+    percent,
+)
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.estimate.tails import RatioBounds, Side, error_radii, ratio_bounds
@@ -97,11 +102,15 @@ class LevelStatistic:
     seeded: bool = False
 
     def to_frame(self, kind: Any = None) -> Any:
-        """A table, as `Graph.to_frame`: group, or from and to; and value, low, high."""
+        """A table, as `Graph.to_frame`: group, or from and to; value, and the interval.
+
+        Its columns are low and high, or simultaneous_low and simultaneous_high.
+        """
         ends = np.meshgrid(*(np.array(side, dtype=object) for side in self.labels), indexing="ij")
         names = ("group",) if len(ends) == 1 else ("from", "to")
         columns = (*ends, self.values, self.low, self.high)
-        heads = (*names, "value", "low", "high")
+        interval = SIMULTANEOUS_COLUMNS if self.simultaneous else INTERVAL_COLUMNS
+        heads = (*names, "value", *interval)
         return made_frame(
             {head: each.ravel().tolist() for head, each in zip(heads, columns, strict=True)}, kind
         )

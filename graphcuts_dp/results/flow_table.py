@@ -10,9 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
-from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
+from graphcuts_dp.confidence import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_PERCENT,
+    INTERVAL_COLUMNS,
+    SIMULTANEOUS_COLUMNS,
+)
 from graphcuts_dp.errors import QueryError
-from graphcuts_dp.estimate.consistency import ErrorSpread, LeastSquares, Values
+from graphcuts_dp.estimate.consistency import (
+    ErrorSpread,
+    LeastSquares,
+    RoundedFlows,
+    Values,
+    rounded_cells,
+)
 from graphcuts_dp.estimate.estimator import (
     AnswerOptions,
     Estimates,
@@ -30,7 +41,10 @@ from graphcuts_dp.schema.vertices import Label
 
 Table = dict[str, npt.NDArray[Any]]  # columns of one level: its names, then its numbers
 
-NUMBERS = ("value", "low", "high")
+# Columns of numbers that need not be whole.
+NUMBERS = ("estimate", *INTERVAL_COLUMNS, *SIMULTANEOUS_COLUMNS)
+_SUMS_SHARE = 0.1  # of the failure, for sums by their own noise; the others add up cells
+_LEAST_LOG_FAILURE = -600.0  # floats hold e to this
 ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
 _LOST = 2.0**-46  # relative to the largest sum: a small cell may be the difference of large ones
 
@@ -42,11 +56,15 @@ class CellSum(NamedTuple):
         place: 0 for everything, else 1 plus the number of the level.
         coefficients: one for each cell, shape (cells,).
         union: whether they are 1 or 0, so that the sum is a weight, and not below 0.
+        log_choices: of a union ln(1/w), where w is its share of the failure among all unions that
+            could have been asked for; the shares of all of them add up to at most 1. None for a
+            combination whose simultaneous interval adds up those of its cells.
     """
 
     place: int
     coefficients: FloatVector
     union: bool = False
+    log_choices: float | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -147,16 +165,57 @@ class FlowTable:
             period: one of the level; None for all of them together.
             confidence: of each interval, in (0, 1).
             simultaneous: ask for intervals that hold for all cells of all levels (and periods) at
-                once. Choose it for cells that are picked after looking at the table.
+                once; without a period, for all sums over the periods at once. Choose it for cells
+                that are picked after looking at the table.
 
         Raises:
             QueryError: no such level or period, or a confidence out of range.
         """
-        place, together = self._place_of(level, period), period is None
+        place = self._place_of(level, period)
         part = partial(self.cells.summed, place, period=period)
-        radii = self._radii(place, confidence, simultaneous, together=together)
-        low, high = self._bounds(place, radii if together else part(radii), part)
+        radii = self._radii_of(place, period, confidence, simultaneous)
+        low, high = self._bounds(place, radii, part)
         return self.cells.matrix(place, low), self.cells.matrix(place, high)
+
+    def half_widths(
+        self,
+        level: str | None = None,
+        period: str | None = None,
+        *,
+        confidence: float = DEFAULT_CONFIDENCE,
+    ) -> FloatMatrix:
+        """Return the half widths of the intervals of `values`, each for this number alone.
+
+        This is what stands behind "\N{PLUS-MINUS SIGN}" everywhere. Intervals are cut to what is
+        possible; half widths are not.
+
+        Args:
+            level: None for the finest.
+            period: one of the level; None for all of them together.
+            confidence: of each interval, in (0, 1).
+
+        Raises:
+            QueryError: no such level or period, or a confidence out of range.
+        """
+        place = self._place_of(level, period)
+        part = partial(self.cells.summed, place, period=period)
+        radii = self._radii_of(place, period, confidence, False)
+        lost = part(self.lost_by_rounding(place))
+        return self.cells.matrix(place, radii + lost)
+
+    def half_widths_of(self, place: int) -> FloatVector:
+        """Return the half width of each cell of a place alone, of the default confidence."""
+        radii = self._radii(place, DEFAULT_CONFIDENCE, False)
+        return np.asarray(radii + self.lost_by_rounding(place))
+
+    def _radii_of(
+        self, place: int, period: str | None, confidence: float, simultaneous: bool
+    ) -> FloatVector:
+        """Return the half widths of the cells of one period, or of the sums over all of them."""
+        if period is None:
+            return self._radii(place, confidence, simultaneous, together=True)
+        radii = self._radii(place, confidence, simultaneous)
+        return np.asarray(self.cells.summed(place, radii, period))
 
     def _place_of(self, level: str | None, period: str | None) -> int:
         """Where the estimates of a level lie; of all periods, where these are independent.
@@ -181,12 +240,18 @@ class FlowTable:
         simultaneous: bool = False,
         kind: Any = None,
     ) -> Any:
-        """The cells as a table with columns level, (period,) from, to, value, low, high.
+        """The cells as a table: level, (period,) from, to, count, estimate, low, high, outside.
+
+        `count` is the rounded cell, see `rounded`, and `estimate` the unbiased one: sums are made
+        of estimates. `low` and `high` are the interval of this cell alone, and `outside` says
+        whether the rounded cell lies outside of it.
 
         Args:
             level: None for all levels, from the coarsest to the finest.
             confidence: of each interval, in (0, 1).
-            simultaneous: see `intervals`.
+            simultaneous: add the columns simultaneous_low and simultaneous_high: intervals that
+                hold for all cells of all levels and periods at once, for cells that are picked
+                after looking at the table.
             kind: see `Graph.to_frame`.
 
         Raises:
@@ -212,14 +277,53 @@ class FlowTable:
         """The cells of a place as the columns of a table."""
         a, b = self.cells.cells(place)
         left, right = (np.array(side, dtype=object) for side in self.labels(self.levels[place - 1]))
-        low, high = self._bounds(place, self._radii(place, confidence, simultaneous))
+        low, high = self._bounds(place, self._radii(place, confidence, False))
         found: Table = {"level": np.full(len(a), self.levels[place - 1], dtype=object)}
         time = self.cells.period_level(place)
         if self.periods is not None and time is not None:
             labels = np.array(self.periods.labels(time), dtype=object)
             found["period"] = labels[self.cells.periods_of(place)]
-        numbers = dict(zip(NUMBERS, (self.estimates[place], low, high), strict=True))
-        return found | {"from": left[a], "to": right[b]} | numbers
+        count = self.rounded().column(place)
+        found |= {"from": left[a], "to": right[b], "count": count}
+        found |= {"estimate": self.estimates[place], "low": low, "high": high}
+        if simultaneous:
+            at_once = self._bounds(place, self._radii(place, confidence, True))
+            found |= dict(zip(SIMULTANEOUS_COLUMNS, at_once, strict=True))
+        return found | {"outside": (count < low) | (count > high)}
+
+    def rounded(self) -> RoundedFlows:
+        """Whole, non-negative and possible numbers that add up too; biased where cells are small.
+
+        From the top down: of the numbers within [0, what is possible] that add up to their cell,
+        those that are nearest to the estimates in least squares, then rounded to whole steps by
+        largest remainders. Each of the coarsest periods begins with its own total. Post-processing
+        of the estimates, which stay as they are.
+        """
+        return self._rounded
+
+    @cached_property
+    def _rounded(self) -> RoundedFlows:
+        return rounded_cells(self.noisy, self.fit, self.estimates)
+
+    def sentences(self, *, simultaneous: bool = False) -> tuple[str, ...]:
+        """Return what every table says of its numbers: the first line of a file, notes elsewhere.
+
+        Args:
+            simultaneous: whether the table has simultaneous intervals.
+        """
+        rounding = (
+            "Counts are rounded so that they add up over the levels; their sums over other cells "
+            "are biased: add up the unbiased estimates."
+        )
+        interval = (
+            f"From low to high is the {DEFAULT_PERCENT} interval of the cell alone; outside says "
+            "that the count lies outside of it."
+        )
+        at_once = (
+            "From simultaneous_low to simultaneous_high is an interval that holds for all cells at "
+            "once: use it for cells that you pick after looking at the table."
+        )
+        return (rounding, interval, *((at_once,) if simultaneous else ()))
 
     def estimate(self, queries: Sequence[CellSum], options: AnswerOptions) -> Estimates:
         """Estimate linear combinations of cells; see `Estimator.estimate`.
@@ -237,14 +341,14 @@ class FlowTable:
 
     def _estimate(self, query: CellSum, confidence: float, *, simultaneous: bool) -> QueryEstimate:
         """Estimate one combination of cells."""
-        place, wanted, union = query
+        place, wanted, union, _ = query
         failure, noisy = checked_failure(confidence), self.noisy
         spread = self.fit.spread_of(self.fit.coefficients({place: wanted}))
         measured = list(noisy.map.places)
         variance = float(spread.squares[0, measured] @ self.variances[measured])
         value = float(wanted @ self.estimates[place])
         if simultaneous:
-            radius = float(np.abs(wanted) @ self._radii(place, confidence, True))
+            radius = self._radius_at_once(query, spread, failure)
         else:
             steps = error_radii(noisy.noise, noisy.map.places, spread, failure=failure)
             radius = float(steps[0]) * noisy.unit
@@ -266,26 +370,52 @@ class FlowTable:
             typical=math.sqrt(variance) * noisy.unit,
         )
 
+    def _radius_at_once(self, query: CellSum, spread: ErrorSpread, failure: float) -> float:
+        """Return the half width of a combination that holds for all others at once, in weight.
+
+        Two events have all of the failure: with .9 of it, the intervals of all cells hold at once,
+        and so do their sums with any coefficients. With .1 of it, each union has an interval of its
+        own noise, with the share of it that `log_choices` says. On both, the shorter one holds.
+        A single cell has the first alone, with all of the failure: these are the intervals of all
+        cells at once.
+        """
+        noisy, wanted = self.noisy, np.abs(query.coefficients)
+        log_choices = query.log_choices
+        if log_choices is None or np.count_nonzero(wanted) <= 1:
+            return float(wanted @ self._radii(query.place, 1 - failure, True))
+        cells_failure = (1 - _SUMS_SHARE) * failure
+        radius = float(wanted @ self._radii(query.place, 1 - cells_failure, True))
+        log_failure = math.log(_SUMS_SHARE * failure) - log_choices
+        if log_failure < _LEAST_LOG_FAILURE:
+            return radius
+        own_failure = math.exp(log_failure)
+        steps = error_radii(noisy.noise, noisy.map.places, spread, failure=own_failure)
+        return min(radius, float(steps[0]) * noisy.unit)
+
     def _radii(
         self, place: int, confidence: float, simultaneous: bool, *, together: bool = False
     ) -> FloatVector:
         """Half widths of the intervals of the cells of a place, in units of weight.
 
-        Of all coarsest periods `together` the noise is independent, so that spreads add up; at once
-        with all cells, the half widths do.
+        Of all coarsest periods `together` the noise is independent, so that spreads add up. At once
+        they hold for the sums over these periods of all cells of all levels of groups.
         """
-        failure = checked_failure(confidence) / (self.cells.total_size if simultaneous else 1)
-        spread = self.fit.spreads(place)
         noisy, count = self.noisy, len(self.cells.lengths(place))
-        if together and not simultaneous:
+        failure = checked_failure(confidence)
+        if simultaneous and together and count > 1:
+            group_levels = range(1, len(self.groups.levels) + 1)
+            failure /= sum(len(self.cells.period_cells(index)[0]) for index in group_levels)
+        elif simultaneous:
+            failure /= self.cells.total_size
+        spread = self.fit.spreads(place)
+        if together:
             tables = (spread.squares, spread.largest, spread.absolute)
             squares, largest, absolute = (
                 table.reshape(count, -1, self.cells.depth) for table in tables
             )
             spread = ErrorSpread(squares.sum(axis=0), largest.max(axis=0), absolute.sum(axis=0))
         radii: FloatVector = error_radii(noisy.noise, noisy.map.places, spread, failure=failure)
-        radii = radii * float(noisy.unit)
-        return self.cells.summed(place, radii) if together and simultaneous else radii
+        return radii * float(noisy.unit)
 
     def lost_by_rounding(self, place: int) -> FloatVector:
         """By how much rounding weights down can have lowered the sums, shape (cells,)."""

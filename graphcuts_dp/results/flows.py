@@ -11,11 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatMatrix
-from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_PERCENT, percent
+from graphcuts_dp.confidence import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_PERCENT,
+    SIMULTANEOUS_COLUMNS,
+    percent,
+)
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.estimate.answers import nearest_within
-from graphcuts_dp.estimate.consistency import LeastSquares, RoundedFlows, rounded_cells
+from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.estimator import AnswerOptions
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
 from graphcuts_dp.estimate.strategy import FlowStrategy
@@ -53,7 +58,8 @@ class FlowAnswer:
             Gaussian noise.
         interval: (low, high), cut to what is possible.
         confidence: that the interval holds the truth, in (0, 1).
-        simultaneous: whether the intervals of all cells and combinations hold at once.
+        simultaneous: whether the interval holds at once with those of all cells; of a sum, with
+            those of all sums.
         seeded: whether the noise came from a seed, so that the answer is not private.
     """
 
@@ -108,14 +114,32 @@ class Flows(FlowStatistics, Displayed):
             level: None for the finest.
             period: label of a period of the level, or several; None for all of them together.
             confidence: of the interval, in (0, 1).
-            simultaneous: ask for intervals that hold for all pairs of groups at once.
+            simultaneous: for groups that are picked after looking at the table. Of two groups in
+                one period: an interval that holds at once with those of all cells. Of a sum: with
+                those of all unions of groups and periods; it is made from the noise of the sum.
 
         Raises:
             QueryError: no such level, group or period, or a confidence out of range.
         """
         place = self.cells.level_index(level)
         wanted = self.cells.picked(place, a, b, period).astype(np.float64)
-        return self._answer(CellSum(place, wanted, union=True), confidence, simultaneous)
+        choices = self._log_choices(place, a, b, period) if simultaneous else None
+        query = CellSum(place, wanted, union=True, log_choices=choices)
+        return self._answer(query, confidence, simultaneous)
+
+    def _log_choices(self, place: int, a: Picked, b: Picked, period: Picked | None) -> float:
+        """Return ln of 1 over the share of the failure that a union has, see `CellSum`.
+
+        Levels, and numbers of groups and of periods, have equal shares; so have all unions of as
+        many groups and periods.
+        """
+        rows, columns = self.cells.shape(place)
+        periods = len(self.cells.lengths(place))
+        picked = len(self.cells.period_codes(place, period))
+        sizes = ((rows, _count(a)), (columns, _count(b)), (periods, picked))
+        return math.log(len(self.levels)) + sum(
+            math.log(size) + _log_binomial(size, min(count, size)) for size, count in sizes
+        )
 
     def linear(
         self,
@@ -199,17 +223,8 @@ class Flows(FlowStatistics, Displayed):
 
     @property
     def table(self) -> Any:
-        """All cells of all levels: level, (period,) from, to, value, low, high; see `to_frame`."""
+        """All cells of all levels, rounded and as they were estimated; see `to_frame`."""
         return self.to_frame()
-
-    def rounded(self) -> RoundedFlows:
-        """Whole, non-negative and possible numbers that add up too; biased where cells are small.
-
-        From the top down: of the numbers within [0, what is possible] that add up to their cell,
-        those that are nearest to the estimates in least squares, then rounded to whole steps by
-        largest remainders. Post-processing of the estimates, which stay as they are.
-        """
-        return rounded_cells(self.noisy, self.fit, self.estimates)
 
     def plot(
         self,
@@ -224,8 +239,9 @@ class Flows(FlowStatistics, Displayed):
         """Draw the noisy table of a level: a heat map, or a map where groups have places.
 
         With `by` the largest cells of the level, all periods taken together, over its periods. The
-        heat map is white where estimates are below 0, and shows their errors: in numbers, or where
-        there are many cells by paleness. The map has an arc for each flow that is above 0 for sure.
+        heat map is white where estimates are below 0, and shows the half widths of their intervals:
+        in numbers, or where there are many cells by paleness. The map has an arc for each flow that
+        is above 0 for sure, by intervals that hold for all cells at once.
 
         Args:
             level: None for the finest.
@@ -267,13 +283,15 @@ class Flows(FlowStatistics, Displayed):
     ) -> None:
         """Write the table of `Flows.to_frame` as a Parquet file; of a seeded run with a `mark`.
 
+        The metadata of the file has the `sentences` as a note.
+
         Labels are written as strings where a column has both strings and integers.
 
         Args:
             path: where.
             level: None for all levels.
             confidence: of each interval, in (0, 1).
-            simultaneous: see `Flows.intervals`.
+            simultaneous: see `to_frame`.
             force: replace a file that is there.
 
         Raises:
@@ -284,7 +302,8 @@ class Flows(FlowStatistics, Displayed):
         check_parquet()
         columns = self.columns(level, confidence=confidence, simultaneous=simultaneous)
         check_writable(path, force=force)
-        data = parquet_bytes(bundle.marked(columns, self.guarantee))
+        note = " ".join(self.sentences(simultaneous=simultaneous))
+        data = parquet_bytes(bundle.marked(columns, self.guarantee), note=note)
         with atomic_write(path, force=force) as handle:
             handle.write(data)
 
@@ -299,19 +318,17 @@ class Flows(FlowStatistics, Displayed):
     ) -> Any:
         """The flows of a level as flowmap.blue and kepler.gl read them, the largest first.
 
-        Columns: origin, dest, count and the interval low, high; where there are periods time; with
-        locations also origin_lat, origin_lng, dest_lat, dest_lng. A count is the possible number
-        that is nearest to the estimate, whole where the numbers counted are, else to two digits of
-        its error: it lies in its interval, and is not below 0. Flows without a direction have one
-        row, in either order.
+        Columns: origin, dest, count, estimate, low, high, simultaneous_low, simultaneous_high and
+        outside, as in `to_frame`; where there are periods time; with locations also origin_lat,
+        origin_lng, dest_lat, dest_lng. Flows without a direction have one row, in either order.
 
         Args:
             locations: public places of the groups, in degrees: the path of a .csv or .tsv file, or
                 a table, with columns id, lat, lon, and perhaps name.
             level: None for the finest.
-            all_cells: ask for all flows; else only those that are above 0 for sure, by intervals
-                that hold for all cells at once. Most others are noise.
-            confidence: of the intervals, all at once, in (0, 1).
+            all_cells: ask for all flows; else only those that are above 0 for sure, by the
+                simultaneous intervals. Most others are noise.
+            confidence: of the intervals, in (0, 1).
             kind: see `Graph.to_frame`.
 
         Raises:
@@ -343,6 +360,9 @@ class Flows(FlowStatistics, Displayed):
     ) -> tuple[str, ...]:
         """Write the table of `to_od` for a map; of a seeded run with a `mark` in every row.
 
+        Programs that draw maps take the first line of a .csv file for the names of its columns, so
+        the `sentences` stand in no line of it. Other files have them as a note.
+
         Args:
             path: ending in .csv or .parquet, or in .geojson for lines between places (GeoJSON, RFC
                 7946; what passes inside a group is a point). Beside a .csv with locations, these
@@ -367,7 +387,8 @@ class Flows(FlowStatistics, Displayed):
         told = od_tables.od_columns(self, places, level, confidence=confidence, all_cells=all_cells)
         located = None if places is None else od_tables.location_columns(self, places, level)
         told = bundle.marked(told, self.guarantee)
-        return od_tables.write_od(path, told, located, force=force)
+        note = " ".join(self.sentences(simultaneous=True))
+        return od_tables.write_od(path, told, located, note=note, force=force)
 
     def save(
         self, path: PathLike, *, force: bool = False, spreadsheet: bool = False
@@ -375,10 +396,10 @@ class Flows(FlowStatistics, Displayed):
         """Write the table, a receipt, and the measured sums from which all can be made again.
 
         Args:
-            path: of the table, ending in .csv, with columns level, (period,) from, to, value, low,
-                high (intervals of the default confidence each); of a seeded run also `mark`, which
-                says in every row that it is not private. The receipt is `path` +
-                ".json", the sums are in `path` + ".noisy.npz".
+            path: of the table, ending in .csv. Its first line is a comment, "# " and the
+                `sentences`. The columns are those of `to_frame`, with intervals of the default
+                confidence; of a seeded run also `mark`, which says in every row that it is not
+                private. The receipt is `path` + ".json", the sums are in `path` + ".noisy.npz".
             force: replace files that are there.
             spreadsheet: put an apostrophe before labels that a spreadsheet would run as formulas.
 
@@ -393,7 +414,7 @@ class Flows(FlowStatistics, Displayed):
     def to_parts(self) -> ResultParts:
         """Return what `save` writes."""
         table: dict[str, Any] = self.columns()
-        for name in NUMBERS:
+        for name in set(NUMBERS) & set(table):
             table[name] = [f"{x:.{_DIGITS}g}" for x in table[name].tolist()]
         strategy, unit = self.strategy, self.noisy.unit
         names = ("total", *self.levels)
@@ -409,7 +430,12 @@ class Flows(FlowStatistics, Displayed):
             "sums": described,
         }
         return ResultParts(
-            kind="flows", guarantee=self.guarantee, fields=fields, arrays=sums, table=table
+            kind="flows",
+            guarantee=self.guarantee,
+            fields=fields,
+            arrays=sums,
+            table=table,
+            comment=" ".join(self.sentences()),
         )
 
     @property
@@ -476,10 +502,9 @@ class Flows(FlowStatistics, Displayed):
 
     def _card(self) -> Card:
         place = self.cells.depth - 1
-        table = self.rows_of(place, DEFAULT_CONFIDENCE, True)
-        order = np.argsort(-table["value"], kind="stable").tolist()
-        names = [name for name in table if name != "level"]
-        table["value"] = np.clip(table["value"], table["low"], table["high"])
+        table = self.rows_of(place, DEFAULT_CONFIDENCE, False)
+        order = np.argsort(-table["estimate"], kind="stable").tolist()
+        names = [name for name in table if name not in ("level", "outside")]
         return Card(
             title=f"Flows between groups: {', '.join(self.levels)}",
             facts=(
@@ -493,10 +518,7 @@ class Flows(FlowStatistics, Displayed):
             warning=self.guarantee.warning,
             notes=(
                 f"Largest of {len(order):,} cells of level {self.levels[-1]!r}.",
-                (
-                    f"Intervals of all cells hold at once, {DEFAULT_PERCENT}; values are the "
-                    "nearest possible ones."
-                ),
+                *self.sentences(),
             ),
         )
 
@@ -520,11 +542,12 @@ def _picture(
     rows, columns = flows.labels(level)
     count = len(flows.cells.period_cells(place)[0])
     possible = flows.cells.matrix(place, np.ones(count, dtype=np.bool_))
-    low, high = flows.intervals(level, period, simultaneous=True)
+    alone_low, alone_high = flows.intervals(level, period)
+    low, _ = flows.intervals(level, period, simultaneous=True)
     title = title or f"Flows by {name}" + ("" if period is None else f", {period}")
     return FlowPicture(
-        values=np.clip(flows.values(level, period), low, high),
-        errors=flows.deviations(level, period),
+        values=np.clip(flows.values(level, period), alone_low, alone_high),
+        half_widths=flows.half_widths(level, period),
         low=low,
         possible=possible,
         row_names=[str(label) for label in rows],
@@ -555,12 +578,13 @@ def _over_periods(flows: Flows, level: str | None, by: str, title: str | None) -
     if place not in places:
         named = listed([cells.levels[each - 1] for each in places])
         raise QueryError(f"levels by {by!r:.60} are {named}")
-    table = flows.rows_of(place, DEFAULT_CONFIDENCE, True)
+    table = flows.rows_of(place, DEFAULT_CONFIDENCE, True)  # its largest cells are picked
     count = len(cells.lengths(place))
-    values, low, high = (table[name].reshape(count, -1).T for name in ("value", "low", "high"))
+    names = ("estimate", *SIMULTANEOUS_COLUMNS)
+    values, low, high = (table[name].reshape(count, -1).T for name in names)
     order = np.argsort(-values.sum(axis=1), kind="stable")[:MAX_PANELS]
     arrow = "-" if cells.symmetric else "\N{RIGHTWARDS ARROW}"
-    names = [
+    titles = [
         f"within {a}" if cells.one_set and a == b else f"{a} {arrow} {b}"
         for a, b in zip(table["from"][order], table["to"][order], strict=True)
     ]
@@ -568,7 +592,7 @@ def _over_periods(flows: Flows, level: str | None, by: str, title: str | None) -
     title = title or f"Largest flows by {groups} and {by}"
     return periods_figure(
         periods=[str(label) for label in flows.periods.labels(by)],
-        cells=names,
+        cells=titles,
         values=np.clip(values, low, high)[order],
         low=low[order],
         high=high[order],
@@ -576,6 +600,18 @@ def _over_periods(flows: Flows, level: str | None, by: str, title: str | None) -
         unit=flows.noisy.map.counted,
         omitted=len(values) - len(order),
     )
+
+
+def _count(labels: Picked) -> int:
+    """Return how many labels were picked."""
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        return 1
+    return len(set(labels))
+
+
+def _log_binomial(total: int, chosen: int) -> float:
+    """Return the logarithm of the number of sets of so many of `total` things."""
+    return math.lgamma(total + 1) - math.lgamma(chosen + 1) - math.lgamma(total - chosen + 1)
 
 
 def _breaks(groups: GroupTree, level: str) -> list[tuple[str, int]]:

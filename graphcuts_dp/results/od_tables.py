@@ -16,7 +16,8 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector
+from graphcuts_dp.confidence import INTERVAL_COLUMNS, SIMULTANEOUS_COLUMNS
 from graphcuts_dp.errors import FileFormatError, ParameterError, QueryError
 from graphcuts_dp.files import PathLike, atomic_set, atomic_write, check_writable_set
 from graphcuts_dp.frames import check_parquet, csv_bytes, frame_of, parquet_bytes, plain
@@ -152,18 +153,16 @@ def od_columns(
     table = flows.columns(
         flows.levels[flows.cells.level_index(level) - 1], confidence=confidence, simultaneous=True
     )
-    low, high = table["low"], table["high"]
-    shown = np.clip(table["value"], low, high)
-    kept = np.arange(len(shown)) if all_cells else np.flatnonzero(low > 0)
-    kept = kept[np.argsort(-shown[kept], kind="stable")]
-    count, low, high = _rounded(flows, level, shown[kept], low[kept], high[kept])
-    found: OdColumns = {
-        "origin": table["from"][kept],
-        "dest": table["to"][kept],
-        "count": count,
-        "low": low,
-        "high": high,
-    }
+    estimate, above_zero = table["estimate"], table[SIMULTANEOUS_COLUMNS[0]] > 0
+    kept = np.arange(len(estimate)) if all_cells else np.flatnonzero(above_zero)
+    kept = kept[np.lexsort((-estimate[kept], -table["count"][kept]))]
+    digits = _digits(flows, level)
+    found: OdColumns = {"origin": table["from"][kept], "dest": table["to"][kept]}
+    found["count"] = table["count"][kept]
+    found["estimate"] = np.round(estimate[kept], digits)
+    for name in (*INTERVAL_COLUMNS, *SIMULTANEOUS_COLUMNS):
+        found[name] = _outward(table[name][kept], digits, up=name.endswith("high"))
+    found["outside"] = table["outside"][kept]
     if "period" in table:
         found["time"] = table["period"][kept]
     if known is not None:
@@ -208,7 +207,7 @@ def od_files(path: PathLike, *, located: bool) -> tuple[Path, ...]:
 
 
 def write_od(
-    path: PathLike, flows: OdColumns, places: OdColumns | None, *, force: bool
+    path: PathLike, flows: OdColumns, places: OdColumns | None, *, note: str, force: bool
 ) -> tuple[str, ...]:
     """Write flows, and in the ending's form where the groups are; returns the paths.
 
@@ -216,6 +215,7 @@ def write_od(
         path: see `od_files`.
         flows: see `od_columns`.
         places: see `location_columns`.
+        note: on the numbers, for files whose format has room for it.
         force: replace files that are there.
 
     Raises:
@@ -225,9 +225,9 @@ def write_od(
     check_writable_set(files, force=force)
     ending = files[0].suffix.lower()
     if ending == ".parquet":
-        data = [parquet_bytes(flows)]
+        data = [parquet_bytes(flows, note=note)]
     elif ending == ".geojson":
-        data = [_geojson(flows)]
+        data = [_geojson(flows, note)]
     else:
         data = [csv_bytes(each) for each in (flows, places) if each is not None]
     with atomic_set(files, force=force) as targets:
@@ -237,24 +237,21 @@ def write_od(
     return tuple(map(str, files))
 
 
-def _rounded(
-    flows: FlowTable, level: str | None, shown: FloatVector, low: FloatVector, high: FloatVector
-) -> tuple[FloatVector | IntVector, ...]:
-    """What is shown, to two digits of its error, or whole; intervals are rounded outward.
-
-    All three are multiples of one step, so what is shown stays within its interval.
-    """
-    if flows.noisy.map.whole:
-        return tuple(np.rint(each).astype(np.int64) for each in (shown, low, high))
+def _digits(flows: FlowTable, level: str | None) -> int:
+    """Return after how many digits the numbers of a level end: two digits of their least error."""
     place = flows.cells.level_index(level)
     error = math.sqrt(float(flows.fit.variances[place].min())) * flows.noisy.unit
-    digits = 1 - math.floor(math.log10(error))
+    return max(1 - math.floor(math.log10(error)), 0)
+
+
+def _outward(ends: FloatVector, digits: int, *, up: bool) -> FloatVector:
+    """Return ends of intervals with so many digits, rounded up or down."""
     step = 10.0**-digits
-    steps = np.rint(shown / step), np.floor(low / step), np.ceil(high / step)
-    return tuple(np.round(each * step, digits) for each in steps)
+    steps = np.ceil(ends / step) if up else np.floor(ends / step)
+    return np.asarray(np.round(steps * step, digits))
 
 
-def _geojson(columns: OdColumns) -> bytes:
+def _geojson(columns: OdColumns, note: str) -> bytes:
     """A collection of lines, the largest flow last, so that it is drawn on top.
 
     What passes inside a group is a point. A line that crosses the meridian of 180 degrees is cut
@@ -270,7 +267,7 @@ def _geojson(columns: OdColumns) -> bytes:
         }
         for x, y, u, v, *values in zip(*map(plain, ends), *told.values(), strict=True)
     ]
-    collection = {"type": "FeatureCollection", "features": features[::-1]}
+    collection = {"type": "FeatureCollection", "note": note, "features": features[::-1]}
     return (json.dumps(collection, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 

@@ -39,6 +39,7 @@ class ResultParts:
         arrays: by name; None where there are none.
         graph: the graph that belongs to it; None without one.
         table: columns by name; None without a table.
+        comment: first line of the file of the table; "" for none.
     """
 
     kind: str
@@ -47,6 +48,7 @@ class ResultParts:
     arrays: Mapping[str, Any] | None = field(default=None, repr=False)
     graph: AnyGraph | None = field(default=None, repr=False)
     table: Mapping[str, Any] | None = field(default=None, repr=False)
+    comment: str = field(default="", repr=False)
 
 
 class SavedParts(Protocol):

@@ -136,7 +136,9 @@ def test_answers_to_a_file_of_queries(done, told, refused, answered, tmp_path, o
     write = (*ask, "cuts.jsonl", "-o", "a.csv")
     assert done(*write)[0] == ""
     header, *rows = csv.reader((tmp_path / "a.csv").read_text().splitlines())
-    assert header == ["S", "T", "value", "low", "high", "shrunk", "unclipped", "mark"]
+    at_once = "simultaneous_" if options else ""
+    columns = ["S", "T", "value", f"{at_once}low", f"{at_once}high", "shrunk", "unclipped", "mark"]
+    assert header == columns
     values = [tuple(map(float, row[2:5])) for row in rows]
     assert [float(row[6]) for row in rows] == [a.value for a in expected]
     assert values == [(a.possible, *a.interval) for a in expected]
@@ -306,7 +308,7 @@ def test_a_sparse_release_is_made_and_asked(done, told, calls, tmp_path):
     assert sum(made["epsilon_spent_on"].values()) == pytest.approx(40)
     assert {"weights", "groups", "degrees"} <= set(made["epsilon_spent_on"])
     assert {"x.graphml", "x.graphml.noisy.npz", "x.graphml.json"} <= files_in(tmp_path)
-    assert "typically" in done("answer", "x.graphml", "--from", "1,2,3")[0]
+    assert "typical error" in done("answer", "x.graphml", "--from", "1,2,3")[0]
     asked = ("answer", "x.graphml", "--queries", "cuts.csv", "-o", "a.csv", *groups)
     done(*asked, "levels=team/half")
     rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()))

@@ -71,11 +71,12 @@ def test_table_and_receipt(done, refused, tmp_path):
         assert words in out
     assert "note: Expected error of a cell of level 'site'" in err
     with (tmp_path / "flows.csv").open(newline="") as file:
+        assert next(file).startswith("# Counts are rounded so that they add up over the levels")
         rows = list(csv.DictReader(file))
     assert len(rows) == 3 + 10
     made = gc.load("flows.csv")
     assert made.levels == ("site", "unit")
-    assert float(rows[0]["value"]) == pytest.approx(made.values("site")[0, 0])
+    assert float(rows[0]["estimate"]) == pytest.approx(made.values("site")[0, 0])
     assert "exists" in refused(*BASE, *COLUMNS)
     # All that is missing stands in one line.
     (tmp_path / "mail.edges").write_text("v0 v1 7\n")
@@ -494,8 +495,8 @@ QUIET = (
 
 def cells(path, *names):
     """The values of a table of flows by the named columns."""
-    rows = csv.DictReader(path.read_text().splitlines())
-    return {tuple(row[name] for name in names): round(float(row["value"])) for row in rows}
+    rows = csv.DictReader(path.read_text().splitlines()[1:])
+    return {tuple(row[name] for name in names): round(float(row["estimate"])) for row in rows}
 
 
 def test_the_header_tells_the_direction_and_the_tail(done, tmp_path):

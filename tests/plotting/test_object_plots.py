@@ -10,6 +10,7 @@ import shown
 from statistic_cases import planted
 
 import graphcuts_dp as gc
+from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.errors import QueryError
 from graphcuts_dp.plotting.answer_lists import session_answers_figure
 from graphcuts_dp.plotting.flow_tables import FlowPicture, flow_map_figure, heat_map_figure
@@ -17,13 +18,14 @@ from graphcuts_dp.release.flow_tables import release_flows
 
 PICTURE = FlowPicture(
     values=np.array([[9.0, 0.0, 4.0], [0.0, 0.0, 1.0], [4.0, 1.0, 1234.0]]),
-    errors=np.array([[1.5, 1.5, 1.5], [1.5, 1.5, 1.5], [1.5, 1.5, 12.0]]),
+    half_widths=np.array([[1.5, 1.5, 1.5], [1.5, 1.5, 1.5], [1.5, 1.5, 12.0]]),
     low=np.array([[5.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 0.0, 1234 / 2]]),
     possible=np.array([[True, True, True], [True, False, True], [True, True, True]]),
     row_names=["a", "b", "c"],
     column_names=["a", "b", "c"],
     title="Flows",
 )
+HALF_WIDTH = f"± half width of the {DEFAULT_PERCENT} interval of the cell alone"
 GREY, WHITE = [0.9, 0.9, 0.9], [1, 1, 1]
 
 
@@ -69,12 +71,12 @@ def test_a_small_heat_map_has_its_numbers_and_errors(drawn):
         *("4", "±1.5", "1", "±1.5", "1,234", "±12"),
     ]
     assert [each.get_color() for each in axes.texts] == ["black"] * 14 + ["white"] * 2
-    assert texts(figure.legends[0].texts) == ["± standard error", "no pair of vertices"]
+    assert texts(figure.legends[0].texts) == [HALF_WIDTH, "no pair of vertices"]
     assert texts(axes.get_xticklabels()) == ["a", "b", "c"]
     weights = {"values": PICTURE.values + 0.25, "unit": "weight", "integral": False}
     every = dataclasses.replace(PICTURE, possible=np.ones((3, 3), dtype=bool), **weights)
     figure = heat_map_figure(every)
-    assert texts(figure.legends[0].texts) == ["± standard error"]
+    assert texts(figure.legends[0].texts) == [HALF_WIDTH]
     assert texts(figure.axes[0].texts)[:2] == ["9.25", "±1.5"]
     assert figure.axes[1].get_ylabel() == "noisy weight"
 
@@ -86,7 +88,7 @@ def large(count, **options):
     halves = [("left", count // 2), ("right", count - count // 2 - 1), ("tiny", 1)]
     return FlowPicture(
         values=values,
-        errors=np.ones((count, count)),
+        half_widths=np.ones((count, count)),
         low=np.where(values > 50, 90.0, 0.0),
         possible=np.ones((count, count), dtype=bool),
         row_names=[str(i) for i in range(count)],
@@ -103,20 +105,21 @@ def test_in_a_large_heat_map_noise_is_white(count, drawn):
     figure = heat_map_figure(picture)
     axes, _ = drawn(figure)
     shades = np.asarray(axes.images[0].get_array())
-    hidden = picture.values <= 2
+    hidden = picture.values <= 1
     assert (shades[hidden] == 1).all()
     assert (shades[~hidden] < 1).any(axis=1).all()
     assert shades[3, 5].mean() == shades.mean(axis=2).min() < 0.3
-    # Of two equal flows the one with the larger error is paler.
-    errors = picture.errors.copy()
-    errors[5, 3] = 0
-    errors[3, 5] = 25
-    unsure = heat_map_figure(dataclasses.replace(picture, errors=errors)).axes[0].images[0]
+    # Of two equal flows the one with the wider interval is paler.
+    half_widths = picture.half_widths.copy()
+    half_widths[5, 3] = 0
+    half_widths[3, 5] = 50
+    wider = dataclasses.replace(picture, half_widths=half_widths)
+    unsure = heat_map_figure(wider).axes[0].images[0]
     unsure = np.asarray(unsure.get_array())
     assert unsure[3, 5] == pytest.approx((1 + unsure[5, 3]) / 2)
     assert not axes.patches
     assert not axes.texts
-    assert "white below two standard errors" in figure.legends[0].texts[0].get_text()
+    assert "white below its half width" in figure.legends[0].texts[0].get_text()
     enclosing = ["left", "right"] if count > 60 else picture.row_names
     assert texts(axes.get_yticklabels()) == enclosing
 
@@ -159,7 +162,9 @@ def test_large_sure_flows_of_a_map_are_on_top(drawn):
     assert sure == pytest.approx(np.sort((low - np.diag(np.diag(low))).ravel())[-400:])
     assert max(arcs.get_linewidths()) <= 7
     told = figure.legends[0].texts[3].get_text()
-    assert told == "not drawn: 0 flows that may be 0, 470 smaller ones"
+    assert (
+        told == "not drawn: 0 flows that may be 0, all intervals holding at once, 470 smaller ones"
+    )
 
 
 def test_ways_and_ways_back_bend_apart():
@@ -188,14 +193,14 @@ def test_flows_are_drawn_by_level(drawn):
     for level in ("half", "part"):
         axes, title = drawn(flows.plot(level))
         assert title == f"Flows by {level} (epsilon = 1, seeded: not private)"
-        low, high = flows.intervals(level, simultaneous=True)
+        low, high = flows.intervals(level)
         possible = np.clip(flows.values(level), low, high)
         shades = np.asarray(axes.images[0].get_array())
         assert np.array_equal((shades == 1).all(axis=2), possible == 0)
         numbers = [f"{value:,.0f}" for value in possible.ravel()]
         assert texts(axes.texts)[::2] == numbers
-        errors = flows.deviations(level).ravel()
-        assert texts(axes.texts)[1::2] == [f"±{error:.2g}" for error in errors]
+        half_widths = flows.half_widths(level).ravel()
+        assert texts(axes.texts)[1::2] == [f"±{width:.2g}" for width in half_widths]
     places = {0: (0, 0), 1: (1, 0), 2: (0, 1), 3: (1, 1)}
     assert len(flows.plot("part", coordinates=places, title="Mail").axes) == 1
     wrong = [places | {3: place} for place in ((0, 0, 0), (0, "east"), (0, float("nan")))]

@@ -76,7 +76,7 @@ def counted(frame, *, counting="rows", kind="directed", declared=True):
 def table(flows):
     frame = flows.to_frame(kind="pandas")
     keys = zip(frame["period"], frame["from"], frame["to"], strict=True)
-    return dict(zip(keys, frame["value"], strict=True))
+    return dict(zip(keys, frame["estimate"], strict=True))
 
 
 @pytest.mark.parametrize("kind", ["directed", "undirected", "bipartite"])

@@ -166,7 +166,7 @@ def test_bounds_hold_for_all_cuts_that_were_not_measured(kind):
         low, high = found.interval
         assert low <= query.value(graph) <= high
         lower += low > 0
-        assert "typically" in str(found)
+        assert "typical error" in str(found)
         assert "no guarantee" in str(found)
     assert lower >= 5  # cells within a cut are a lower bound
     for query in (gc.CutQuery([], []), gc.CutQuery([1], [])):

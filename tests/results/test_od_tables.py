@@ -24,6 +24,8 @@ PLACES = {  # label: name, latitude, longitude
     "e": ('"Eden"', 0.0, 180.0),
 }
 GROUPS = [label for label in PLACES for _ in range(12)]
+HEADS = ["origin", "dest", "count", "estimate", "low", "high"]
+HEADS += ["simultaneous_low", "simultaneous_high", "outside"]
 KEPLER = ["origin_lat", "origin_lng", "dest_lat", "dest_lng"]
 
 
@@ -56,27 +58,30 @@ def places(tmp_path):
 def kept(flows, level="town"):
     """By brute force: label pairs of the cells that are above 0 for sure."""
     table = flows.to_frame(level, simultaneous=True, kind="pandas")
-    return {(r["from"], r["to"]): r for _, r in table.iterrows() if r["low"] > 0}
+    return {(r["from"], r["to"]): r for _, r in table.iterrows() if r["simultaneous_low"] > 0}
 
 
 def test_the_table_has_what_is_above_zero_for_sure_and_fits_its_intervals(flows):
     sure = kept(flows)
     table = flows.to_od(kind="pandas")
-    assert list(table.columns) == ["origin", "dest", "count", "low", "high"]
+    assert list(table.columns) == HEADS
     assert {(row.origin, row.dest) for row in table.itertuples()} == set(sure)
     assert 0 < len(sure) < len(flows.to_od(all_cells=True, kind="pandas"))
     assert (np.diff(table["count"]) <= 0).all()
     whole = flows.noisy.map.whole
+    counts = flows.rounded().values("town")
+    places = {label: place for place, label in enumerate(flows.labels("town")[0])}
     for row in table.itertuples():
         true = sure[row.origin, row.dest]
-        assert row.low >= 0
-        assert row.low <= row.count <= row.high
-        assert row.low <= true["low"]
-        assert true["high"] <= row.high
-        assert abs(row.count - np.clip(true["value"], true["low"], true["high"])) <= 0.5
+        assert 0 <= row.simultaneous_low <= row.low <= true["low"]
+        assert true["high"] <= row.high <= row.simultaneous_high
+        assert true["simultaneous_high"] <= row.simultaneous_high
+        assert row.count == true["count"] == counts[places[row.origin], places[row.dest]]
+        assert abs(row.estimate - true["estimate"]) <= 0.5
+        assert row.outside == true["outside"]
         assert (row.count == round(row.count)) or not whole
         assert len(repr(row.count)) <= 8  # as people write numbers
-    assert table["count"].dtype.kind == ("i" if whole else "f")
+    assert table["count"].dtype.kind == "i"
 
 
 def test_all_cells_are_never_below_zero(flows):
@@ -84,7 +89,7 @@ def test_all_cells_are_never_below_zero(flows):
     assert len(table) == flows.cells.size(2)
     assert (flows.values() < 0).any()
     assert (table["count"] >= 0).all()
-    assert ((table["low"] <= table["count"]) & (table["count"] <= table["high"])).all()
+    assert table["count"].sum() == np.triu(flows.rounded().values()).sum() or flows.cells.directed
     assert len(flows.to_od(level="half", all_cells=True, kind="pandas")) == flows.cells.size(1)
     strict = flows.to_od(confidence=1 - 1e-9, kind="pandas")
     assert len(strict) <= len(flows.to_od(kind="pandas"))
@@ -100,7 +105,7 @@ def test_places_come_beside_the_flows(flows, places, kind):
             polars = pytest.importorskip("polars")
             source = polars.from_pandas(source)
     table = flows.to_od(source, kind="pandas")
-    assert list(table.columns) == ["origin", "dest", "count", "low", "high", *KEPLER]
+    assert list(table.columns) == [*HEADS, *KEPLER]
     for row in table.itertuples():
         assert (row.origin_lat, row.origin_lng) == PLACES[row.origin][1:]
         assert (row.dest_lat, row.dest_lng) == PLACES[row.dest][1:]
@@ -110,10 +115,9 @@ def test_places_come_beside_the_flows(flows, places, kind):
 
 
 def typed(row):
-    return {
-        name: float(value) if name not in ("origin", "dest", "mark", "id", "name") else value
-        for name, value in row.items()
-    }
+    texts = ("origin", "dest", "mark", "id", "name")
+    read = {"outside": lambda text: text == "True"} | dict.fromkeys(texts, str)
+    return {name: read.get(name, float)(value) for name, value in row.items()}
 
 
 def test_csv_has_two_sheets_that_name_the_same_places(flows, places, tmp_path):
@@ -138,6 +142,7 @@ def test_parquet_is_the_same_table(flows, places, tmp_path):
     path = tmp_path / "od.parquet"
     assert flows.write_od(path, places) == (str(path),)
     read = parquet.read_table(path).drop_columns(["mark"])
+    assert b"add up the unbiased estimates" in read.schema.metadata[b"note"]
     assert read.to_pylist() == flows.to_od(places, kind="pyarrow").to_pylist()
 
 
@@ -154,6 +159,7 @@ def test_geojson_keeps_the_rules_of_its_standard(flows, places, tmp_path):
     found = json.loads(text)
     assert found["type"] == "FeatureCollection"
     assert "crs" not in found
+    assert "add up the unbiased estimates" in found["note"]
     seen = {}
     for feature in found["features"]:
         assert set(feature) == {"type", "geometry", "properties"}
@@ -176,7 +182,7 @@ def test_geojson_keeps_the_rules_of_its_standard(flows, places, tmp_path):
     assert len(seen) == len(table) == len(found["features"])
     for row in table.itertuples():
         told = seen[row.origin, row.dest]
-        assert (told["count"], told["low"], told["high"]) == (row.count, row.low, row.high)
+        assert all(told[name] == getattr(row, name) for name in HEADS[2:])
         assert "not private" in told["mark"]
     counts = [feature["properties"]["count"] for feature in found["features"]]
     assert counts == sorted(counts)  # the largest is drawn last, on top
@@ -212,9 +218,10 @@ def test_flows_of_periods_have_their_time():
     true = made.to_frame(made.levels[-1], kind="pandas").rename(columns={"period": "time"})
     assert set(table["time"]) == set(MONTHS.labels)
     ends = ["time", "origin", "dest"]
-    true = true.rename(columns={"from": "origin", "to": "dest"}).set_index(ends)["value"]
+    true = true.rename(columns={"from": "origin", "to": "dest"}).set_index(ends)["estimate"]
     assert len(table) == len(true)
     assert table.set_index(ends)["count"].sub(true).abs().max() <= 0.5
+    assert table.set_index(ends)["estimate"].sub(true).abs().max() <= 0.5
     one = made.period(MONTHS.labels[0]).to_od(all_cells=True, kind="pandas")
     assert len(one) * len(MONTHS.labels) == len(table)
 

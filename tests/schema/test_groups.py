@@ -225,7 +225,7 @@ def test_numbers_of_rows_are_no_vertices():
         workload=gc.FlowWorkload(expected_cell=0),
         seed=1,
     )
-    table = flows.to_frame(kind="pandas").set_index(["from", "to"])["value"]
+    table = flows.to_frame(kind="pandas").set_index(["from", "to"])["estimate"]
     assert table["y", "y"] == pytest.approx(1000, abs=5)
     frame = pd.DataFrame({"vertex": [1, 2, 3, 4], "g": ["x", "x", "y", "y"]})
     for options in ({}, {"columns": ["g"], "unknown": "ignore", "default_group": "z"}):
