@@ -16,6 +16,7 @@ from graphcuts_dp.cli.queries import (
     pairs_of_groups,
     read_query_file,
     read_sets,
+    split_words,
 )
 from graphcuts_dp.cli.reading import GroupFile
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE
@@ -31,7 +32,7 @@ from graphcuts_dp.queries.query_lines import read_linear_query
 from graphcuts_dp.results import bundle
 from graphcuts_dp.results.flows import FlowAnswer, Flows
 from graphcuts_dp.results.release import KIND, Release
-from graphcuts_dp.schema.vertices import Space
+from graphcuts_dp.schema.vertices import ALL, Space
 
 _Answering = Release | IterativeRelease
 
@@ -91,7 +92,9 @@ def answer(
     --groups-columns levels=department
 
     Of a table of `flows`, --from and --to are groups, of which the cells are added up:
-    graphcuts-dp answer flows.csv --from north --to south,west --period 2026-01,2026-02
+    graphcuts-dp answer flows.csv --from north --to south,west --period 2026-01,2026-02. There "*"
+    is all groups, and so is --to if it is left out: what leaves a group, or --from "*" --to GROUP
+    for what enters it. A name with a comma stands in double quotes, as in --from '"Halle, Saale"'.
 
     A set is a list of labels separated by commas, or @FILE with one label on each line. @@NAME is a
     group of the release, or of the public table --groups. With --groups but without --from and
@@ -113,9 +116,9 @@ def answer(
     release = _load(path)
     if isinstance(release, Flows):
         many = queries is not None or typed.query is not None
-        if many or typed.second is None or grouping != GroupFile():
+        if many or typed.first is None or grouping != GroupFile():
             raise ParameterError(
-                "a table of flows answers --from GROUP --to GROUP, with or without --period"
+                "a table of flows answers --from GROUP, with or without --to GROUP and --period"
             )
         sums = _sum_of_cells(release, typed, period, intervals)
         return Report(asdict(sums) | {"guarantee": str(release.guarantee)}, [str(sums)])
@@ -154,16 +157,22 @@ def _sum_of_cells(
     Raises:
         QueryError: no level has these groups, or the finest one that has them not these periods.
     """
-    *sides, periods = (
-        next(csv.reader([text or ""]), []) for text in (typed.first, typed.second, period)
-    )
+    sides = [split_words(text) for text in (typed.first or "", typed.second or ALL)]
     how: Any = {"confidence": intervals.confidence, "simultaneous": intervals.simultaneous}
     if period is not None:
-        how["period"] = periods
+        how["period"] = split_words(period)
     for level in reversed(flows.levels):
         known = [{str(label): label for label in labels} for labels in flows.labels(level)]
-        if all(set(side) <= set(own) for side, own in zip(sides, known, strict=True)):
-            a, b = ([own[name] for name in side] for side, own in zip(sides, known, strict=True))
+        pairs = list(zip(sides, known, strict=True))
+        if any(ALL in side and (len(side) > 1 or ALL in labels) for side, labels in pairs):
+            raise QueryError(
+                "'*' stands alone for all groups, and no group can have this name; name the groups"
+            )
+        sets = [list(labels) if side == [ALL] else side for side, labels in pairs]
+        if all(set(names) <= set(labels) for names, labels in zip(sets, known, strict=True)):
+            a, b = (
+                [labels[name] for name in names] for names, labels in zip(sets, known, strict=True)
+            )
             return flows.between(a, b, level, **how)
     raise QueryError(f"no level of {', '.join(flows.levels)} has these groups; see the table")
 

@@ -19,7 +19,7 @@ from graphcuts_dp.cli.reading import (
 from graphcuts_dp.cli.release import carry_out, released
 from graphcuts_dp.cli.resumption import kept_result
 from graphcuts_dp.cli.spending import Spending
-from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.errors import FileFormatError, ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.estimate.strategy import FlowWorkload
 from graphcuts_dp.files import check_writable_set
@@ -182,6 +182,12 @@ class FlowOptions(TableRun):
         "(.geojson).",
         metavar="FILE",
     )
+    margins: str | None = output_option(
+        None,
+        help="Also write what leaves and what enters each group of the finest level, with the "
+        "interval of each such sum (.csv).",
+        metavar="FILE",
+    )
     locations: str | None = input_option(
         None,
         usual=True,
@@ -199,8 +205,10 @@ class FlowOptions(TableRun):
         if self.locations is not None and (self.plot, self.od) == (None, None):
             raise ParameterError("--locations is for --plot or --od; name one")
         od = () if self.od is None else od_files(self.od, located=self.locations is not None)
-        plot = () if self.plot is None else (self.plot,)
-        check_writable_set((*KINDS["flows"].files(target), *od, *plot), force=self.force)
+        more = [file for file in (self.plot, self.margins) if file is not None]
+        if self.margins is not None and not self.margins.lower().endswith(".csv"):
+            raise FileFormatError(f"{self.margins} must end in .csv: margins are a table")
+        check_writable_set((*KINDS["flows"].files(target), *od, *more), force=self.force)
         return None if self.locations is None else GroupLocations.of(self.locations)
 
     def write(self, made: Flows, places: GroupLocations | None) -> list[str]:
@@ -208,6 +216,9 @@ class FlowOptions(TableRun):
         written: list[str] = []
         if self.od is not None:
             written += made.write_od(self.od, places, force=self.force)
+        if self.margins is not None:
+            made.write_margins(self.margins, force=self.force, spreadsheet=self.spreadsheet)
+            written.append(self.margins)
         if self.plot is not None:
             from graphcuts_dp.plotting.style import write_figure  # matplotlib is slow to import
 
@@ -252,9 +263,10 @@ def flows(
     Where --vertices is left out, rows are between the vertices that GROUPS names.
 
     GROUPS is public: a table (.csv, .tsv, .txt) with a row for each vertex and a column for each
-    level. The command writes the table (level, from, to, value, low, high), a receipt beside it
-    (.json) and the measured sums (.noisy.npz). Of a bipartite graph, GROUPS are those of the left
-    side, and --right-groups those of the right.
+    level. The command writes the table (level, from, to, count, estimate, low, high, outside), a
+    receipt beside it (.json) and the measured sums (.noisy.npz). Counts are whole and add up over
+    the levels; for sums of your own add up the unbiased estimates. Of a bipartite graph, GROUPS are
+    those of the left side, and --right-groups those of the right.
 
     --contributions table shows, with noise, how many users have more rows than each bound and what
     the bound would leave out, beside the noise that it needs. --contributions choice chooses one.
@@ -264,7 +276,7 @@ def flows(
     """
     store, files = spending.check(), grouping.of(groups)
     if asked.contributions is not None:
-        drawn = (asked.plot, asked.od, asked.locations) != (None, None, None)
+        drawn = any((asked.plot, asked.od, asked.locations, asked.margins))
         if target is not None or reading.columns.user is None or drawn:
             raise ParameterError(
                 "--contributions needs the file of rows and --columns user=COLUMN, and no OUT or "

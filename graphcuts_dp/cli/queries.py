@@ -56,7 +56,10 @@ class TypedQuery:
         metavar="SET",
     )
     second: str | None = input_option(
-        None, help="The set T; all other vertices if omitted.", flag="--to", metavar="SET"
+        None,
+        help="The set T; all other vertices if omitted; of a table of flows all groups.",
+        flag="--to",
+        metavar="SET",
     )
     query: str | None = input_option(
         None, help="Instead of sets: one line of JSON, as in a file.", metavar="JSON"

@@ -31,8 +31,7 @@ from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
 from graphcuts_dp.schema.cells import CellTree, Picked
 
-_MOST_BISECTIONS = 100  # more than a float has bits
-_BISECTION_PRECISION = 1e-12  # relative width at which bisection ends
+_BISECTIONS = 55  # as many as a float has bits
 # What is this near below a whole number counts as the whole number: bisection is not exact.
 _WHOLE_TOLERANCE = 1e-9
 _DIVISION_TOLERANCE = 4e-15  # relative: more than a product and a division lose
@@ -466,19 +465,22 @@ def _shared_out(
         most: largest number of each cell, shape (cells,).
     """
     parent_count = len(totals)
+    # Only ratios within a parent matter. What follows depends on no other parent, so that a period
+    # is rounded alike by itself and with others.
+    largest = np.zeros(parent_count)
+    np.maximum.at(largest, parents, variances)
+    variances = variances / largest[parents]
     # At t = +reach a cell alone has more than the total of its parent, unless `most` stops it; at
     # t = -reach it is 0. So t lies between -high and high, the largest reach of the cells.
     reach = (np.abs(targets) + totals[parents] + 1) / variances
     high = np.zeros(parent_count)
     np.maximum.at(high, parents, reach)
     low = -high
-    for _ in range(_MOST_BISECTIONS):
+    for _ in range(_BISECTIONS):
         t = (low + high) / 2
         shares = np.clip(targets + variances * t[parents], 0, most)
         too_large = np.bincount(parents, weights=shares, minlength=parent_count) > totals
         low, high = np.where(too_large, low, t), np.where(too_large, t, high)
-        if (high - low).max(initial=0) <= _BISECTION_PRECISION * np.abs(high).max(initial=1):
-            break
     shares = np.clip(targets + variances * ((low + high) / 2)[parents], 0, most)
     floors = np.floor(shares + _WHOLE_TOLERANCE)
     lacking = totals - np.bincount(parents, weights=floors, minlength=parent_count)

@@ -315,7 +315,7 @@ def flow_map_figure(picture: FlowPicture, positions: tuple[FloatMatrix, FloatMat
         largest_disc = float(flows[discs].max(initial=0.0))
         smaller = len(all_arcs) - len(arcs)  # arcs beyond the first 400
         may_be_0 = int(cells.sum()) - len(order)  # cells whose interval does not begin above 0
-        not_drawn = f"not drawn: {may_be_0:,} flows that may be 0, all intervals holding at once"
+        not_drawn = f"not drawn: {may_be_0:,} flows that may be 0"
         not_drawn += f", {smaller:,} smaller ones" if smaller else ""
         handles = [
             Line2D(
@@ -332,6 +332,7 @@ def flow_map_figure(picture: FlowPicture, positions: tuple[FloatMatrix, FloatMat
                 label="paler: larger error",
             ),
             Line2D([], [], linestyle="", label=not_drawn),
+            Line2D([], [], linestyle="", label="drawn: above 0 by intervals that hold at once"),
         ]  # fmt: skip
         if not len(discs):
             del handles[1]  # the entry "inside a group"

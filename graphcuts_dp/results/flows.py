@@ -1,6 +1,7 @@
 """The object that callers get: what passes between public groups, with intervals."""
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,20 +19,21 @@ from graphcuts_dp.confidence import (
     percent,
 )
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed
-from graphcuts_dp.errors import QueryError
+from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.estimator import AnswerOptions
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
-from graphcuts_dp.frames import check_parquet, made_frame, parquet_bytes
+from graphcuts_dp.frames import check_parquet, csv_bytes, made_frame, parquet_bytes
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import guarantee_text
 from graphcuts_dp.results import bundle, od_tables
 from graphcuts_dp.results.flow_statistics import FlowStatistics
 from graphcuts_dp.results.flow_table import NUMBERS, CellSum
+from graphcuts_dp.results.margins import margin_columns
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.group_tree import GroupTree, listed
 from graphcuts_dp.schema.vertices import Label
@@ -225,6 +227,55 @@ class Flows(FlowStatistics, Displayed):
     def table(self) -> Any:
         """All cells of all levels, rounded and as they were estimated; see `to_frame`."""
         return self.to_frame()
+
+    def margins(
+        self,
+        level: str | None = None,
+        *,
+        confidence: float = DEFAULT_CONFIDENCE,
+        kind: Any = None,
+    ) -> Any:
+        """Return what leaves and what enters each group of a level, in each of its periods.
+
+        The columns are those of `to_frame`, with "*" for all groups in "from" or in "to". A count
+        is the sum of the rounded cells, an estimate the sum of the estimates, and the interval is
+        that of this sum alone. Without directions there is one margin of each group: all edges that
+        touch it, those inside once.
+
+        Args:
+            level: None for the finest.
+            confidence: of each interval, in (0, 1).
+            kind: see `Graph.to_frame`.
+
+        Raises:
+            QueryError: no such level, or a confidence out of range.
+            ParameterError: see `Graph.to_frame`.
+        """
+        return made_frame(margin_columns(self, level, confidence), kind)
+
+    def write_margins(
+        self, path: PathLike, *, force: bool = False, spreadsheet: bool = False
+    ) -> None:
+        """Write the table of `margins` of the finest level as a .csv file.
+
+        Its first line is a comment, as in the file of `save`; of a seeded run every row has a
+        `mark`.
+
+        Args:
+            path: ending in .csv.
+            force: replace a file that is there.
+            spreadsheet: see `save`.
+
+        Raises:
+            FileFormatError: another ending, a missing folder, a file that is there, a full disk.
+        """
+        if not os.fspath(path).lower().endswith(".csv"):
+            raise FileFormatError(f"{path!s} must end in .csv: margins are a table")
+        check_writable(path, force=force)
+        columns = bundle.marked(margin_columns(self, None, DEFAULT_CONFIDENCE), self.guarantee)
+        comment = " ".join(self.sentences())
+        with atomic_write(path, force=force) as handle:
+            handle.write(csv_bytes(columns, spreadsheet=spreadsheet, comment=comment))
 
     def plot(
         self,

@@ -159,8 +159,35 @@ def test_a_table_of_flows_is_asked_for_sums_of_cells(done, told, refused):
         sure = flows.between(first.split(","), second.split(","), level, simultaneous=True)
         assert tuple(told(*asked, "--simultaneous")["interval"]) == sure.interval
     assert "has these groups" in refused("answer", "flows.csv", "--from", "A", "--to", "u1")
-    for words in (("--from", "A"), ("--queries", "x.csv"), ("--groups", "staff.csv")):
-        assert "--from GROUP --to GROUP" in refused("answer", "flows.csv", *words)
+    for words in (("--query", "{}"), ("--queries", "x.csv"), ("--groups", "staff.csv")):
+        assert "answers --from GROUP, with" in refused("answer", "flows.csv", *words)
+
+
+def test_margins_are_asked_for_by_one_side_or_a_star(done, told, refused, tmp_path):
+    """Of a table with directions: what leaves a group, and what enters it."""
+    head = "vertex,town\n"
+    towns = ["Halle, Saale", 'the "Ring"', "Ulm"]
+    rows = [f'v{i},"{towns[i // 4].replace(chr(34), 2 * chr(34))}"\n' for i in range(12)]
+    (tmp_path / "towns.csv").write_text(head + "".join(rows))
+    exact = ("--epsilon", "40", "--seed", "1", "--expected-cell", "0", "--uncounted")
+    line = ("flows", "mail.edges", "towns.csv", "towns-flows.csv", "--vertices", "labels.txt")
+    done(*line, *exact, "--kind", "directed")
+    flows = gc.load("towns-flows.csv")
+    everywhere = flows.labels("town")[0]
+    ask = ("answer", "towns-flows.csv", "--from")
+    for typed, names in (
+        ("Ulm", ["Ulm"]),
+        ('"Halle, Saale"', ["Halle, Saale"]),
+        ('"Halle, Saale",Ulm', ["Halle, Saale", "Ulm"]),
+        ('"the ""Ring"""', ['the "Ring"']),
+        ("*", everywhere),
+    ):
+        out = flows.between(names, everywhere)
+        assert told(*ask, typed)["value"] == told(*ask, typed, "--to", "*")["value"] == out.value
+        assert told(*ask, "*", "--to", typed)["value"] == flows.between(everywhere, names).value
+    assert "check the quotes" in refused(*ask, '"Halle, Saale')
+    assert "'*' stands alone" in refused(*ask, "*,Ulm")
+    assert "has these groups" in refused(*ask, "Halle, Saale")
 
 
 def test_rows_come_in_from_a_program(done, refused, monkeypatch, tmp_path):
