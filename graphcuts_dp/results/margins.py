@@ -70,7 +70,10 @@ def _margins(flows: "Flows", place: int, confidence: float) -> Iterator[tuple[An
 
 
 def _sides(flows: "Flows", place: int) -> Iterator[tuple[Label, Label, BoolVector]]:
-    """Yield "from" and "to" of each margin, "*" for all groups, and which cells it adds up, shape (cells,)."""
+    """Yield "from" and "to" of each margin, and which cells it adds up, shape (cells,).
+
+    "*" stands for all groups.
+    """
     a, b = flows.cells.cells(place)
     left, right = flows.labels(flows.cells.levels[place - 1])
     for code, label in enumerate(left):

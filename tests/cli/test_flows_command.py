@@ -170,7 +170,9 @@ def test_margins_are_asked_for_by_one_side_or_a_star(done, told, refused, tmp_pa
     rows = [f'v{i},"{towns[i // 4].replace(chr(34), 2 * chr(34))}"\n' for i in range(12)]
     (tmp_path / "towns.csv").write_text(head + "".join(rows))
     exact = ("--epsilon", "40", "--seed", "1", "--expected-cell", "0", "--uncounted")
-    line = ("flows", "mail.edges", "towns.csv", "towns-flows.csv", "--vertices", "labels.txt")
+    arcs = [f"v{i},v{(3 * i + 1) % 12}\n" for i in range(12)]
+    (tmp_path / "arcs.csv").write_text("source,target\n" + "".join(arcs))
+    line = ("flows", "arcs.csv", "towns.csv", "towns-flows.csv", "--vertices", "labels.txt")
     done(*line, *exact, "--kind", "directed")
     flows = gc.load("towns-flows.csv")
     everywhere = flows.labels("town")[0]
