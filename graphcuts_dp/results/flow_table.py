@@ -43,7 +43,7 @@ Table = dict[str, npt.NDArray[Any]]  # columns of one level: its names, then its
 
 # Columns of numbers that need not be whole.
 NUMBERS = ("estimate", *INTERVAL_COLUMNS, *SIMULTANEOUS_COLUMNS)
-_SUMS_SHARE = 0.1  # of the failure, for sums by their own noise; the others add up cells
+_SUMS_SHARE = 0.02  # of the failure, for sums by their own noise; the others add up cells
 _LEAST_LOG_FAILURE = -600.0  # floats hold e to this
 ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
 _LOST = 2.0**-46  # relative to the largest sum: a small cell may be the difference of large ones
@@ -373,8 +373,8 @@ class FlowTable:
     def _radius_at_once(self, query: CellSum, spread: ErrorSpread, failure: float) -> float:
         """Return the half width of a combination that holds for all others at once, in weight.
 
-        Two events have all of the failure: with .9 of it, the intervals of all cells hold at once,
-        and so do their sums with any coefficients. With .1 of it, each union has an interval of its
+        Two events have all of the failure: with .98 of it, the intervals of all cells hold at once,
+        and so do their sums with any coefficients. With .02 of it, each union has an interval of its
         own noise, with the share of it that `log_choices` says. On both, the shorter one holds.
         A single cell has the first alone, with all of the failure: these are the intervals of all
         cells at once.
