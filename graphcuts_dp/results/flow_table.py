@@ -374,8 +374,8 @@ class FlowTable:
         """Return the half width of a combination that holds for all others at once, in weight.
 
         Two events have all of the failure: with .98 of it, the intervals of all cells hold at once,
-        and so do their sums with any coefficients. With .02 of it, each union has an interval of its
-        own noise, with the share of it that `log_choices` says. On both, the shorter one holds.
+        and so do their sums with any coefficients. With .02 of it, each union has an interval of
+        its own noise, with the share of it that `log_choices` says. On both, the shorter one holds.
         A single cell has the first alone, with all of the failure: these are the intervals of all
         cells at once.
         """
