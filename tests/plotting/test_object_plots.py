@@ -162,9 +162,7 @@ def test_large_sure_flows_of_a_map_are_on_top(drawn):
     assert sure == pytest.approx(np.sort((low - np.diag(np.diag(low))).ravel())[-400:])
     assert max(arcs.get_linewidths()) <= 7
     told = figure.legends[0].texts[3].get_text()
-    assert (
-        told == "not drawn: 0 flows that may be 0, 470 smaller ones"
-    )
+    assert told == "not drawn: 0 flows that may be 0, 470 smaller ones"
 
 
 def test_ways_and_ways_back_bend_apart():
