@@ -71,13 +71,23 @@ class BoundTable:
     known_max: int | None = option(
         None, help="What is publicly known: no user has more rows than this.", least=1
     )
+    max_contributions: int | None = option(
+        None,
+        help="A bound that is chosen already, one of the candidates: what it leaves out is stated "
+        "for itself, which is sharper than for all candidates at once.",
+        least=1,
+    )
     bounds: list[int] | None = _CANDIDATES
     per_period: bool = _IN_EACH_PERIOD
 
     def __post_init__(self) -> None:
         check(self)
         exact_epsilon(self.for_epsilon)
-        check_bounds(self.bounds)
+        candidates = check_bounds(self.bounds)
+        if self.max_contributions is not None and self.max_contributions not in candidates:
+            raise ParameterError(
+                f"max_contributions={self.max_contributions} is none of the bounds of the table"
+            )
 
     def job(self, rows: Rows, epsilon: float) -> ContributionsJob:
         """Return what `report` executes, made from public facts alone."""
@@ -99,7 +109,11 @@ class BoundTable:
     def report_of(self, table: Contributions) -> Report:
         """Show a table that was released."""
         plan = plan_contribution_bounds(
-            table, epsilon=self.for_epsilon, cells=self.cells, known_max=self.known_max
+            table,
+            epsilon=self.for_epsilon,
+            cells=self.cells,
+            known_max=self.known_max,
+            max_contributions=self.max_contributions,
         )
         known = "A known number is typed as --contributions table:known-max=."
         notes = [known] if plan.warning else []
@@ -161,6 +175,14 @@ class FlowOptions(TableRun):
         parse=partial(str.split, sep=","),
         help="Of rows with periods: one table for each day, month, quarter or year; or several of "
         "these, coarsest first, as year,month. Those of --periods if omitted.",
+    )
+    known_max: int | None = option(
+        None,
+        usual=True,
+        help="What is publicly known: no user has more rows than this. Then a tenth of the budget "
+        "goes to the number of rows that --privacy-unit user:max-contributions= leaves out, and "
+        "the table has intervals of all rows, too.",
+        least=1,
     )
     contributions: BoundTable | BoundChoice | None = option(
         None,
@@ -323,6 +345,7 @@ def flows(
         by=asked.by,
         workload=workload,
         privacy_unit=privacy.privacy_unit,
+        known_max=asked.known_max,
     )
     if asked.dry_run:
         privacy_unit, errors = privacy_unit_of(private, privacy.privacy_unit), list(job.errors())
@@ -359,6 +382,7 @@ def _facts(made: Flows) -> dict[str, Any]:
     shares = zip(made.strategy.places, made.strategy.shares, strict=True)
     names = ("total", *made.levels)
     return {
+        **({"counted": made.counted_sentence} if made.counted_sentence else {}),
         "guarantee": str(made.guarantee),
         "counts": made.noisy.map.counted,
         "noise": made.strategy.noise.distribution,
@@ -377,4 +401,9 @@ def _plain(plan: ContributionBoundPlan) -> dict[str, Any]:
     for row in rows:
         row["left_out"] = [each if isfinite(each) else None for each in row["left_out"]]
     told = {"what": plan.what, "confidence": plan.confidence, "undetectable": plan.undetectable}
-    return told | {"warning": plan.warning, "bounds": rows}
+    told |= {"warning": plan.warning, "coverage": plan.coverage}
+    if plan.chosen is not None:
+        bound, (low, high) = plan.chosen
+        told["left_out_of_chosen"] = [low, high if isfinite(high) else None]
+        told["chosen"] = bound
+    return told | {"bounds": rows}

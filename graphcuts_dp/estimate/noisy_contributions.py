@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, final
 
 import numpy as np
 
-from graphcuts_dp.arrays import IntVector
+from graphcuts_dp.arrays import FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError
@@ -115,7 +115,10 @@ class Contributions(Displayed):
         return int(above.sum()), math.floor(radius[0])  # errors are whole numbers
 
     def left_out(self, bound: int, *, known_max: int | None = None) -> tuple[float, float]:
-        """Return a lower and an upper bound of the rows (pairs, units) that a bound leaves out.
+        """Return a lower and an upper bound of the rows (pairs, units) that each bound leaves out.
+
+        Use it to compare bounds. For one bound that is known before the table is seen,
+        `left_out_of_one` is far sharper.
 
         With the default confidence what is left out lies in this range, for all bounds at once,
         since then no count of users is wrong by more than `radius`.
@@ -140,6 +143,60 @@ class Contributions(Displayed):
             most_users = max(0, class_above.users + self.radius)
             high += most_users * class_above.most if most_users else 0.0  # 0 times infinity is 0
         return low, high
+
+    def left_out_of_one(self, bound: int, *, known_max: int | None = None) -> tuple[float, float]:
+        """Return a lower and an upper bound of what one bound leaves out, chosen beforehand.
+
+        With the default confidence what is left out lies in this range, for this bound alone: not
+        for one that was chosen after a look at the table. Where `left_out` lets every count err by
+        its largest error at once, here the noise of the sum itself counts:
+
+            sum of least_c users_c - r <= left out <= sum of most_c users_c + R,
+
+        with the most and the least that a user of class c has beyond the bound, and r and R radii
+        of the noise of these sums, each too short with half of the failure probability. Users are
+        at least 0 in each class, so the lower bound may end with any class. It is the largest of
+        those for all last classes, which share its failure probability: classes of a few users with
+        many rows would bring more noise than rows.
+
+        Args:
+            bound: one of `bounds`.
+            known_max: largest contribution of a user, see `left_out`; None if it is not known, and
+                the upper bound is infinite then.
+
+        Raises:
+            ParameterError: as `left_out`.
+        """
+        check_known_max(known_max)
+        classes = self._classes_above(bound, known_max)
+        if not classes:
+            return 0.0, 0.0
+        users = np.array([class_above.users for class_above in classes], dtype=np.float64)
+        least = np.array([class_above.least for class_above in classes], dtype=np.float64)
+        most = np.array([class_above.most for class_above in classes], dtype=np.float64)
+        until = np.tri(len(classes))  # a row for each last class: 1 for the classes up to it
+        sums = until @ (least * users)
+        low = float((sums - self._sum_radii(until * least, DEFAULT_FAILURE / len(classes))).max())
+        high = math.inf
+        if math.isfinite(most[-1]):
+            high = float(most @ users + self._sum_radii(most[None, :], DEFAULT_FAILURE)[0])
+        return max(0.0, math.floor(low)), max(0.0, math.ceil(high) if high < math.inf else high)
+
+    def _sum_radii(self, coefficients: FloatMatrix, failure: float) -> FloatVector:
+        """Return t with P(noise of a sum > t) = P(noise < -t) <= failure/2, for each sum.
+
+        Args:
+            coefficients: of the counts of classes in each sum, >= 0, shape (sums, classes).
+            failure: for both tails of one sum.
+        """
+        if self.rate is None:
+            return np.zeros(len(coefficients))
+        spread = ErrorSpread(
+            squares=(coefficients**2).sum(axis=1, keepdims=True),
+            largest=coefficients.max(axis=1, keepdims=True),
+            absolute=coefficients.sum(axis=1, keepdims=True),
+        )
+        return error_radii(LevelNoise("laplace", (self.rate,)), (0,), spread, failure=failure)
 
     def left_out_by_detected(self, bound: int, *, known_max: int | None = None) -> float:
         """Return about how many rows of detected users a bound leaves out, at most.

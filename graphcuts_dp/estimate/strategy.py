@@ -29,7 +29,7 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.options import check, option
-from graphcuts_dp.privacy.budget_plan import BudgetPlan, BudgetStep
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change, count_noise
 from graphcuts_dp.privacy.guarantee import exact_epsilon
 from graphcuts_dp.privacy.level_noise import LevelNoise
@@ -167,6 +167,7 @@ def choose_strategy(
     changes: Sequence[Change] | None = None,
     workload: str = ALL_LEVELS,
     noise: str = "auto",
+    portion: Fraction = ALL_LEFT,
 ) -> FlowStrategy:
     """Return the strategy with the least mean variance of a workload after least squares.
 
@@ -194,6 +195,7 @@ def choose_strategy(
             weights.
         workload: what is to be accurate, see `FlowWorkload.accurate`.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the better of the two.
+        portion: of the budget (epsilon, or rho), for all levels together, in (0, 1].
 
     Raises:
         ParameterError: if a number is out of range, the workload or the noise is unknown, or
@@ -204,7 +206,7 @@ def choose_strategy(
         raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
     changes = ((1, 1),) * cells.depth if changes is None else changes
     largest_change = max(absolute_sum for absolute_sum, _ in changes)
-    if largest_change * _SHARE_UNITS / exact > _LARGEST_SCALE:
+    if largest_change * _SHARE_UNITS / (portion * exact) > _LARGEST_SCALE:
         raise ParameterError("epsilon is too small for weights of this cap")
     weights = _level_weights(cells, workload)
     # With at most one level of periods, all periods have the same cells, so the formulas of one of
@@ -220,7 +222,7 @@ def choose_strategy(
     first_level = 1 if period_count > 1 or cells.has_period_trees else 0
     candidates = []
     for distribution in _candidate_noises(noise, delta):
-        budget = count_noise(distribution).budget(exact, delta=delta)
+        budget = portion * count_noise(distribution).budget(exact, delta=delta)
         objective = _Objective(distribution, budget, changes, shape, weights)
         # (least value, units, objective), compared by value; ties go to the first distribution.
         candidates.append((*_best_units(objective, weights, first_level), objective))

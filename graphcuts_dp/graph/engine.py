@@ -7,7 +7,7 @@ in any digit. Each statement goes over the rows twice and no more.
 Read `scaled_cells` and `kept_cells` first: their proofs say what a bound is.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
 import numpy as np
@@ -68,6 +68,13 @@ union all select -2,
     (select coalesce(sum(total), 0)::bigint from above)
     - (select coalesce(sum(contributed), 0)::bigint from bounded where above_bound)
 """
+# What bounding leaves out of the users above the bound, each of whom counts for {most_left_out}.
+_LEFT_OUT = """
+union all select -3, coalesce(sum(least(total * {unit} - kept, {most_left_out})), 0)::bigint
+from above as part join (
+    select {who}, sum(amount) as kept from bounded where above_bound group by {who}
+) as above on {join_on_user}
+"""
 
 
 @final
@@ -80,17 +87,21 @@ class Cells:
         second: numbers of the second endpoints.
         period: numbers of the periods; 0 without.
         steps: > 0. Sorted by period, first and second, each once.
+        left_out: steps that bounding users has left out, see `most_left_out`; None if it was not
+            asked for.
     """
 
     first: IntVector
     second: IntVector
     period: IntVector
     steps: IntVector
+    left_out: int | None = None
 
     @classmethod
     def none(cls) -> Self:
         """The cells of no row."""
-        return cls(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
+        first, second, period, steps = (np.zeros(0, dtype=np.int64) for _ in range(4))
+        return cls(first, second, period, steps)
 
     def __repr__(self) -> str:
         return "Cells(private)"
@@ -193,7 +204,9 @@ def cells(table: Any, shape: Shape) -> Cells:
         return _cells_of(_collected(table, counts), shape)
 
 
-def scaled_cells(table: Any, shape: Shape, *, bound: int, whole: bool = False) -> Cells:
+def scaled_cells(
+    table: Any, shape: Shape, *, bound: int, whole: bool = False, known_max: int | None = None
+) -> Cells:
     """Return what is in each cell, everybody's cells scaled down to a sum of at most C. Private.
 
     Let c_i >= 0 be what a user has in cell i (a period and a pair): rows, 1 for
@@ -217,9 +230,11 @@ def scaled_cells(table: Any, shape: Shape, *, bound: int, whole: bool = False) -
         shape: how rows become cells.
         bound: C, in 1..2^20.
         whole: whether what a user adds to a cell is rounded down to whole units.
+        known_max: to count what is left out, too, see `most_left_out`; None for not.
 
     Raises:
-        ParameterError: another bound, no users, or `counting="edges"`, which cannot be scaled.
+        ParameterError: another bound, no users, or `counting="edges"`, which cannot be scaled; or
+            as `most_left_out`.
         GraphError: the engine returned a user who is above the bound.
     """
     check_bound(bound)
@@ -228,10 +243,10 @@ def scaled_cells(table: Any, shape: Shape, *, bound: int, whole: bool = False) -
             "counting='edges' cannot be scaled: choose rows of each user, or count users"
         )
     with hiding_rows_in_errors():
-        return _bounded(table, shape, bound, _SCALED, whole=whole)
+        return _bounded(table, shape, bound, _SCALED, whole=whole, known_max=known_max)
 
 
-def kept_cells(table: Any, shape: Shape, *, bound: int) -> Cells:
+def kept_cells(table: Any, shape: Shape, *, bound: int, known_max: int | None = None) -> Cells:
     """Return what is in each cell, of which at most k whole rows of each user count. Private.
 
     Of a user with more than k rows, or for "users" and "edges" pairs in periods, k are kept:
@@ -247,16 +262,60 @@ def kept_cells(table: Any, shape: Shape, *, bound: int) -> Cells:
         table: as for `scaled_cells`.
         shape: how rows become cells; not weights.
         bound: k, in 1..2^20.
+        known_max: to count what is left out, too, see `most_left_out`; None for not.
 
     Raises:
-        ParameterError: another bound, no users, or `counting="weight"`.
+        ParameterError: another bound, no users, or `counting="weight"`; or as `most_left_out`.
         GraphError: as `scaled_cells`.
     """
     check_bound(bound)
     if shape.counting == "weight":
         raise ParameterError("weights are bounded by scaling, since rows of weight are no unit")
     with hiding_rows_in_errors():
-        return _bounded(table, shape, bound, _KEPT)
+        return _bounded(table, shape, bound, _KEPT, known_max=known_max)
+
+
+def most_left_out(shape: Shape, *, bound: int, known_max: int, kept: bool) -> int:
+    """Return S, the most steps that bounding leaves out of one user with at most M rows.
+
+    Let T be the rows (or pairs) of a user, B what the user adds to all cells, in steps, and k the
+    bound. What is left out is the sum over users of min(1024 T - B, S).
+
+    Sensitivity: one user changes it by at most S, whatever rows that user has, since each term is
+    a function of one user's rows, k, M and public constants, and lies in 0..S: B <= 1024 T.
+
+    Of a user with T <= M rows the term is exactly 1024 T - B, so that of such users all that is
+    left out is counted. Proof. If T <= k, B = 1024 T. Else, of rows that are kept (`kept_cells`),
+    B = 1024 k, and 1024 (T - k) <= 1024 (M - k) = S. Else (`scaled_cells`) B is the sum of
+    floor(1024 k c_i / T) over the m cells where c_i > 0. Less than m is lost by the floors, and
+    1024 k - B is a whole number, so at most m - 1. Each of these cells has a row, so m <= T <= M,
+    and m is at most the number of cells; S = 1024 (M - k) + min(M, cells) - 1 covers that.
+    With `shape.per_period` all this is said of a user in each period.
+
+    Args:
+        shape: how rows become cells.
+        bound: k.
+        known_max: M, what no user is known to have more of, in k..2^20.
+        kept: whether whole rows are kept, see `kept_cells`; else rows are scaled down.
+
+    Raises:
+        ParameterError: another M, or weights, whose rows have no least size.
+    """
+    if shape.counting == "weight":
+        raise ParameterError(
+            "known_max bounds what is left out of rows, users or pairs, and not of weights: leave "
+            "it out"
+        )
+    check_bound(known_max)
+    if known_max < bound:
+        raise ParameterError(
+            f"known_max={known_max} is below max_contributions={bound}: if no user has more than "
+            f"{known_max}, pass max_contributions={known_max}"
+        )
+    if known_max == bound:
+        return 0
+    rounding = 0 if kept else min(known_max, shape.cells) - 1
+    return STEPS * (known_max - bound) + rounding
 
 
 def clipped_cells(table: Any, shape: Shape, *, bound: int) -> Cells:
@@ -337,7 +396,13 @@ def _summed(table: Any, shape: Shape, rows: str) -> Cells:
 
 
 def _bounded(
-    table: Any, shape: Shape, bound: int, bounding_sql: str, *, whole: bool = False
+    table: Any,
+    shape: Shape,
+    bound: int,
+    bounding_sql: str,
+    *,
+    whole: bool = False,
+    known_max: int | None = None,
 ) -> Cells:
     """Return the cells of users bounded one way.
 
@@ -347,14 +412,18 @@ def _bounded(
     others after the bounding; cell -2 how much of users above the bound the join missed, which must
     be 0.
     """
-    who, weights = shape.bounded, shape.counting == "weight"
-    query = (_MERGED + bounding_sql + _SUMS).format(
+    who, weights, kept = shape.bounded, shape.counting == "weight", bounding_sql is _KEPT
+    most, left_out_sql = 0, ""
+    if known_max is not None:
+        most = most_left_out(shape, bound=bound, known_max=known_max, kept=kept)
+        left_out_sql = _LEFT_OUT
+    query = (_MERGED + bounding_sql + _SUMS + left_out_sql).format(
         rows="part_rows",
         who=", ".join(who),
         group_columns=", ".join(f"{'part' if whole else 'above'}.{name}" for name in who),
         join_on_user=" and ".join(f"part.{name} = above.{name}" for name in who),
-        total_column="" if bounding_sql is _KEPT else "total, ",
-        above_bound="user_key is not null" if bounding_sql is _KEPT else "total is not null",
+        total_column="" if kept else "total, ",
+        above_bound="user_key is not null" if kept else "total is not null",
         hashed_key="mark" if shape.marked else "user_key::varchar",
         sum="sum(amount)::bigint" if weights else "count(*)",
         bound=bound * STEPS if weights else bound,
@@ -362,13 +431,17 @@ def _bounded(
         whole=STEPS if whole else 1,
         steps=bound * STEPS,
         most=_MOST_TOP // (bound * STEPS),
+        most_left_out=most,
     )
     parts = f"part_rows as ({_user_cells_sql(shape, bound)}), "
     columns = _collected(table, query.replace("with ", f"with {parts}", 1))
     largest, unseen = (columns["amount"][columns["cell"] == code] for code in (-1, -2))
     _check_engine(bool(largest <= bound * STEPS and unseen == 0))
+    left_out = None
+    if known_max is not None:
+        left_out = int(columns["amount"][columns["cell"] == -3][0])
     columns["amount"][columns["cell"] < 0] = 0  # of no cell
-    return _cells_of(columns, shape)
+    return replace(_cells_of(columns, shape), left_out=left_out)
 
 
 def _check_engine(good: bool) -> None:

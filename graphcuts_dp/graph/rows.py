@@ -46,12 +46,11 @@ from graphcuts_dp.io.tables import (
 from graphcuts_dp.options import no_choice
 from graphcuts_dp.privacy.privacy_unit import NO_PERIODS, PrivacyUnit
 from graphcuts_dp.schema.columns import TAIL, Columns
-from graphcuts_dp.schema.counting import STEPS, Counting, Reach, counts_once
+from graphcuts_dp.schema.counting import CONTRIBUTED, STEPS, Counting, Reach, counts_once
 from graphcuts_dp.schema.periods import DATES, Periods
 from graphcuts_dp.schema.vertices import Arcs, Space, VertexSet, sets_in, vertex_sets
 
 COUNTINGS: tuple[Counting, ...] = get_args(Counting)
-_UNIT_NAMES = {"edges": "pairs", "users": "pairs", "rows": "rows", "weight": "units of weight"}
 VertexSources = VertexSource | tuple[VertexSource, VertexSource] | None
 _SMALLEST_UNIT = float(np.finfo(np.float64).tiny)
 _STREAM = "the rows that come in"
@@ -359,7 +358,7 @@ class Rows:
     @property
     def what(self) -> str:
         """Public: what the bound on a user counts: "pairs", "rows" or "units of weight"."""
-        return _UNIT_NAMES[self.counting]
+        return CONTRIBUTED[self.counting]
 
     def privacy_unit(self, privacy_unit: PrivacyUnit) -> str:
         """Return the privacy unit in few words, with its period if it is for one. Public."""
@@ -393,7 +392,14 @@ class Rows:
         unordered = isinstance(self.space, VertexSet)
         return self._source.table(self.shape_of_cells(), unordered=unordered)
 
-    def cells(self, privacy_unit: PrivacyUnit, *, whole: bool, loops: bool = True) -> Cells:
+    def cells(
+        self,
+        privacy_unit: PrivacyUnit,
+        *,
+        whole: bool,
+        loops: bool = True,
+        known_max: int | None = None,
+    ) -> Cells:
         """What each pair counts in each period, of which nobody has too much. Private.
 
         Args:
@@ -403,6 +409,7 @@ class Rows:
             whole: of a user: `steps` whole rows are kept, or whole units of weight; else each
                 row counts for a share, so that they count for `steps` together.
             loops: whether rows whose ends are equal count.
+            known_max: of a user: to count what bounding leaves out, too, see `most_left_out`.
 
         Raises:
             ParameterError: rows that cannot be bounded so.
@@ -418,17 +425,51 @@ class Rows:
             self.counting, has_users=self.owned, has_periods=self.periods is not None
         )
         check_bound(steps)
+        self.most_left_out(privacy_unit, whole=whole, known_max=known_max)
         if self._source is None:
-            return Cells.none()
+            return replace(Cells.none(), left_out=None if known_max is None else 0)
         table = self.coded_table()
         shape = self.shape_of_cells(loops=loops, per_period=privacy_unit.per_period)
         if privacy_unit.kind == "user":
-            if self.counting != "weight" and (whole or self.counting == "edges"):
-                return engine.kept_cells(table, shape, bound=steps)
-            return engine.scaled_cells(table, shape, bound=steps, whole=whole)
+            if self._keeps_rows(whole):
+                return engine.kept_cells(table, shape, bound=steps, known_max=known_max)
+            return engine.scaled_cells(table, shape, bound=steps, whole=whole, known_max=known_max)
         if self.counting == "weight":
             return engine.clipped_cells(table, shape, bound=steps)
         return engine.cells(table, shape)
+
+    def most_left_out(
+        self, privacy_unit: PrivacyUnit, *, whole: bool, known_max: int | None
+    ) -> int:
+        """Public: the sensitivity of what bounding users leaves out, in steps; 0 without known_max.
+
+        See `engine.most_left_out`.
+
+        Args:
+            privacy_unit: as for `cells`.
+            whole: likewise.
+            known_max: likewise.
+
+        Raises:
+            ParameterError: weights, or another privacy unit than a user; `known_max` below the
+                bound, or no whole number from 1 to 2^20.
+        """
+        if known_max is None:
+            return 0
+        if privacy_unit.kind != "user":
+            raise ParameterError(
+                "known_max is what no user has more rows of: it is for privacy_unit='user'"
+            )
+        return engine.most_left_out(
+            self.shape_of_cells(per_period=privacy_unit.per_period),
+            bound=privacy_unit.group_size,
+            known_max=known_max,
+            kept=self._keeps_rows(whole),
+        )
+
+    def _keeps_rows(self, whole: bool) -> bool:
+        """Return whether whole rows or pairs of a user are kept, and none is scaled down."""
+        return self.counting != "weight" and (whole or self.counting == "edges")
 
     def bounded(self, privacy_unit: PrivacyUnit) -> AnyGraph:
         """The graph of these rows, of which nobody has too much. Private.
@@ -553,7 +594,12 @@ def check_counting(counting: Any, weight_unit: float) -> None:
 
 
 def counted_rows(
-    rows: Rows, privacy_unit: PrivacyUnit, *, whole: bool, by: str | Sequence[str] | None = None
+    rows: Rows,
+    privacy_unit: PrivacyUnit,
+    *,
+    whole: bool,
+    by: str | Sequence[str] | None = None,
+    known_max: int | None = None,
 ) -> PairCounts:
     """What pairs count in rows, as a table of flows measures it. Private; see `Rows.cells`.
 
@@ -562,8 +608,9 @@ def counted_rows(
         privacy_unit: as for `Rows.cells`.
         whole: likewise.
         by: levels of periods; numbers of periods are codes of the finest one.
+        known_max: as for `Rows.cells`.
     """
-    found = rows.cells(privacy_unit, whole=whole)
+    found = rows.cells(privacy_unit, whole=whole, known_max=known_max)
     if rows.periods is not None:
         found = replace(found, period=rows.periods.codes(by)[found.period])
     return PairCounts(found, STEPS if whole else 1, rows.counting)

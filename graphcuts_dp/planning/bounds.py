@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import final
 
 import numpy as np
@@ -12,16 +13,27 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_FAILURE, percent
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.all_rows_forecast import AllRowsWidths, compared
 from graphcuts_dp.estimate.cell_changes import cell_changes
+from graphcuts_dp.estimate.consistency import ErrorSpread
+from graphcuts_dp.estimate.counted_rows import (
+    SHARE,
+    left_out_failures,
+    left_out_noise,
+    left_out_radius,
+)
 from graphcuts_dp.estimate.noisy_contributions import Contributions
 from graphcuts_dp.estimate.strategy import choose_strategy
+from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.learn.forecasts import noise_error
 from graphcuts_dp.learn.workload import SessionWorkload, Setting
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES
 from graphcuts_dp.privacy.guarantee import exact_epsilon
+from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.counting import CONTRIBUTED
 from graphcuts_dp.schema.group_tree import GroupTree
 
 
@@ -62,6 +74,11 @@ class ContributionBoundPlan(Tabled):
         confidence: probability with which all that is said of left-out rows holds; 1 where the
             table is public.
         undetectable: how many users noise can hide in each class.
+        chosen: the bound that was chosen before the table was seen, with a lower and an upper bound
+            of what it leaves out, for itself alone; None if none was named. See
+            `Contributions.left_out_of_one`.
+        coverage: what the best bound, or the chosen one, does to intervals of the count of all
+            rows, in sentences.
     """
 
     rows: tuple[ContributionBoundRow, ...]
@@ -69,6 +86,8 @@ class ContributionBoundPlan(Tabled):
     what: str
     confidence: float
     undetectable: int
+    chosen: tuple[int, tuple[float, float]] | None = None
+    coverage: str = ""
 
     @property
     def warning(self) -> str:
@@ -86,7 +105,10 @@ class ContributionBoundPlan(Tabled):
         return Card(
             title=f"Bounds on users, and {self.what} left out, with confidence "
             f"{percent(self.confidence)}; the best is {self.best.max_contributions:,}",
-            columns=("at most", "noise", "users above", "left out", "by users that show", "to"),
+            columns=(
+                *("bound", "noise", "users above", "left out, at least"),
+                *("by users that show, at most", "at most"),
+            ),
             rows=[
                 (
                     f"{row.max_contributions:,}",
@@ -98,7 +120,7 @@ class ContributionBoundPlan(Tabled):
                 )
                 for row in self.rows
             ],
-            notes=(self.warning,) if self.warning else (),
+            notes=tuple(filter(None, (self.coverage, self.warning))),
         )
 
     def __repr__(self) -> str:
@@ -107,7 +129,12 @@ class ContributionBoundPlan(Tabled):
 
 @refuses_former_options(most="known_max")
 def plan_contribution_bounds(
-    contributions: Contributions, *, epsilon: float, cells: int = 1, known_max: int | None = None
+    contributions: Contributions,
+    *,
+    epsilon: float,
+    cells: int = 1,
+    known_max: int | None = None,
+    max_contributions: int | None = None,
 ) -> ContributionBoundPlan:
     """Compare bounds on users: the noise that each needs, and what it leaves out.
 
@@ -119,9 +146,12 @@ def plan_contribution_bounds(
             has its noise in each cell; a single sum, all that is left out.
         known_max: what no user has more of, if that is publicly known, >= 1: then the upper end of
             what is left out is known, and the bound is recommended by it.
+        max_contributions: a bound that was chosen before the table was seen, one of its bounds:
+            what it leaves out is then stated for itself, which is far sharper than for all bounds
+            at once. None if the table is to choose.
 
     Raises:
-        ParameterError: a number out of range.
+        ParameterError: a number out of range, or a bound that the table does not have.
 
     It reads the table alone, so it costs nothing. The error adds squares of the noise and of what
     is left out of a cell, for which the upper end stands. Where there is none, it is that of users
@@ -131,29 +161,82 @@ def plan_contribution_bounds(
     exact = float(exact_epsilon(epsilon))
     if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
         raise ParameterError("cells must be a whole number from 1 on")
+    chosen = None
+    if max_contributions is not None:
+        left_out = contributions.left_out_of_one(max_contributions, known_max=known_max)
+        chosen = max_contributions, left_out
     rows = []
-    for max_contributions in contributions.bounds:
-        noise = math.sqrt(0.5) / math.sinh(exact / max_contributions / 2)
-        left_out = contributions.left_out(max_contributions, known_max=known_max)
-        detected = contributions.left_out_by_detected(max_contributions, known_max=known_max)
+    for bound in contributions.bounds:
+        noise = math.sqrt(0.5) / math.sinh(exact / bound / 2)
+        left_out = contributions.left_out(bound, known_max=known_max)
+        detected = contributions.left_out_by_detected(bound, known_max=known_max)
         weighed = left_out[1] if math.isfinite(left_out[1]) else detected
         rows.append(
             ContributionBoundRow(
-                max_contributions=max_contributions,
+                max_contributions=bound,
                 noise=noise,
-                users_above=contributions.users_above(max_contributions)[0],
+                users_above=contributions.users_above(bound)[0],
                 left_out=left_out,
                 left_out_by_detected=detected,
                 error=math.hypot(noise, weighed / cells),
             )
         )
+    best = min(rows, key=lambda row: row.error)
+    judged = (best.max_contributions, best.left_out) if chosen is None else chosen
     return ContributionBoundPlan(
         rows=tuple(rows),
-        best=min(rows, key=lambda row: row.error),
+        best=best,
         what=contributions.what,
         confidence=1.0 if contributions.rate is None else DEFAULT_CONFIDENCE,
         undetectable=contributions.radius,
+        chosen=chosen,
+        coverage=_coverage(
+            *judged, what=contributions.what, epsilon=exact, cells=cells, known_max=known_max
+        ),
     )
+
+
+def _coverage(
+    bound: int,
+    left_out: tuple[float, float],
+    *,
+    what: str,
+    epsilon: float,
+    cells: int,
+    known_max: int | None,
+) -> str:
+    """Return what a bound does to intervals of the count of all rows, in sentences.
+
+    With a known maximum, widths are compared for a table of one level, all of whose cells have the
+    noise of one sum.
+    """
+    low, high = left_out
+    amount = f"at least {low:,.0f}"
+    if math.isfinite(high):
+        amount += f" and at most {high:,.0f}"
+    text = (
+        f"With a bound of {bound:,}, {amount} {what} are left out: intervals are of counted {what},"
+        f" and those of a cell or a total can lie below the count of all {what}, for which only "
+        "their lower ends hold."
+    )
+    if known_max is None or known_max <= bound or what == CONTRIBUTED["weight"]:
+        return text
+    spread = np.array([[float(cells)], [1.0]])  # of the total, and of a cell
+    spreads = ErrorSpread(squares=spread, largest=np.ones_like(spread), absolute=spread)
+    widths = []
+    for rows, measured in ((bound, True), (known_max, False)):
+        portion = 1 - float(SHARE) if measured else 1.0
+        noise = LevelNoise("laplace", (Fraction(portion * epsilon / rows),))
+        failures = left_out_failures(DEFAULT_FAILURE, measured=measured)
+        total, cell = 2 * error_radii(noise, (0,), spreads, failure=failures.counted)
+        further = 0
+        if measured:
+            change = known_max - bound
+            further_noise = left_out_noise("laplace", Fraction(epsilon), (change, change**2))
+            further = left_out_radius(further_noise, failures.left_out)
+        widths.append(AllRowsWidths(float(total) + further, float(cell) + further))
+    narrower = compared(*widths, bound=bound, known_max=known_max, what=what)
+    return f"{text} A release with known_max={known_max} has intervals of all {what}. {narrower}"
 
 
 @final

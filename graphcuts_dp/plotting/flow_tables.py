@@ -71,6 +71,7 @@ _INCH = 72  # points in an inch
 # Periods.
 MAX_PANELS = 9  # most cells that callers should give `periods_figure`, which draws all of them
 _PANELS_ACROSS = 3
+_TITLE_WIDTH = 100  # characters of a line of a title across the page
 _MAX_TICKS = 6  # periods whose names are written
 
 
@@ -308,7 +309,7 @@ def flow_map_figure(picture: FlowPicture, positions: tuple[FloatMatrix, FloatMat
         axes.set_aspect("equal")
         axes.margins(0.06)
         axes.set_axis_off()
-        figure.suptitle(picture.title, x=0.01, ha="left", fontsize=10)
+        figure.suptitle(fill(picture.title, _TITLE_WIDTH), x=0.01, ha="left", fontsize=10)
 
         # The legend. Its line is as wide as the widest arc.
         largest_arc = float(flows[arcs].max(initial=0.0))
@@ -486,7 +487,8 @@ def periods_figure(
             lowest = panels[(count - 1 - column) // across, column]
             lowest.tick_params(axis="x", rotation=45, labelsize=7, labelbottom=True)
         figure.supylabel(f"{unit}, noisy", fontsize=9)
-        figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+        title_width = round(_TITLE_WIDTH * max(across, 2) / _PANELS_ACROSS)
+        figure.suptitle(fill(title, title_width), x=0.01, ha="left", fontsize=10)
         label = f"{DEFAULT_PERCENT} intervals, all cells at once"
         handles = [Patch(facecolor=COLOURS["noisy"], alpha=0.25, label=label)]
         if omitted:

@@ -5,20 +5,22 @@ order. The shares of the levels are chosen in `estimate.strategy`, from public s
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.all_rows_forecast import all_rows_widths, compared
 from graphcuts_dp.estimate.cell_changes import counts_in_parts
+from graphcuts_dp.estimate.counted_rows import NAME, SHARE, CountedRows, left_out_noise
 from graphcuts_dp.estimate.flow_errors import (
     LevelErrors,
     least_cell_note,
     level_errors,
     noise_warning,
 )
-from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, NonlinearCounts
 from graphcuts_dp.estimate.strategy import (
     ALL_LEVELS,
     FlowStrategy,
@@ -47,10 +49,13 @@ from graphcuts_dp.measure.cells import (
     measure_cells,
     sides_of_groups,
 )
+from graphcuts_dp.measure.left_out import measure_left_out
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
 from graphcuts_dp.privacy.composition import check_spent, stated_cost
 from graphcuts_dp.privacy.default_unit import EDGE
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import SMALL_RESULT, Job, execute
@@ -58,7 +63,7 @@ from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.schema.cells import CellTree
-from graphcuts_dp.schema.counting import Reach, counted_by
+from graphcuts_dp.schema.counting import STEPS, Reach, counted_by
 from graphcuts_dp.schema.groups import Groups, Sides
 
 _LINE_BYTES = 100  # of a cell: a line with two names of groups, three numbers; and its noisy sum
@@ -74,6 +79,7 @@ def release_flows(
     by: str | Sequence[str] | None = None,
     workload: str | FlowWorkload = ALL_LEVELS,
     privacy_unit: str | PrivacyUnit | None = None,
+    known_max: int | None = None,
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> Flows:
@@ -103,6 +109,12 @@ def release_flows(
             cell (see `measure.cells.bounded_cells`): the true one if no vertex has more than D
             there, never above it; other levels are sums of these. Intervals are for this bounded
             table. The noise of a cell grows with D and with the number of groups.
+        known_max: what no user has more rows (or pairs) of, if that is publicly known: in a period
+            if the bound is for each. Then a tenth of the budget goes to a noisy sum of the rows
+            that the bound leaves out, and `all_low` and `all_high` are intervals of the count of
+            all rows. Without it there are lower ends alone, since nothing private bounds what is
+            left out. A user who has more all the same counts for the rows that the table counts
+            and known_max - max_contributions more. See `estimate.counted_rows`.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             flows are charged to it, and refused if its budget does not allow them. None for a
             graph of which nothing else is ever released.
@@ -111,7 +123,8 @@ def release_flows(
     Raises:
         ParameterError: an option out of range; weights whose bound nobody has given (of a vertex
             they need none); noise that would hide the cells of the finest level, see
-            `FlowWorkload.expected_cell`. Nothing was spent.
+            `FlowWorkload.expected_cell`; a known_max below the bound, of weights, or without users.
+            Nothing was spent.
         GraphError: groups of other vertices, or that can hold no pair.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
         LedgerError: the store cannot be used.
@@ -140,6 +153,7 @@ def release_flows(
         by=by,
         workload=workload,
         privacy_unit=privacy_unit,
+        known_max=known_max,
     )
     return execute(job, graph, store=store, seed=seed)
 
@@ -177,6 +191,7 @@ def flows_job(
     by: str | Sequence[str] | None = None,
     workload: str | FlowWorkload = ALL_LEVELS,
     privacy_unit: str | PrivacyUnit | None = None,
+    known_max: int | None = None,
 ) -> "FlowsJob":
     """Return what `release_flows` does with these options. Reads the schema of the data alone.
 
@@ -191,7 +206,9 @@ def flows_job(
     cells = cell_tree(empty, sides, by)
     privacy_unit.per_change(exact)  # refuses what would leave too little
     grid, whole = _grid_of(empty, cells, privacy_unit, epsilon=exact, whole=work.whole)
-    bounded_data(empty, privacy_unit, whole=whole, by=by)  # refuses what cannot be guaranteed
+    # Refuses what cannot be guaranteed, or bounded.
+    bounded_data(empty, privacy_unit, whole=whole, by=by, known_max=known_max)
+    left_out_change = _left_out_change(empty, privacy_unit, grid, whole=whole, known_max=known_max)
     changes = changes_on(grid, cells, privacy_unit, reach)
     choose = partial(
         choose_strategy,
@@ -200,11 +217,21 @@ def flows_job(
         changes=changes,
         workload=work.accurate,
         noise=work.noise,
+        portion=1 - SHARE if left_out_change else ALL_LEFT,
     )
     strategy = choose(epsilon=exact)
     plan = strategy.budget_plan(cells, epsilon=exact, delta=delta)
-    measured = [changes[place] for place in strategy.places]
-    check_spent(strategy.noise.cost(delta=delta, changes=measured), plan.cost)
+    noise, measured = strategy.noise, [changes[place] for place in strategy.places]
+    left_out = None
+    if left_out_change:
+        change = left_out_change, left_out_change**2
+        left_out = left_out_noise(noise.distribution, plan.amount, change)
+        # The shares of the levels are of what this step leaves, so they stay as they are.
+        step = BudgetStep(statistic=NAME, share=SHARE, noise=plan.steps[0].noise)
+        plan = replace(plan, steps=(step, *plan.steps))
+        noise = replace(noise, parameters=(*left_out.parameters, *noise.parameters))
+        measured.insert(0, change)
+    check_spent(noise.cost(delta=delta, changes=measured), plan.cost)
     cost = stated_cost(plan.cost, epsilon=epsilon, delta=delta)
     return FlowsJob(
         public=empty,
@@ -222,6 +249,9 @@ def flows_job(
         work=work,
         strategy=strategy,
         choose=choose,
+        known_max=known_max,
+        left_out_change=left_out_change,
+        left_out_noise=left_out,
     )
 
 
@@ -248,8 +278,31 @@ def _grid_of(
     return grid, whole
 
 
+def _left_out_change(
+    empty: PrivateData,
+    privacy_unit: PrivacyUnit,
+    grid: Grid,
+    *,
+    whole: bool,
+    known_max: int | None,
+) -> int:
+    """Return the sensitivity of the sum of what is left out, in grid units; 0 if it is not needed.
+
+    It is `Rows.most_left_out`, in rows where rows are counted whole.
+    """
+    if not isinstance(empty, Rows):
+        return 0
+    steps = empty.most_left_out(privacy_unit, whole=whole, known_max=known_max)
+    return steps // STEPS if grid.unit == empty.weight_unit else steps
+
+
 def bounded_data(
-    data: PrivateData, privacy_unit: PrivacyUnit, *, whole: bool, by: str | Sequence[str] | None
+    data: PrivateData,
+    privacy_unit: PrivacyUnit,
+    *,
+    whole: bool,
+    by: str | Sequence[str] | None,
+    known_max: int | None = None,
 ) -> AnyGraph | PairCounts:
     """Return private data in which nobody has more than the guarantee allows. Private.
 
@@ -257,8 +310,24 @@ def bounded_data(
         ParameterError: data that cannot be bounded so.
     """
     if isinstance(data, Rows):
-        return counted_rows(data, privacy_unit, whole=whole, by=by)
+        return counted_rows(data, privacy_unit, whole=whole, by=by, known_max=known_max)
+    if known_max is not None:
+        raise ParameterError(
+            "known_max is what no user has more rows of: it is for rows with privacy_unit='user'"
+        )
     return bounded_graph(data, privacy_unit)
+
+
+class MeasuredFlows(NamedTuple):
+    """What a release of flows measures.
+
+    Attributes:
+        cells: the noisy sums of the cells of all levels of the plan.
+        left_out: the noisy sum of what the bound on users leaves out; None if it is not measured.
+    """
+
+    cells: CountMeasurement[CellSums]
+    left_out: CountMeasurement[NonlinearCounts] | None
 
 
 @final
@@ -277,6 +346,10 @@ class FlowsJob(Job[Flows]):
         work: what should be accurate.
         strategy: how the levels are measured.
         choose: the same for another epsilon, for advice.
+        known_max: what no user has more rows of; None if that is not publicly known.
+        left_out_change: sensitivity of the sum of what the bound leaves out, in grid units; 0 if it
+            is not measured.
+        left_out_noise: its noise; None if it is not measured.
     """
 
     kind: str = "flows"
@@ -290,6 +363,9 @@ class FlowsJob(Job[Flows]):
     work: FlowWorkload
     strategy: FlowStrategy
     choose: Callable[..., FlowStrategy]
+    known_max: int | None = None
+    left_out_change: int = 0
+    left_out_noise: LevelNoise | None = None
 
     @property
     def inputs(self) -> Sequence[Any]:
@@ -298,14 +374,26 @@ class FlowsJob(Job[Flows]):
 
     def bound(self, data: PrivateData) -> AnyGraph | PairCounts:
         """See `Job.bound`."""
-        return bounded_data(data, self.privacy_unit, whole=self.whole, by=self.by)
+        known_max = self.known_max if self.left_out_change else None
+        return bounded_data(
+            data, self.privacy_unit, whole=self.whole, by=self.by, known_max=known_max
+        )
 
     def measure(
         self, bounded: AnyGraph | PairCounts, source: EntropySource, progress: Progress = silent
-    ) -> CountMeasurement[CellSums]:
-        """See `Job.measure`: the sums of the cells of all levels of the plan."""
+    ) -> MeasuredFlows:
+        """See `Job.measure`: the sums of the cells of all levels, and of what is left out.
+
+        Privacy: independent noise, whose costs add up to that of the plan; see `measure_cells` and
+        `measure_left_out`.
+        """
         del progress
-        return measure_cells(
+        left_out = None
+        if self.left_out_noise is not None and isinstance(bounded, PairCounts):
+            left_out = measure_left_out(
+                bounded, change=self.left_out_change, noise=self.left_out_noise, source=source
+            )
+        cells = measure_cells(
             bounded,
             self.sides,
             self.cells,
@@ -317,23 +405,50 @@ class FlowsJob(Job[Flows]):
             reach=self.reach,
             source=source,
         )
+        return MeasuredFlows(cells, left_out)
 
     def finish(
         self,
-        measured: CountMeasurement[CellSums],
+        measured: MeasuredFlows,
         guarantee: PrivacyGuarantee,
         source: EntropySource,
         progress: Progress = silent,
     ) -> Flows:
         """See `Job.finish`."""
         del source, progress
-        return Flows(noisy=measured, strategy=self.strategy, guarantee=guarantee)
+        return self._flows(measured, guarantee)
 
-    def parts(
-        self, measured: CountMeasurement[CellSums], guarantee: PrivacyGuarantee
-    ) -> ResultParts:
+    def parts(self, measured: MeasuredFlows, guarantee: PrivacyGuarantee) -> ResultParts:
         """See `Job.parts`."""
-        return Flows(noisy=measured, strategy=self.strategy, guarantee=guarantee).to_parts()
+        return self._flows(measured, guarantee).to_parts()
+
+    def _flows(self, measured: MeasuredFlows, guarantee: PrivacyGuarantee) -> Flows:
+        return Flows(
+            noisy=measured.cells,
+            strategy=self.strategy,
+            guarantee=guarantee,
+            counted_rows=self._counted_rows(measured.left_out),
+        )
+
+    def _counted_rows(
+        self, left_out: CountMeasurement[NonlinearCounts] | None
+    ) -> CountedRows | None:
+        """Return which rows are counted, if a bound leaves others out."""
+        rows, unit = self.public, self.privacy_unit
+        if not isinstance(rows, Rows) or unit.kind not in ("user", "row"):
+            return None
+        if unit.kind == "row" and rows.counting != "weight":
+            return None
+        per = "row" if unit.kind == "row" else "person"
+        if unit.per_period and rows.periods is not None:
+            per += f" and {rows.periods.by}"
+        return CountedRows(
+            max_contributions=unit.group_size,
+            what=rows.what,
+            per=per,
+            known_max=self.known_max,
+            left_out=left_out,
+        )
 
     def completed(
         self, saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
@@ -350,6 +465,7 @@ class FlowsJob(Job[Flows]):
             "workload": self.work.accurate,
             "levels": [step.statistic for step in self.budget_plan.steps],
             **({} if bound is None else {"max_degree": bound}),
+            **({} if self.known_max is None else {"known_max": self.known_max}),
         }
 
     @property
@@ -389,7 +505,47 @@ class FlowsJob(Job[Flows]):
             counted = counted_by(rows.counting)
             note = least_cell_note(self.cells, self.strategy, unit=self.grid.unit, counted=counted)
             notes.append(note)
-        return tuple(filter(None, notes))
+        return tuple(filter(None, (*notes, self._all_rows_note)))
+
+    @property
+    def _all_rows_note(self) -> str:
+        """What intervals of all rows there are, and which bound makes them narrower."""
+        if self.known_max is None:
+            counted = self._counted_rows(None)
+            if counted is None:
+                return ""
+            known = (
+                "--known-max NUMBER (known_max=), if no user is publicly known to have more, gives "
+                "intervals of all rows; without it there are lower ends alone."
+            )
+            sentence = counted.sentence[:1].upper() + counted.sentence[1:]
+            return f"{sentence}." + ("" if counted.per == "row" else f" {known}")
+        if not self.left_out_change or not isinstance(self.public, Rows):
+            return ""
+        try:
+            beside = flows_job(
+                self.public,
+                self.sides if self.sides[0] is not self.sides[1] else self.sides[0],
+                epsilon=float(self.epsilon),
+                delta=self.delta,
+                by=self.by,
+                workload=self.work,
+                privacy_unit=replace(self.privacy_unit, group_size=self.known_max),
+            )
+        except ParameterError:  # epsilon is too small for so much noise
+            return ""
+        widths = [
+            all_rows_widths(
+                job.cells, job.strategy, unit=job.grid.unit, left_out=job.left_out_noise
+            )
+            for job in (self, beside)
+        ]
+        return compared(
+            *widths,
+            bound=self.privacy_unit.group_size,
+            known_max=self.known_max,
+            what=self.public.what,
+        )
 
     def errors(self) -> Iterable[tuple[str, float]]:
         """See `Job.errors`."""

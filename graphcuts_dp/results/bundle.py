@@ -130,6 +130,19 @@ def marked(columns: Mapping[str, Any], guarantee: PrivacyGuarantee) -> dict[str,
     return {**columns, **mark}
 
 
+def counted(columns: Mapping[str, Any], sentence: str) -> dict[str, Any]:
+    """Columns of a table with one more, whose first row says which rows the table counts.
+
+    Args:
+        columns: of the table, all of one length.
+        sentence: empty where all rows count: then there is no such column.
+    """
+    rows = len(next(iter(columns.values())))
+    if not sentence or not rows:
+        return dict(columns)
+    return {**columns, "counted": [sentence, *[""] * (rows - 1)]}
+
+
 def save(
     parts: ResultParts, path: PathLike, *, force: bool, spreadsheet: bool = False
 ) -> tuple[str, ...]:

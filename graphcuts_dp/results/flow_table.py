@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from graphcuts_dp.estimate.consistency import (
     Values,
     rounded_cells,
 )
+from graphcuts_dp.estimate.counted_rows import CountedRows
 from graphcuts_dp.estimate.estimator import (
     AnswerOptions,
     Estimates,
@@ -43,6 +44,7 @@ Table = dict[str, npt.NDArray[Any]]  # columns of one level: its names, then its
 
 # Columns of numbers that need not be whole.
 NUMBERS = ("estimate", *INTERVAL_COLUMNS, *SIMULTANEOUS_COLUMNS)
+ALL_NUMBERS = ("all_low", "all_high")  # intervals of all rows, where a bound leaves out some
 _SUMS_SHARE = 0.02  # of the failure, for sums by their own noise; the others add up cells
 _LEAST_LOG_FAILURE = -600.0  # floats hold e to this
 ROUNDING = 1e-12  # relative to a value: more than floats lose in the two passes
@@ -74,6 +76,7 @@ class FlowTable:
     noisy: CountMeasurement[CellSums]
     strategy: FlowStrategy
     guarantee: PrivacyGuarantee
+    counted_rows: CountedRows | None = None
 
     @property
     def cells(self) -> CellTree:
@@ -289,7 +292,8 @@ class FlowTable:
         if simultaneous:
             at_once = self._bounds(place, self._radii(place, confidence, True))
             found |= dict(zip(SIMULTANEOUS_COLUMNS, at_once, strict=True))
-        return found | {"outside": (count < low) | (count > high)}
+        all_rows = self._all_rows_of(place, confidence)
+        return found | all_rows | {"outside": (count < low) | (count > high)}
 
     def rounded(self) -> RoundedFlows:
         """Whole, non-negative and possible numbers that add up too; biased where cells are small.
@@ -323,7 +327,51 @@ class FlowTable:
             "From simultaneous_low to simultaneous_high is an interval that holds for all cells at "
             "once: use it for cells that you pick after looking at the table."
         )
-        return (rounding, interval, *((at_once,) if simultaneous else ()))
+        counted = () if self.counted_rows is None else (f"{self.counted_rows.sentence}.",)
+        return (*counted, rounding, interval, *((at_once,) if simultaneous else ()))
+
+    def _all_rows_of(self, place: int, confidence: float) -> Table:
+        """Return the columns of intervals of all rows, see `estimate.counted_rows`; or none."""
+        counted_rows = self.counted_rows
+        if counted_rows is None:
+            return {}
+        failures = counted_rows.failures(checked_failure(confidence))
+        radii = self._radii(place, 1 - failures.counted, False)
+        low, high = self._bounds(place, radii)
+        if not counted_rows.has_upper_end:
+            return {ALL_NUMBERS[0]: low}
+        high = high + counted_rows.at_most(failures.left_out)
+        high = np.minimum(high, self._most(self.cells.pairs(place)))
+        return dict(zip(ALL_NUMBERS, (low, high), strict=True))
+
+    def all_rows(
+        self, query: CellSum, options: AnswerOptions
+    ) -> tuple[float | None, float | None] | None:
+        """Return an interval of a combination of cells in the table of all rows.
+
+        Every cell gains at least 0 rows, and all cells together gain no more than the upper bound
+        of what is left out, which so enters the interval once.
+
+        Args:
+            query: the combination.
+            options: confidence, and whether intervals hold at once.
+
+        Returns:
+            The interval, with None for an end that nothing bounds; None if no bound leaves out
+            rows.
+        """
+        counted_rows = self.counted_rows
+        if counted_rows is None:
+            return None
+        failures = counted_rows.failures(checked_failure(options.confidence))
+        (found,) = self.estimate([query], replace(options, confidence=1 - failures.counted)).queries
+        low, high = found.interval
+        smallest = min(float(query.coefficients.min(initial=0)), 0.0)
+        largest = max(float(query.coefficients.max(initial=0)), 0.0)
+        if not counted_rows.has_upper_end:
+            return (None if smallest < 0 else low), (None if largest > 0 else high)
+        left_out = counted_rows.at_most(failures.left_out)
+        return low + smallest * left_out, min(high + largest * left_out, found.most)
 
     def estimate(self, queries: Sequence[CellSum], options: AnswerOptions) -> Estimates:
         """Estimate linear combinations of cells; see `Estimator.estimate`.

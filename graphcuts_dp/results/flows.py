@@ -22,6 +22,7 @@ from graphcuts_dp.display import MOST_PICTURED, Card, Displayed
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.estimate.consistency import LeastSquares
+from graphcuts_dp.estimate.counted_rows import CountedRows
 from graphcuts_dp.estimate.estimator import AnswerOptions
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
 from graphcuts_dp.estimate.strategy import FlowStrategy
@@ -32,9 +33,10 @@ from graphcuts_dp.privacy.entropy import SEEDED_WARNING
 from graphcuts_dp.privacy.guarantee import guarantee_text
 from graphcuts_dp.results import bundle, od_tables
 from graphcuts_dp.results.flow_statistics import FlowStatistics
-from graphcuts_dp.results.flow_table import NUMBERS, CellSum
+from graphcuts_dp.results.flow_table import ALL_NUMBERS, NUMBERS, CellSum
 from graphcuts_dp.results.margins import margin_columns
 from graphcuts_dp.results.packing import ResultParts, SavedParts
+from graphcuts_dp.schema.counting import CONTRIBUTED
 from graphcuts_dp.schema.group_tree import GroupTree, listed
 from graphcuts_dp.schema.vertices import Label
 
@@ -63,6 +65,10 @@ class FlowAnswer:
         simultaneous: whether the interval holds at once with those of all cells; of a sum, with
             those of all sums.
         seeded: whether the noise came from a seed, so that the answer is not private.
+        all_rows: where a bound on users (or on the weight of a row) leaves out rows: an interval of
+            the same for all rows, with None for an end that nothing bounds. The value and
+            `interval` are of counted rows. None where nothing is left out.
+        counted: which rows count and what is left out, in a sentence; empty where all count.
     """
 
     value: float
@@ -71,6 +77,8 @@ class FlowAnswer:
     confidence: float
     simultaneous: bool = False
     seeded: bool = False
+    all_rows: tuple[float | None, float | None] | None = None
+    counted: str = ""
 
     @property
     def possible(self) -> float:
@@ -81,7 +89,18 @@ class FlowAnswer:
         low, high = self.interval
         scope = f"{percent(self.confidence)}{', all at once' if self.simultaneous else ''}"
         mark = f" [{SEEDED_WARNING}]" if self.seeded else ""
-        return f"{self.possible:,.6g} in [{low:,.6g}, {high:,.6g}] ({scope}){mark}"
+        counted = f"; {self._all_rows_text}; {self.counted}" if self.counted else ""
+        return f"{self.possible:,.6g} in [{low:,.6g}, {high:,.6g}] ({scope}){counted}{mark}"
+
+    @property
+    def _all_rows_text(self) -> str:
+        """The interval of all rows in words, rounded outward to whole numbers."""
+        low, high = (None, None) if self.all_rows is None else self.all_rows
+        if low is not None and high is not None:
+            return f"of all rows in [{math.floor(low):,}, {math.ceil(high):,}]"
+        if low is not None:
+            return f"of all rows at least {math.floor(low):,}"
+        return f"of all rows {'unknown' if high is None else f'at most {math.ceil(high):,}'}"
 
 
 @final
@@ -96,6 +115,8 @@ class Flows(FlowStatistics, Displayed):
         noisy: what was measured: sums with noise, for the levels that got a share.
         strategy: which levels these are, and the shares.
         guarantee: of differential privacy, for all of it together.
+        counted_rows: which rows count, where a bound on users (or on the weight of a row) leaves
+            out others; None where all count.
     """
 
     def between(
@@ -225,7 +246,7 @@ class Flows(FlowStatistics, Displayed):
 
     @property
     def table(self) -> Any:
-        """All cells of all levels, rounded and as they were estimated; see `to_frame`."""
+        """All cells of all levels, rounded and estimated, with their intervals; see `to_frame`."""
         return self.to_frame()
 
     def margins(
@@ -354,7 +375,7 @@ class Flows(FlowStatistics, Displayed):
         columns = self.columns(level, confidence=confidence, simultaneous=simultaneous)
         check_writable(path, force=force)
         note = " ".join(self.sentences(simultaneous=simultaneous))
-        data = parquet_bytes(bundle.marked(columns, self.guarantee), note=note)
+        data = parquet_bytes(self._labelled(columns), note=note)
         with atomic_write(path, force=force) as handle:
             handle.write(data)
 
@@ -437,7 +458,7 @@ class Flows(FlowStatistics, Displayed):
         places = None if locations is None else od_tables.GroupLocations.of(locations)
         told = od_tables.od_columns(self, places, level, confidence=confidence, all_cells=all_cells)
         located = None if places is None else od_tables.location_columns(self, places, level)
-        told = bundle.marked(told, self.guarantee)
+        told = self._labelled(told)
         note = " ".join(self.sentences(simultaneous=True))
         return od_tables.write_od(path, told, located, note=note, force=force)
 
@@ -462,11 +483,21 @@ class Flows(FlowStatistics, Displayed):
         """
         return bundle.save(self.to_parts(), path, force=force, spreadsheet=spreadsheet)
 
+    def _labelled(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the columns of a file with what it says of itself: `counted`, and `mark`."""
+        return bundle.marked(bundle.counted(columns, self.counted_sentence), self.guarantee)
+
+    @property
+    def counted_sentence(self) -> str:
+        """Which rows count and what is left out, in a sentence; empty where all count."""
+        return "" if self.counted_rows is None else self.counted_rows.sentence
+
     def to_parts(self) -> ResultParts:
         """Return what `save` writes."""
         table: dict[str, Any] = self.columns()
-        for name in set(NUMBERS) & set(table):
+        for name in table.keys() & {*NUMBERS, *ALL_NUMBERS}:
             table[name] = [f"{x:.{_DIGITS}g}" for x in table[name].tolist()]
+        table = bundle.counted(table, self.counted_sentence)
         strategy, unit = self.strategy, self.noisy.unit
         names = ("total", *self.levels)
         described, sums = self.noisy.parts()
@@ -480,6 +511,8 @@ class Flows(FlowStatistics, Displayed):
             "intervals": self._intervals_text,
             "sums": described,
         }
+        if self.counted_rows is not None:
+            fields["counted_rows"] = self.counted_rows.to_fields()
         return ResultParts(
             kind="flows",
             guarantee=self.guarantee,
@@ -494,6 +527,8 @@ class Flows(FlowStatistics, Displayed):
         """What the intervals of the table are for."""
         text = f"{DEFAULT_PERCENT} for each cell by itself"
         max_degree = self.noisy.map.max_degree
+        if self.counted_rows is not None:
+            return f"{text}; {self.counted_rows.sentence}"
         if max_degree is None:
             return text
         return (
@@ -532,7 +567,13 @@ class Flows(FlowStatistics, Displayed):
             noise=noisy.noise,
             deviations=tuple(float(each) for each in fields["deviations_in_steps"]),
         )
-        return cls(noisy=noisy, strategy=strategy, guarantee=saved.guarantee)
+        counting, stored = noisy.map.counting, fields.get("counted_rows")
+        counted_rows = None if stored is None else CountedRows.from_fields(stored)
+        if stored is None and counting is not None:  # perhaps saved by a version before 0.2.0
+            counted_rows = CountedRows.stated(saved.guarantee.neighbours, CONTRIBUTED[counting])
+        return cls(
+            noisy=noisy, strategy=strategy, guarantee=saved.guarantee, counted_rows=counted_rows
+        )
 
     def _answer(self, query: CellSum, confidence: float, simultaneous: bool) -> FlowAnswer:
         """The estimate of one combination of cells, as callers get it."""
@@ -545,6 +586,8 @@ class Flows(FlowStatistics, Displayed):
             confidence=confidence,
             simultaneous=simultaneous,
             seeded=not self.guarantee.is_private,
+            all_rows=self.all_rows(query, options),
+            counted=self.counted_sentence,
         )
 
     def _picture(self) -> "Figure | None":
@@ -559,6 +602,7 @@ class Flows(FlowStatistics, Displayed):
         return Card(
             title=f"Flows between groups: {', '.join(self.levels)}",
             facts=(
+                *([("counted", self.counted_sentence)] if self.counted_sentence else []),
                 *self.guarantee.facts,
                 ("noise", self.strategy.noise.distribution),
                 ("total", self.total),
@@ -596,6 +640,7 @@ def _picture(
     alone_low, alone_high = flows.intervals(level, period)
     low, _ = flows.intervals(level, period, simultaneous=True)
     title = title or f"Flows by {name}" + ("" if period is None else f", {period}")
+    title = f"{title} ({guarantee_text(flows.guarantee)}){_title_end(flows)}"
     return FlowPicture(
         values=np.clip(flows.values(level, period), alone_low, alone_high),
         half_widths=flows.half_widths(level, period),
@@ -605,7 +650,7 @@ def _picture(
         column_names=[str(label) for label in columns],
         enclosing=(_breaks(flows.groups, names[0]), _breaks(flows.right_groups, names[1])),
         symmetric=flows.cells.symmetric,
-        title=f"{title} ({guarantee_text(flows.guarantee)})",
+        title=title,
         unit=flows.noisy.map.counted,
         integral=flows.noisy.map.whole,
     )
@@ -647,7 +692,7 @@ def _over_periods(flows: Flows, level: str | None, by: str, title: str | None) -
         values=np.clip(values, low, high)[order],
         low=low[order],
         high=high[order],
-        title=f"{title} ({guarantee_text(flows.guarantee)})",
+        title=f"{title} ({guarantee_text(flows.guarantee)}){_title_end(flows)}",
         unit=flows.noisy.map.counted,
         omitted=len(values) - len(order),
     )
@@ -718,3 +763,8 @@ def _on_plane(labels: Sequence[Label], coordinates: Mapping[Label, Sequence[floa
     if found.shape != (len(labels), 2) or not np.isfinite(found).all():
         raise QueryError("coordinates are pairs of numbers: {'Texas': (-99.0, 31.5), ...}")
     return found
+
+
+def _title_end(flows: Flows) -> str:
+    """Return what the title of a picture says of rows that are left out."""
+    return f"; {flows.counted_sentence}" if flows.counted_sentence else ""

@@ -269,6 +269,24 @@ class ReleaseReceipt(Receipt):
 
 
 @dataclass(frozen=True)
+class LeftOutFields(NonlinearFields):
+    """Fields of the noisy sum of what a bound on users leaves out."""
+
+    steps: list[AnyInteger]
+
+
+@dataclass(frozen=True)
+class CountedRowsFields:
+    """Fields of what a bounded table counts; see `CountedRows`."""
+
+    max_contributions: Positive
+    what: str
+    per: str
+    known_max: Positive | None
+    left_out: LeftOutFields | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class FlowsReceipt(Receipt):
     """Fields of the receipt of flows."""
 
@@ -276,6 +294,7 @@ class FlowsReceipt(Receipt):
     shares: list[FractionPair]
     deviations_in_steps: list[AtLeast0OrInfinite]
     sums: CellsFields
+    counted_rows: CountedRowsFields | None = None  # absent in 0.1
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,12 @@ COUNTED: Mapping[Counting, str] = {  # the word for what is counted
     "rows": "rows",
     "weight": "amount",
 }
+CONTRIBUTED: Mapping[Counting, str] = {  # what a bound on the contributions of a user counts
+    "edges": "pairs",
+    "users": "pairs",
+    "rows": "rows",
+    "weight": "units of weight",
+}
 
 
 def counted_by(counting: Counting) -> str:

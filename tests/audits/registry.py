@@ -106,6 +106,7 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
             for noise in ("laplace", "gaussian")
         ),
         *(f"{whose}: flows by period" for whose in ("rows", "users")),
+        *(f"users: rows left out, {way}" for way in ("kept", "scaled")),
     ],
     "release_contributions": lambda: ["users: contributions"],
     "choose_contribution_bound": lambda: ["users: bound"],
