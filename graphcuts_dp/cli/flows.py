@@ -290,6 +290,10 @@ def flows(
     the levels; for sums of your own add up the unbiased estimates. Of a bipartite graph, GROUPS are
     those of the left side, and --right-groups those of the right.
 
+    Where a user is the privacy unit, low and high are of the rows that count, and all_low is a
+    lower end for all rows. If no user can have more rows than a known number, --known-max adds
+    all_high.
+
     --contributions table shows, with noise, how many users have more rows than each bound and what
     the bound would leave out, beside the noise that it needs. --contributions choice chooses one.
     Both spend a part of the budget of the rows. Noise hides a few users, and each of them may have

@@ -89,22 +89,17 @@ class CountedRows:
     @property
     def sentence(self) -> str:
         """What is counted and what is not, in a sentence without its full stop."""
-        counts = f"counts are of at most {self.max_contributions:,} {self.what} a {self.per}"
-        if self.known_max == self.max_contributions:
-            return f"{counts}, which are all if nobody has more"
-        if self.known_max is None:
-            return (
-                f"{counts}; further {self.what} are left out, and nobody can say how many from "
-                "this release"
-            )
-        # Rounded outward to whole rows.
-        least = math.floor(self.at_least(DEFAULT_FAILURE))
-        amount = f"at most {math.ceil(self.at_most(DEFAULT_FAILURE)):,}"
-        if least:
-            amount = f"at least {least:,} and {amount}"
-        return (
-            f"{counts}; {amount} further {self.what} are left out ({DEFAULT_PERCENT}"
-            f"{' each' if least else ''}), if nobody has more than {self.known_max:,}"
+        least, most = 0.0, None
+        if self.has_upper_end:
+            least, most = self.at_least(DEFAULT_FAILURE), self.at_most(DEFAULT_FAILURE)
+        return counted_sentence(
+            self.max_contributions,
+            what=self.what,
+            per=self.per,
+            least=least,
+            most=most,
+            known_max=self.known_max,
+            confidence=f"{DEFAULT_PERCENT} each",
         )
 
     @classmethod
@@ -208,6 +203,43 @@ class CountedRows:
             known_max=fields["known_max"],
             left_out=left_out,
         )
+
+
+def counted_sentence(
+    bound: int,
+    *,
+    what: str,
+    per: str = "person",
+    least: float = 0.0,
+    most: float | None = None,
+    known_max: int | None = None,
+    confidence: str = "",
+) -> str:
+    """Return the sentence on what a bounded table counts and leaves out, without its full stop.
+
+    Args:
+        bound: on the contributions of a user.
+        what: is counted, in the plural.
+        per: whose contributions are bounded.
+        least: lower bound of what is left out; 0 if there is none.
+        most: upper bound of it; None or infinite if there is none.
+        known_max: what no user is known to have more of; None if nothing is known.
+        confidence: of the bounds, in words; empty if they are exact.
+    """
+    counts = f"counts are of at most {bound:,} {what} a {per}"
+    if known_max is not None and known_max <= bound:
+        return f"{counts}, which are all if nobody has more"
+    amounts = [f"at least {math.floor(least):,}"] if least >= 1 else []  # rounded outward
+    known = ""
+    if most is not None and math.isfinite(most):
+        amounts.append(f"at most {math.ceil(most):,}")
+        known = f", if nobody has more than {known_max:,}" if known_max else ""
+    if not amounts:
+        return (
+            f"{counts}; further {what} are left out, and nobody can say how many from this release"
+        )
+    scope = f" ({confidence})" if confidence else ""
+    return f"{counts}; {' and '.join(amounts)} further {what} are left out{scope}{known}"
 
 
 def left_out_failures(failure: float, *, measured: bool) -> Failures:

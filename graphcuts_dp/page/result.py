@@ -14,7 +14,7 @@ from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.display import Displayed, cell_text
 from graphcuts_dp.page.runs import PageRun
 from graphcuts_dp.results import bundle
-from graphcuts_dp.results.flow_table import NUMBERS
+from graphcuts_dp.results.flow_table import ALL_NUMBERS, NUMBERS
 from graphcuts_dp.results.flows import Flows
 
 _MOST_ROWS = 400
@@ -68,7 +68,7 @@ def _rows(flows: Flows) -> str:
     columns = flows.columns()
     widths = np.concatenate([flows.half_widths_of(place) for place in range(1, flows.cells.depth)])
     alone = {"level"} if len(flows.levels) == 1 else set()  # for narrow windows
-    names = [name for name in columns if name not in ("count", "outside", *NUMBERS, *alone)]
+    names = [name for name in columns if name not in ("count", "outside", *NUMBERS, *ALL_NUMBERS, *alone)]
     rows = []
     for row in range(min(len(widths), _MOST_ROWS)):
         estimate = f"{columns['estimate'][row]:,.1f} ± {widths[row]:,.1f}"

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import FloatVector
-from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_FAILURE, percent
+from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_FAILURE, DEFAULT_PERCENT, percent
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.all_rows_forecast import AllRowsWidths, compared
@@ -18,6 +18,7 @@ from graphcuts_dp.estimate.cell_changes import cell_changes
 from graphcuts_dp.estimate.consistency import ErrorSpread
 from graphcuts_dp.estimate.counted_rows import (
     SHARE,
+    counted_sentence,
     left_out_failures,
     left_out_noise,
     left_out_radius,
@@ -191,7 +192,12 @@ def plan_contribution_bounds(
         undetectable=contributions.radius,
         chosen=chosen,
         coverage=_coverage(
-            *judged, what=contributions.what, epsilon=exact, cells=cells, known_max=known_max
+            *judged,
+            what=contributions.what,
+            epsilon=exact,
+            cells=cells,
+            known_max=known_max,
+            confidence="" if contributions.rate is None else f"{DEFAULT_PERCENT}, together",
         ),
     )
 
@@ -204,6 +210,7 @@ def _coverage(
     epsilon: float,
     cells: int,
     known_max: int | None,
+    confidence: str,
 ) -> str:
     """Return what a bound does to intervals of the count of all rows, in sentences.
 
@@ -211,15 +218,17 @@ def _coverage(
     noise of one sum.
     """
     low, high = left_out
-    amount = f"at least {low:,.0f}"
-    if math.isfinite(high):
-        amount += f" and at most {high:,.0f}"
-    text = (
-        f"With a bound of {bound:,}, {amount} {what} are left out: intervals are of counted {what},"
-        f" and those of a cell or a total can lie below the count of all {what}, for which only "
-        "their lower ends hold."
+    sentence = counted_sentence(
+        bound, what=what, least=low, most=high, known_max=known_max, confidence=confidence
     )
-    if known_max is None or known_max <= bound or what == CONTRIBUTED["weight"]:
+    text = f"With a bound of {bound:,}, {sentence}."
+    if known_max is not None and known_max <= bound:
+        return text
+    text += (
+        f" So intervals of counted {what} can lie below the count of all {what}, of a cell as of "
+        "the total; only their lower ends hold for it."
+    )
+    if known_max is None or what == CONTRIBUTED["weight"]:
         return text
     spread = np.array([[float(cells)], [1.0]])  # of the total, and of a cell
     spreads = ErrorSpread(squares=spread, largest=np.ones_like(spread), absolute=spread)

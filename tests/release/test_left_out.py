@@ -255,6 +255,22 @@ def test_the_bound_of_what_is_left_out_is_the_exact_tail_of_its_noise():
     assert counted.at_least(0.05) <= counted.at_most(0.05)
 
 
+def test_both_parts_of_an_interval_share_its_failure_probability():
+    measured, at_known_max = (
+        release(rows_of(frame_of([9] * 9)), known_max=known_max).counted_rows
+        for known_max in (30, 5)
+    )
+    for failure in (0.3, 0.05, 1e-6):
+        parts = measured.failures(failure)
+        assert min(parts) > 0
+        assert sum(parts) == pytest.approx(failure, rel=1e-12)
+        assert at_known_max.failures(failure) == (failure, 0.0)
+    # A lower end alone may err with the whole probability, which is that of one of two tails.
+    alone = CountedRows(max_contributions=5)
+    assert alone.failures(0.05) == (0.1, 0.0)
+    assert alone.failures(0.7).counted < 1
+
+
 def test_the_plan_has_a_step_with_its_share_and_costs_what_was_asked_for(tmp_path):
     rows = rows_of(frame_of([9] * 10))
     for delta in (0.0, 1e-6):
