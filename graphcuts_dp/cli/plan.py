@@ -16,6 +16,7 @@ from graphcuts_dp.cli.reading import PRIVACY_UNIT
 from graphcuts_dp.confidence import DEFAULT_FAILURE, DEFAULT_PERCENT
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import FileFormatError, ParameterError
+from graphcuts_dp.estimate.counted_rows import counted_sentence
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.strategy import equal_groups
 from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut, largest_cut
@@ -31,7 +32,7 @@ from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.privacy.privacy_unit import BOUND_KEYS, PrivacyUnit, UnitKind
 from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.usefulness import made_up_graph, usefulness_of
-from graphcuts_dp.schema.counting import Counting
+from graphcuts_dp.schema.counting import CONTRIBUTED, Counting
 from graphcuts_dp.schema.group_tree import GroupTree
 from graphcuts_dp.schema.vertices import VertexSet
 
@@ -206,7 +207,20 @@ def plan(
         groups=flows.of(n),
         target_error=target_error,
     )
-    return Report(made.to_dict(), [made])
+    return Report(made.to_dict(), [made], _counted_notes(privacy_unit, flows))
+
+
+def _counted_notes(privacy_unit: PrivacyUnit, flows: PlannedFlows) -> list[str]:
+    """Return what planned flows of users count, and what compares bounds on users."""
+    if privacy_unit.kind != "user" or flows.groups is None:
+        return []
+    counting = cast(Counting, flows.counting or "rows")
+    sentence = counted_sentence(privacy_unit.group_size, what=CONTRIBUTED[counting])
+    note = (
+        f"Errors are of counted {CONTRIBUTED[counting]}: {sentence}. With a known maximum, flows "
+        "--dry-run --known-max NUMBER compares this bound with it, for all rows."
+    )
+    return [note]
 
 
 def _ask() -> Report:

@@ -224,7 +224,7 @@ def counted_sentence(
         least: lower bound of what is left out; 0 if there is none.
         most: upper bound of it; None or infinite if there is none.
         known_max: what no user is known to have more of; None if nothing is known.
-        confidence: of the bounds, in words; empty if they are exact.
+        confidence: of the bounds, if there are both, in words; empty if they are exact.
     """
     counts = f"counts are of at most {bound:,} {what} a {per}"
     if known_max is not None and known_max <= bound:
@@ -238,6 +238,8 @@ def counted_sentence(
         return (
             f"{counts}; further {what} are left out, and nobody can say how many from this release"
         )
+    if len(amounts) == 1 and confidence:
+        confidence = DEFAULT_PERCENT
     scope = f" ({confidence})" if confidence else ""
     return f"{counts}; {' and '.join(amounts)} further {what} are left out{scope}{known}"
 

@@ -58,6 +58,8 @@ class Statistic:
             whether the denominator is 0.
         confidence: that the interval holds the truth, in (0, 1).
         seeded: whether the noise came from a seed, so that the number is not private.
+        counted: which rows the flows count and what is left out, which the interval does not allow
+            for; empty where all count.
     """
 
     name: str
@@ -65,10 +67,12 @@ class Statistic:
     interval: tuple[float, float]
     confidence: float
     seeded: bool = False
+    counted: str = ""
 
     def __str__(self) -> str:
         low, high = self.interval
-        mark = f" [{SEEDED_WARNING}]" if self.seeded else ""
+        mark = f"; {self.counted}" if self.counted else ""
+        mark += f" [{SEEDED_WARNING}]" if self.seeded else ""
         scope = percent(self.confidence)
         return f"{self.name}: {self.value:,.4g} in [{low:,.4g}, {high:,.4g}] ({scope}){mark}"
 
@@ -89,6 +93,7 @@ class LevelStatistic:
         confidence: of each interval, or of all of them at once.
         simultaneous: whether all intervals (of cells: of all levels) hold at once.
         seeded: whether the noise came from a seed, so that the numbers are not private.
+        counted: which rows the flows count and what is left out; empty where all count.
     """
 
     name: str
@@ -100,6 +105,7 @@ class LevelStatistic:
     confidence: float
     simultaneous: bool = False
     seeded: bool = False
+    counted: str = ""
 
     def to_frame(self, kind: Any = None) -> Any:
         """A table, as `Graph.to_frame`: group, or from and to; value, and the interval.
@@ -149,6 +155,7 @@ class TopFlows:
         order_chance: likewise that this is their true order.
         confidence: of the intervals and the ranks, all at once.
         seeded: whether the noise came from a seed, so that the table is not private.
+        counted: which rows the flows count and what is left out; empty where all count.
     """
 
     level: str
@@ -157,6 +164,7 @@ class TopFlows:
     order_chance: float
     confidence: float
     seeded: bool = False
+    counted: str = ""
 
 
 @final
@@ -171,6 +179,7 @@ class IndependenceTest:
         degrees_of_freedom: of the table without noise, for reference.
         level: of the groups.
         seeded: whether the noise of the flows came from a seed, so that the test is not private.
+        counted: which rows the flows count and what is left out; empty where all count.
     """
 
     statistic: float
@@ -179,6 +188,7 @@ class IndependenceTest:
     degrees_of_freedom: int
     level: str
     seeded: bool = False
+    counted: str = ""
 
 
 class FlowStatistics(FlowTable):
@@ -296,6 +306,7 @@ class FlowStatistics(FlowTable):
             confidence=confidence,
             simultaneous=simultaneous,
             seeded=not self.guarantee.is_private,
+            counted=self.counted_sentence,
         )
 
     def contacts(
@@ -406,6 +417,7 @@ class FlowStatistics(FlowTable):
             order_chance=ranked.chance(ordered=True),
             confidence=confidence,
             seeded=not self.guarantee.is_private,
+            counted=self.counted_sentence,
         )
 
     def independence_test(
@@ -466,6 +478,7 @@ class FlowStatistics(FlowTable):
             degrees_of_freedom=table.degrees_of_freedom,
             level=self.cells.levels[place - 1],
             seeded=not self.guarantee.is_private,
+            counted=self.counted_sentence,
         )
 
     def _sizes(self, level: str | None) -> tuple[FloatVector, FloatVector]:
@@ -494,6 +507,7 @@ class FlowStatistics(FlowTable):
             confidence=confidence,
             simultaneous=simultaneous,
             seeded=not self.guarantee.is_private,
+            counted=self.counted_sentence,
         )
 
 
@@ -598,6 +612,7 @@ class TableEnds:
             interval=(low, high),
             confidence=confidence,
             seeded=not self.flows.guarantee.is_private,
+            counted=self.flows.counted_sentence,
         )
 
 

@@ -79,6 +79,11 @@ class FlowTable:
     counted_rows: CountedRows | None = None
 
     @property
+    def counted_sentence(self) -> str:
+        """Which rows count and what is left out, in a sentence; empty where all count."""
+        return "" if self.counted_rows is None else self.counted_rows.sentence
+
+    @property
     def cells(self) -> CellTree:
         """The public cells."""
         return self.noisy.map.tree

@@ -487,11 +487,6 @@ class Flows(FlowStatistics, Displayed):
         """Return the columns of a file with what it says of itself: `counted`, and `mark`."""
         return bundle.marked(bundle.counted(columns, self.counted_sentence), self.guarantee)
 
-    @property
-    def counted_sentence(self) -> str:
-        """Which rows count and what is left out, in a sentence; empty where all count."""
-        return "" if self.counted_rows is None else self.counted_rows.sentence
-
     def to_parts(self) -> ResultParts:
         """Return what `save` writes."""
         table: dict[str, Any] = self.columns()

@@ -332,6 +332,25 @@ def test_a_saved_table_comes_back_with_its_sentence_in_front(tmp_path):
         assert low <= flows.total.value
 
 
+def test_every_answer_and_picture_says_what_is_counted(tmp_path):
+    flows = release(rows_of(frame_of([30] * 40)), known_max=30, epsilon=20.0)
+    sentence = flows.counted_rows.sentence
+    answers = [flows.total, flows.between("a", "b"), flows.linear(np.ones((4, 4)))]
+    answers += [flows.share_inside(), flows.period(MONTHS[0]).total]
+    assert all(sentence in str(answer) for answer in answers)
+    assert flows.top_flows(2).counted == sentence
+    figures = [flows.plot(), flows.plot(by="month")]
+    for figure in figures:
+        texts = [
+            text.get_text() for text in figure.findobj(match=lambda it: hasattr(it, "get_text"))
+        ]
+        assert any(sentence in " ".join(text.split()) for text in texts)
+    flows.write_od(tmp_path / "od.csv", all_cells=True)
+    flows.write_parquet(tmp_path / "table.parquet")
+    assert sentence in (tmp_path / "od.csv").read_text().splitlines()[1]
+    assert pd.read_parquet(tmp_path / "table.parquet")["counted"][0] == sentence
+
+
 def test_a_table_of_an_earlier_version_says_what_it_counts():
     flows = release(rows_of(frame_of([9] * 9)))
     neighbours = flows.guarantee.neighbours
