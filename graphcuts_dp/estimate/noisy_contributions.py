@@ -167,6 +167,8 @@ class Contributions(Displayed):
         Raises:
             ParameterError: as `left_out`.
         """
+        if self.rate is None:
+            return self.left_out(bound, known_max=known_max)
         check_known_max(known_max)
         classes = self._classes_above(bound, known_max)
         if not classes:
@@ -189,8 +191,7 @@ class Contributions(Displayed):
             coefficients: of the counts of classes in each sum, >= 0, shape (sums, classes).
             failure: for both tails of one sum.
         """
-        if self.rate is None:
-            return np.zeros(len(coefficients))
+        assert self.rate is not None  # noqa: S101  # the caller has looked
         spread = ErrorSpread(
             squares=(coefficients**2).sum(axis=1, keepdims=True),
             largest=coefficients.max(axis=1, keepdims=True),

@@ -406,6 +406,17 @@ def test_what_nobody_can_tell_is_said(told, done):
     known = told(*line, "table:bounds=1/5/20,known-max=66", "--seed", "2")
     assert known["warning"] == ""
     assert all(row["left_out"][1] is not None for row in known["bounds"])
+    assert "further pairs are left out" in known["coverage"]
+    chosen = told(*line, "table:bounds=1/5/20,known-max=66,max-contributions=5", "--seed", "2")
+    assert chosen["chosen"] == 5
+    assert chosen["left_out_of_chosen"][1] is not None
+    assert chosen["max_contributions"] == known["max_contributions"]
+    assert "With a bound of 5, counts are of at most 5 pairs a person" in chosen["coverage"]
+
+
+def test_a_bound_that_the_table_lacks_cannot_be_judged(refused):
+    line = refused(*TABLE[:-1], "table:bounds=1/5/20,max-contributions=7")
+    assert "none of the bounds" in line
 
 
 def test_months_are_paid_one_by_one_and_the_bound_of_each_beside_its_table(

@@ -148,6 +148,44 @@ def test_what_is_left_out_lies_in_its_range_for_all_bounds_at_once(shape):
 
 
 @pytest.mark.usefixtures("counted_once")
+@pytest.mark.parametrize("shape", HEAVY)
+def test_what_one_bound_leaves_out_lies_in_its_own_narrower_range(shape):
+    sizes = HEAVY[shape]
+    bounds, most, bound = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000), int(sizes.max()), 10
+    rows = rows_of(sizes)
+    truth = int(np.maximum(sizes - bound, 0).sum())
+    runs, missed, above, widths = 400, 0, 0, []
+    for seed in range(runs):
+        table = release_contributions(rows, epsilon=0.5, bounds=bounds, seed=seed)
+        low, high = table.left_out_of_one(bound, known_max=most)
+        unknown, infinite = table.left_out_of_one(bound)
+        missed += not low <= truth <= high
+        above += unknown > truth
+        widths.append((high - low, np.subtract(*table.left_out(bound, known_max=most)[::-1])))
+        assert math.isinf(infinite)
+    assert max(missed, above) <= runs * 0.05 + 3 * math.sqrt(runs * 0.05 * 0.95)
+    own, for_all = np.mean(widths, axis=0)
+    assert own < for_all * (1 if most < 20 else 0.8)
+
+
+def test_a_public_table_has_exact_ranges_for_one_bound():
+    table = Contributions.public((1, 2, 5), [50, 10, 20, 0])
+    assert table.left_out_of_one(2) == table.left_out(2) == (20 * 1, 20 * 3)
+    assert table.left_out_of_one(5, known_max=5) == (0, 0)
+    plan = plan_contribution_bounds(table, epsilon=1, known_max=5, max_contributions=2)
+    assert plan.chosen == (2, (20, 60))
+    assert "at least 20 and at most 60 further rows are left out, if nobody has more than 5" in (
+        plan.coverage
+    )
+    assert "narrower" in plan.coverage
+    alone = plan_contribution_bounds(table, epsilon=1, max_contributions=2)
+    assert "at least 20 and at most 60 further rows are left out." in alone.coverage
+    assert "only their lower ends" in alone.coverage
+    with pytest.raises(ParameterError, match="none of the bounds"):
+        plan_contribution_bounds(table, epsilon=1, max_contributions=3)
+
+
+@pytest.mark.usefixtures("counted_once")
 def test_no_finite_number_is_told_that_a_hidden_user_could_pass():
     # What is told differs by a factor of e^0.5, so it cannot be finite on one of them alone.
     for rows in (rows_of(HEAVY["one heavy"]), rows_of(USUAL)):
