@@ -254,6 +254,9 @@ class FlowTable:
         of estimates. `low` and `high` are the interval of this cell alone, and `outside` says
         whether the rounded cell lies outside of it.
 
+        Where a bound leaves out rows (see `counted_rows`), these are of counted rows; all_low is a
+        lower end for all rows, and with a known maximum all_high an upper one.
+
         Args:
             level: None for all levels, from the coarsest to the finest.
             confidence: of each interval, in (0, 1).

@@ -470,8 +470,9 @@ class Flows(FlowStatistics, Displayed):
         Args:
             path: of the table, ending in .csv. Its first line is a comment, "# " and the
                 `sentences`. The columns are those of `to_frame`, with intervals of the default
-                confidence; of a seeded run also `mark`, which says in every row that it is not
-                private. The receipt is `path` + ".json", the sums are in `path` + ".noisy.npz".
+                confidence. Where a bound leaves out rows, the first row says so in a column
+                `counted`; of a seeded run each row has a `mark` that it is not private. The receipt
+                is `path` + ".json", the sums are in `path` + ".noisy.npz".
             force: replace files that are there.
             spreadsheet: put an apostrophe before labels that a spreadsheet would run as formulas.
 
