@@ -463,7 +463,7 @@ class FlowsJob(Job[Flows]):
         bound = self.privacy_unit.max_degree
         return {
             "workload": self.work.accurate,
-            "levels": [step.statistic for step in self.budget_plan.steps],
+            "levels": [step.statistic for step in self.budget_plan.steps if step.statistic != NAME],
             **({} if bound is None else {"max_degree": bound}),
             **({} if self.known_max is None else {"known_max": self.known_max}),
         }

@@ -272,7 +272,8 @@ def test_flows_spend_what_their_plan_says(delta):
     noisy = job.measure(CLUB, SeededEntropy(1))
     made = job.finish(noisy, job.guarantee_of_run(SeededEntropy(1)), SeededEntropy(1))
     plan = made.guarantee.budget_plan
-    assert noisy.cost(delta=delta).epsilon == pytest.approx(plan.cost.epsilon, rel=1e-12)
+    spent = noisy.cells.cost(delta=delta).epsilon
+    assert spent == pytest.approx(plan.cost.epsilon, rel=1e-12)
     assert [step.statistic for step in plan.steps] == job.parameters["levels"]
     assert plan.spent == plan.amount
 
