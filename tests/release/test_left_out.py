@@ -336,9 +336,10 @@ def test_every_answer_and_picture_says_what_is_counted(tmp_path):
     flows = release(rows_of(frame_of([30] * 40)), known_max=30, epsilon=20.0)
     sentence = flows.counted_rows.sentence
     answers = [flows.total, flows.between("a", "b"), flows.linear(np.ones((4, 4)))]
-    answers += [flows.share_inside(), flows.period(MONTHS[0]).total]
+    month = flows.period(MONTHS[0])
+    answers += [month.share_inside(), month.total]
     assert all(sentence in str(answer) for answer in answers)
-    assert flows.top_flows(2).counted == sentence
+    assert month.top_flows(2).counted == sentence
     figures = [flows.plot(), flows.plot(by="month")]
     for figure in figures:
         texts = [
