@@ -68,7 +68,9 @@ def _rows(flows: Flows) -> str:
     columns = flows.columns()
     widths = np.concatenate([flows.half_widths_of(place) for place in range(1, flows.cells.depth)])
     alone = {"level"} if len(flows.levels) == 1 else set()  # for narrow windows
-    names = [name for name in columns if name not in ("count", "outside", *NUMBERS, *ALL_NUMBERS, *alone)]
+    names = [
+        name for name in columns if name not in ("count", "outside", *NUMBERS, *ALL_NUMBERS, *alone)
+    ]
     rows = []
     for row in range(min(len(widths), _MOST_ROWS)):
         estimate = f"{columns['estimate'][row]:,.1f} ± {widths[row]:,.1f}"
