@@ -6,9 +6,8 @@ import numpy as np
 from release_cases import measured
 
 import graphcuts_dp as gc
-from graphcuts_dp.estimate.measurement import CellSums
+from graphcuts_dp.estimate.usable_sums import UsableMeasurements
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.results.release import Release
 from graphcuts_dp.schema.groups import Groups
 
@@ -63,21 +62,20 @@ def observations(release):
         pairs = np.array([(i, j) for i, j in every if i != j or not noisy.directed])
     i, j = pairs.T
     found = [(np.eye(len(pairs)), z[i, j], noisy.distribution.standard_deviation**2)]
-    for degrees in [] if release.degrees is None else [release.degrees]:
-        law = TwoSidedGeometric(float(degrees.rate), degrees.unit)
+    usable = UsableMeasurements.of(release.measurements).for_values  # what answers are made of
+    for degrees in [] if usable.degrees is None else [usable.degrees]:
         of_rows = np.arange(rows)[:, None] == i
         of_columns = np.arange(columns)[:, None] == j
         if noisy.symmetric:
-            found.append((of_rows | of_columns, degrees.values[0], law.variance))
+            found.append((of_rows | of_columns, degrees.values[0], degrees.law.variance))
         else:
-            found.append((of_rows, degrees.values[0], law.variance))
-            found.append((of_columns, degrees.values[1], law.variance))
-    for total in [] if release.total is None else [release.total]:
+            found.append((of_rows, degrees.values[0], degrees.law.variance))
+            found.append((of_columns, degrees.values[1], degrees.law.variance))
+    for total in [] if usable.total is None else [usable.total]:
         twice = 2 if noisy.symmetric else 1
         variance = total.law.variance / twice**2
-        found.append((np.ones((1, len(pairs))), [total.total / twice], variance))
-    sums = release.measurements.find(CellSums)
-    for each in [] if sums is None else [sums]:
+        found.append((np.ones((1, len(pairs))), total.values[0] / twice, variance))
+    for each in [] if usable.groups is None else [usable.groups]:
         ends = np.array([side[k] for side, k in zip(each.map.members, (i, j), strict=True)])
         ends = np.sort(ends, axis=0) if noisy.symmetric else ends
         pattern = [(ends[0] == a) & (ends[1] == b) for a, b in zip(*each.map.ends, strict=True)]

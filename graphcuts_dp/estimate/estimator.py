@@ -28,6 +28,7 @@ from graphcuts_dp.schema.vertices import Space
 
 Asked = TypeVar("Asked", contravariant=True)  # the type of queries that an estimator takes
 CutMasks = tuple[BoolVector, BoolVector]  # of a cut: mask of the rows S, mask of the columns T
+Interval = tuple[float, float]  # (low, high)
 EstimateKind = Literal["unbiased", "shrunk", "model"]
 ESTIMATES: tuple[str, ...] = get_args(EstimateKind)
 # Relative error of a sum of floats, over the sum of the absolute values that are added up.

@@ -20,10 +20,12 @@ Terms used here:
   lose by that is bounded and added to its interval, as its *slack*. Entries whose grid is that of
   whole numbers lose nothing, since their answers are about the rounded weights.
 - `log_failures` is ln(1/p) for a failure probability p, which may be smaller than any float.
+- Decisions of the release have *looked at* some noisy sums. Values and intervals then use different
+  numbers (`usable_sums`), and neither uses numbers that a decision has looked at.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import final
@@ -38,17 +40,12 @@ from graphcuts_dp.estimate.estimator import (
     CutMasks,
     Estimate,
     Estimates,
+    Interval,
     QueryEstimate,
     Sizes,
     distinct_cuts,
 )
-from graphcuts_dp.estimate.measurement import (
-    CellSums,
-    CountMeasurement,
-    Degrees,
-    Measurements,
-    Total,
-)
+from graphcuts_dp.estimate.measurement import CellSums, Measurements
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.estimate.pair_types import (
     PairTypes,
@@ -57,9 +54,18 @@ from graphcuts_dp.estimate.pair_types import (
     best_combination,
     group_classes,
 )
+from graphcuts_dp.estimate.usable_sums import (
+    Candidate,
+    RefinedCombination,
+    SingleSum,
+    SumsBeside,
+    UsableMeasurements,
+    UsableSums,
+)
 from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
 from graphcuts_dp.privacy.laws import NoiseLaw
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm, chernoff_radius
+from graphcuts_dp.privacy.refined_noise import LimitLaplace
 from graphcuts_dp.queries.coefficients import Extent, pair_coefficients
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, RankOneQuery, pairs_of_cut
 from graphcuts_dp.schema.value_bounds import most_weight
@@ -84,9 +90,7 @@ class MatrixEstimator:
 
     def __init__(self, measurements: Measurements, noisy: NoisyMatrix) -> None:
         self.noisy, self.space, self.shape = noisy, noisy.space, noisy.shape
-        self._degrees = measurements.find(Degrees)
-        self._total = measurements.find(Total)
-        self._groups = measurements.find(CellSums)
+        self._sums = UsableMeasurements.of(measurements)
         self._cell_entries: FloatVector | None = None
 
     def estimate(self, queries: Sequence[LinearQuery], options: AnswerOptions) -> Estimates:
@@ -131,7 +135,34 @@ class MatrixEstimator:
             S: mask of the rows.
             T: mask of the columns.
         """
-        return self._cut_estimates(S, T, [(1.0, 1.0)])[0]
+        return self._cut_estimates(S, T, [(1.0, 1.0)], self._sums.for_values)[0]
+
+    def interval_of_cut(
+        self, S: BoolVector, T: BoolVector, log_failures: float, *, several: bool = False
+    ) -> Interval:
+        """Return a proven interval of a cut.
+
+        It is that of the combination of least variance of what intervals may use; or, of several
+        cuts at once, of `estimate_cut_for_all`. A cut whose weight is one refined sum has others,
+        from the law of its noise given its coarse copy; the shortest one is returned. The
+        choice depends on public numbers alone: half widths before anything is drawn.
+
+        Args:
+            S: mask of the rows.
+            T: mask of the columns.
+            log_failures: ln of 1 over the failure probability of the interval.
+            several: whether the intervals of several cuts are to hold at once.
+        """
+        if several:
+            combined = self.estimate_cut_for_all(S, T, log_failures)
+        else:
+            combined = self._cut_estimates(S, T, [(1.0, 1.0)], self._sums.for_intervals)[0]
+        interval = combined.interval(log_failures)
+        radius = combined.noise.radius(log_failures)
+        for candidate in self._refined_candidates(S, T):
+            if candidate.radius(log_failures) < radius:
+                radius, interval = candidate.radius(log_failures), candidate.interval(log_failures)
+        return interval
 
     def estimate_cut_for_all(self, S: BoolVector, T: BoolVector, log_failures: float) -> Estimate:
         """Return the estimate whose interval is the shortest that holds for all cuts at once.
@@ -151,7 +182,7 @@ class MatrixEstimator:
         tail_factor = max(1.0, log_failures / 4)
         # For degrees, and for the other sums; None uses entries alone.
         factors = [(1.0, 1.0), (1.0, tail_factor), (tail_factor, tail_factor), None]
-        candidates = self._cut_estimates(S, T, factors)
+        candidates = self._cut_estimates(S, T, factors, self._sums.for_intervals)
         return min(candidates, key=lambda estimate: estimate.radius(log_failures))
 
     def covariances(self, cuts: Sequence[CutMasks]) -> FloatMatrix:
@@ -177,7 +208,7 @@ class MatrixEstimator:
         covariances: FloatMatrix = np.empty((len(cuts), len(cuts)))
         S, T = (np.array(side, dtype=np.float64) for side in zip(*cuts, strict=True))
         for index, cut in enumerate(cuts):
-            types, degree_rows, sum_rows = self._rows_of_cut(*cut)
+            types, degree_rows, sum_rows = self._rows_of_cut(*cut, self._sums.for_values)
             # q - f for each pair type of this cut, and how many of its pairs each other cut joins.
             entry_coefficients, _ = _best(types, [*degree_rows, *sum_rows], entry=variance)
             joined = types.pairs_joined_by(S, T, layout)
@@ -187,8 +218,8 @@ class MatrixEstimator:
     def _estimate_cuts(self, queries: Sequence[CutQuery], options: AnswerOptions) -> Estimates:
         """Estimate cuts; the distinct cuts of a joint list share the failure probability.
 
-        Values always have the least variance. Intervals that hold for several cuts at once may come
-        from another estimate, see `estimate_cut_for_all`; its centre need not be the value.
+        Values always have the least variance. Intervals may come from another estimate, see
+        `interval_of_cut`; its centre need not be the value.
         """
         noisy, cuts = self.noisy, [query.masks(self.space) for query in queries]
         max_weight = noisy.distribution.max_weight
@@ -198,11 +229,12 @@ class MatrixEstimator:
             estimate = self.estimate_cut(S, T)
             sizes = Sizes.of(S, T, one_set=noisy.symmetric)
             log_failures = options.log_failures(together, sizes, noisy.blocks.layout)
-            for_interval = estimate
-            if options.simultaneous or together > 1:
-                for_interval = self.estimate_cut_for_all(S, T, log_failures)
+            several = options.simultaneous or together > 1
+            if several or self._sums.refined:
+                interval = self.interval_of_cut(S, T, log_failures, several=several)
+            else:  # that of the value itself
+                interval = estimate.interval(log_failures)
             most = most_weight(pairs_of_cut(S, T, self.space), max_weight)
-            interval = for_interval.interval(log_failures)
             estimates.append(QueryEstimate(estimate.value, interval, most))
         return Estimates(estimates, together, options.simultaneous)
 
@@ -211,6 +243,7 @@ class MatrixEstimator:
         S: BoolVector,
         T: BoolVector,
         variance_factors: Sequence[tuple[float, float] | None],
+        sums: SumsBeside,
     ) -> list[Estimate]:
         """Return unbiased estimates of a cut, one for each choice of variance factors.
 
@@ -220,10 +253,11 @@ class MatrixEstimator:
             variance_factors: for each estimate two numbers, by which the variances of degrees and
                 of the other sums are multiplied in the search for the best k (see
                 `SummedRows.variance_factor`); None for an estimate from entries alone.
+            sums: that are combined with the entries.
         """
         if not pairs_of_cut(S, T, self.space):
             return [Estimate(0.0, NoiseSum(()), 0.0)]
-        types, degree_rows, sum_rows = self._rows_of_cut(S, T)
+        types, degree_rows, sum_rows = self._rows_of_cut(S, T, sums)
         entry_sum = self.noisy.cut_value(S, T)
         estimates = []
         for factors in variance_factors:
@@ -236,24 +270,86 @@ class MatrixEstimator:
         return estimates
 
     def _rows_of_cut(
-        self, S: BoolVector, T: BoolVector
+        self, S: BoolVector, T: BoolVector, sums: SumsBeside
     ) -> tuple[PairTypes, list[SummedRows], list[SummedRows]]:
         """Return the pair types of a cut, the columns of degrees, and those of other sums.
 
         Either list is empty if nothing such was measured.
         """
-        classes = None if self._groups is None else group_classes(self._groups.map, S, T)
-        types = PairTypes.of(S, T, self.noisy.blocks.layout, classes)
-        degree_rows = [] if self._degrees is None else [self._degree_rows(self._degrees, types)]
-        sum_rows = [] if self._total is None else [self._total_row(self._total, types)]
-        if self._groups is not None and classes is not None:
-            sum_rows.append(self._group_rows(self._groups, types, classes))
-        return types, degree_rows, sum_rows
+        types, classes = self._types_of_cut(S, T)
+        degree_rows, *sum_rows = self._rows(types, classes, sums)
+        return types, _present([degree_rows]), _present(sum_rows)
 
-    def _degree_rows(self, degrees: CountMeasurement[Degrees], types: PairTypes) -> SummedRows:
+    def _types_of_cut(self, S: BoolVector, T: BoolVector) -> tuple[PairTypes, SideClasses | None]:
+        """Return the pair types of a cut, and the classes of groups; None without usable groups."""
+        groups = self._sums.for_values.groups
+        classes = None if groups is None else group_classes(groups.map, S, T)
+        return PairTypes.of(S, T, self.noisy.blocks.layout, classes), classes
+
+    def _rows(
+        self, types: PairTypes, classes: SideClasses | None, sums: SumsBeside
+    ) -> list[SummedRows | None]:
+        """Return the columns of degrees, of the total and of groups; None for what there is not."""
+        degrees, total, groups = sums
+        return [
+            None if degrees is None else self._degree_rows(degrees, types),
+            None if total is None else self._total_row(total, types),
+            None if groups is None or classes is None else self._group_rows(groups, types, classes),
+        ]
+
+    def _refined_candidates(self, S: BoolVector, T: BoolVector) -> Iterator[Candidate]:
+        """Yield intervals of a cut whose weight is one refined sum, by its law given a coarse copy.
+
+        1. That of the sum alone, see `RefinedRates.single_interval`.
+        2. That of the best combination of the refined sum with all else that intervals may use. Its
+           error is k N2 + G with G independent of the sum's noise. Given N1 = n >= 0, N2 lies
+           between Z and L stochastically, where L is its law for n to infinity (`LimitLaplace`) and
+           Z that for n = 0; where L is negative, all three can be drawn equal. So the error passes
+           t with at most the probability that k L + G does, and falls below -t with at most that
+           of k L + G, plus P(|G| > t). Mirrored for n < 0.
+        """
+        sums = self._sums
+        if not sums.refined or not pairs_of_cut(S, T, self.space):
+            return
+        types, classes = self._types_of_cut(S, T)
+        all_rows = self._rows(types, classes, sums.for_intervals)
+        coarse_rows = self._rows(types, classes, sums.coarse)
+        fine_rows = self._rows(types, classes, sums.fine)
+        joined = types.counts > 0  # types without a pair do not count
+        query = types.cut_coefficients[joined][:, None]
+        entry_loss = self.noisy.distribution.rounding
+        pairs = float(types.counts @ types.cut_coefficients)
+        for index, (rates, coarse, fine) in enumerate(
+            zip(sums.rates, coarse_rows, fine_rows, strict=True)
+        ):
+            if rates is None or coarse is None or fine is None:
+                continue
+            same = (fine.patterns[joined] == query).all(axis=0) & (fine.sum_counts == 1)
+            for column in np.flatnonzero(same):
+                unit, value = fine.law.jump_distance, float(fine.values[column])
+                loss = fine.rounding_loss * pairs if entry_loss else 0.0
+                yield SingleSum(
+                    rates=rates,
+                    unit=unit,
+                    coarse=round(float(coarse.values[column]) / unit),
+                    fine=round(value / unit),
+                    slack=ROUNDING * abs(value) + loss,
+                )
+                chosen = np.arange(len(same)) == column
+                others = list(all_rows)
+                same_kind = all_rows[index]
+                others[index] = None if same_kind is None else same_kind.columns(~chosen)
+                limit = LimitLaplace(rates, unit)
+                refined = replace(fine.columns(chosen), law=limit)
+                combined = self._combined(
+                    types, self.noisy.cut_value(S, T), [refined, *_present(others)]
+                )
+                yield RefinedCombination(combined, limit)
+
+    def _degree_rows(self, degrees: UsableSums, types: PairTypes) -> SummedRows:
         """Return the degrees of each cell as a column."""
         # One part of degrees for an undirected graph; else those of rows, then those of columns.
-        noisy_sums = np.concatenate(degrees.steps).astype(np.float64)  # in grid units
+        noisy_sums = np.concatenate(degrees.steps)  # in grid units
         entry_sums = np.concatenate(self._vertex_sums)  # the same sums of the noisy entries
         cell_count = len(types.sizes)
         cell_sums = np.bincount(types.cell_of, noisy_sums, cell_count)
@@ -266,7 +362,7 @@ class MatrixEstimator:
             rounding_loss=degrees.unit,
         )
 
-    def _total_row(self, total: CountMeasurement[Total], types: PairTypes) -> SummedRows:
+    def _total_row(self, total: UsableSums, types: PairTypes) -> SummedRows:
         """Return the total as one column that counts each pair once.
 
         The measured total counts each pair of an undirected graph twice. Half of it is used, so its
@@ -276,15 +372,15 @@ class MatrixEstimator:
         unit = total.unit / multiplicity
         return SummedRows(
             patterns=np.ones((len(types.counts), 1)),
-            values=np.array([total.total / multiplicity]),
+            values=np.array([float(total.values[0][0]) / multiplicity]),
             entry_sums=np.array([math.fsum(self._vertex_sums[0]) / multiplicity]),
-            law=replace(total.law, unit=unit),
+            law=total.law_of(unit),
             sum_counts=np.ones(1, dtype=np.int64),
             rounding_loss=unit,
         )
 
     def _group_rows(
-        self, measured: CountMeasurement[CellSums], types: PairTypes, classes: SideClasses
+        self, measured: UsableSums, types: PairTypes, classes: SideClasses
     ) -> SummedRows:
         """Return the sums between groups; those between two classes of groups form a column.
 
@@ -292,7 +388,7 @@ class MatrixEstimator:
         the set of pairs between two classes. All vertices of a cell of `types`, and all of a group,
         are in one class; so a block is a union of pair types, and of measured cells.
         """
-        groups = measured.map
+        groups: CellSums = measured.map
         # In an undirected graph, `types.cell_of` and the first array of `classes` are for all
         # vertices; otherwise both list the rows first, then the columns.
         class_of_cell = np.zeros(len(types.sizes), dtype=np.int64)
@@ -409,10 +505,14 @@ class MatrixEstimator:
         if not extent.largest:  # all coefficients are 0
             return QueryEstimate(0.0, (0.0, 0.0), 0.0)
         coefficients = pair_coefficients(query, noisy.space)
-        value, radius = self._combined_by_pairs(coefficients, log_failures)
+        sums = self._sums
+        value, radius = self._combined_by_pairs(coefficients, log_failures, sums.for_values.degrees)
         centre = value
         if simultaneous:
             centre, radius = self._entries_for_all(query, coefficients, log_failures)
+        elif sums.refined:
+            degrees = sums.for_intervals.degrees
+            centre, radius = self._combined_by_pairs(coefficients, log_failures, degrees)
         return QueryEstimate(value, (centre - radius, centre + radius), most, least)
 
     def _entries_for_all(
@@ -453,7 +553,7 @@ class MatrixEstimator:
         return self.noisy.distribution.rounding * float(np.abs(coefficients).sum())
 
     def _combined_by_pairs(
-        self, coefficients: FloatMatrix, log_failures: float
+        self, coefficients: FloatMatrix, log_failures: float, degrees: UsableSums | None
     ) -> tuple[float, float]:
         """Return the estimate of least variance and the half width of its interval.
 
@@ -465,8 +565,9 @@ class MatrixEstimator:
         Args:
             coefficients: c, of each pair once, shape (rows, columns).
             log_failures: ln of 1 over the failure probability.
+            degrees: None for entries alone.
         """
-        shifts = self._best_shifts(coefficients)
+        shifts = self._best_shifts(coefficients, degrees)
         if shifts is None:
             entry_coefficients = coefficients
         else:
@@ -477,16 +578,16 @@ class MatrixEstimator:
         summands = [float(entries.sum())]
         used = entry_coefficients[entry_coefficients != 0]
         noises = [(self.noisy.distribution.law, np.abs(used))]
-        if shifts is not None and self._degrees is not None:
+        if shifts is not None and degrees is not None:
             # Not strict: an undirected graph has the same shifts twice, and degrees once.
-            for k, degrees in zip(shifts, self._degrees.values, strict=False):
-                summands += (k * degrees).tolist()
-                noises.append((self._degrees.law, np.abs(k)))
+            for k, degree_values in zip(shifts, degrees.values, strict=False):
+                summands += (k * degree_values).tolist()
+                noises.append((degrees.law, np.abs(k)))
             if self.noisy.distribution.rounding:
                 # A degree loses up to a unit for each pair of its vertex: a row has as many pairs
                 # as there are columns. An undirected graph is counted twice, which is safe.
                 for k, pairs_of_vertex in zip(shifts, self.noisy.shape[::-1], strict=True):
-                    slack += self._degrees.unit * pairs_of_vertex * float(np.abs(k).sum())
+                    slack += degrees.unit * pairs_of_vertex * float(np.abs(k).sum())
         slack += _LINEAR_ROUNDING * math.fsum(map(abs, summands))
         return math.fsum(summands), weighted_radius(noises, log_failures) + slack
 
@@ -499,7 +600,9 @@ class MatrixEstimator:
             np.fill_diagonal(shifts, 0)
         return shifts
 
-    def _best_shifts(self, coefficients: FloatMatrix) -> tuple[FloatVector, FloatVector] | None:
+    def _best_shifts(
+        self, coefficients: FloatMatrix, degrees: UsableSums | None
+    ) -> tuple[FloatVector, FloatVector] | None:
         """Return the k and l of least variance; one array twice for an undirected graph.
 
         Let s^2 be the variance of an entry and t^2 that of a degree. For an undirected graph the
@@ -519,10 +622,10 @@ class MatrixEstimator:
         Returns:
             None without degrees.
         """
-        if self._degrees is None:
+        if degrees is None:
             return None
         entry_variance = self.noisy.distribution.law.variance
-        degree_variance = self._degrees.law.variance
+        degree_variance = degrees.law.variance
         row_sums, column_sums = coefficients.sum(axis=1), coefficients.sum(axis=0)
         n, m = coefficients.shape
         if self.noisy.symmetric:
@@ -566,6 +669,11 @@ def _best(
         np.concatenate([[], *(row.variances for row in rows)]),
         entry=entry,
     )
+
+
+def _present(rows: Sequence[SummedRows | None]) -> list[SummedRows]:
+    """Return what is not None."""
+    return [row for row in rows if row is not None]
 
 
 def _classes_of_groups(groups: IntVector, classes: IntVector) -> IntVector:

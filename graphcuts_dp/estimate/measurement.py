@@ -29,6 +29,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.estimate.base import Measurement
 from graphcuts_dp.estimate.kept_edges import KeptEdges
+from graphcuts_dp.estimate.looks import WITHOUT_INTERVALS, Look
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change
@@ -403,6 +404,9 @@ class CountMeasurement(Measurement, Generic[K]):
         noise: that was added, one parameter for each part.
         changes: for each part two numbers: the largest sum of |change| of its integers between
             neighbours, and the largest sum of change^2; in grid units and their squares.
+        seen: whether a decision of the release has looked at these integers themselves. Then no
+            interval is made of them, see `estimate.usable_sums`.
+        look: of refined counts, the coarse copy; None if these are the only copy.
     """
 
     name: str
@@ -411,6 +415,8 @@ class CountMeasurement(Measurement, Generic[K]):
     unit: float
     noise: LevelNoise
     changes: tuple[Change, ...]
+    seen: bool = False
+    look: Look | None = None
 
     def __post_init__(self) -> None:
         for part in self.steps:
@@ -499,6 +505,12 @@ class CountMeasurement(Measurement, Generic[K]):
             "map": self.map.kind,
             "note": f"{self.map.note}, plus integer noise, symmetric about 0",
         }
+        if self.seen:
+            fields |= {"seen": True, "intervals": WITHOUT_INTERVALS}
+        if self.look is not None:
+            look_fields, look_arrays = self.look.parts()
+            fields |= look_fields
+            arrays |= {key: _stored_integers(array) for key, array in look_arrays.items()}
         map_fields, map_arrays = self.map.stored()
         return fields | map_fields, arrays | map_arrays
 
@@ -529,9 +541,15 @@ class CountMeasurement(Measurement, Generic[K]):
             raise ValueError("no such noise")
         if noise.distribution not in COUNT_NOISES:
             raise ValueError("no such noise")
-        unit = float(fields["unit"])
         return cls(
-            name=name, map=measured_map, steps=steps, unit=unit, noise=noise, changes=changes
+            name=name,
+            map=measured_map,
+            steps=steps,
+            unit=float(fields["unit"]),
+            noise=noise,
+            changes=changes,
+            seen=bool(fields.get("seen", False)),
+            look=Look.from_parts(fields, integers, steps, noise),
         )
 
 

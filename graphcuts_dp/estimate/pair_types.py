@@ -28,14 +28,14 @@ two classes, and so a union of types; the measured sums in a block get the same 
 Noisy sums of a measurement that get the same k are added up first, as a *column* (`SummedRows`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.measurement import CellSums
-from graphcuts_dp.privacy.laws import TwoSidedGeometric
+from graphcuts_dp.privacy.laws import NoiseLaw
 from graphcuts_dp.schema.layout import Layout
 
 # Most classes of the groups that a cut splits; see `group_classes`. More would make the regression
@@ -188,7 +188,7 @@ class SummedRows:
     patterns: FloatMatrix
     values: FloatVector
     entry_sums: FloatVector
-    law: TwoSidedGeometric
+    law: NoiseLaw
     sum_counts: IntVector
     rounding_loss: float
     variance_factor: float = 1.0
@@ -197,6 +197,16 @@ class SummedRows:
     def variances(self) -> FloatVector:
         """Variance of the noise of each column for k = 1, times the variance factor."""
         return np.asarray(self.sum_counts * self.law.variance * self.variance_factor)
+
+    def columns(self, chosen: BoolVector) -> "SummedRows":
+        """Return some of the columns, where a mask of shape (columns,) is true."""
+        return replace(
+            self,
+            patterns=self.patterns[:, chosen],
+            values=self.values[chosen],
+            entry_sums=self.entry_sums[chosen],
+            sum_counts=self.sum_counts[chosen],
+        )
 
 
 def best_combination(

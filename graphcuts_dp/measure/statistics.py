@@ -31,6 +31,7 @@ import numpy as np
 from graphcuts_dp.arrays import FloatMatrix, IntVector
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.looks import Look
 from graphcuts_dp.estimate.measurement import (
     Classes,
     CountMeasurement,
@@ -147,7 +148,7 @@ class Refinable(Generic[K]):
         return cls(made, own)
 
     def refined(self, epsilon: Fraction, source: EntropySource, *, name: str) -> Self:
-        """A finer copy, which takes the place of this one.
+        """A finer copy, which takes the place of this one, and keeps it as its `look`.
 
         Args:
             epsilon: of both together; above what `measurement` cost.
@@ -165,7 +166,8 @@ class Refinable(Generic[K]):
             for steps, own, other in zip(coarse.steps, self._noise, finer, strict=True)
         )
         noise = LevelNoise("laplace", (rate,) * len(noisy))
-        return type(self)(replace(coarse, name=name, steps=noisy, noise=noise), finer)
+        look = Look(steps=coarse.steps, noise=coarse.noise, fresh=())
+        return type(self)(replace(coarse, name=name, steps=noisy, noise=noise, look=look), finer)
 
 
 def measure_total(
@@ -190,13 +192,34 @@ def measure_total(
     `measure_degrees`), and the noise k, added before doubling, has P(k) proportional to
     e^(-epsilon |k|/s). May be negative.
     """
+    counts, changes, unit = _total(graph, distribution)
+    return draw("total", Total(), counts, changes, unit=unit, epsilon=epsilon, source=source)
+
+
+def refinable_total(
+    graph: AnyGraph,
+    distribution: NoiseDistribution,
+    *,
+    epsilon: Fraction,
+    source: EntropySource,
+) -> Refinable[Total]:
+    """As `measure_total`, with the same noise and guarantee; a finer copy can be bought."""
+    counts, changes, unit = _total(graph, distribution)
+    return Refinable.draw(
+        "total", Total(), counts, changes, unit=unit, epsilon=epsilon, source=source
+    )
+
+
+def _total(
+    graph: AnyGraph, distribution: NoiseDistribution
+) -> tuple[list[Digits], list[Change], float]:
+    """The sum of the weights of all pairs in steps, by how much it can change, and the unit."""
     grid = sums_grid(distribution)
     s = grid.sensitivity_steps
     unit = grid.unit * (2 if isinstance(graph, Graph) else 1)
     # At most 2^31 edges of 2^31 steps: 64 bits hold the sum.
     steps = whole_steps(graph.weights, grid.unit, LARGEST_ENTRY)
-    counts = [[steps.sum(keepdims=True)]]
-    return draw("total", Total(), counts, [(s, s**2)], unit=unit, epsilon=epsilon, source=source)
+    return [[steps.sum(keepdims=True)]], [(s, s**2)], unit
 
 
 def measure_degrees(

@@ -11,16 +11,24 @@ from typing import ClassVar, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.base import Measurement
-from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements
+from graphcuts_dp.estimate.measurement import (
+    CellSums,
+    Classes,
+    CountMeasurement,
+    Degrees,
+    Measurements,
+    Total,
+)
 from graphcuts_dp.estimate.noises import noise_distribution
+from graphcuts_dp.estimate.usable_sums import with_fresh_sums
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import measure_kept_edges, randomized_response
 from graphcuts_dp.measure.statistics import (
     Refinable,
-    measure_total,
     measure_weight_counts,
     refinable_degrees,
+    refinable_total,
 )
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, PlanExecution
 from graphcuts_dp.privacy.composition import rounded_up, stated_cost
@@ -35,6 +43,7 @@ from graphcuts_dp.synth.budget_plans import (
     ENTRIES,
     GROUPS,
     KEPT_EDGES,
+    SECOND_GROUPS,
     TOTAL,
     WEIGHTS,
 )
@@ -101,15 +110,20 @@ class EntriesStatistic(GraphStatistic):
 
 @final
 class TotalStatistic(GraphStatistic):
-    """The sum of the matrix: see `measure_total`."""
+    """The sum of the matrix, which later steps may refine: see `refinable_total`."""
 
     name = TOTAL
+    _held: Refinable[Total] | None = None
 
     def measure(self, purchase: Purchase) -> Measurement:
         """See `GraphStatistic.measure`."""
-        return measure_total(
-            self.graph, self.distribution, epsilon=purchase.epsilon, source=purchase.source
-        )
+        if self._held is None:
+            self._held = refinable_total(
+                self.graph, self.distribution, epsilon=purchase.epsilon, source=purchase.source
+            )
+        else:
+            self._held = self._held.refined(purchase.epsilon, purchase.source, name=purchase.name)
+        return self._held.measurement
 
 
 @final
@@ -135,7 +149,6 @@ class DegreesStatistic(GraphStatistic):
         return self._held.measurement
 
 
-@final
 class GroupsStatistic(GraphStatistic):
     """Sums between public groups, or groups that noisy data showed: see `refinable_groups`."""
 
@@ -160,6 +173,13 @@ class GroupsStatistic(GraphStatistic):
         else:
             self._held = self._held.refined(purchase.epsilon, purchase.source, name=purchase.name)
         return self._held.measurement
+
+
+@final
+class SecondGroupsStatistic(GroupsStatistic):
+    """The same sums between public groups with noise of their own, which no decision reads."""
+
+    name = SECOND_GROUPS
 
 
 @final
@@ -203,6 +223,7 @@ STATISTICS: Mapping[str, type[GraphStatistic]] = {
         TotalStatistic,
         DegreesStatistic,
         GroupsStatistic,
+        SecondGroupsStatistic,
         WeightsStatistic,
         KeptEdgesStatistic,
     )
@@ -234,7 +255,7 @@ def measure(
 
     Returns:
         The measurements in the order of measuring, with the guarantee, whose plan says which steps
-        ran.
+        ran. Each knows whether a decision has looked at it, or at a coarse copy of it.
 
     Raises:
         BudgetError: what was drawn costs more than the plan says, by the scales of its noise.
@@ -247,7 +268,9 @@ def measure(
         for adaptive choices. Neighbours are the same for all steps. Source: DR14 Theorem 3.16.
         A refinement takes the place of the coarse measurement, and both together cost what the
         refined one costs (proof: `RefinableLaplace`). So what comes out costs at most the amount on
-        every branch, with which a store is charged before any noise is drawn.
+        every branch, with which a store is charged before any noise is drawn. Which numbers
+        decisions have looked at follows from released numbers, and fresh numbers are computed from
+        them with random bits of their own (`with_fresh_sums`): post-processing.
     """
     execution = PlanExecution(plan)
     statistics: dict[str, GraphStatistic] = {}
@@ -273,9 +296,29 @@ def measure(
         )
         decisions.record(step.statistic, statistics[step.statistic].measure(purchase))
     check_amounts(execution.plan, decisions.measured)
-    return Measurements(
-        tuple(decisions.measured.values()), replace(guarantee, budget_plan=execution.plan)
+    values = tuple(
+        _after_decisions(decisions, statistic, measurement, source)
+        for statistic, measurement in decisions.measured.items()
     )
+    return Measurements(values, replace(guarantee, budget_plan=execution.plan))
+
+
+def _after_decisions(
+    decisions: Decisions, statistic: str, measurement: Measurement, source: EntropySource
+) -> Measurement:
+    """Return a measurement with what answers need to know of the decisions of its release.
+
+    Args:
+        decisions: all of them.
+        statistic: of the measurement.
+        measurement: the last one of this statistic.
+        source: where the random bits of fresh numbers come from.
+    """
+    if not isinstance(measurement, CountMeasurement) or isinstance(measurement.map, Classes):
+        return measurement  # no interval is made of these
+    if decisions.has_seen(statistic):
+        return replace(measurement, seen=True, look=None)
+    return with_fresh_sums(measurement, source)
 
 
 def check_amounts(run: BudgetPlan, measured: Mapping[str, Measurement]) -> None:

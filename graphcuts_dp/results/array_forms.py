@@ -204,8 +204,12 @@ def _counts(
         lengths = [*_cell_counts(measurement)]
     else:
         lengths = [None] * len(measurement["parameters"])
+    copies = ["steps"]
+    if measurement.get("look") is not None:  # the coarse copy, and what does not depend on it
+        copies += ["look", "fresh"]
     expected = {
-        f"steps {index}": Expected(_INTEGER_OR_TEXT, (length,))
+        f"{copy} {index}": Expected(_INTEGER_OR_TEXT, (length,))
+        for copy in copies
         for index, length in enumerate(lengths)
     }
     if kind == "weight classes":

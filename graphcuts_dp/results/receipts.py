@@ -144,7 +144,7 @@ class Tree:
     levels: list[LevelFields]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Counts:
     """Fields of measured counts; see `CountMeasurement`."""
 
@@ -152,6 +152,8 @@ class Counts:
     noise: str
     parameters: list[FractionPair]
     changes: list[tuple[AnyCount, AnyCount]]
+    seen: bool = False
+    look: list[FractionPair] | None = None
 
 
 @dataclass(frozen=True)

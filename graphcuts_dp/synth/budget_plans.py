@@ -50,6 +50,7 @@ from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT, Mechanism
 # Names of statistics, in steps and in receipts.
 GROUPS, TOTAL, DEGREES, ENTRIES = "groups", "total", "degrees", "entries"
 WEIGHTS, KEPT_EDGES = "weights", "kept edges"
+SECOND_GROUPS = "second group sums"  # of groups at whose first sums a decision has looked
 # Names of measurements in receipts that differ from the statistic: degrees that were measured only
 # to choose how to spend the rest, and groups that kept edges show.
 EARLY_DEGREES, COMMUNITY_GROUPS = "early degrees", "found groups"
@@ -67,12 +68,18 @@ EDGES_WORTH_KEEPING = "edges are worth keeping"
 COMMUNITIES_FOUND = "kept edges show communities"
 
 TOTAL_SHARE = Fraction(1, 50)  # of what groups leave, for the total
+# A total at which a decision has looked says nothing about its own error. From so many vertices on
+# (the geometric mean of both sides) a first look at it, with a part of its share, is precise enough
+# for the decision, and the rest refines it for answers. With fewer vertices the sum of the entries
+# is as good for answers as the total.
+_VERTICES_FOR_FIRST_TOTAL = 200
+_FIRST_LOOK_AT_TOTAL = Fraction(1, 4)  # part of its share
 # Shares of the degrees. The base of all of them is what groups and total leave, and each includes
 # what earlier looks at degrees have spent.
 EARLY_SHARE = Fraction(2, 25)  # for a first look
 SECOND_LOOK_SHARE = Fraction(1, 5)  # if the first look leaves open whether degrees are even
 UNDETECTABLE_SHARE = Fraction(3, 5)  # if communities are undetectable in the entries
-UNCERTAIN_SHARE = Fraction(3, 4)  # if, after that share of 3/5, degrees are still uncertain
+UNCERTAIN_SHARE = Fraction(3, 4)  # if an early look shows that 3/5 would leave them uncertain
 
 MOST_GROUPS = 256  # of one level: a step of the fit takes O(n^2 groups) operations
 # Constants of `group_share`, tuned with bench_groups.py on its tuning graphs at epsilon 1, random
@@ -83,6 +90,10 @@ _LEAST_GROUP_SHARE, _LARGEST_GROUP_SHARE = 0.05, 0.25  # bounds of s
 _ENTRY_ERRORS = 1 / 50  # errors of entries move the worst cut by n^1.5/(50 epsilon)
 _CELL_ERRORS = 0.7  # errors of group sums move the worst cut by .7 k^1.5/epsilon
 _SUM_OVER_ENTRIES = 6.0  # s is at least 6 k/n, so that a measured sum errs less than entries
+# Of groups that are not informative, second sums get the share of the first look if that is at
+# least .6 k/n: they err less than the noisy entries of their cells would with .4 of epsilon, which
+# is what degrees leave to entries that show nothing.
+_SECOND_SUM_OVER_ENTRIES = 0.6
 
 # Shares of a sparse release.
 COUNTS_SHARE = Fraction(1, 50)  # of epsilon, for counts of how many edges weigh how much
@@ -163,12 +174,15 @@ class MeasuredGroups:
         first_look: share of epsilon for a first look at all sums.
         both_looks: share of epsilon for all sums if the first look shows that the groups are
             informative; it includes the first look.
+        second: share of epsilon for second sums, with noise of their own, if the groups are not
+            informative; 0 if the entries are as good for answers.
         degrees: share of the degrees in what is left after both looks.
     """
 
     sides: Sides
     first_look: Fraction
     both_looks: Fraction
+    second: Fraction
     degrees: Fraction
 
     @classmethod
@@ -192,13 +206,17 @@ class MeasuredGroups:
         measured_columns = measured_rows if one_vertex_set else _measured_levels(column_groups)
         # Numbers of groups of the finest level.
         counts = [len(measured.labels()) for measured in (measured_rows, measured_columns)]
-        share = group_share(math.sqrt(math.prod(shape)), math.sqrt(math.prod(counts)))
+        vertices, groups = math.sqrt(math.prod(shape)), math.sqrt(math.prod(counts))
+        share = group_share(vertices, groups)
+        first_look = share * _FIRST_LOOK_AT_GROUPS
+        sums_are_better = first_look >= _SECOND_SUM_OVER_ENTRIES * groups / vertices
         # The share of degrees is that for the larger side, as in `MatrixShares.beside_entries`;
         # `group_share` compares errors of the whole matrix, so it takes the mean size.
         return cls(
             sides=(measured_rows, measured_columns),
-            first_look=share * _FIRST_LOOK_AT_GROUPS,
+            first_look=first_look,
             both_looks=share,
+            second=first_look if sums_are_better else Fraction(0),
             degrees=degree_share_beside_groups(max(shape)),
         )
 
@@ -244,6 +262,12 @@ class MatrixShares:
         return TOTAL_SHARE
 
     @property
+    def first_total(self) -> Fraction:
+        """Share of the total when decisions look at it, part of `total`, or all of it."""
+        sides = math.sqrt(math.prod(self.shape))
+        return self.total * (_FIRST_LOOK_AT_TOTAL if sides >= _VERTICES_FOR_FIRST_TOTAL else 1)
+
+    @property
     def fixed(self) -> Fraction | None:
         """Share of the degrees that depends on no result: the user's, or that beside groups.
 
@@ -273,7 +297,7 @@ class MatrixShares:
     def uncertain(self) -> Fraction:
         """Share of the degrees if communities are undetectable and degrees stay uncertain.
 
-        That is, if they are uncertain when measured with the share `undetectable`.
+        That is, if an early look shows that they would stay so with the share `undetectable`.
         """
         return self._fixed_or_at_least(UNCERTAIN_SHARE)
 
@@ -326,12 +350,15 @@ def matrix_plan(
 
     1. Sums between public groups, if there are any: a first look, and a second one if the groups
        are informative. Then degrees get their share, and the entries all that is left.
-    2. Without informative groups, "degrees+randomized-response" gives degrees their share. "auto"
+    2. Of groups that are not informative, second sums with noise of their own, if they are better
+       than the entries: no interval is made of sums at which a decision has looked.
+    3. Without informative groups, "degrees+randomized-response" gives degrees their share. "auto"
        measures the total, unless the groups determine it, and then degrees with a share that
-       depends on the total and on a first and second look at the degrees.
-    3. Entries, with all that is left.
+       depends on the total and on a first and second look at the degrees. Decisions look at early
+       degrees alone, and later ones refine these.
+    4. Entries, with all that is left.
 
-    Steps of 1 and 2 are left out if their statistic cannot be measured (see
+    Steps of 1 and 3 are left out if their statistic cannot be measured (see
     `_possible_mechanism`), or if "auto" does not need it: `entries_are_fine` tells so in advance.
 
     Args:
@@ -369,6 +396,10 @@ def matrix_plan(
             steps.append(_count_step(DEGREES, share, if_informative))
         # From here on, steps run only unless the groups are informative: after their first look.
         remaining = epsilon * (1 - groups.first_look)
+        if groups.second:
+            share = groups.second / (1 - groups.first_look)  # of what the first look leaves
+            steps.append(_count_step(SECOND_GROUPS, share, *unless_informative))
+            remaining -= epsilon * groups.second
     mechanism = _possible_mechanism(shares, distribution, remaining)
     if mechanism == SPLIT:
         steps.append(_count_step(DEGREES, shares.beside_entries, *unless_informative))
@@ -491,12 +522,20 @@ def _steps_by_total(
     undecided = (*conditions, Condition(UNDECIDED_BY_TOTAL))
     still_undecided = (*undecided, Condition(UNDECIDED_BY_LOOK))
     undetectable = (*conditions, Condition(ENTRIES_SHOW_NOTHING))
+    if shares.first_total < shares.total:
+        yield _count_step(TOTAL, shares.first_total, *of_total)
     yield _count_step(TOTAL, shares.total, *of_total)
     yield _count_step(DEGREES, EARLY_SHARE, *undecided, name=EARLY_DEGREES)
     yield _count_step(DEGREES, SECOND_LOOK_SHARE, *still_undecided, name=EARLY_DEGREES)
     yield _count_step(DEGREES, shares.beside_entries, *conditions, Condition(BESIDE_ENTRIES))
-    yield _count_step(DEGREES, shares.undetectable, *undetectable)
-    yield _count_step(DEGREES, shares.uncertain, *undetectable, Condition(DEGREES_UNCERTAIN))
+    if shares.uncertain == shares.undetectable:
+        yield _count_step(DEGREES, shares.undetectable, *undetectable)
+        return
+    # An early look for the last decision, unless there was one for the others.
+    yield _count_step(DEGREES, EARLY_SHARE, *undetectable, name=EARLY_DEGREES)
+    uncertain, certain = (Condition(DEGREES_UNCERTAIN, holds=holds) for holds in (True, False))
+    yield _count_step(DEGREES, shares.undetectable, *undetectable, certain)
+    yield _count_step(DEGREES, shares.uncertain, *undetectable, uncertain)
 
 
 def _possible_mechanism(

@@ -16,7 +16,9 @@ Three facts matter:
   (sums of degrees) alone lead to expect.
 
 A look at degrees is an early measurement of them with a small share. It shows whether they are
-even; a second look refines it, and both together cost the share of the second. `SparseDecisions`
+even; a second look refines it, and both together cost the share of the second. No interval is made
+of numbers that a decision has looked at: `Decisions` knows which these are (`has_seen`), and
+`estimate.usable_sums` what answers use instead. `SparseDecisions`
 (`synth.sparse_decisions`) is for sparse releases.
 
 A `CountMeasurement` holds noisy sums. Its `map` says what is summed: the whole matrix (`Total`),
@@ -40,6 +42,7 @@ whole matrix do; a cell sum counts each pair once.
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
@@ -134,6 +137,8 @@ class Decisions(ABC):
         self.measured: dict[str, Measurement] = {}
         self._groups = groups
         self._answers: dict[str, bool] = {}  # by the name of the condition
+        self._first_looks: dict[str, Measurement] = {}  # the first measurement of each statistic
+        self._seen: dict[str, Measurement] = {}  # the last one that a decision has looked at
 
     @property
     def sides(self) -> Sides | None:
@@ -150,7 +155,12 @@ class Decisions(ABC):
 
     def record(self, statistic: str, measurement: Measurement) -> None:
         """Record a measurement. It replaces earlier ones of the same statistic."""
+        self._first_looks.setdefault(statistic, measurement)
         self.measured[statistic] = measurement
+
+    def has_seen(self, statistic: str) -> bool:
+        """Return whether a decision has looked at the latest measurement of a statistic."""
+        return self._seen.get(statistic) is self.measured[statistic]
 
     def are_met(self, step: BudgetStep) -> bool:
         """Return whether all conditions of a step are met.
@@ -186,19 +196,25 @@ class Decisions(ABC):
             LookupError: the condition is unknown.
         """
 
-    def _counts(self, statistic: str, map_kind: type[MeasurementMap]) -> CountMeasurement[Any]:
-        """Return the recorded measurement of a statistic that counts something.
+    def _counts(
+        self, statistic: str, map_kind: type[MeasurementMap], *, first: bool = False
+    ) -> CountMeasurement[Any]:
+        """Return the recorded measurement of a statistic that counts something, for a decision.
+
+        All decisions read counts here, so that it is known what they have looked at.
 
         Args:
             statistic: name of the statistic.
             map_kind: class of the measurement's map: `Total`, `Degrees`, ...
+            first: whether to return the first measurement of the statistic, before refinements.
 
         Raises:
             KeyError: the statistic is not recorded.
             TypeError: its measurement has no map of this class.
         """
-        measurement = self.measured[statistic]
+        measurement = (self._first_looks if first else self.measured)[statistic]
         if isinstance(measurement, CountMeasurement) and isinstance(measurement.map, map_kind):
+            self._seen[statistic] = measurement
             return measurement
         raise TypeError(f"{statistic} were measured as something else")
 
@@ -255,7 +271,7 @@ class MatrixDecisions(Decisions):
         """The sum of the matrix: from groups if they tell it, else as measured."""
         if self._total_of_groups is not None:
             return self._total_of_groups
-        total: float = self._counts(TOTAL, Total).total
+        total: float = self._counts(TOTAL, Total, first=True).total
         return total
 
     @cached_property
@@ -371,15 +387,25 @@ class MatrixDecisions(Decisions):
         Even degrees are known better than their noise suggests, since each is like the others;
         uneven ones are not. If communities are undetectable, the worst cut is that of a graph with
         these degrees. Its edges scatter a degree of d by sqrt(d): an error of degrees below that
-        hardly shows, one above it makes the worst cut.
+        hardly shows, one above it makes the worst cut. What counts is the error with the share
+        `MatrixShares.undetectable`; the decision is made from an early look, so that intervals can
+        be made of what refines it. A spread that may be chance (see `choice_from_degrees`, with
+        two standard errors) counts as none.
 
         Args:
-            noisy: the degrees as measured so far.
+            noisy: the degrees of an early look.
         """
-        deviation, largest_weight = math.sqrt(noisy.law.variance), self.shares.largest_weight
+        largest_weight = self.shares.largest_weight
+        # How much larger the rate of the noise will be.
+        gain = self._left_by_total * self.shares.undetectable / noisy.epsilon
+        rate = float(max(gain, Fraction(1)) * noisy.rate)
+        deviation = math.sqrt(replace(noisy.law, rate=rate).variance)
         # In turn for rows and columns; once for a graph without directions.
         for degrees, values in zip(noisy.steps, noisy.values, strict=True):
             degree_spread = spread(degrees, noisy)
+            chance_limit = math.sqrt(2 * noisy.law.variance) * (5 / len(degrees)) ** 0.25
+            if degree_spread < chance_limit:
+                continue
             # Deviation of a degree given its noisy value, if both laws are normal.
             posterior = degree_spread * deviation / math.hypot(degree_spread, deviation)
             mean_degree = max(float(values.mean()), largest_weight)

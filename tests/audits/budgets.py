@@ -22,9 +22,12 @@ from graphcuts_dp.evaluation.audit import Neighbours
 from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import distribution_for, randomized_response
 from graphcuts_dp.measure.statistics import measure_degrees, measure_total, refinable_degrees
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep, Condition
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.release.graphs import MatrixJob, SparseJob
+from graphcuts_dp.release.measuring import measure
+from graphcuts_dp.synth.budget_plans import GROUPS, GROUPS_INFORMATIVE, SECOND_GROUPS
 from graphcuts_dp.synth.decisions import Decisions, DegreeChoice, MatrixDecisions
 from tests.audits.base import Twins, audited_runs
 from tests.audits.graphs import (
@@ -457,3 +460,50 @@ def _grouped(
     noise: str, epsilon: float, side: Side, source: EntropySource, factor: int = 1
 ) -> list[float]:
     return _seen(_bought(noise, factor * epsilon, side, source), side)
+
+
+_LOOK_AND_SECOND = (
+    BudgetStep(statistic=GROUPS, share=Fraction(1, 2), noise="discrete Laplace"),
+    BudgetStep(
+        statistic=SECOND_GROUPS,
+        share=ALL_LEFT,
+        noise="discrete Laplace",
+        conditions=(Condition(GROUPS_INFORMATIVE, holds=False),),
+    ),
+)
+
+
+@audited_runs(
+    "second sums of groups",
+    pairs=PAIRS[:1],
+    twins={"the second sums not charged": {"second": 2}, "half the noise": {"factor": 2}},
+    runs=6000,
+    column=0,  # the log-likelihood ratio of both together
+)
+def _second_sums(
+    epsilon: float, side: Side, source: EntropySource, factor: int = 1, second: int = 1
+) -> list[float]:
+    """A look at the sums, and second sums with noise of their own unless it is informative."""
+    job = job_of(side, "auto", "binary", epsilon, with_groups=True)
+    plan = BudgetPlan(steps=_LOOK_AND_SECOND, amount=Fraction(epsilon) * factor)
+    bought = measure(
+        side.graph,
+        plan,
+        job.decisions(),
+        noise="binary",
+        distribution=distribution_for(side.graph, "binary", epsilon),
+        guarantee=job.guarantee,
+        source=source,
+    )
+    looks = [each for each in bought.values if isinstance(each, CountMeasurement)]
+    if len(looks) > 1 and second > 1:
+        looks[1] = refinable_groups(
+            side.graph,
+            _both_sides(side),
+            epsilon=second * Fraction(epsilon),
+            whole=False,
+            name=SECOND_GROUPS,
+            source=source,
+        ).measurement
+    ratios = [seen_of_sums(look, side)[0] for look in looks]
+    return [sum(ratios), *ratios, *([0.0] * (2 - len(ratios))), float(len(ratios))]

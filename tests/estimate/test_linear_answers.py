@@ -93,7 +93,7 @@ def test_the_best_use_of_degrees_is_found(kind):
         sums = k @ k + (0 if kind == "plain" else columns @ columns)
         return entry * float((rest**2).sum()) + own * float(sums)
 
-    k, columns = estimator._best_shifts(coefficients)
+    k, columns = estimator._best_shifts(coefficients, estimator._sums.for_values.degrees)
     best = variance(k, columns)
     rng = np.random.default_rng(0)
     for _ in range(20):

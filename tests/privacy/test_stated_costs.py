@@ -182,7 +182,7 @@ CASES = {
         "response": (made("response"), {"entries": ENTRIES}),
         "auto": (
             made("auto", noise="laplace"),
-            {"total": of_part("measure_total"), "entries": ENTRIES},
+            {"total": of_part("refinable_total"), "entries": ENTRIES},
         ),
         "degrees": (
             made("auto", mechanism="degrees+randomized-response", noise="discrete-laplace"),

@@ -67,14 +67,18 @@ def spent(monkeypatch):
 
         monkeypatch.setattr(mechanism, name, watched)
 
-    watch("measure_total", lambda *_, epsilon, **__: epsilon)
+    watch("refinable_total", lambda *_, epsilon, **__: epsilon)
     watch("refinable_degrees", lambda *_, epsilon, **__: epsilon)
     plain = Refinable.refined
 
     def refined(self, epsilon, *arguments, **options):
-        """The finer copy of degrees costs what both cost together."""
-        assert epsilon > max(parts.pop(name, 0) for name in ("early", "refinable_degrees"))
-        parts["refinable_degrees"] = epsilon
+        """The finer copy of degrees, or of the total, costs what both cost together."""
+        if self.measurement.name == "total":
+            assert epsilon > parts["refinable_total"]
+            parts["refinable_total"] = epsilon
+        else:
+            assert epsilon > max(parts.pop(name, 0) for name in ("early", "refinable_degrees"))
+            parts["refinable_degrees"] = epsilon
         return plain(self, epsilon, *arguments, **options)
 
     monkeypatch.setattr(Refinable, "refined", refined)
@@ -96,14 +100,14 @@ def test_the_parts_add_up_to_epsilon_exactly(shape, how, epsilon, share, spent):
     assert sum(spent.values()) == Fraction(epsilon)
     assert all(isinstance(part, Fraction) and part > 0 for part in spent.values())
     assert data.guarantee.epsilon == epsilon
-    names = {"measure_total": "total", "early": "early degrees", "randomized_response": "entries"}
+    names = {"refinable_total": "total", "early": "early degrees", "randomized_response": "entries"}
     parts = [(names.get(name, "degrees"), float(part)) for name, part in spent.items()]
     assert list(data.guarantee.spent) == (parts if parts[1:] else [])
-    assert ("measure_total" in spent) == (data.total is not None)
-    assert ("measure_total" not in spent) or how == "auto"
+    assert ("refinable_total" in spent) == (data.total is not None)
+    assert ("refinable_total" not in spent) or how == "auto"
     assert ("degrees" in dict(parts) or "early degrees" in dict(parts)) == bool(data.degrees)
     if share is not None and "degrees" in dict(parts):
-        left = Fraction(epsilon) - spent.get("measure_total", 0)
+        left = Fraction(epsilon) - spent.get("refinable_total", 0)
         assert dict(parts)["degrees"] / float(left) == pytest.approx(share, abs=1e-6)
 
 
@@ -218,14 +222,17 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
     degrees = drawn(graph_of(shape), "degrees+randomized-response", epsilon=0.1).degrees
     row_arrays = SimpleNamespace(measurement=degrees, refined=lambda *_, **__: row_arrays)
     for value in (-1e6, 0.0, 50.0, 300.0, 1e6):
-        total = total_of(value, 2.0, Fraction(1, 50))
+        total = SimpleNamespace(measurement=total_of(value, 2.0, Fraction(1, 50)))
         read = []
-        monkeypatch.setattr(mechanism, "measure_total", lambda *_, total=total, **__: total)
+        monkeypatch.setattr(mechanism, "refinable_total", lambda *_, total=total, **__: total)
         monkeypatch.setattr(mechanism, "refinable_degrees", lambda *_, **__: row_arrays)
         monkeypatch.setattr(mechanism, "randomized_response", lambda *_: noisy)
         for graph in (empty, full):
             data = drawn(graph, "auto")
-            read.append((data.guarantee, data.degrees, data.total))
+            counts = [
+                each and (each.steps[0].tolist(), each.seen) for each in (data.degrees, data.total)
+            ]
+            read.append((data.guarantee, counts))
         assert read[0] == read[1]
 
 
@@ -248,7 +255,7 @@ def test_nothing_is_drawn_before_all_parts_are_accepted(monkeypatch):
     def never(*_, **__):
         raise AssertionError("noise was drawn")
 
-    for part in ("measure_total", "refinable_degrees", "randomized_response"):
+    for part in ("refinable_total", "refinable_degrees", "randomized_response"):
         monkeypatch.setattr(mechanism, part, never)
     with pytest.raises(ParameterError, match="too large for this epsilon"):
         release_graph(graph, epsilon=epsilon, noise="discrete-laplace")
@@ -426,7 +433,8 @@ def test_where_the_total_shows_nothing_uneven_degrees_are_refined(uneven, share,
     """Noise of deviation 9.6 on 400 degrees: all about 30, or 40 of 200 and 360 of 20.
 
     The first differ by 5 and are then known up to 4.7, below 1.1 times the root of 30; the others
-    differ by 54, so that 9.5 are left, above 1.1 times the root of 38.
+    differ by 54, so that 9.5 are left, above 1.1 times the root of 38. An early look, which errs by
+    71, tells both apart.
     """
     random = np.random.default_rng(0)
     chance = np.full((400, 400), 0.075)
