@@ -313,18 +313,20 @@ class MatrixEstimator:
             return
         types, classes = self._types_of_cut(S, T)
         all_rows = self._rows(types, classes, sums.for_intervals)
-        coarse_rows = self._rows(types, classes, sums.coarse)
-        fine_rows = self._rows(types, classes, sums.fine)
         joined = types.counts > 0  # types without a pair do not count
         query = types.cut_coefficients[joined][:, None]
         entry_loss = self.noisy.distribution.rounding
         pairs = float(types.counts @ types.cut_coefficients)
-        for index, (rates, coarse, fine) in enumerate(
-            zip(sums.rates, coarse_rows, fine_rows, strict=True)
-        ):
-            if rates is None or coarse is None or fine is None:
+        for index, (rates, fresh) in enumerate(zip(sums.rates, all_rows, strict=True)):
+            if rates is None or fresh is None:
                 continue
-            same = (fine.patterns[joined] == query).all(axis=0) & (fine.sum_counts == 1)
+            same = (fresh.patterns[joined] == query).all(axis=0) & (fresh.sum_counts == 1)
+            if not same.any():
+                continue
+            coarse = self._rows(types, classes, sums.coarse)[index]
+            fine = self._rows(types, classes, sums.fine)[index]
+            if coarse is None or fine is None:
+                continue
             for column in np.flatnonzero(same):
                 unit, value = fine.law.jump_distance, float(fine.values[column])
                 loss = fine.rounding_loss * pairs if entry_loss else 0.0
@@ -337,8 +339,7 @@ class MatrixEstimator:
                 )
                 chosen = np.arange(len(same)) == column
                 others = list(all_rows)
-                same_kind = all_rows[index]
-                others[index] = None if same_kind is None else same_kind.columns(~chosen)
+                others[index] = fresh.columns(~chosen)
                 limit = LimitLaplace(rates, unit)
                 refined = replace(fine.columns(chosen), law=limit)
                 combined = self._combined(

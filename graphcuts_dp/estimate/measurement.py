@@ -394,8 +394,9 @@ class CountMeasurement(Measurement, Generic[K]):
 
     Attributes:
         name: as `PrivacyGuarantee.spent` has it: "total", "degrees", "weights", "groups", "found
-            groups" for groups that were made of noisy data, "flows"; or "early degrees", which were
-            measured to choose how to spend the remaining budget, and were not refined.
+            groups" for groups that were made of noisy data, "second group sums" for sums that no
+            decision reads, "flows"; or "early degrees", which were measured to choose how to spend
+            the remaining budget, and were not refined.
         map: what is counted.
         steps: released integers, an array for each part of the map. Arrays of Python integers if
             one of them is 2^61 or larger: weights can have any size.
