@@ -203,8 +203,8 @@ _FRAME = struct.Struct(">QqBQQ")  # what the digest of a record starts with
 Row = tuple[int, int, int, bytes, bytes]  # number, use, kind, query, body
 _FETCH = 4096  # records; a transaction has far fewer
 _CHECKPOINT_RECORDS = 64  # after which a transaction begins with a checkpoint
-# Of the rules by which spending is added up: raise it when `SpendingTotals` or `Coverage` change what
-# they make of the same records. Checkpoints of other rules are not relied on.
+# Of the rules by which spending is added up: raise it when `SpendingTotals` or `Coverage` change
+# what they make of the same records. Checkpoints of other rules are not relied on.
 _SUMMING_RULES = 1
 _KEPT = "kept"
 # Noise that is still in use: who reads it can take it away again. "lost" may tell what a field is
