@@ -405,8 +405,8 @@ class CountMeasurement(Measurement, Generic[K]):
         noise: that was added, one parameter for each part.
         changes: for each part two numbers: the largest sum of |change| of its integers between
             neighbours, and the largest sum of change^2; in grid units and their squares.
-        seen: whether a decision of the release has looked at these integers themselves. Then no
-            interval is made of them, see `estimate.usable_sums`.
+        used_in_decision: whether a decision of the release has looked at these integers themselves.
+            Then no interval is made of them, see `estimate.usable_sums`.
         look: of refined counts, the coarse copy; None if these are the only copy.
     """
 
@@ -416,7 +416,7 @@ class CountMeasurement(Measurement, Generic[K]):
     unit: float
     noise: LevelNoise
     changes: tuple[Change, ...]
-    seen: bool = False
+    used_in_decision: bool = False
     look: Look | None = None
 
     def __post_init__(self) -> None:
@@ -506,8 +506,8 @@ class CountMeasurement(Measurement, Generic[K]):
             "map": self.map.kind,
             "note": f"{self.map.note}, plus integer noise, symmetric about 0",
         }
-        if self.seen:
-            fields |= {"seen": True, "intervals": WITHOUT_INTERVALS}
+        if self.used_in_decision:
+            fields |= {"used_in_decision": True, "intervals": WITHOUT_INTERVALS}
         if self.look is not None:
             look_fields, look_arrays = self.look.parts()
             fields |= look_fields
@@ -549,7 +549,7 @@ class CountMeasurement(Measurement, Generic[K]):
             unit=float(fields["unit"]),
             noise=noise,
             changes=changes,
-            seen=bool(fields.get("seen", False)),
+            used_in_decision=bool(fields.get("used_in_decision", False)),
             look=Look.from_parts(fields, integers, steps, noise),
         )
 

@@ -101,7 +101,7 @@ class UsableMeasurements:
     def of(cls, measurements: Measurements) -> Self:
         """Return what answers use of the measurements of a release."""
         counts = [measurements.find(kind) for kind in (Degrees, Total, CellSums)]
-        looks = [None if each is None or each.seen else each.look for each in counts]
+        looks = [None if each is None or each.used_in_decision else each.look for each in counts]
         copies = [
             [
                 None if look is None or each is None else _sums(each, steps_of(each, look))
@@ -194,7 +194,7 @@ def sums_for_values(measured: _Counts | None) -> UsableSums | None:
 
     Given whatever decisions of the release have looked at, their errors have mean 0.
     """
-    if measured is None or measured.seen:
+    if measured is None or measured.used_in_decision:
         return None
     if measured.look is None:
         return _sums(measured, measured.steps)
@@ -210,7 +210,7 @@ def sums_for_intervals(measured: _Counts | None) -> UsableSums | None:
 
     Their noises are independent of all that decisions of the release have looked at.
     """
-    if measured is None or measured.seen:
+    if measured is None or measured.used_in_decision:
         return None
     if measured.look is None:
         return _sums(measured, measured.steps)

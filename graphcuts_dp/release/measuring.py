@@ -317,7 +317,7 @@ def _after_decisions(
     if not isinstance(measurement, CountMeasurement) or isinstance(measurement.map, Classes):
         return measurement  # no interval is made of these
     if decisions.has_seen(statistic):
-        return replace(measurement, seen=True, look=None)
+        return replace(measurement, used_in_decision=True, look=None)
     return with_fresh_sums(measurement, source)
 
 

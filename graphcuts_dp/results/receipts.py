@@ -152,7 +152,7 @@ class Counts:
     noise: str
     parameters: list[FractionPair]
     changes: list[tuple[AnyCount, AnyCount]]
-    seen: bool = False
+    used_in_decision: bool = False
     look: list[FractionPair] | None = None
 
 

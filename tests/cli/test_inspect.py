@@ -35,7 +35,7 @@ PRODUCTS = {
     ),
     "flows": (
         ("flows", "in.edges", "staff.csv", "out.csv", *READ),
-        ["Flows between groups: half", "laplace", "Intervals of all cells"],
+        ["Flows between groups: half", "laplace", "interval of the cell alone"],
         ["out.csv", "out.csv.noisy.npz"],
     ),
     "flows of vertices": (

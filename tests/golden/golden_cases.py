@@ -312,6 +312,10 @@ def _flows() -> dict[str, Case]:
         "flows: three edges": flows(plain, privacy_unit=gc.PrivacyUnit.edge(3), **gaussian),
         "users: flows, laplace": flows(owned, privacy_unit=user),
         "users: flows, gaussian": flows(partial(owned, "weight"), privacy_unit=user, **gaussian),
+        "users: rows left out, kept": flows(owned, {"whole": True}, privacy_unit=user, known_max=9),
+        "users: rows left out, scaled": flows(
+            owned, {"whole": False}, privacy_unit=user, known_max=9
+        ),
         "rows: flows by period": flows(dated),
         "rows: flows by period, weight": flows(
             partial(dated, "weight"), privacy_unit=gc.PrivacyUnit.row(3), by=["quarter", "month"]

@@ -151,6 +151,8 @@ def of_flows(made):
     first = made.groups.labels()[0]
     told["between"] = answer(made.between(first, made.right_groups.labels()[-1]))
     told["simultaneous"] = answer(made.between(first, first, simultaneous=True))
+    if made.counted_rows is not None and made.counted_rows.known_max is not None:
+        told["all rows"] = list(made.total.all_rows)
     return told
 
 

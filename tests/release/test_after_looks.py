@@ -114,8 +114,8 @@ def test_answers_do_not_use_numbers_that_a_decision_has_seen():
     release = drawn(graph, gc.Groups(graph.vertices, {"g": chance.tolist()}), "auto", epsilon=1.0)
     first, second = release.measurements.values[:2]
     assert (first.name, second.name) == ("groups", SECOND_GROUPS)
-    assert first.seen
-    assert not second.seen
+    assert first.used_in_decision
+    assert not second.used_in_decision
     assert first.epsilon == second.epsilon
     assert not np.array_equal(first.steps[0], second.steps[0])
     counts = [each for each in release.measurements.values if isinstance(each, CountMeasurement)]
@@ -123,7 +123,7 @@ def test_answers_do_not_use_numbers_that_a_decision_has_seen():
     before = release.estimator.estimate(cuts, CONFIDENCE).queries
     moved = tuple(
         replace(each, steps=tuple(part + 1000 for part in each.steps))
-        if each in counts and each.seen
+        if each in counts and each.used_in_decision
         else each
         for each in release.measurements.values
     )
@@ -201,10 +201,10 @@ def test_a_total_of_many_vertices_is_refined_and_decisions_read_its_first_look()
     total = measured.find(Total)
     assert total.look is not None
     assert total.epsilon == TOTAL_SHARE
-    assert not total.seen
+    assert not total.used_in_decision
     degrees = measured.find(Degrees)
     assert degrees.look is not None
-    assert not degrees.seen
+    assert not degrees.used_in_decision
     decisions = MatrixDecisions(MatrixShares(graph.shape, 1.0, "binary"), Fraction(1))
     first = replace(total, steps=total.look.steps, noise=total.look.noise, look=None)
     decisions.record("total", first)
@@ -216,7 +216,7 @@ def test_a_total_of_many_vertices_is_refined_and_decisions_read_its_first_look()
 def test_small_graphs_leave_the_total_out_of_answers():
     graph = uneven(40, 0.3, 8.0)
     measured = job_of(graph).measure(graph, SeededEntropy(3))
-    assert measured.find(Total).seen
+    assert measured.find(Total).used_in_decision
     usable = UsableMeasurements.of(measured)
     assert usable.for_values.total is None
     assert usable.for_intervals.total is None
@@ -231,4 +231,4 @@ def test_the_choice_of_a_larger_share_reads_an_early_look_alone(spread):
     left = 1 - TOTAL_SHARE
     assert degrees.epsilon in {UNDETECTABLE_SHARE * left, UNCERTAIN_SHARE * left}
     assert degrees.look.noise.parameters[0] * 2 == EARLY_SHARE * left
-    assert not degrees.seen
+    assert not degrees.used_in_decision

@@ -230,7 +230,8 @@ def test_with_the_parts_replaced_nothing_of_the_graph_is_read(shape, monkeypatch
         for graph in (empty, full):
             data = drawn(graph, "auto")
             counts = [
-                each and (each.steps[0].tolist(), each.seen) for each in (data.degrees, data.total)
+                each and (each.steps[0].tolist(), each.used_in_decision)
+                for each in (data.degrees, data.total)
             ]
             read.append((data.guarantee, counts))
         assert read[0] == read[1]

@@ -316,8 +316,9 @@ def test_a_saved_table_comes_back_with_its_sentence_in_front(tmp_path):
         assert loaded.total == flows.total
         assert sentence.startswith("counts are of at most 5 rows a person")
         assert sentence in str(flows.total)
-        header, first, *others = path.read_text().splitlines()
-        assert header.startswith("level,period,from,to,value,low,high,all_low")
+        comment, header, first, *others = path.read_text().splitlines()
+        assert comment.startswith(f"# {sentence}. ")
+        assert header.startswith("level,period,from,to,count,estimate,low,high,all_low")
         assert ("all_high" in header) is (known_max is not None)
         assert sentence in first
         assert not any(sentence in line for line in others)

@@ -96,13 +96,13 @@ def test_communities_near_the_noise_are_announced(tmp_path):
 
 
 def test_the_karate_club_loses_its_communities_at_epsilon_1_and_is_told_so(tmp_path):
-    """A mean degree of 4.6 needs epsilon = 1.7; noisy ones err by .8, and say 1.5 to 2.6."""
+    """A mean degree of 4.6 needs epsilon = 1.7; noisy ones err by .8, and say about 1.3 to 2.8."""
     club = gc.datasets.load("karate")
     graph = gc.Graph(club.rows, club.columns, vertices=club.n)
     for seed in range(3):
         with pytest.warns(AccuracyWarning, match=r"none of its communities.* epsilon >=") as caught:
             made = release_graph(graph, epsilon=1.0, seed=seed)
-        assert 1.5 < made.fit.shown_from < 2.7
+        assert 1.3 < made.fit.shown_from < 2.8
         assert made.facts()["communities"] == made.fit.warning == str(caught[0].message)
     made.save(tmp_path / "club.csv")
     assert Release.load(tmp_path / "club.csv").fit == made.fit
