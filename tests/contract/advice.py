@@ -305,6 +305,18 @@ def kept_whole(counting: Any) -> Any:
     ).tolist()
 
 
+def _weights_of_users() -> gc.Rows:
+    columns = gc.Columns(**TRIPS, user="u", weight="w")
+    weighed = table(o=["a"], d=["b"], u=["k"], w=[2.5])
+    return gc.Rows.of(weighed, columns=columns, vertices=["a", "b"], counting="weight")
+
+
+def most_left_out(private: gc.Rows, *, bound: int, known_max: int) -> list[float]:
+    """The most that a bound can leave out of one user."""
+    unit = gc.PrivacyUnit.user(max_contributions=bound)
+    return [private.most_left_out(unit, whole=True, known_max=known_max) / STEPS]
+
+
 PLAIN = lambda: gc.Graph.of(PAIRS[:1], weighted=False)  # noqa: E731
 ARCS = lambda: gc.DirectedGraph.of([("b", "a")], weighted=False)  # noqa: E731
 TWO_SIDES = lambda: gc.BipartiteGraph.of([("a", "b")], weighted=False)  # noqa: E731
@@ -921,6 +933,26 @@ ADVICE = (
             table(o=["a"], d=["b"]), columns=gc.Columns(**TRIPS), vertices=["a", "b"]
         ).contributions(),
         ((lambda _: _trips().contributions().tolist(), [1]),),
+    ),
+    Advice(
+        "known_max bounds what is left out of rows, users or pairs, and not of weights: leave it",
+        lambda _: most_left_out(_weights_of_users(), bound=1, known_max=3),
+        (
+            (
+                lambda _: (
+                    _weights_of_users()
+                    .cells(gc.PrivacyUnit.user(max_contributions=1), whole=False)
+                    .steps
+                    / STEPS
+                ).tolist(),
+                [1.0],
+            ),
+        ),
+    ),
+    Advice(
+        "known_max=3 is below max_contributions=9: if no user has more than 3, pass",
+        lambda _: most_left_out(_users_of("rows"), bound=9, known_max=3),
+        ((lambda _: most_left_out(_users_of("rows"), bound=3, known_max=3), [0.0]),),
     ),
     Advice(
         "needs rows, not a graph: read them by Rows.read",

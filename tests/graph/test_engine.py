@@ -194,7 +194,8 @@ def as_dict(found):
     cells_of = dict(zip(keys, found.steps.tolist(), strict=True))
     assert len(cells_of) == len(found.steps)
     assert list(cells_of) == sorted(cells_of)
-    assert {each.dtype for each in vars(found).values()} == {np.dtype(np.int64)}
+    columns = (found.period, found.first, found.second, found.steps)
+    assert {column.dtype for column in columns} == {np.dtype(np.int64)}
     return cells_of
 
 
