@@ -228,10 +228,10 @@ def test_a_session_of_a_cap_is_not_resumed_under_a_larger_one(read_edges, store)
         gc.open_session(read_edges(max_weight=9.0), store=store)
 
 
-@pytest.mark.parametrize("version", [4, 7, opening._FORMAT + 1])
+@pytest.mark.parametrize("version", [4, 7, opening.FORMAT + 1])
 def test_a_store_of_another_version_is_refused_in_one_line(read, store, monkeypatch, version):
     with monkeypatch.context() as before:
-        before.setattr(opening, "_FORMAT", version)
+        before.setattr(opening, "FORMAT", version)
         create_ledger(store, read(), privacy_unit="1 user")
     with pytest.raises(LedgerError, match=r"another version of this program: use that version$"):
         open_ledger(store, read())

@@ -54,7 +54,13 @@ class Process:
         """Start it and wait until it listens."""
         line = self._line(self.port, *self._options)
         self.errors = (self.folder / "errors.txt").open("a")
-        self.running = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.running = subprocess.Popen(
+            line,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            preexec_fn=_allow_hangups,
+        )
         for text in self.running.stdout:
             if found := re.search(r"token of the curator: (\S+)", text):
                 self.tokens["curator"] = Path(found[1]).read_text().strip()
@@ -90,3 +96,8 @@ class Process:
         self.errors.close()
         self.running = None
         return status
+
+
+def _allow_hangups():
+    """Where the tests run in the background, hang-ups may be ignored, by children too."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
