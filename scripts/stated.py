@@ -27,7 +27,7 @@ _CLAIM = re.compile(
 
 
 class Statement(NamedTuple):
-    """What a page says of one or several records.
+    """A statement of a page about one or several records.
 
     Attributes:
         records: names of files in docs/measured.

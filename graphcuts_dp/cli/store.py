@@ -79,7 +79,13 @@ def _lines(store: str, migration: Migration) -> list[str]:
     rewritten = f"rewritten from format {steps}" if steps else "read as it is: nothing is rewritten"
     line = (
         f"{store} has format {migration.before} (this version writes {migration.after}) and is "
-        f"{rewritten}; all {migration.records:,} records and {migration.contents:,} contents are "
+        f"{rewritten}; its {_count(migration.records, 'record')} and "
+        f"{_count(migration.contents, 'kept content')} are "
         f"intact; it {verb} to {migration.backup}"
     )
     return [line, f"before and after: {migration.account}"]
+
+
+def _count(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is 1."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -24,7 +24,7 @@ import scipy
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.ledger.ledger import SECRET
+from graphcuts_dp.ledger.plain_values import SECRET
 from graphcuts_dp.privacy.count_noise import ValueNoise
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_geometric

@@ -37,8 +37,8 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.former_names import refuses_former_options
-from graphcuts_dp.ledger.ledger import APART, intact, plain
 from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.ledger.plain_values import APART, intact, plain
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, Use
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource

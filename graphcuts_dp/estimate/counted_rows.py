@@ -48,7 +48,7 @@ _STATED_BOUND = re.compile(r"all rows of any one user.*? of which at most ([0-9,
 
 @final
 class Failures(NamedTuple):
-    """How an interval of all rows divides its failure probability.
+    """The parts of the failure probability of an interval of all rows.
 
     Attributes:
         counted: for both ends of the interval of counted rows.
@@ -62,7 +62,7 @@ class Failures(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CountedRows:
-    """Which rows a bounded table counts, and what is known of others. May be published.
+    """The rows that a bounded table counts, and bounds on the others. May be published.
 
     Attributes:
         max_contributions: k, the most that counts of a user.
@@ -88,7 +88,7 @@ class CountedRows:
 
     @property
     def sentence(self) -> str:
-        """What is counted and what is not, in a sentence without its full stop."""
+        """The sentence on what is counted and what is not, without its full stop."""
         least, most = 0.0, None
         if self.has_upper_end:
             least, most = self.at_least(DEFAULT_FAILURE), self.at_most(DEFAULT_FAILURE)
@@ -121,7 +121,7 @@ class CountedRows:
 
     @property
     def has_upper_end(self) -> bool:
-        """Whether intervals of all rows have an upper end."""
+        """True if intervals of all rows have an upper end."""
         return self.known_max is not None
 
     def failures(self, failure: float) -> Failures:
@@ -230,10 +230,10 @@ def counted_sentence(
     if known_max is not None and known_max <= bound:
         return f"{counts}, which are all if nobody has more"
     amounts = [f"at least {math.floor(least):,}"] if least >= 1 else []  # rounded outward
-    known = ""
+    condition = ""
     if most is not None and math.isfinite(most):
         amounts.append(f"at most {math.ceil(most):,}")
-        known = f", if nobody has more than {known_max:,}" if known_max else ""
+        condition = f", if nobody has more than {known_max:,}" if known_max else ""
     if not amounts:
         return (
             f"{counts}; further {what} are left out, and nobody can say how many from this release"
@@ -241,7 +241,7 @@ def counted_sentence(
     if len(amounts) == 1 and confidence:
         confidence = DEFAULT_PERCENT
     scope = f" ({confidence})" if confidence else ""
-    return f"{counts}; {' and '.join(amounts)} further {what} are left out{scope}{known}"
+    return f"{counts}; {' and '.join(amounts)} further {what} are left out{scope}{condition}"
 
 
 def left_out_failures(failure: float, *, measured: bool) -> Failures:

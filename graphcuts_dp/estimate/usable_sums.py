@@ -76,7 +76,7 @@ class SumsBeside(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UsableMeasurements:
-    """What answers of one release use beside its entries.
+    """The noisy sums that answers of one release use beside its entries.
 
     Attributes:
         for_values: unbiased sums.
@@ -94,7 +94,7 @@ class UsableMeasurements:
 
     @property
     def refined(self) -> bool:
-        """Whether there are refined counts, so that values and intervals use different sums."""
+        """True if there are refined counts, so that values and intervals use different sums."""
         return any(self.rates)
 
     @classmethod

@@ -1,12 +1,12 @@
 """The durable record of what was asked, spent and answered about one graph.
 
 Records are numbered from 1 and never change. A running SHA-256 over the header and all records up
-to the last one is kept beside them, so that records which were lost, altered, added or reordered
-are noticed when the ledger is opened: opening reads every record again, and all totals come from
-that. Large contents (queries, hypotheses) lie apart under their own SHA-256, which the records
-name; they are checked when they are read. What a mechanism needs to go on (`StoredState`) is
-replaced by each step; the record of the step holds a digest of the public part, and a commitment
-to the secret part that is salted with a nonce, which is overwritten together with the secret.
+to the last one is kept beside them, so that whoever reads the records notices that some were lost,
+altered, added or reordered. All totals come from records. Large contents (queries, hypotheses) lie
+apart under their own SHA-256, which the records name; they are checked when they are read. What a
+mechanism needs to go on (`StoredState`) is replaced by each step; the record of the step holds a
+digest of the public part, and a commitment to the secret part that is salted with a nonce, which is
+overwritten together with the secret.
 
 **Checkpoints.** From time to time a record holds what the uses before it add up to, and the running
 digest before it; there the digest starts again from that. Whoever wants to charge one more use
@@ -33,24 +33,21 @@ import json
 import secrets
 import sqlite3
 import struct
-import types
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
-from fractions import Fraction
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Self, Union, cast, final, get_args, get_origin, get_type_hints
+from typing import Any, Self, cast, final
 
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.former_names import current
 from graphcuts_dp.ledger.file import StoreFile, create_store, explained
+from graphcuts_dp.ledger.plain_values import from_plain, intact
 from graphcuts_dp.ledger.spending import Coverage, SpendingTotals
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.queries.universe import Universe
 
 DIGEST_SIZE = hashlib.sha256().digest_size
 
@@ -206,11 +203,6 @@ _CHECKPOINT_RECORDS = 64  # after which a transaction begins with a checkpoint
 # Of the rules by which spending is added up: raise it when `SpendingTotals` or `Coverage` change
 # what they make of the same records. Checkpoints of other rules are not relied on.
 _SUMMING_RULES = 1
-_KEPT = "kept"
-# Noise that is still in use: who reads it can take it away again. "lost" may tell what a field is
-# where its secret was lost; else None.
-SECRET: Mapping[str, Any] = {_KEPT: "secret"}
-APART: Mapping[str, Any] = {_KEPT: "apart"}  # made again of something else
 _PLAIN, _COMPRESSED = b"\0", b"\1"  # what a stored content starts with
 
 
@@ -373,7 +365,7 @@ class Ledger:
 
     @property
     def spending(self) -> "SpendingTotals":
-        """What all uses cost together. Within `locked`.
+        """The costs of all uses, added up. Within `locked`.
 
         Raises:
             LedgerError: a record is damaged.
@@ -665,7 +657,7 @@ def _counted(use: dict[str, Any]) -> tuple[Coverage | None, Cost]:
     """Return what a BEGIN record counts for, and its cost.
 
     Raises:
-        one of `DAMAGED`: it is no such record.
+        one of `plain_values.DAMAGED`: it is no such record.
     """
     periods, column = use.get("periods"), use.get("column", "")
     if periods is not None and not (isinstance(periods, list) and periods and all(periods)):
@@ -683,114 +675,3 @@ def _seal(nonce: bytes, state: StoredState) -> list[str]:
         hashlib.sha256(state.public).hexdigest(),
         hashlib.sha256(nonce + (state.secret or b"")).hexdigest(),
     ]
-
-
-@lru_cache
-def _members(kind: Any) -> tuple[tuple["Field[Any]", Any], ...]:
-    """The fields of a dataclass, with where they are kept."""
-    return tuple((each, each.metadata.get(_KEPT)) for each in fields(kind))
-
-
-def plain(value: Any, secrets: list[Any] | None = None) -> Any:
-    """A dataclass as plain values: its fields by name, but for those that have their defaults.
-
-    Fields may be numbers, texts, fractions, tuples and other such dataclasses. Those marked
-    `SECRET` are put into `secrets`; those marked `APART`, and those that are not compared, are
-    left out. A class with the attribute `stored_as_dict` is stored as its `to_dict` has it. Of
-    vertices there are the numbers.
-    """
-    if isinstance(value, Universe):
-        return [*value.shape, value.bipartite, value.directed]
-    if is_dataclass(value) and not isinstance(value, type):
-        if getattr(value, _AS_DICT, False):
-            return {"class": type(value).__name__, **cast(Any, value).to_dict()}
-        found: dict[str, Any] = {"class": type(value).__name__}
-        for each, kept in _members(type(value)):
-            part = getattr(value, each.name)
-            if kept == "secret" and secrets is not None:
-                secrets.append(plain(part))
-            elif kept is None and each.compare and part != each.default:
-                found[each.name] = plain(part, secrets)
-        return found
-    if isinstance(value, tuple):
-        return [plain(each, secrets) for each in value]
-    return str(value) if isinstance(value, Fraction) else value
-
-
-# What `from_plain` raises of damaged values.
-DAMAGED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
-
-
-@contextmanager
-def intact(damaged: str) -> Iterator[None]:
-    """Values of a store that are not what was written there are told in these words.
-
-    Raises:
-        LedgerError: the body raised one of `DAMAGED`.
-    """
-    try:
-        yield
-    except DAMAGED:  # whose words may quote stored secrets
-        raise LedgerError(damaged) from None
-
-
-_hints = lru_cache(get_type_hints)
-_AS_DICT = "stored_as_dict"  # attribute of classes with `to_dict` and `from_dict`
-_FORMER = "former_fields"  # of classes: names of older versions, which `from_former` reads
-_SIMPLE = {int: (int,), float: (int, float), bool: (bool,), str: (str,)}
-
-
-def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
-    """The value of a type that `plain` made these of; what lies apart, and lost secrets, is None.
-
-    Raises:
-        one of `DAMAGED`: other values. Nothing is quoted: it may be secret.
-    """
-    if hint in _SIMPLE:
-        if type(value) in _SIMPLE[hint]:
-            hint(value)  # a whole number may be too large for a float
-            return value
-        raise ValueError(hint)
-    origin = get_origin(hint)
-    if origin in (Union, types.UnionType):
-        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
-        if value is None and len(kinds) < len(get_args(hint)):
-            return None
-        if isinstance(value, dict):
-            kinds = [kind for kind in kinds if kind.__name__ == value["class"]]
-        return from_plain(kinds[0], value, secrets)
-    if origin is tuple:
-        inner = get_args(hint)
-        if not isinstance(value, list | tuple):  # the letters of a text are none
-            raise ValueError(hint)
-        if inner[-1] is ...:
-            return tuple(from_plain(inner[0], each, secrets) for each in value)
-        return tuple(from_plain(*pair, secrets) for pair in zip(inner, value, strict=True))
-    if is_dataclass(hint):
-        return _dataclass_of(hint, dict(value), secrets)
-    if (origin is Literal and value not in get_args(hint)) or (
-        origin is dict and not isinstance(value, dict)
-    ):
-        raise ValueError(hint)
-    return Fraction(value) if hint is Fraction else value
-
-
-def _dataclass_of(hint: Any, value: dict[str, Any], secrets: list[Any] | None) -> Any:
-    if value.pop("class") != hint.__name__:
-        raise ValueError(hint)
-    if getattr(hint, _AS_DICT, False):
-        return hint.from_dict(value)
-    former = {name: value.pop(name) for name in getattr(hint, _FORMER, ()) if name in value}
-    hints = _hints(hint)
-    found: dict[str, Any] = {}
-    for each, kept in _members(hint):
-        if kept == "apart":
-            found[each.name] = None
-        elif kept == "secret":
-            part = each.metadata.get("lost") if secrets is None else secrets.pop(0)
-            found[each.name] = None if part is None else from_plain(hints[each.name], part)
-        elif each.name in value or each.default is MISSING:
-            found[each.name] = from_plain(hints[each.name], value.pop(each.name), secrets)
-    if value:
-        raise ValueError(hint)
-    return hint(**found | hint.from_former(former)) if former else hint(**found)

@@ -18,8 +18,9 @@ from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.files import flush_folder
 from graphcuts_dp.ledger.copies import copy_database
-from graphcuts_dp.ledger.ledger import Head, Ledger, intact
+from graphcuts_dp.ledger.ledger import Head, Ledger
 from graphcuts_dp.ledger.opening import FORMAT, Budget, check_format, ledger_budget
+from graphcuts_dp.ledger.plain_values import intact
 from graphcuts_dp.ledger.uses import spent_together, uses_of
 from graphcuts_dp.privacy.composition import Cost
 
@@ -30,7 +31,7 @@ STEPS: Mapping[int, Callable[[Ledger], None]] = {}
 @final
 @dataclass(frozen=True)
 class Account:
-    """What must be the same before and after: how much was spent, and of how much.
+    """The spending of a store, which must be the same before and after.
 
     Attributes:
         uses: how many uses of the private data are recorded.
@@ -52,7 +53,7 @@ class Account:
 @final
 @dataclass(frozen=True)
 class Migration:
-    """What a migration did, or would do.
+    """The report of a migration, or of a dry run of one.
 
     Attributes:
         before: format that the store had.

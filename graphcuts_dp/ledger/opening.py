@@ -319,13 +319,13 @@ def check_format(ledger: Ledger) -> int:
     Raises:
         LedgerError: it cannot.
     """
-    found = ledger.header.get("format")
-    if found not in _READABLE:
+    version = ledger.header.get("format")
+    if version not in _READABLE:
         raise LedgerError(
             f"the store {ledger.file.path} was written by another version of this program: use "
             "that version"
         )
-    return int(found)
+    return int(version)
 
 
 def _check_header(ledger: Ledger, data: PrivateData | Subject | None, *, same_people: bool) -> None:

@@ -77,15 +77,17 @@ def readers_by_period(
         within: a period; only it and those that it holds are returned.
     """
     scheme = next((coverage.scheme for coverage in coverages if coverage is not None), None)
-    known = [
+    comparable = [
         coverage if coverage is not None and coverage.scheme == scheme else None
         for coverage in coverages
     ]
-    named = sorted({path for coverage in known if coverage is not None for path in coverage.places})
+    named = sorted(
+        {path for coverage in comparable if coverage is not None for path in coverage.places}
+    )
     return {
         path: tuple(
             number
-            for number, coverage in enumerate(known)
+            for number, coverage in enumerate(comparable)
             if coverage is None or coverage.holds(path)
         )
         for path in [*(path for path in named if path[: len(within)] == within), within]
@@ -95,7 +97,7 @@ def readers_by_period(
 @final
 @dataclass
 class SpendingTotals:
-    """What all uses of a store cost together.
+    """The costs of all uses of a store, added up.
 
     Attributes:
         order: Renyi order of its budget, see `filters.renyi_order`; None if it has no delta.
@@ -149,7 +151,7 @@ class SpendingTotals:
 
     @property
     def scheme(self) -> tuple[str, str] | None:
-        """How the first use that reads some periods tells them; None if all read everything."""
+        """The scheme of the first use that reads some periods; None if all read everything."""
         return next((coverage.scheme for coverage in self.sums if coverage is not None), None)
 
     def to_dict(self) -> dict[str, Any]:
@@ -172,7 +174,7 @@ class SpendingTotals:
         """Read what `to_dict` wrote.
 
         Raises:
-            one of `ledger.DAMAGED`: it wrote something else.
+            one of `plain_values.DAMAGED`: it wrote something else.
         """
         sums: dict[Coverage | None, CostSum] = {}
         order = stored["order"]

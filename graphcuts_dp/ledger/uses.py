@@ -47,12 +47,13 @@ from typing import Any, final
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
-from graphcuts_dp.ledger.ledger import Kind, Ledger, from_plain, intact, plain
+from graphcuts_dp.ledger.ledger import Kind, Ledger
 from graphcuts_dp.ledger.opening import (
     Budget,
     Store,
     ledger_budget,
 )
+from graphcuts_dp.ledger.plain_values import from_plain, intact, plain
 from graphcuts_dp.ledger.spending import Coverage, PeriodPath, SpendingTotals, readers_by_period
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 from graphcuts_dp.privacy.filters import least_epsilon
@@ -208,7 +209,7 @@ def spent_on(uses: Sequence[Use], period: str, budget: Budget | None = None) -> 
 def _totals(
     uses: Sequence[Use], budget: Budget | None, period: PeriodPath = ()
 ) -> dict[PeriodPath, Cost]:
-    """What the uses cost together that `readers_by_period` tells, where there are any."""
+    """Return the cost of each set of `readers_by_period` that is not empty, by period."""
     readers = readers_by_period([use.coverage for use in uses], period)
     total = {
         each: total_cost([uses[i].cost for i in each], budget)
@@ -307,12 +308,13 @@ def _check_scheme(spending: SpendingTotals, coverage: Coverage | None) -> None:
     Raises:
         LedgerError: they are told by another column, or by labels of another kind.
     """
-    known = spending.scheme
-    if coverage is not None and known is not None and coverage.scheme != known:
-        (column, kind), (other, its) = known, coverage.scheme
-        columns = [f" of the column {name!r}" if name else "" for name in (column, other)]
+    scheme = spending.scheme
+    if coverage is not None and scheme is not None and coverage.scheme != scheme:
+        (first_column, first_kind), (column, kind) = scheme, coverage.scheme
+        columns = [f" of the column {name!r}" if name else "" for name in (first_column, column)]
         raise LedgerError(
-            f"uses of this store read periods by {kind}{columns[0]}, this one by {its}{columns[1]},"
+            f"uses of this store read periods by {first_kind}{columns[0]}, this one by "
+            f"{kind}{columns[1]},"
             " and nobody knows which of them overlap; nothing was spent: read them as before, or"
             " all periods together"
         )

@@ -319,7 +319,7 @@ def bounded_data(
 
 
 class MeasuredFlows(NamedTuple):
-    """What a release of flows measures.
+    """The measurements of a release of flows.
 
     Attributes:
         cells: the noisy sums of the cells of all levels of the plan.
@@ -509,7 +509,7 @@ class FlowsJob(Job[Flows]):
 
     @property
     def _all_rows_note(self) -> str:
-        """What intervals of all rows there are, and which bound makes them narrower."""
+        """Return a sentence on intervals of all rows, and on the bound that makes them narrower."""
         if self.known_max is None:
             counted = self._counted_rows(None)
             if counted is None:

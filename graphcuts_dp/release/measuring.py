@@ -177,7 +177,7 @@ class GroupsStatistic(GraphStatistic):
 
 @final
 class SecondGroupsStatistic(GroupsStatistic):
-    """The same sums between public groups with noise of their own, which no decision reads."""
+    """Return the same sums between public groups, with noise that no decision reads."""
 
     name = SECOND_GROUPS
 

@@ -8,8 +8,9 @@ from typing import Any
 from graphcuts_dp.errors import LedgerError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.ledger.charges import kept_by_use, provenance_of
-from graphcuts_dp.ledger.ledger import DAMAGED, Ledger
+from graphcuts_dp.ledger.ledger import Ledger
 from graphcuts_dp.ledger.opening import Store, open_ledger
+from graphcuts_dp.ledger.plain_values import DAMAGED
 from graphcuts_dp.ledger.uses import DISTANCE_SESSION, SESSION, Use, uses_of
 from graphcuts_dp.release.completion import completed_release
 from graphcuts_dp.release.contributions import (

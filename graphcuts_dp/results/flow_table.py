@@ -80,7 +80,7 @@ class FlowTable:
 
     @property
     def counted_sentence(self) -> str:
-        """Which rows count and what is left out, in a sentence; empty where all count."""
+        """The sentence on which rows count and what is left out; empty where all count."""
         return "" if self.counted_rows is None else self.counted_rows.sentence
 
     @property
@@ -335,7 +335,10 @@ class FlowTable:
             "From simultaneous_low to simultaneous_high is an interval that holds for all cells at "
             "once: use it for cells that you pick after looking at the table."
         )
-        counted = () if self.counted_rows is None else (f"{self.counted_rows.sentence}.",)
+        counted: tuple[str, ...] = ()
+        if self.counted_rows is not None:
+            sentence = self.counted_rows.sentence
+            counted = (f"{sentence[0].upper()}{sentence[1:]}.",)
         return (*counted, rounding, interval, *((at_once,) if simultaneous else ()))
 
     def _all_rows_of(self, place: int, confidence: float) -> Table:

@@ -470,9 +470,8 @@ class Flows(FlowStatistics, Displayed):
         Args:
             path: of the table, ending in .csv. Its first line is a comment, "# " and the
                 `sentences`. The columns are those of `to_frame`, with intervals of the default
-                confidence. Where a bound leaves out rows, the first row says so in a column
-                `counted`; of a seeded run each row has a `mark` that it is not private. The receipt
-                is `path` + ".json", the sums are in `path` + ".noisy.npz".
+                confidence; of a seeded run each row has a `mark` that it is not private. The
+                receipt is `path` + ".json", the sums are in `path` + ".noisy.npz".
             force: replace files that are there.
             spreadsheet: put an apostrophe before labels that a spreadsheet would run as formulas.
 
@@ -485,7 +484,7 @@ class Flows(FlowStatistics, Displayed):
         return bundle.save(self.to_parts(), path, force=force, spreadsheet=spreadsheet)
 
     def _labelled(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of a file with what it says of itself: `counted`, and `mark`."""
+        """Return the columns of a file without a first line, with `counted` and `mark`."""
         return bundle.marked(bundle.counted(columns, self.counted_sentence), self.guarantee)
 
     def to_parts(self) -> ResultParts:
@@ -493,7 +492,6 @@ class Flows(FlowStatistics, Displayed):
         table: dict[str, Any] = self.columns()
         for name in table.keys() & {*NUMBERS, *ALL_NUMBERS}:
             table[name] = [f"{x:.{_DIGITS}g}" for x in table[name].tolist()]
-        table = bundle.counted(table, self.counted_sentence)
         strategy, unit = self.strategy, self.noisy.unit
         names = ("total", *self.levels)
         described, sums = self.noisy.parts()

@@ -62,11 +62,12 @@ def _margins(flows: "Flows", place: int, confidence: float) -> Iterator[tuple[An
     for code, period in enumerate(periods):
         within = cells.periods_of(place) == code
         for origin, target, mask in _sides(flows, place):
-            wanted = (mask & within).astype(np.float64)
-            (found,) = flows.estimate([CellSum(place, wanted, union=True)], options).queries
-            count, (low, high) = (counts * wanted.astype(counts.dtype)).sum(), found.interval
+            coefficients = (mask & within).astype(np.float64)
+            margin = CellSum(place, coefficients, union=True)
+            (estimate,) = flows.estimate([margin], options).queries
+            count, (low, high) = (counts * (mask & within)).sum(), estimate.interval
             outside = bool(count < low or count > high)
-            yield name, period, origin, target, count, found.value, low, high, outside
+            yield name, period, origin, target, count, estimate.value, low, high, outside
 
 
 def _sides(flows: "Flows", place: int) -> Iterator[tuple[Label, Label, BoolVector]]:

@@ -52,7 +52,7 @@ _JOURNALS = ("-journal", "-server-journal", "-server-wal", "-server-shm")
 @final
 @dataclass(frozen=True)
 class Manifest:
-    """What a backup holds.
+    """The manifest of a backup.
 
     Attributes:
         backup: format of the manifest.
@@ -79,7 +79,7 @@ class Manifest:
 @final
 @dataclass(frozen=True)
 class Restored:
-    """What a restore did.
+    """The report of a restore.
 
     Attributes:
         manifest: of the backup.
@@ -287,7 +287,7 @@ def _bring(source: Path, target: Path, sha256: str, folder: Path) -> None:
 @final
 @dataclass(frozen=True)
 class _Present:
-    """What is at the place where a backup is to be restored.
+    """The store and registry that a restore would replace.
 
     Attributes:
         path: a file that is there.
@@ -304,7 +304,7 @@ class _Present:
     access: Head | None
 
     def lost(self, copied: Path) -> int:
-        """How many records are not in a copy; those that are in both are the first ones."""
+        """Return how many records a copy lacks; those that are in both are the first ones."""
         with closing(Ledger(copied, read_only=True)) as other:
             if self.ledger is None:
                 return max(0, self.noted - other.records)
@@ -313,7 +313,7 @@ class _Present:
 
 
 def _lacks(registry: Path, access: Head | None) -> bool:
-    """Whether a registry lacks a change of who may ask."""
+    """Return True if a registry lacks a change of who may ask."""
     with closing(Book(registry)) as book:
         return access is not None and not book.contains(access)
 

@@ -236,7 +236,7 @@ class Book:
 
     @property
     def pairing(self) -> "Pairing":
-        """What the book knows of its store."""
+        """The last state of the store that the book has noted."""
         ((store, access, head),) = self.rows("SELECT store, access, head FROM pairing")
         heads = (Head.parse(text) if text else None for text in (access, head))
         return Pairing(store, *heads)
@@ -248,7 +248,7 @@ class Book:
         return Head(*rows[0]) if rows else self.log_start
 
     def contains(self, head: Head) -> bool:
-        """Whether the audit log has this line; True of lines that were rotated out."""
+        """Return True if the audit log has this line, or had it and it was rotated out."""
         start = self.log_start
         if head.records <= start.records:
             return head.records < start.records or head == start
@@ -309,7 +309,7 @@ def serving(store: Path) -> Iterator[None]:
 @final
 @dataclass(frozen=True)
 class Pairing:
-    """What a book knows of its store.
+    """The last state of a store that a book has noted.
 
     Attributes:
         store: identifier of the store; empty before it was first opened with the book.

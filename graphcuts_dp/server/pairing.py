@@ -1,4 +1,4 @@
-"""That a store and the registry of its server are of the same time.
+"""Checks that a store and the registry of its server are of the same time.
 
 Two files keep what a server must not forget: the store what was spent, the registry (`book`) who
 may ask. A copy of one that is put back alone undoes what came after it: an older registry brings
@@ -89,8 +89,8 @@ def check_registry(ledger: Ledger, book: Book) -> None:
     Raises:
         LedgerError: it is older, or another one.
     """
-    known = recorded_access(ledger)
-    if known is not None and not book.contains(known):
+    recorded = recorded_access(ledger)
+    if recorded is not None and not book.contains(recorded):
         raise LedgerError(_older(ledger.file.path, book.path))
 
 
@@ -118,10 +118,10 @@ def record_access(ledger: Ledger, book: Book) -> None:
         LedgerError: a file cannot be written.
     """
     with ledger.locked():  # so that nobody records a later line before this one
-        known, access = recorded_access(ledger), book.pairing.access
-        if access is None and known is None and book.log_head.records:
+        recorded, access = recorded_access(ledger), book.pairing.access
+        if access is None and recorded is None and book.log_head.records:
             access = book.log_head  # a registry of an earlier version
-        if access not in (None, known):
+        if access not in (None, recorded):
             with ledger.writing() as entries:
                 entries.add(Kind.REGISTRY, 0, {_LINE: str(access), "time": time_now()})
         head = ledger.head

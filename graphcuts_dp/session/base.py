@@ -19,7 +19,7 @@ from graphcuts_dp.errors import ExhaustedError, ParameterError, QueryError
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.learn.base import Sign
-from graphcuts_dp.ledger.ledger import plain
+from graphcuts_dp.ledger.plain_values import plain
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import EntropySource

@@ -30,7 +30,7 @@ from graphcuts_dp.learn.learners import (
     MirrorDescentLearner,
 )
 from graphcuts_dp.learn.median import DatabaseFamily
-from graphcuts_dp.ledger.ledger import APART, SECRET
+from graphcuts_dp.ledger.plain_values import APART, SECRET
 from graphcuts_dp.measure.cells import (
     buy_group_sums,
     buy_weighted_sum,

@@ -28,7 +28,7 @@ from graphcuts_dp.learn.forecasts import (
 )
 from graphcuts_dp.learn.learners import check_disjoint
 from graphcuts_dp.learn.sizes import size_of
-from graphcuts_dp.ledger.ledger import APART
+from graphcuts_dp.ledger.plain_values import APART
 from graphcuts_dp.measure.entries import randomized_response
 from graphcuts_dp.privacy.composition import (
     Cost,

@@ -23,19 +23,9 @@ from graphcuts_dp.errors import (
 )
 from graphcuts_dp.graph.rows import PrivateData
 from graphcuts_dp.ledger.charges import open_to_charge
-from graphcuts_dp.ledger.ledger import (
-    DAMAGED,
-    Entries,
-    Kind,
-    Ledger,
-    StoredState,
-    UseTotals,
-    encode,
-    from_plain,
-    intact,
-    plain,
-)
+from graphcuts_dp.ledger.ledger import Entries, Kind, Ledger, StoredState, UseTotals, encode
 from graphcuts_dp.ledger.opening import Store, Subject, check_vertices, open_ledger
+from graphcuts_dp.ledger.plain_values import DAMAGED, from_plain, intact, plain
 from graphcuts_dp.ledger.uses import Use, begin_use, uses_of
 from graphcuts_dp.privacy.composition import as_stored
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING, EntropySource, SeededEntropy, SystemEntropy

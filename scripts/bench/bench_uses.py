@@ -1,4 +1,4 @@
-"""What one more use of a store costs, after few uses and after many.
+"""The cost of one more use of a store, after few uses and after many.
 
 Run `python -m scripts.bench.bench_uses [--quick]`. Processor time of a small release that is
 charged to a store: medians of 21, at the first uses and where the store already has many. The
@@ -15,8 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import graphcuts_dp as gc
-from graphcuts_dp.ledger.ledger import Kind, plain
+from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.opening import open_ledger
+from graphcuts_dp.ledger.plain_values import plain
 from graphcuts_dp.ledger.uses import uses_of
 from scripts.bench.harness import Table, run
 

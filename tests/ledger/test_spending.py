@@ -14,8 +14,9 @@ import pytest
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, LedgerError, ParameterError
 from graphcuts_dp.ledger.charges import begin_charge
-from graphcuts_dp.ledger.ledger import Kind, plain
+from graphcuts_dp.ledger.ledger import Kind
 from graphcuts_dp.ledger.opening import Budget, Store, Subject, create_ledger, open_ledger
+from graphcuts_dp.ledger.plain_values import plain
 from graphcuts_dp.ledger.spending import Coverage
 from graphcuts_dp.ledger.uses import (
     Use,

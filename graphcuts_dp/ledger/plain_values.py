@@ -1,0 +1,131 @@
+"""Dataclasses as plain values for the records of a ledger, and back.
+
+`plain` writes a dataclass by the names of its fields; `from_plain` reads it by their types, and
+refuses everything else. Fields that are secret, or made again of something else, are marked by
+their metadata, `SECRET` and `APART`.
+"""
+
+import types
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import MISSING, Field, fields, is_dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+
+from graphcuts_dp.errors import LedgerError
+from graphcuts_dp.queries.universe import Universe
+
+_KEPT = "kept"
+# Noise that is still in use: who reads it can take it away again. "lost" may tell what a field is
+# where its secret was lost; else None.
+SECRET: Mapping[str, Any] = {_KEPT: "secret"}
+APART: Mapping[str, Any] = {_KEPT: "apart"}  # made again of something else
+# The errors that `from_plain` raises of damaged values.
+DAMAGED = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)
+_AS_DICT = "stored_as_dict"  # attribute of classes with `to_dict` and `from_dict`
+_FORMER = "former_fields"  # of classes: names of older versions, which `from_former` reads
+_SIMPLE = {int: (int,), float: (int, float), bool: (bool,), str: (str,)}
+
+_hints = lru_cache(get_type_hints)
+
+
+@lru_cache
+def _members(kind: Any) -> tuple[tuple["Field[Any]", Any], ...]:
+    """The fields of a dataclass, with where they are kept."""
+    return tuple((each, each.metadata.get(_KEPT)) for each in fields(kind))
+
+
+def plain(value: Any, secrets: list[Any] | None = None) -> Any:
+    """A dataclass as plain values: its fields by name, but for those that have their defaults.
+
+    Fields may be numbers, texts, fractions, tuples and other such dataclasses. Those marked
+    `SECRET` are put into `secrets`; those marked `APART`, and those that are not compared, are
+    left out. A class with the attribute `stored_as_dict` is stored as its `to_dict` has it. Of
+    vertices there are the numbers.
+    """
+    if isinstance(value, Universe):
+        return [*value.shape, value.bipartite, value.directed]
+    if is_dataclass(value) and not isinstance(value, type):
+        if getattr(value, _AS_DICT, False):
+            return {"class": type(value).__name__, **cast(Any, value).to_dict()}
+        found: dict[str, Any] = {"class": type(value).__name__}
+        for each, kept in _members(type(value)):
+            part = getattr(value, each.name)
+            if kept == "secret" and secrets is not None:
+                secrets.append(plain(part))
+            elif kept is None and each.compare and part != each.default:
+                found[each.name] = plain(part, secrets)
+        return found
+    if isinstance(value, tuple):
+        return [plain(each, secrets) for each in value]
+    return str(value) if isinstance(value, Fraction) else value
+
+
+@contextmanager
+def intact(damaged: str) -> Iterator[None]:
+    """Values of a store that are not what was written there are told in these words.
+
+    Raises:
+        LedgerError: the body raised one of `DAMAGED`.
+    """
+    try:
+        yield
+    except DAMAGED:  # whose words may quote stored secrets
+        raise LedgerError(damaged) from None
+
+
+def from_plain(hint: Any, value: Any, secrets: list[Any] | None = None) -> Any:
+    """The value of a type that `plain` made these of; what lies apart, and lost secrets, is None.
+
+    Raises:
+        one of `DAMAGED`: other values. Nothing is quoted: it may be secret.
+    """
+    if hint in _SIMPLE:
+        if type(value) in _SIMPLE[hint]:
+            hint(value)  # a whole number may be too large for a float
+            return value
+        raise ValueError(hint)
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        kinds = [kind for kind in get_args(hint) if kind is not type(None)]
+        if value is None and len(kinds) < len(get_args(hint)):
+            return None
+        if isinstance(value, dict):
+            kinds = [kind for kind in kinds if kind.__name__ == value["class"]]
+        return from_plain(kinds[0], value, secrets)
+    if origin is tuple:
+        inner = get_args(hint)
+        if not isinstance(value, list | tuple):  # the letters of a text are none
+            raise ValueError(hint)
+        if inner[-1] is ...:
+            return tuple(from_plain(inner[0], each, secrets) for each in value)
+        return tuple(from_plain(*pair, secrets) for pair in zip(inner, value, strict=True))
+    if is_dataclass(hint):
+        return _dataclass_of(hint, dict(value), secrets)
+    if (origin is Literal and value not in get_args(hint)) or (
+        origin is dict and not isinstance(value, dict)
+    ):
+        raise ValueError(hint)
+    return Fraction(value) if hint is Fraction else value
+
+
+def _dataclass_of(hint: Any, value: dict[str, Any], secrets: list[Any] | None) -> Any:
+    if value.pop("class") != hint.__name__:
+        raise ValueError(hint)
+    if getattr(hint, _AS_DICT, False):
+        return hint.from_dict(value)
+    former = {name: value.pop(name) for name in getattr(hint, _FORMER, ()) if name in value}
+    hints = _hints(hint)
+    found: dict[str, Any] = {}
+    for each, kept in _members(hint):
+        if kept == "apart":
+            found[each.name] = None
+        elif kept == "secret":
+            part = each.metadata.get("lost") if secrets is None else secrets.pop(0)
+            found[each.name] = None if part is None else from_plain(hints[each.name], part)
+        elif each.name in value or each.default is MISSING:
+            found[each.name] = from_plain(hints[each.name], value.pop(each.name), secrets)
+    if value:
+        raise ValueError(hint)
+    return hint(**found | hint.from_former(former)) if former else hint(**found)
