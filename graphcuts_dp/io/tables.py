@@ -8,6 +8,7 @@ Frames and relations of other libraries come through narwhals.
 """
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -422,17 +423,28 @@ def _pandas_type(column: Any) -> "pa.DataType | None":
     if kind == np.dtype(object):
         return None
     try:
-        return pa.Array.from_pandas(column.iloc[:0]).type
+        return _arrow_array(column.iloc[:0]).type
     except (pa.ArrowException, TypeError, ValueError, NotImplementedError):
         return pa.binary()  # of a type that nothing here can use, whatever is in it
 
 
 def _pandas_values(column: Any, stored: "pa.DataType | None") -> Any:
-    import pyarrow as pa
-
+    """Return the values of a column of pandas, those of Python where it has no stored type."""
     if stored is None:
         return list(column.astype(object))
-    return _in_one_piece(pa.Array.from_pandas(column))
+    return _in_one_piece(_arrow_array(column))
+
+
+def _arrow_array(column: Any) -> Any:
+    """Convert a column of pandas to Arrow.
+
+    Old versions of Arrow read times with a zone by an attribute that pandas 3.1 deprecates.
+    """
+    import pyarrow as pa
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return pa.Array.from_pandas(column)
 
 
 def not_a_table_error() -> GraphError:
