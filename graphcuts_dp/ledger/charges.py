@@ -26,6 +26,7 @@ from typing import Any, final
 from graphcuts_dp.errors import LedgerError, PrivacyWarning
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.rows import PrivateData
+from graphcuts_dp.ledger.file import LARGEST_CONTENT
 from graphcuts_dp.ledger.known_data import index_locked, register, uses_of_data
 from graphcuts_dp.ledger.ledger import Kind, Ledger
 from graphcuts_dp.ledger.observed import observe
@@ -164,6 +165,7 @@ def begin_charge(
     guarantee: PrivacyGuarantee,
     periods: tuple[str, ...] | None = None,
     inputs: str = "",
+    content_bytes: int = 0,
     stacklevel: int = 1,
 ) -> Charge:
     """Charge a use that is no session: its whole cost is on the disk when this returns.
@@ -182,11 +184,13 @@ def begin_charge(
             it draws. None where it may read everything. They count for themselves where neighbours
             differ in one period, see `uses`, and else for every period.
         inputs: digest of public inputs, see `public_digest`.
+        content_bytes: how large what it measures is at most, from public sizes.
         stacklevel: of `warnings.warn`, as seen from the caller.
 
     Raises:
         BudgetError: the budget does not allow it.
-        LedgerError: the store cannot be used, or has charged no such use that could be resumed.
+        LedgerError: the store cannot be used, or has charged no such use that could be resumed, or
+            is to keep more than it can.
         ParameterError: periods that are none, or options of the store that do not fit.
 
     Warns:
@@ -199,6 +203,11 @@ def begin_charge(
             _warn_of_second_use(data, stacklevel=stacklevel + 1)
         return Charge(Provenance(time=time_now(), made_by=MADE_BY))
     chosen_store = Store.of(store)
+    if chosen_store.keep and content_bytes > LARGEST_CONTENT:
+        raise LedgerError(
+            f"what is measured takes up to {content_bytes / 1e9:,.3g} GB, and a store keeps at "
+            "most 1 GB of a use; nothing was spent: use Store(..., keep=False), or --no-keep"
+        )
     column = "" if periods is None else str(Subject.of(data).schema.get("period") or "")
     described: dict[str, Any] = {
         "kind": kind,

@@ -53,6 +53,7 @@ from graphcuts_dp.resources import Progress, memory_limit, silent
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.results.release import Release, measurement_parts
 from graphcuts_dp.schema.groups import Groups
+from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import vertex_sets
 from graphcuts_dp.synth import budget_plans
 from graphcuts_dp.synth.base import FitMethod, what_could_show
@@ -423,6 +424,13 @@ class MatrixJob(GraphJob):
         """See `Job.result_bytes`: noisy entries hardly compress, and so does what is fitted."""
         bits = _ENTRY_BITS["binary" if self.noise == "binary" else "other"]
         return SMALL_RESULT + math.prod(self.graph.shape) * bits // 8
+
+    @property
+    def measured_bytes(self) -> int:
+        """See `Job.measured_bytes`: a noisy value for each pair, of one bit or of 8 bytes."""
+        layout = Layout.of(self.graph.space)
+        pairs = layout.pairs_before(layout.shape[0])
+        return SMALL_RESULT + (pairs // 8 if self.noise == "binary" else 8 * pairs)
 
     def decisions(self) -> Decisions:
         """See `GraphJob.decisions`."""

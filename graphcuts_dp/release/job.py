@@ -78,6 +78,7 @@ def execute(
         guarantee=job.guarantee_of_run(source),
         periods=job.periods,
         inputs=public_digest(*job.inputs),
+        content_bytes=job.measured_bytes,
         stacklevel=4,
     )
     progress, job = seen(progress), job.released_as(charge.provenance)
@@ -210,6 +211,11 @@ class Job(ABC, Generic[R]):
     @property
     def result_bytes(self) -> int:
         """About how many bytes the result takes on the disk, from public sizes."""
+        return SMALL_RESULT
+
+    @property
+    def measured_bytes(self) -> int:
+        """How many bytes what is measured takes in a store at most, from public sizes."""
         return SMALL_RESULT
 
     @property

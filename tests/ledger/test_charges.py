@@ -21,6 +21,7 @@ from graphcuts_dp.ledger.public_inputs import public_digest
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy, SystemEntropy, repeatable
 from graphcuts_dp.release import graphs
+from graphcuts_dp.release.graphs import graph_job
 from graphcuts_dp.release.receipt_check import check_receipt
 from graphcuts_dp.results import packing
 
@@ -283,6 +284,25 @@ def test_a_store_may_keep_nothing(path, graph):
     with closing(open_ledger(path)) as ledger, ledger.locked():
         counted = ledger.file.connection.execute("SELECT COUNT(*) FROM contents").fetchone()
     assert counted == (0,)
+
+
+def test_what_is_too_large_to_keep_is_refused_before_it_is_charged(path, graph, monkeypatch):
+    monkeypatch.setattr(charges, "LARGEST_CONTENT", 1000)
+    with pytest.raises(LedgerError, match="nothing was spent: use Store"):
+        gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    assert not path.exists()
+    gc.release_graph(graph, epsilon=1.0, store=gc.Store(path, keep=False), fit="none")
+    assert len(gc.store_status(path).uses) == 1
+
+
+@pytest.mark.parametrize("noise", ["binary", "laplace", "discrete-laplace"])
+@pytest.mark.parametrize("kind", [gc.Graph, gc.DirectedGraph])
+def test_what_is_measured_is_no_larger_than_was_foreseen(path, kind, noise):
+    graph = kind.of([(0, 1), (1, 2)], vertices=800)
+    gc.release_graph(graph, epsilon=1.0, noise=noise, store=path, fit="none")
+    with closing(open_ledger(path)) as ledger, ledger.locked():
+        row = ledger.file.connection.execute("SELECT LENGTH(data) FROM contents").fetchone()
+    assert row[0] <= graph_job(graph, epsilon=1.0, noise=noise, fit="none").measured_bytes
 
 
 def test_a_second_use_of_the_same_object_without_a_store_is_told_once(graph, monkeypatch):
