@@ -11,9 +11,8 @@ from typing import NamedTuple, final
 import numpy as np
 
 from graphcuts_dp.confidence import DEFAULT_FAILURE, DEFAULT_PERCENT
-from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.counted_rows import left_out_failures, left_out_radius
-from graphcuts_dp.estimate.measurement import place_variances
+from graphcuts_dp.estimate.margin_fit import fit_of
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.privacy.level_noise import LevelNoise
@@ -45,14 +44,16 @@ def all_rows_widths(
         left_out: noise of the sum of what is left out, in grid units; None if nothing is.
     """
     failures = left_out_failures(DEFAULT_FAILURE, measured=left_out is not None)
-    fit = LeastSquares(cells, place_variances(strategy.noise, strategy.places, cells.depth))
+    fit = fit_of(cells, strategy)
     finest = cells.depth - 1
     widest = np.zeros(cells.size(finest))
     widest[np.argmax(fit.variances[finest])] = 1.0
     widths = []
     for level_index, coefficients in ((0, np.ones(1)), (finest, widest)):
         spread = fit.spread_of(fit.coefficients({level_index: coefficients}))
-        radii = error_radii(strategy.noise, strategy.places, spread, failure=failures.counted)
+        radii = error_radii(
+            strategy.all_noise, strategy.noise_indices, spread, failure=failures.counted
+        )
         width = 2 * float(radii[0])
         if left_out is not None:
             width += left_out_radius(left_out, failures.left_out)

@@ -11,8 +11,9 @@ cells, and the largest sum of change^2, for any two neighbouring data sets. The 
 noise, the second Gaussian noise. Too small a number breaks privacy; too large a one costs accuracy
 alone.
 
-`cell_changes` is for all privacy units and calls `bounded_changes` for vertices. Both read public
-numbers alone: the shape of the tree, never its sums.
+`cell_changes` is for all privacy units and calls `bounded_changes` for vertices; `margin_change` is
+for what leaves and what enters each group. All read public numbers alone: the shape of the tree,
+never its sums.
 """
 
 import numpy as np
@@ -99,6 +100,93 @@ def cell_changes(
         pairs = _pairs_of_one_vertex(cells, level_index) if one_origin else cells.pairs(level_index)
         changes.append((k * s, largest_squares(pairs, k) * s**2))
     return tuple(changes)
+
+
+def margin_change(
+    cells: CellTree,
+    privacy_unit: PrivacyUnit = EDGE,
+    *,
+    sensitivity: int | None = None,
+    capped: bool = True,
+    largest: int = 1,
+    reach: Reach | None = None,
+) -> Change:
+    """Return the largest change of all margins of the finest level between neighbours.
+
+    Privacy: A pair in a period lies in one finest cell, which lies in the margin of what leaves its
+        first group and in that of what enters its second; without directions in those of both of
+        its groups, which are one margin inside a group (`CellTree.margins`). So each of k changes
+        of at most s moves at most two margins, by at most s each.
+
+        Sum of |change|: at most 2 k s.
+
+        Sum of change^2: what leaves groups changes by at most k s together, so no margin by more,
+        and its squares by at most (k s)^2; so do those of what enters. Without directions, margins
+        change by at most 2 k s together, and each by at most k s, so that their squares are at most
+        2 (k s)^2: a sum of squares is convex, so largest where two margins have all. If each pair
+        changes at most once in a period, a margin with room for p pairs changes by at most p s
+        besides, and `largest_squares` of these rooms is a bound, too. If all rows of a user begin
+        at one vertex, what enters has the room of the pairs of one vertex, see `cell_changes`.
+
+        Edges at a vertex: a margin changes by at most the sum of the changes of its cells, of which
+        `bounded_changes` has the bounds. They can be reached, all at once.
+
+    Args:
+        cells: the public cells.
+        privacy_unit: what neighbouring data differ by.
+        sensitivity: see `cell_changes`, as all that follow.
+        capped: whether a pair changes by no more than s.
+        largest: largest weight of a pair, in grid units.
+        reach: facts about the rows of one user; None for a graph.
+
+    Returns:
+        The pair (sum of |change|, sum of change^2).
+    """
+    margins = cells.margins
+    if privacy_unit.max_degree is not None:
+        bound = privacy_unit.max_degree if sensitivity is None else sensitivity
+        bounded_changes(cells, bound=bound, largest=largest if capped else None)  # refuses others
+        groups, touched, change = _finest_changes(cells, bound, largest if capped else None)
+        two = margins.two[touched]
+        keys = np.concatenate(
+            [
+                groups * margins.total + margins.leaving[touched],
+                (groups * margins.total + margins.entering[touched])[two],
+            ]
+        )
+        return _largest_sums(keys // margins.total, keys, np.concatenate([change, change[two]]))
+    s, k = sensitivity or 1, privacy_unit.group_size
+    bounded = capped if reach is None else reach.once
+    if k == 1 or not bounded:
+        return (2 * k * s, 2 * (k * s) ** 2)
+    pairs, finest = cells.pairs(cells.depth - 1), cells.depth - 1
+    leaving, entering = (
+        np.bincount(margin, weights=pairs * part, minlength=margins.total).astype(np.int64)
+        for margin, part in ((margins.leaving, 1), (margins.entering, margins.two))
+    )
+    if cells.symmetric:
+        squares = largest_squares(np.minimum(leaving + entering, k), 2 * k)
+        return (2 * k * s, squares * s**2)
+    if privacy_unit.kind == "user" and reach is not None and reach.tail:
+        entering = _pairs_of_one_vertex(cells, finest)
+    return (2 * k * s, (largest_squares(leaving, k) + largest_squares(entering, k)) * s**2)
+
+
+def _largest_sums(groups: IntVector, keys: IntVector, change: IntVector) -> Change:
+    """Return the largest sums of |change| and of change^2 over the groups of a vertex.
+
+    Args:
+        groups: of each entry.
+        keys: entries with one key change the same number, and belong to the same group.
+        change: of each entry, >= 0.
+    """
+    _, first, entry = np.unique(keys, return_index=True, return_inverse=True)
+    joined = np.bincount(entry, weights=change).astype(np.int64)  # exact: far below 2^53
+    absolute_sums = np.bincount(groups[first], weights=joined).astype(np.int64)
+    # Python integers, since squares may not fit into 64 bits.
+    square_sums = absolute_sums.astype(object) * 0
+    np.add.at(square_sums, groups[first], joined.astype(object) ** 2)
+    return int(absolute_sums.max()), int(square_sums.max())
 
 
 def _pairs_of_one_vertex(cells: CellTree, level_index: int) -> IntVector:

@@ -23,7 +23,7 @@ number of parts, and levels that were not measured.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 
@@ -55,6 +55,20 @@ class ErrorSpread:
     squares: FloatMatrix
     largest: FloatMatrix
     absolute: FloatMatrix
+
+
+class Fit(Protocol):
+    """What rounding reads of the least squares of a table: `LeastSquares` or `MarginFit`."""
+
+    @property
+    def variances(self) -> Values:
+        """Variances of the estimates of each level."""
+        ...
+
+    @property
+    def upward_variances(self) -> Values:
+        """Variances by which cells share out what they lack to their parent."""
+        ...
 
 
 @final
@@ -371,9 +385,7 @@ class RoundedFlows:
         return float(self.counts[level_index][selected].sum() * self.unit)
 
 
-def rounded_cells(
-    noisy: CountMeasurement[CellSums], fit: LeastSquares, estimates: Values
-) -> RoundedFlows:
+def rounded_cells(noisy: CountMeasurement[CellSums], fit: Fit, estimates: Values) -> RoundedFlows:
     """Return estimates rounded to possible whole numbers that add up; see `Flows.rounded`.
 
     The total of each of the coarsest periods is rounded first: its own estimate, which does not

@@ -26,8 +26,7 @@ from graphcuts_dp.arrays import FloatVector
 from graphcuts_dp.confidence import DEFAULT_FAILURE, DEFAULT_PERCENT
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import ParameterError
-from graphcuts_dp.estimate.consistency import LeastSquares
-from graphcuts_dp.estimate.measurement import place_variances
+from graphcuts_dp.estimate.margin_fit import fit_of
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
@@ -176,20 +175,81 @@ def level_errors(cells: CellTree, strategy: FlowStrategy, *, unit: float) -> lis
     # With at most one level of periods, all periods have the same cells and the same strategy, and
     # each is estimated by itself. So the errors of one period are those of all.
     representative = cells.of_period() if cells.has_one_period_level else cells
-    # Variance of one noise of each level; infinite where a level is not measured.
-    variances = place_variances(strategy.noise, strategy.places, cells.depth)
-    fit = LeastSquares(representative, variances)
+    fit = fit_of(representative, strategy)
     errors = []
     for level_index, level in enumerate(cells.levels, 1):
         spread = fit.spreads(level_index)
         # Intervals of single cells, and of all cells at once, which share the failure probability.
         within, all_within = (
-            float(error_radii(strategy.noise, strategy.places, spread, failure=failure).max())
+            float(
+                error_radii(
+                    strategy.all_noise, strategy.noise_indices, spread, failure=failure
+                ).max()
+            )
             for failure in (DEFAULT_FAILURE, DEFAULT_FAILURE / cells.total_size)
         )
         deviation = strategy.deviations[level_index]
         errors.append(LevelErrors(level, deviation * unit, within * unit, all_within * unit))
     return errors
+
+
+@final
+class MarginErrors(NamedTuple):
+    """The price of measured margins: half widths of longest intervals with them and without.
+
+    All are of the default confidence, each for one number alone, in units of weight.
+
+    Attributes:
+        cell: of a single cell of the finest level, with measured margins.
+        cell_without: with margins that are sums of cells.
+        margin: of what leaves or enters one group of the finest level, in one of its periods.
+        margin_without: with margins that are sums of cells.
+    """
+
+    cell: float
+    cell_without: float
+    margin: float
+    margin_without: float
+
+    @property
+    def note(self) -> str:
+        """The price in a sentence."""
+        return (
+            f"Margins are measured: the {DEFAULT_PERCENT} interval of what leaves or enters one "
+            f"group is ±{_three_digits(self.margin)}, as a sum of cells it would "
+            f"be ±{_three_digits(self.margin_without)}; for that the one of a "
+            f"single cell of the finest level is ±{_three_digits(self.cell)}, "
+            f"else ±{_three_digits(self.cell_without)}."
+        )
+
+
+def margin_errors(
+    cells: CellTree, measured: FlowStrategy, summed: FlowStrategy, *, unit: float
+) -> MarginErrors:
+    """Return the price of measured margins.
+
+    Args:
+        cells: the public cells.
+        measured: the strategy with measured margins.
+        summed: that of the same budget without them.
+        unit: weight of a grid unit.
+    """
+    cells = cells.of_period() if cells.has_one_period_level else cells
+    finest, margins = cells.depth - 1, cells.margins
+    sizes = np.bincount(margins.leaving, minlength=margins.total) + np.bincount(
+        margins.entering[margins.two], minlength=margins.total
+    )
+    margin = np.argmax(sizes)  # of most cells
+    inside = (margins.leaving == margin) | (margins.entering == margin)
+    widths = []
+    for strategy in (measured, summed):
+        fit, noise, indices = fit_of(cells, strategy), strategy.all_noise, strategy.noise_indices
+        spread = fit.spread_of(fit.coefficients({finest: inside.astype(np.float64)}))
+        for each in (fit.spreads(finest), spread):
+            radii = error_radii(noise, indices, each, failure=DEFAULT_FAILURE)
+            widths.append(float(radii.max()) * unit)
+    cell, margin_width, cell_without, margin_without = widths
+    return MarginErrors(cell, cell_without, margin_width, margin_without)
 
 
 def guaranteed_flows(
@@ -208,19 +268,20 @@ def guaranteed_flows(
         groups and the others. The last two are left out if there are too few groups, or if no pairs
         are between them.
     """
-    variances = place_variances(strategy.noise, strategy.places, cells.depth)
-    fit = LeastSquares(cells, variances)
+    variances, fit = strategy.variances(cells.depth), fit_of(cells, strategy)
+    noise, indices = strategy.all_noise, strategy.noise_indices
     finest = cells.depth - 1
     # Noise of levels that are not measured enters no estimate: its coefficients are 0.
     measured_variances = np.where(np.isfinite(variances), variances, 0.0)
     # Of a cell the number that `LevelErrors.within` states.
-    cell_radii = error_radii(strategy.noise, strategy.places, fit.spreads(finest), failure=failure)
+    cell_radii = error_radii(noise, indices, fit.spreads(finest), failure=failure)
     errors = {"cell": (float(cell_radii.max()), math.sqrt(float(fit.variances[finest].max())))}
     # An indicator is 1 for the finest cells of a sum and 0 for the others.
     for name, indicator in _union_indicators(cells, finest).items():
         spread = fit.spread_of(fit.coefficients({finest: indicator}))
-        radii = error_radii(strategy.noise, strategy.places, spread, failure=failure)
-        deviation = math.sqrt(float(spread.squares[0] @ measured_variances))
+        radii = error_radii(noise, indices, spread, failure=failure)
+        columns = len(spread.squares[0])  # one more with margins
+        deviation = math.sqrt(float(spread.squares[0] @ measured_variances[:columns]))
         errors[name] = float(radii[0]), deviation
     return errors
 

@@ -37,7 +37,7 @@ from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.queries.group_names import GroupNames
-from graphcuts_dp.schema.cells import CellTree
+from graphcuts_dp.schema.cells import MOST_MARGIN_PRODUCTS, CellTree
 from graphcuts_dp.schema.counting import COUNTED, Counting, counted_by
 from graphcuts_dp.schema.group_tree import GroupTree
 from graphcuts_dp.schema.groups import Groups
@@ -243,9 +243,12 @@ class CellSums(MeasurementMap):
             answers are about weights before rounding unless `whole`. "none" for rows: the table
             that answers are about is itself counted in grid units, so nothing is lost.
         counting: of rows: what cells count, see `Rows`; None for a graph.
+        margins: whether the margins of the finest level are measured, too (`CellTree.margins`), as
+            a part after those of the levels.
 
     Raises:
-        ValueError: if the grand total is measured although there are several coarsest periods. Each
+        ValueError: if there are more margins than `MOST_MARGIN_PRODUCTS` allows; or if the grand
+            total is measured although there are several coarsest periods. Each
             of these is a table of its own (`CellTree.has_period_trees`) without a common total.
     """
 
@@ -264,10 +267,18 @@ class CellSums(MeasurementMap):
     max_degree: int | None = None
     rounding: Rounding = "pairs"
     counting: Counting | None = None
+    margins: bool = False
 
     def __post_init__(self) -> None:
         if self.tree.has_period_trees and 0 in self.places:
             raise ValueError("periods that stand for themselves have no common sum")
+        if self.margins and self.tree.margin_products > MOST_MARGIN_PRODUCTS:
+            raise ValueError("there are too many margins")
+
+    @property
+    def noise_indices(self) -> tuple[int, ...]:
+        """Column of each part in a table of noises: its level index, and the depth for margins."""
+        return (*self.places, self.tree.depth) if self.margins else self.places
 
     @property
     def ends(self) -> tuple[IntVector, IntVector]:
@@ -315,9 +326,10 @@ class CellSums(MeasurementMap):
         return GroupNames(row_groups, Groups.of_codes(right, self.tree.columns, column_codes))
 
     def sizes(self, lengths: Sequence[int]) -> list[int]:
-        """Return a part for each measured level, with an integer for each cell."""
+        """Return a part for each measured level, with an integer for each cell, and the margins."""
         del lengths
-        return [self.tree.size(level_index) for level_index in self.places]
+        sizes = [self.tree.size(level_index) for level_index in self.places]
+        return [*sizes, self.tree.margins.total] if self.margins else sizes
 
     def stored(self) -> tuple[dict[str, Any], _Arrays]:
         """Return groups, levels and options, and the groups of the vertices as arrays.
@@ -330,6 +342,8 @@ class CellSums(MeasurementMap):
         tree, codes = fields.pop("tree"), fields.pop("codes") or ()
         if fields["counting"] is None:
             del fields["counting"]
+        if not fields["margins"]:
+            del fields["margins"]
         fields |= {
             "rows": tree.rows.to_dict(),
             "columns": None if tree.one_set else tree.columns.to_dict(),
@@ -384,6 +398,7 @@ class CellSums(MeasurementMap):
             max_degree=None if max_degree is None else int(max_degree),
             rounding=rounding,
             counting=counting,
+            margins=bool(fields.get("margins", False)),
         )
 
 

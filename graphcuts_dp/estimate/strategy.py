@@ -27,6 +27,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate.margin_fit import MarginFit, check_margins
 from graphcuts_dp.estimate.measurement import place_variances
 from graphcuts_dp.options import check, option
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
@@ -38,6 +39,10 @@ from graphcuts_dp.schema.group_tree import GroupTree
 
 ALL_CELLS, ALL_LEVELS, TOTALS = "all cells", "all levels", "totals"  # workloads beside level names
 NOISES = ("auto", *COUNT_NOISES)
+MARGINS = "margins"  # the step of the budget plan for what leaves and enters each group
+# Of what is left for levels and margins. Laplace noise on cells becomes 4/3 as wide, Gaussian noise
+# 1.15 times, whatever the table; a margin of many cells gains more than that.
+MARGIN_SHARE = Fraction(1, 4)
 _SHARE_UNITS = 128  # shares of the budget are whole multiples of one over this
 _FEWEST_UNITS_OF_FINEST = 13  # a tenth for the finest level, so that every cell has an estimate
 _IMPROVEMENT = 1 - 1e-9  # a value counts as better if it is below this times the old one
@@ -122,6 +127,8 @@ class FlowStrategy:
         noise: one parameter for each measured level.
         deviations: expected standard deviation of the error of a cell, in grid units, for each
             level index: the root of the mean variance over the cells of the level.
+        margin_noise: with the one parameter of the margins of the finest level; None if margins are
+            not measured. If they are, the levels share what `MARGIN_SHARE` leaves.
     """
 
     workload: str
@@ -129,11 +136,35 @@ class FlowStrategy:
     shares: tuple[Fraction, ...]
     noise: LevelNoise
     deviations: tuple[float, ...]
+    margin_noise: LevelNoise | None = None
+
+    @property
+    def all_noise(self) -> LevelNoise:
+        """The noise of the levels, and then that of margins."""
+        margins = () if self.margin_noise is None else self.margin_noise.parameters
+        return LevelNoise(self.noise.distribution, (*self.noise.parameters, *margins))
+
+    @property
+    def noise_indices(self) -> tuple[int, ...]:
+        """Columns of `all_noise` in a table of noises: level indices, and the depth for margins."""
+        margins = () if self.margin_noise is None else (len(self.deviations),)
+        return (*self.places, *margins)
+
+    def variances(self, depth: int) -> FloatVector:
+        """Return a bound on the variance of one noise of each level, and last of margins.
+
+        Args:
+            depth: number of levels, the grand total included.
+
+        Returns:
+            Shape (depth + 1,), in squared grid units; infinite for what is not measured.
+        """
+        return place_variances(self.all_noise, self.noise_indices, depth + 1)
 
     def budget_plan(
         self, cells: CellTree, *, epsilon: float | Fraction, delta: float = 0.0
     ) -> BudgetPlan:
-        """Return the budget plan: one step for each measured level.
+        """Return the budget plan: one step for margins if they are measured, and for each level.
 
         The share of a step is that of the budget which the steps before it left.
 
@@ -146,6 +177,9 @@ class FlowStrategy:
         pure = COUNT_NOISES[distribution].pure
         noise_name = f"discrete {distribution.capitalize()}"
         steps, remaining = [], Fraction(1)
+        if self.margin_noise is not None:
+            # The shares of the levels are of what this step leaves.
+            steps.append(BudgetStep(statistic=MARGINS, share=MARGIN_SHARE, noise=noise_name))
         for level_index, share in zip(self.places, self.shares, strict=True):
             statistic = level_names[level_index]
             step = BudgetStep(statistic=statistic, share=share / remaining, noise=noise_name)
@@ -168,6 +202,7 @@ def choose_strategy(
     workload: str = ALL_LEVELS,
     noise: str = "auto",
     portion: Fraction = ALL_LEFT,
+    margin_change: Change | None = None,
 ) -> FlowStrategy:
     """Return the strategy with the least mean variance of a workload after least squares.
 
@@ -195,17 +230,26 @@ def choose_strategy(
             weights.
         workload: what is to be accurate, see `FlowWorkload.accurate`.
         noise: "laplace", "gaussian" (which needs a delta), or "auto" for the better of the two.
-        portion: of the budget (epsilon, or rho), for all levels together, in (0, 1].
+        portion: of the budget (epsilon, or rho), for all levels and margins together, in (0, 1].
+        margin_change: of all margins of the finest level, see `cell_changes.margin_change`: they
+            are measured with `MARGIN_SHARE` of that. The shares of the levels are chosen as if they
+            were not. None if margins are sums of cells.
 
     Raises:
-        ParameterError: if a number is out of range, the workload or the noise is unknown, or
-            epsilon is so small that the noise would not fit into 64 bits.
+        ParameterError: if a number is out of range, the workload or the noise is unknown, epsilon
+            is so small that the noise would not fit into 64 bits, or margins are to be measured of
+            too large a table.
     """
     exact = exact_epsilon(epsilon)
     if not (isinstance(delta, int | float) and 0 <= delta < 1):
         raise ParameterError(f"delta must be at least 0 and below 1, not {delta}")
     changes = ((1, 1),) * cells.depth if changes is None else changes
-    largest_change = max(absolute_sum for absolute_sum, _ in changes)
+    of_margins = margin_change is not None
+    if of_margins:
+        check_margins(cells)
+    margin_portion = portion * MARGIN_SHARE
+    portion = portion - margin_portion if of_margins else portion
+    largest_change = max(absolute_sum for absolute_sum, _ in (*changes, margin_change or (1, 1)))
     if largest_change * _SHARE_UNITS / (portion * exact) > _LARGEST_SCALE:
         raise ParameterError("epsilon is too small for weights of this cap")
     weights = _level_weights(cells, workload)
@@ -224,17 +268,31 @@ def choose_strategy(
     for distribution in _candidate_noises(noise, delta):
         budget = portion * count_noise(distribution).budget(exact, delta=delta)
         objective = _Objective(distribution, budget, changes, shape, weights)
+        value, units = _best_units(objective, weights, first_level)
+        margin_noise = None
+        if margin_change is not None:
+            kind = count_noise(distribution)
+            margin_budget = margin_portion * kind.budget(exact, delta=delta)
+            parameter = kind.parameter(margin_budget, margin_change)
+            margin_noise = LevelNoise(distribution, (parameter,))
+            # Cells and margins count alike: the product of their variances is compared.
+            value *= float(margin_noise.variances[0])
         # (least value, units, objective), compared by value; ties go to the first distribution.
-        candidates.append((*_best_units(objective, weights, first_level), objective))
-    _, units, objective = min(candidates, key=lambda candidate: candidate[0])
+        candidates.append((value, units, objective, margin_noise))
+    _, units, objective, margin_noise = min(candidates, key=lambda candidate: candidate[0])
     level_noise, level_indices = objective.noise(units)
     means = objective.mean_variances(units)
+    if margin_noise is not None:
+        level_variances = place_variances(level_noise, level_indices, cells.depth)
+        fit = MarginFit(cells, level_variances, float(margin_noise.variances[0]))
+        means = np.array([float(level.mean()) for level in fit.variances])
     return FlowStrategy(
         workload=workload,
         places=level_indices,
         shares=tuple(Fraction(units[level_index], _SHARE_UNITS) for level_index in level_indices),
         noise=level_noise,
         deviations=tuple(math.sqrt(mean) for mean in (means[0] * period_count, *means[1:])),
+        margin_noise=margin_noise,
     )
 
 

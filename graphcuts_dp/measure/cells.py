@@ -11,7 +11,7 @@ import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
-from graphcuts_dp.estimate.cell_changes import cell_changes
+from graphcuts_dp.estimate.cell_changes import cell_changes, margin_change
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import (
@@ -234,6 +234,20 @@ def changes_on(
     )
 
 
+def margin_change_on(
+    grid: Grid, cells: CellTree, privacy_unit: PrivacyUnit, reach: Reach | None = None
+) -> Change:
+    """By how much all margins of the finest level can change, in steps; see `changes_on`."""
+    return margin_change(
+        cells,
+        privacy_unit,
+        sensitivity=grid.sensitivity,
+        capped=grid.cap is not None,
+        largest=grid.largest,
+        reach=reach,
+    )
+
+
 def grid_of_rows(*, whole: bool, unit: float = 1.0) -> Grid:
     """The steps that rows are counted in: whole ones, or parts of a row or unit of weight.
 
@@ -242,7 +256,7 @@ def grid_of_rows(*, whole: bool, unit: float = 1.0) -> Grid:
     return Grid(unit, cap=None) if whole else Grid(unit / STEPS, STEPS, None)
 
 
-def measure_cells(
+def measure_cells(  # noqa: PLR0913  # public facts that the noise depends on
     graph: AnyGraph | PairCounts,
     sides: Sides,
     cells: CellTree,
@@ -253,20 +267,23 @@ def measure_cells(
     whole: bool = False,
     privacy_unit: PrivacyUnit = EDGE,
     reach: Reach | None = None,
+    margins: bool = False,
     source: EntropySource,
 ) -> CountMeasurement[CellSums]:
-    """The weight in each cell of some places, each with its own noise.
+    """The weight in each cell of some places, and perhaps in each margin, with noise of its own.
 
     Args:
         graph: the private graph, or what pairs count in rows.
         sides: public groups of its rows and columns.
         cells: the public cells, as `cell_tree` makes them.
         places: those to measure, ascending.
-        noise: with a parameter for each of these places.
+        noise: with a parameter for each of these places, and then one for margins.
         grid: the steps that weights are counted in.
         whole: whether these are whole numbers, see `grid_of_cells`.
         privacy_unit: what neighbouring data differ by.
         reach: of a user: which cells its rows can touch.
+        margins: whether what leaves and what enters each group of the finest level is measured,
+            too, as the last part; see `CellTree.margins`.
         source: where the noise comes from.
 
     Guarantee: with s = `grid.sensitivity` and discrete Laplace noise of rates r_i, exactly
@@ -283,6 +300,8 @@ def measure_cells(
     What rows count changes by at most k s steps over all pairs and periods together, see
     `Rows.cells`, where a pair in a period lies in one cell of each place, too: so the cells of a
     place change by at most k s together, and their squares by at most (k s)^2.
+    Margins are sums of finest cells with noise of their own: a pair lies in two of them at most,
+    and `margin_change` says by how much all of them change together.
     Side channel: adding up takes time proportional to the number of edges.
     """
     sums = digits_of_cells(graph, sides, cells, grid)
@@ -297,10 +316,25 @@ def measure_cells(
         rounding="none" if rows else "pairs",
         counting=graph.counting if isinstance(graph, PairCounts) else None,
         max_degree=privacy_unit.max_degree,
+        margins=margins,
     )
     counts = [sums[place] for place in places]
     own = [changes[place] for place in places]
+    if margins:
+        counts.append(margin_digits(cells, sums[-1]))
+        own.append(margin_change_on(grid, cells, privacy_unit, reach))
     return draw("flows", kind, counts, own, unit=grid.unit, noise=noise, source=source)
+
+
+def margin_digits(cells: CellTree, finest: Digits) -> Digits:
+    """Return the margins of the finest level from the digits of its cells, exactly. Private."""
+    found = []
+    for digit in finest:
+        sums = np.zeros(cells.margins.total, dtype=np.int64)
+        np.add.at(sums, cells.margins.leaving, digit)
+        np.add.at(sums, cells.margins.entering[cells.margins.two], digit[cells.margins.two])
+        found.append(sums)
+    return found
 
 
 def sums_of_cells(

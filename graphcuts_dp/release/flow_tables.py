@@ -16,13 +16,16 @@ from graphcuts_dp.estimate.cell_changes import counts_in_parts
 from graphcuts_dp.estimate.counted_rows import NAME, SHARE, CountedRows, left_out_noise
 from graphcuts_dp.estimate.flow_errors import (
     LevelErrors,
+    MarginErrors,
     least_cell_note,
     level_errors,
+    margin_errors,
     noise_warning,
 )
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, NonlinearCounts
 from graphcuts_dp.estimate.strategy import (
     ALL_LEVELS,
+    MARGINS,
     FlowStrategy,
     FlowWorkload,
     choose_strategy,
@@ -46,6 +49,7 @@ from graphcuts_dp.measure.cells import (
     changes_on,
     grid_of_cells,
     grid_of_rows,
+    margin_change_on,
     measure_cells,
     sides_of_groups,
 )
@@ -70,7 +74,7 @@ _LINE_BYTES = 100  # of a cell: a line with two names of groups, three numbers; 
 
 
 @refuses_former_options()
-def release_flows(
+def release_flows(  # noqa: PLR0913  # public options, all keyword-only
     graph: PrivateData,
     groups: Groups | tuple[Groups, Groups],
     *,
@@ -80,6 +84,7 @@ def release_flows(
     workload: str | FlowWorkload = ALL_LEVELS,
     privacy_unit: str | PrivacyUnit | None = None,
     known_max: int | None = None,
+    measure_margins: bool = False,
     store: PathLike | Store | None = None,
     seed: int | None = None,
 ) -> Flows:
@@ -115,6 +120,10 @@ def release_flows(
             all rows. Without it there are lower ends alone, since nothing private bounds what is
             left out. A user who has more all the same counts for the rows that the table counts
             and known_max - max_contributions more. See `estimate.counted_rows`.
+        measure_margins: whether what leaves and what enters each group of the finest level is
+            measured with noise of its own, for a quarter of what is left for cells. Otherwise these
+            margins are sums of cells. All cells are estimated from both, so that the table adds up.
+            Margins of many groups become narrower, single cells wider; refused if margins do not.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
             flows are charged to it, and refused if its budget does not allow them. None for a
             graph of which nothing else is ever released.
@@ -123,7 +132,8 @@ def release_flows(
     Raises:
         ParameterError: an option out of range; weights whose bound nobody has given (of a vertex
             they need none); noise that would hide the cells of the finest level, see
-            `FlowWorkload.expected_cell`; a known_max below the bound, of weights, or without users.
+            `FlowWorkload.expected_cell`; a known_max below the bound, of weights, or without users;
+            measured margins that would be no narrower than sums of cells, or too many of them.
             Nothing was spent.
         GraphError: groups of other vertices, or that can hold no pair.
         BudgetError: the budget of the store does not allow it. Nothing was spent.
@@ -154,6 +164,7 @@ def release_flows(
         workload=workload,
         privacy_unit=privacy_unit,
         known_max=known_max,
+        measure_margins=measure_margins,
     )
     return execute(job, graph, store=store, seed=seed)
 
@@ -192,6 +203,7 @@ def flows_job(
     workload: str | FlowWorkload = ALL_LEVELS,
     privacy_unit: str | PrivacyUnit | None = None,
     known_max: int | None = None,
+    measure_margins: bool = False,
 ) -> "FlowsJob":
     """Return what `release_flows` does with these options. Reads the schema of the data alone.
 
@@ -210,6 +222,7 @@ def flows_job(
     bounded_data(empty, privacy_unit, whole=whole, by=by, known_max=known_max)
     left_out_change = _left_out_change(empty, privacy_unit, grid, whole=whole, known_max=known_max)
     changes = changes_on(grid, cells, privacy_unit, reach)
+    margins = margin_change_on(grid, cells, privacy_unit, reach) if measure_margins else None
     choose = partial(
         choose_strategy,
         cells,
@@ -218,10 +231,20 @@ def flows_job(
         workload=work.accurate,
         noise=work.noise,
         portion=1 - SHARE if left_out_change else ALL_LEFT,
+        margin_change=margins,
     )
-    strategy = choose(epsilon=exact)
+    strategy, margin_price = choose(epsilon=exact), None
+    if margins is not None:
+        summed = choose(epsilon=exact, margin_change=None, noise=strategy.noise.distribution)
+        margin_price = margin_errors(cells, strategy, summed, unit=grid.unit)
+        if margin_price.margin >= margin_price.margin_without:
+            raise ParameterError(
+                "measured margins would be no narrower than sums of cells, of so few groups: leave "
+                "measure_margins out"
+            )
     plan = strategy.budget_plan(cells, epsilon=exact, delta=delta)
-    noise, measured = strategy.noise, [changes[place] for place in strategy.places]
+    noise, measured = strategy.all_noise, [changes[place] for place in strategy.places]
+    measured += [] if margins is None else [margins]
     left_out = None
     if left_out_change:
         change = left_out_change, left_out_change**2
@@ -252,6 +275,7 @@ def flows_job(
         known_max=known_max,
         left_out_change=left_out_change,
         left_out_noise=left_out,
+        margin_price=margin_price,
     )
 
 
@@ -350,6 +374,7 @@ class FlowsJob(Job[Flows]):
         left_out_change: sensitivity of the sum of what the bound leaves out, in grid units; 0 if it
             is not measured.
         left_out_noise: its noise; None if it is not measured.
+        margin_price: what measured margins cost, and gain; None if they are sums of cells.
     """
 
     kind: str = "flows"
@@ -366,6 +391,7 @@ class FlowsJob(Job[Flows]):
     known_max: int | None = None
     left_out_change: int = 0
     left_out_noise: LevelNoise | None = None
+    margin_price: MarginErrors | None = None
 
     @property
     def inputs(self) -> Sequence[Any]:
@@ -398,11 +424,12 @@ class FlowsJob(Job[Flows]):
             self.sides,
             self.cells,
             places=self.strategy.places,
-            noise=self.strategy.noise,
+            noise=self.strategy.all_noise,
             grid=self.grid,
             whole=self.whole,
             privacy_unit=self.privacy_unit,
             reach=self.reach,
+            margins=self.strategy.margin_noise is not None,
             source=source,
         )
         return MeasuredFlows(cells, left_out)
@@ -463,9 +490,14 @@ class FlowsJob(Job[Flows]):
         bound = self.privacy_unit.max_degree
         return {
             "workload": self.work.accurate,
-            "levels": [step.statistic for step in self.budget_plan.steps if step.statistic != NAME],
+            "levels": [
+                step.statistic
+                for step in self.budget_plan.steps
+                if step.statistic not in (NAME, MARGINS)
+            ],
             **({} if bound is None else {"max_degree": bound}),
             **({} if self.known_max is None else {"known_max": self.known_max}),
+            **({} if self.margin_price is None else {"measure_margins": True}),
         }
 
     @property
@@ -500,6 +532,8 @@ class FlowsJob(Job[Flows]):
     def notes(self) -> tuple[str, ...]:
         """See `Job.notes`."""
         notes = [level.note for level in self._level_errors]
+        if self.margin_price is not None:
+            notes.append(self.margin_price.note)
         rows = self.public
         if isinstance(rows, Rows) and rows.weighted and self.work.expected_cell is None:
             counted = counted_by(rows.counting)
@@ -531,6 +565,7 @@ class FlowsJob(Job[Flows]):
                 by=self.by,
                 workload=self.work,
                 privacy_unit=replace(self.privacy_unit, group_size=self.known_max),
+                measure_margins=self.margin_price is not None,
             )
         except ParameterError:  # epsilon is too small for so much noise
             return ""
@@ -550,4 +585,7 @@ class FlowsJob(Job[Flows]):
     def errors(self) -> Iterable[tuple[str, float]]:
         """See `Job.errors`."""
         levels = self._level_errors[::-1]
-        return tuple((f"a cell of level {level.level!r}", level.within) for level in levels)
+        errors = [(f"a cell of level {level.level!r}", level.within) for level in levels]
+        if self.margin_price is not None:
+            errors.append(("what leaves or enters a group", self.margin_price.margin))
+        return tuple(errors)

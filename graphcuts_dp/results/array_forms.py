@@ -221,7 +221,9 @@ def _counts(
 
 
 def _cell_counts(measurement: Mapping[str, Any]) -> list[int]:
-    """Return how many cells each measured level has, without numbering them; see `CellTree`.
+    """Return how many cells each measured level has, and how many margins if these are measured.
+
+    Cells are counted without numbering them; see `CellTree`.
 
     Raises:
         FileFormatError: there is no such level.
@@ -247,7 +249,13 @@ def _cell_counts(measurement: Mapping[str, Any]) -> list[int]:
     levels = measurement["measured_levels"]
     if not levels or levels[-1] != len(cell_counts) - 1 or levels != sorted(set(levels)):
         raise FileFormatError("it has no such levels of groups")
-    return [cell_counts[level] for level in levels]
+    sizes = [cell_counts[level] for level in levels]
+    if measurement.get("margins"):
+        groups = len(rows[-1]["labels"])
+        if not one_set or measurement["directed"]:
+            groups += len(columns[-1]["labels"])
+        sizes.append(groups * (period_counts[-1] if period_counts else 1))
+    return sizes
 
 
 def _flows(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[str, Expected]:

@@ -592,7 +592,8 @@ class TableEnds:
     def bounds(self, top: Side, bottom: Side, below: float, above: float) -> RatioBounds:
         """Of a ratio; see `ratio_bounds`."""
         noisy = self.flows.noisy
-        return ratio_bounds(noisy.noise, noisy.map.places, top, bottom, below=below, above=above)
+        indices = noisy.map.noise_indices
+        return ratio_bounds(noisy.noise, indices, top, bottom, below=below, above=above)
 
     def statistic(
         self,
@@ -708,7 +709,8 @@ def _by_gradient(
     """
     noisy, count, symmetric = ends.flows.noisy, len(ends.labels), ends.flows.cells.symmetric
     forms = [ends.side(form) for form in ends.forms()]
-    sizes = [[np.abs(form.coefficients[place]) for place in noisy.map.places] for form in forms]
+    indices = noisy.map.noise_indices
+    sizes = [[np.abs(form.coefficients[index]) for index in indices] for form in forms]
     spread = Spread(
         np.array([[(size**2).sum() for size in own] for own in sizes]),
         np.array([[size.max(initial=0.0) for size in own] for own in sizes]),
@@ -783,7 +785,8 @@ class _Ranked:
     def bounds(self, failure: float) -> tuple[FloatVector, FloatVector]:
         """Ends of the intervals, all at once."""
         noisy, each = self._flows.noisy, failure / len(self.values)
-        radii = error_radii(noisy.noise, noisy.map.places, self._spread, failure=each) * noisy.unit
+        indices = noisy.map.noise_indices
+        radii = error_radii(noisy.noise, indices, self._spread, failure=each) * noisy.unit
         radii = radii + ROUNDING * np.abs(self.values)
         low, high = self.values - radii, self.values + radii
         if noisy.map.whole:
@@ -870,8 +873,9 @@ class _Independence:
         def draw() -> FloatVector:
             made = rng.multinomial(total, shares) if total else np.zeros(len(shares))
             sums = {}
-            for number, place in enumerate(noisy.map.places):
-                sums[place] = noisy.noise.draw(number, flows.cells.size(place), source)
+            parts = zip(noisy.map.noise_indices, noisy.steps, strict=True)
+            for number, (index, steps) in enumerate(parts):
+                sums[index] = noisy.noise.draw(number, len(steps), source)
             noise = flows.fit.estimates({p: s.astype(np.float64) for p, s in sums.items()})
             return made + noise[self._place] * noisy.unit
 

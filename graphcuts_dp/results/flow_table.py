@@ -31,6 +31,7 @@ from graphcuts_dp.estimate.estimator import (
     QueryEstimate,
     check_confidence,
 )
+from graphcuts_dp.estimate.margin_fit import MarginFit, least_squares
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, place_variances
 from graphcuts_dp.estimate.strategy import FlowStrategy
 from graphcuts_dp.estimate.tails import error_radii
@@ -115,20 +116,28 @@ class FlowTable:
 
     @cached_property
     def variances(self) -> FloatVector:
-        """Of one sum of each place, in squared steps, shape (depth,); infinite if not measured."""
-        return place_variances(self.noisy.noise, self.noisy.map.places, self.cells.depth)
+        """Of one sum of each place, and last of one margin, in squared steps, shape (depth + 1,).
+
+        Infinite if not measured.
+        """
+        return place_variances(self.noisy.noise, self.noisy.map.noise_indices, self.cells.depth + 1)
 
     @cached_property
-    def fit(self) -> LeastSquares:
-        """The least squares by which the levels are made consistent."""
-        return LeastSquares(self.cells, self.variances)
+    def fit(self) -> LeastSquares | MarginFit:
+        """The least squares by which the levels, and margins if measured, are made consistent."""
+        return self.fit_on(self.cells)
+
+    def fit_on(self, cells: CellTree) -> LeastSquares | MarginFit:
+        """Return the least squares of a table of other periods that was measured like this one."""
+        margin_variance = float(self.variances[-1]) if self.noisy.map.margins else None
+        return least_squares(cells, self.variances[:-1], margin_variance)
 
     @cached_property
     def estimates(self) -> Values:
         """Estimates of all cells, in units of weight: for place 0 (everything) and each level."""
         sums = {
-            place: values.astype(np.float64)
-            for place, values in zip(self.noisy.map.places, self.noisy.steps, strict=True)
+            index: values.astype(np.float64)
+            for index, values in zip(self.noisy.map.noise_indices, self.noisy.steps, strict=True)
         }
         return [values * self.noisy.unit for values in self.fit.estimates(sums)]
 
@@ -403,13 +412,13 @@ class FlowTable:
         place, wanted, union, _ = query
         failure, noisy = checked_failure(confidence), self.noisy
         spread = self.fit.spread_of(self.fit.coefficients({place: wanted}))
-        measured = list(noisy.map.places)
+        measured = list(noisy.map.noise_indices)
         variance = float(spread.squares[0, measured] @ self.variances[measured])
         value = float(wanted @ self.estimates[place])
         if simultaneous:
             radius = self._radius_at_once(query, spread, failure)
         else:
-            steps = error_radii(noisy.noise, noisy.map.places, spread, failure=failure)
+            steps = error_radii(noisy.noise, noisy.map.noise_indices, spread, failure=failure)
             radius = float(steps[0]) * noisy.unit
         lost = wanted * self.lost_by_rounding(place)
         radius += ROUNDING * float(np.abs(wanted) @ np.abs(self.estimates[place]))
@@ -448,7 +457,7 @@ class FlowTable:
         if log_failure < _LEAST_LOG_FAILURE:
             return radius
         own_failure = math.exp(log_failure)
-        steps = error_radii(noisy.noise, noisy.map.places, spread, failure=own_failure)
+        steps = error_radii(noisy.noise, noisy.map.noise_indices, spread, failure=own_failure)
         return min(radius, float(steps[0]) * noisy.unit)
 
     def _radii(
@@ -470,10 +479,11 @@ class FlowTable:
         if together:
             tables = (spread.squares, spread.largest, spread.absolute)
             squares, largest, absolute = (
-                table.reshape(count, -1, self.cells.depth) for table in tables
+                table.reshape(count, -1, table.shape[1]) for table in tables
             )
             spread = ErrorSpread(squares.sum(axis=0), largest.max(axis=0), absolute.sum(axis=0))
-        radii: FloatVector = error_radii(noisy.noise, noisy.map.places, spread, failure=failure)
+        indices = noisy.map.noise_indices
+        radii: FloatVector = error_radii(noisy.noise, indices, spread, failure=failure)
         return radii * float(noisy.unit)
 
     def lost_by_rounding(self, place: int) -> FloatVector:

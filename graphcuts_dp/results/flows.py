@@ -21,11 +21,10 @@ from graphcuts_dp.confidence import (
 from graphcuts_dp.display import MOST_PICTURED, Card, Displayed
 from graphcuts_dp.errors import FileFormatError, QueryError
 from graphcuts_dp.estimate.answers import nearest_within
-from graphcuts_dp.estimate.consistency import LeastSquares
 from graphcuts_dp.estimate.counted_rows import CountedRows
 from graphcuts_dp.estimate.estimator import AnswerOptions
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
-from graphcuts_dp.estimate.strategy import FlowStrategy
+from graphcuts_dp.estimate.strategy import MARGINS, FlowStrategy
 from graphcuts_dp.files import PathLike, atomic_write, check_writable
 from graphcuts_dp.frames import check_parquet, csv_bytes, made_frame, parquet_bytes
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
@@ -224,13 +223,17 @@ class Flows(FlowStatistics, Displayed):
         if not self.cells.has_period_trees:
             return self
         tree, places = self.cells.of_period(label), self.noisy.map.places
-        parts = zip(places, self.noisy.steps, strict=True)
-        noisy = replace(
-            self.noisy,
-            map=replace(self.noisy.map, tree=tree),
-            steps=tuple(steps[self.cells.in_period(place, code)] for place, steps in parts),
-        )
-        fit = LeastSquares(tree, self.variances)
+        parts = zip(places, self.noisy.steps, strict=False)
+        steps = [steps[self.cells.in_period(place, code)] for place, steps in parts]
+        if self.noisy.map.margins:
+            inside = self.cells.in_period(self.cells.depth - 1, code)
+            margins = self.cells.margins
+            touched = np.zeros(margins.total, dtype=np.bool_)
+            width = margins.total // len(self.cells.lengths(self.cells.depth - 1))
+            touched[margins.leaving[inside] // width * width] = True
+            steps.append(self.noisy.steps[-1][np.repeat(touched[::width], width)])
+        noisy = replace(self.noisy, map=replace(self.noisy.map, tree=tree), steps=tuple(steps))
+        fit = self.fit_on(tree)
         deviations = tuple(math.sqrt(float(each.mean())) for each in fit.variances)
         return replace(self, noisy=noisy, strategy=replace(self.strategy, deviations=deviations))
 
@@ -498,7 +501,10 @@ class Flows(FlowStatistics, Displayed):
         deviations = zip(names, strategy.deviations, strict=True)
         fields = {
             "workload": strategy.workload,
-            "measured": [names[place] for place in self.noisy.map.places],
+            "measured": [
+                *(names[place] for place in self.noisy.map.places),
+                *([MARGINS] if self.noisy.map.margins else []),
+            ],
             "shares": [[share.numerator, share.denominator] for share in strategy.shares],
             "expected_deviations": {name: each * unit for name, each in deviations},
             "deviations_in_steps": list(strategy.deviations),
@@ -558,8 +564,13 @@ class Flows(FlowStatistics, Displayed):
             workload=fields["workload"],
             places=noisy.map.places,
             shares=tuple(Fraction(*share) for share in fields["shares"]),
-            noise=noisy.noise,
+            noise=replace(noisy.noise, parameters=noisy.noise.parameters[: len(noisy.map.places)]),
             deviations=tuple(float(each) for each in fields["deviations_in_steps"]),
+            margin_noise=(
+                replace(noisy.noise, parameters=noisy.noise.parameters[-1:])
+                if noisy.map.margins
+                else None
+            ),
         )
         counting, stored = noisy.map.counting, fields.get("counted_rows")
         counted_rows = None if stored is None else CountedRows.from_fields(stored)

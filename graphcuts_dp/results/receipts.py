@@ -187,6 +187,7 @@ class CellsFields(Counts):
     directed: bool
     loops: bool
     counting: str | None = None
+    margins: bool = False  # absent unless they were measured
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,9 @@ from graphcuts_dp.schema.group_tree import GroupTree, listed
 from graphcuts_dp.schema.vertices import Label
 
 Picked = Label | Iterable[Label]  # the label of a group or a period, or several labels
+# Largest `CellTree.margin_products` of measured margins: 80 MB for each measured level. 170 groups
+# without periods have so many.
+MOST_MARGIN_PRODUCTS = 10_000_000
 
 
 class _GroupCells(NamedTuple):
@@ -49,6 +52,28 @@ class _GroupCells(NamedTuple):
     b: IntVector
     pairs: IntVector
     parents: IntVector
+
+
+@final
+class CellMargins(NamedTuple):
+    """The margins in which the cells of the finest level lie: what leaves each group, what enters.
+
+    Margins are numbered period after period; within a period first what leaves each group of the
+    rows, then what enters each group of the columns. Without directions a group has one margin:
+    all that touches it, and what lies inside once.
+
+    Attributes:
+        leaving: number of the margin that each cell leaves, shape (cells,).
+        entering: number of the margin that each cell enters, shape (cells,).
+        two: whether these are two margins: not for cells inside a group without directions, which
+            lie in one, shape (cells,).
+        total: number of margins.
+    """
+
+    leaving: IntVector
+    entering: IntVector
+    two: BoolVector
+    total: int
 
 
 @final
@@ -285,6 +310,29 @@ class CellTree:
             return pairs
         occurrences: IntVector = np.outer(self.lengths(level_index), pairs).ravel()
         return occurrences
+
+    @cached_property
+    def margins(self) -> CellMargins:
+        """The margins of the finest level, see `CellMargins`."""
+        finest = self.depth - 1
+        (a, b), (rows, columns) = self.cells(finest), self.shape(finest)
+        width = rows if self.symmetric else rows + columns
+        first = self.periods_of(finest) * width
+        entering = first + b + (0 if self.symmetric else rows)
+        leaving: IntVector = first + a
+        return CellMargins(
+            leaving, entering, leaving != entering, width * len(self.lengths(finest))
+        )
+
+    @property
+    def margin_products(self) -> int:
+        """Number of margins times that of finest cells, of the longest coarsest period."""
+        finest, periods = self.depth - 1, 1
+        margins = self.margins.total // len(self.lengths(finest))
+        if self.periods is not None:
+            inside = (self.in_period(finest, code) for code in range(len(self.lengths(1))))
+            periods = max(int(mask.sum()) for mask in inside) // len(self.period_cells(finest)[0])
+        return margins * len(self.period_cells(finest)[0]) * periods**2
 
     def parents(self, level_index: int) -> IntVector:
         """Return for each cell of a level its cell of the level before, shape (cells,).

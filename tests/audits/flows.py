@@ -15,8 +15,9 @@ import numpy as np
 import graphcuts_dp as gc
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.estimate.consistency import LeastSquares
-from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, place_variances
-from graphcuts_dp.estimate.strategy import FlowStrategy, choose_strategy
+from graphcuts_dp.estimate.margin_fit import MarginFit, fit_of
+from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement
+from graphcuts_dp.estimate.strategy import MARGIN_SHARE, FlowStrategy, choose_strategy
 from graphcuts_dp.evaluation.audit import Claim, Neighbours
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.grid import Grid
@@ -24,6 +25,8 @@ from graphcuts_dp.measure.cells import (
     cell_tree,
     changes_on,
     grid_of_cells,
+    margin_change_on,
+    margin_digits,
     measure_cells,
     sums_of_cells,
 )
@@ -55,7 +58,7 @@ class Tabled:
         grid: of its weights.
         strategy: of the honest release.
         fit: by which it makes levels consistent.
-        before: true sums of the first neighbour, for each place.
+        before: true sums of the first neighbour, for each place, and then of the margins.
         after: likewise of the second.
         is_first: whether this is the first neighbour.
         privacy_unit: whom the release is for.
@@ -66,7 +69,7 @@ class Tabled:
     cells: CellTree
     grid: Grid
     strategy: FlowStrategy
-    fit: LeastSquares
+    fit: LeastSquares | MarginFit
     before: list[IntVector]
     after: list[IntVector]
     is_first: bool
@@ -101,6 +104,7 @@ def tabled(
     *,
     privacy_unit: gc.PrivacyUnit = EDGE,
     levels: Mapping[str, list[int]] | None = None,
+    margins: bool = False,
 ) -> Neighbours:
     """Neighbours with groups, and the strategy that a release of them has.
 
@@ -110,6 +114,7 @@ def tabled(
         noise: its name.
         privacy_unit: whom it is for.
         levels: the groups; None for `small_groups`.
+        margins: whether margins are measured.
     """
     graph = pair.first
     sets = (graph.vertices,) * 2 if isinstance(graph, gc.Graph) else (graph.left, graph.right)
@@ -125,9 +130,12 @@ def tabled(
         changes=changes_on(grid, cells, privacy_unit),
         workload=cells.levels[0],
         noise=noise,
+        margin_change=margin_change_on(grid, cells, privacy_unit) if margins else None,
     )
-    fit = LeastSquares(cells, place_variances(strategy.noise, strategy.places, cells.depth))
+    fit = fit_of(cells, strategy)
     sums = [sums_of_cells(each, sides, cells, grid) for each in (pair.first, pair.second)]
+    for table in sums:
+        table += margin_digits(cells, [table[-1]])
     known = sides, cells, grid, strategy, fit, sums[0], sums[1]
     first, second = (
         Tabled(each, *known, is_first=each is pair.first, privacy_unit=privacy_unit)
@@ -151,6 +159,7 @@ def measured(where: Tabled, noise: LevelNoise, source: EntropySource) -> NoisyTa
         noise=noise,
         grid=where.grid,
         privacy_unit=where.privacy_unit,
+        margins=where.strategy.margin_noise is not None,
         source=source,
     )
 
@@ -159,15 +168,17 @@ def seen_of_flows(where: Tabled, noisy: NoisyTable) -> list[float]:
     """All sums above the first neighbour's, all estimates, and the log likelihood ratio."""
     scale = where.grid.sensitivity
     loss, above = 0.0, []
-    for sums, place in zip(noisy.steps, noisy.map.places, strict=True):
-        rate = float(where.strategy.noise.parameters[where.strategy.places.index(place)])
+    rates = where.strategy.all_noise.parameters
+    for sums, place, exact in zip(noisy.steps, noisy.map.noise_indices, rates, strict=True):
+        rate = float(exact)
         before, after = where.before[place], where.after[place]
         loss += laplace_gain(sums, before, after, rate)
         above += [float(x) / scale for x in sums - before]
-    kept = {p: v.astype(np.float64) for p, v in zip(noisy.map.places, noisy.steps, strict=True)}
+    indices = noisy.map.noise_indices
+    kept = {p: v.astype(np.float64) for p, v in zip(indices, noisy.steps, strict=True)}
     published = [
         float(x) / scale
-        for values, before in zip(where.fit.estimates(kept), where.before, strict=True)
+        for values, before in zip(where.fit.estimates(kept), where.before, strict=False)
         for x in values - before
     ]
     return [loss, *above, *published]
@@ -184,7 +195,7 @@ def all_seen(noise: Callable[[Tabled], LevelNoise], spoil: Break, source: Entrop
 
 def honest(where: Tabled) -> LevelNoise:
     """The noise of the strategy."""
-    return where.strategy.noise
+    return where.strategy.all_noise
 
 
 def untouched(_where: Tabled, noisy: NoisyTable, _source: EntropySource) -> NoisyTable:
@@ -197,7 +208,7 @@ def untouched(_where: Tabled, noisy: NoisyTable, _source: EntropySource) -> Nois
 
 def _louder(where: Tabled) -> LevelNoise:
     """Half the noise."""
-    noise = where.strategy.noise
+    noise = where.strategy.all_noise
     factor = 2 if noise.distribution == "laplace" else 1 / 4
     return scaled_noise(noise, [factor] * len(noise.parameters))
 
@@ -274,7 +285,7 @@ def exact_changes(
         unit = max(1.0, where.grid.sensitivity / 2**10)
         parts = [
             normal_pair(variance / unit**2, round(int(change) / unit))
-            for variance, place in zip(variances, where.strategy.places, strict=True)
+            for variance, place in zip(variances, where.strategy.noise_indices, strict=True)
             for change in where.changes[place]
             if change
         ]
@@ -286,7 +297,9 @@ def gaussian_audit(pairs: tuple[Neighbours, ...], twins: dict[str, Any]) -> Audi
     where: Tabled = pairs[0].first
     of_places = changes_on(where.grid, where.cells, where.privacy_unit)
     changes = [of_places[place] for place in where.strategy.places]
-    rho = where.strategy.noise.cost(delta=_DELTA, changes=changes).rho
+    if where.strategy.margin_noise is not None:
+        changes.append(margin_change_on(where.grid, where.cells, where.privacy_unit))
+    rho = where.strategy.all_noise.cost(delta=_DELTA, changes=changes).rho
     return Enumerated(
         claim=Claim(rho or 0.0, kind="rho"),
         distributions=partial(exact_changes, honest, pairs),
@@ -298,3 +311,58 @@ def gaussian_audit(pairs: tuple[Neighbours, ...], twins: dict[str, Any]) -> Audi
 def _gaussian_audit(epsilon: float) -> Audit:
     twins = {"half the noise": _louder, "levels forgotten in the budget": _forgotten}
     return gaussian_audit(_neighbours(epsilon, "gaussian"), twins)
+
+
+# Margins of the finest level, measured beside the levels.
+
+
+def _margin_pairs(epsilon: float, noise: str) -> tuple[Neighbours, ...]:
+    pairs = (BIPARTITE[0], LAST_PAIR, capped(2.0)[0])
+    return tuple(tabled(pair, epsilon, noise, margins=True) for pair in pairs)
+
+
+def _margins_with(factor: float, where: Tabled) -> LevelNoise:
+    """Another parameter for margins alone."""
+    noise = where.strategy.all_noise
+    return scaled_noise(noise, [1.0] * (len(noise.parameters) - 1) + [factor])
+
+
+def _margins_beside_the_budget(where: Tabled) -> LevelNoise:
+    """The levels have all of the budget, and margins their share of it besides."""
+    noise, count = where.strategy.all_noise, len(where.strategy.places)
+    left = 1 - float(MARGIN_SHARE)
+    factor = 1 / left if noise.distribution == "laplace" else left
+    return scaled_noise(noise, [factor] * count + [1.0])
+
+
+def _margins_of_the_truth(where: Tabled, noisy: NoisyTable, _source: EntropySource) -> NoisyTable:
+    """Margins without noise: the cells have enough."""
+    return replace(noisy, steps=(*noisy.steps[:-1], where.true[where.cells.depth]))
+
+
+@audited("flows: measured margins, laplace")
+def _margins_audit(epsilon: float) -> Audit:
+    pairs = _margin_pairs(epsilon, "laplace")
+    return Sampled(
+        claim=Claim(epsilon),
+        pairs=pairs,
+        start=partial(all_seen, honest, untouched),
+        twins={
+            "sensitivity of a quarter of a margin": partial(
+                all_seen, partial(_margins_with, 8.0), untouched
+            ),
+            "half the noise": partial(all_seen, _louder, untouched),
+            "margins without noise": partial(all_seen, honest, _margins_of_the_truth),
+        },
+        twin_pairs=pairs[:1],
+        runs=4000,
+    )
+
+
+@audited("flows: measured margins, gaussian")
+def _gaussian_margins_audit(epsilon: float) -> Audit:
+    twins = {
+        "sensitivity of one margin": partial(_margins_with, 1 / 2),
+        "margins beside the budget": _margins_beside_the_budget,
+    }
+    return gaussian_audit(_margin_pairs(epsilon, "gaussian"), twins)

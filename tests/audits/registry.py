@@ -105,6 +105,7 @@ _PRODUCTS: Mapping[str, Callable[[], Iterable[str]]] = {
             for whose, mark in (("", ":"), ("users: ", ","))
             for noise in ("laplace", "gaussian")
         ),
+        *(f"flows: measured margins, {noise}" for noise in ("laplace", "gaussian")),
         *(f"{whose}: flows by period" for whose in ("rows", "users")),
         *(f"users: rows left out, {way}" for way in ("kept", "scaled")),
     ],

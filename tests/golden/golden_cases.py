@@ -292,6 +292,16 @@ def flows(
     )
 
 
+def _measured_margins() -> gc.Flows:
+    """Of so many zones that their margins gain by it, with Laplace noise."""
+    graph = arcs(48)
+    zones = gc.Groups(graph.vertices, {"zone": list(range(48))})
+    work = gc.FlowWorkload(expected_cell=0)
+    return gc.release_flows(
+        graph, zones, epsilon=1.0, seed=SEED, workload=work, measure_margins=True
+    )
+
+
 def _sided(data: Any) -> Any:
     return data if not isinstance(data, gc.Rows) else SimpleNamespace(vertices=data.space)
 
@@ -321,6 +331,8 @@ def _flows() -> dict[str, Case]:
             partial(dated, "weight"), privacy_unit=gc.PrivacyUnit.row(3), by=["quarter", "month"]
         ),
         "users: flows by period": flows(partial(dated, user="user"), privacy_unit=user),
+        "flows: measured margins, laplace": Case(_measured_margins, of_flows, ".csv"),
+        "flows: measured margins, gaussian": flows(arcs, measure_margins=True, **gaussian),
         "flows: vertex": flows(plain, privacy_unit=vertex),
         "flows: vertex, gaussian": flows(plain, privacy_unit=vertex, **gaussian),
     }
