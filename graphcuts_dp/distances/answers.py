@@ -476,7 +476,6 @@ class DistanceAnswers(Displayed):
         low, high = np.array([row[2:] for row in self._rows], dtype=np.float64).T
         width = (high - low) / 2
         ends = dict.fromkeys((f"{width.min():,.2g}", f"{width.max():,.2g}"))
-        own = (best.interval[1] - best.interval[0]) / 2
         seeded = "" if self.guarantee.is_private else ", seeded: not private"
         return distance_map_figure(
             self.metric.coordinates,
@@ -484,9 +483,10 @@ class DistanceAnswers(Displayed):
             entries.data[once],
             values=self.values,
             possible=self.possible,
-            label=f"{best.vertex}  {best.value:,.4g} \u00b1 {own:,.2g} {unit}".rstrip(),
-            error=f"each answer \u00b1 {' to '.join(ends)} {unit}".rstrip()
-            + f", all at once, {percent(self.confidence)}",
+            label=f"{best.vertex}  {best.value:,.4g} {unit}".rstrip(),
+            error=f"simultaneous intervals ({percent(self.confidence)}, all answers at once) reach "
+            + f"{' to '.join(ends)} {unit}".rstrip()
+            + " to both sides",
             title="How far all people are, on average"
             f" (epsilon = {self.guarantee.epsilon:g}{seeded})",
             unit=unit,

@@ -57,7 +57,7 @@ class ErrorSpread:
     absolute: FloatMatrix
 
 
-class Fit(Protocol):
+class TableFit(Protocol):
     """What rounding reads of the least squares of a table: `LeastSquares` or `MarginFit`."""
 
     @property
@@ -385,7 +385,9 @@ class RoundedFlows:
         return float(self.counts[level_index][selected].sum() * self.unit)
 
 
-def rounded_cells(noisy: CountMeasurement[CellSums], fit: Fit, estimates: Values) -> RoundedFlows:
+def rounded_cells(
+    noisy: CountMeasurement[CellSums], fit: TableFit, estimates: Values
+) -> RoundedFlows:
     """Return estimates rounded to possible whole numbers that add up; see `Flows.rounded`.
 
     The total of each of the coarsest periods is rounded first: its own estimate, which does not

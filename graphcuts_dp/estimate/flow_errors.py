@@ -159,8 +159,9 @@ class LevelErrors(NamedTuple):
         """The errors in a sentence."""
         return (
             f"Expected error of a cell of level {self.level!r}: {_three_digits(self.cell)} (root "
-            f"mean square); its {DEFAULT_PERCENT} interval is +-{_three_digits(self.within)}. "
-            f"Intervals for all cells at once reach {_three_digits(self.all_within)} to both sides."
+            f"mean square); its {DEFAULT_PERCENT} interval is \N{PLUS-MINUS SIGN}"
+            f"{_three_digits(self.within)}. Simultaneous intervals, for all cells at once, reach "
+            f"{_three_digits(self.all_within)} to both sides."
         )
 
 

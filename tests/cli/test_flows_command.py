@@ -489,7 +489,7 @@ def test_a_dry_run_says_what_the_run_says_and_reads_no_private_file(done, option
     assert [each["of"] for each in forecast["errors"]] == [
         f"a cell of level {level!r}" for level in gc.load("out.csv").levels[::-1]
     ]
-    assert f"+-{forecast['errors'][0]['bound']:.3g}" in notes[-1]
+    assert f"±{forecast['errors'][0]['bound']:.3g}" in notes[-1]
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_a_curator_and_two_analysts(page):
     assert len(page.driver.find_elements(By.CSS_SELECTOR, "#flows-table svg rect")) == 16
     errors = page.driver.find_elements(By.CSS_SELECTOR, "#flows-table svg text.off")
     assert len(errors) == 16
-    assert all(re.fullmatch(r"± [\d.,]+", each.text) for each in errors)
+    assert all(re.fullmatch(r"[-\d.,]+ to [\d.,]+", each.text) for each in errors)
     page.wait(lambda: "12 answered" in page.text("#left-text"))
     page.check("analyst")
     # Bob exhausts his session.

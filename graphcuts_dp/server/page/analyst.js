@@ -254,7 +254,7 @@ function showFlows({ left, right, pairs }, found) {
   });
   const most = Math.max(1, ...found.map((each) => each.value));
   const cell = 64, edge = 110, width = edge + right.names.length * cell, height = 90 + left.names.length * 40;
-  const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, width, role: "img", "aria-label": "Heat map of the table between groups; each cell tells its number and how far that may be off" });
+  const picture = shape("svg", { viewBox: `0 0 ${width} ${height}`, width, role: "img", "aria-label": "Heat map of the table between groups; each cell tells its number and its interval; all intervals hold at once" });
   const short = (name) => (name.length > 12 ? `${name.slice(0, 11)}…` : name);
   right.names.forEach((name, j) => picture.append(shape("text", { transform: `translate(${edge + j * cell + cell / 2} 84) rotate(-40)` }, short(name))));
   left.names.forEach((name, i) => {
@@ -267,8 +267,8 @@ function showFlows({ left, right, pairs }, found) {
       const [low, high] = answer.interval;
       const middle = { x: edge + j * cell + cell / 2, "text-anchor": "middle" };
       group.append(shape("text", { ...middle, y: 90 + i * 40 + 18 }, small(answer.value)));
-      const off = Math.max(high - answer.value, answer.value - low);
-      if (high !== null) group.append(shape("text", { ...middle, y: 90 + i * 40 + 33, class: "off" }, `± ${small(off)}`));
+      // Intervals of a session hold all at once, so their ends are shown, and no half width.
+      if (high !== null) group.append(shape("text", { ...middle, y: 90 + i * 40 + 33, class: "off" }, `${small(low)} to ${small(high)}`));
       group.append(shape("title", {}, `${name} to ${other}: ${number(answer.value)}, between ${number(low)} and ${number(high)}`));
       picture.append(group);
     });
