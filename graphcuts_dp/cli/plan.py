@@ -360,7 +360,7 @@ def _epsilon_of_graph(error: float, n: int, change: int) -> float:
         holds = largest_cut((n, n), symmetric=True, cap=1.0)
         if expected_worst_cut(noise, (n, n)) > holds:
             return False
-        job = graph_job(graph, epsilon=epsilon, fitted=False)
+        job = graph_job(graph, epsilon=epsilon, simulated=True)
         forecast = usefulness_of(job.run(graph, SeededEntropy(0)), edges=edges)
         halves = next(question for question in forecast.questions if "halves" in question.what)
         return halves.error * n / tried <= error

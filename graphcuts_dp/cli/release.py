@@ -135,7 +135,7 @@ def release(
         guess = trial.dry_run
         graph = reading.made_up(guess, grouping.space(bipartite=reading.bipartite))
         each, groups = float(privacy_unit.per_change(privacy.epsilon)), grouping.read(graph.space)
-        job = graph_job(graph, epsilon=each, groups=groups, fitted=False, **vars(method))
+        job = graph_job(graph, epsilon=each, groups=groups, simulated=True, **vars(method))
         simulated = job.run(graph, SeededEntropy(0))
         found = usefulness_of(simulated, edges=guess)
         lost = None

@@ -10,6 +10,15 @@ Order of such a use, and what a crash at each point leaves:
 Nothing that was measured leaves the process before 3, and a second FINISHED of a use is refused. So
 a use that was interrupted between 1 and 3 may be measured again under the same charge: what anybody
 can see of the first run is when it stopped. See SECURITY.md, "Measuring again after a crash".
+
+A use that measures its result too (`Job.measures_result`) has two measurements, each with a commit:
+    3a. MEASURED is committed, with the first measurement, which may be shown from here on
+    3b. the result is computed of it, and measured: noise is drawn
+    3c. FINISHED is committed, with the second measurement
+    4.  the result and the second measurement are shown
+A crash before 3a is one before 3. After a crash between 3a and 3c the first measurement is never
+drawn again: the result is computed of what is stored, and measured under the same charge. Nothing
+of a second measurement leaves the process before 3c, and a second MEASURED or FINISHED is refused.
 """
 
 import contextlib
@@ -66,10 +75,14 @@ class KeptMeasurement:
     Attributes:
         content: the packed measurement, see `results.bundle.pack`.
         completion: how the result is made of it, plain values.
+        complete: False if the result is still to be measured.
+        later: the packed measurement of the result; None without one.
     """
 
     content: bytes = field(repr=False)
     completion: Mapping[str, Any] = field(repr=False)
+    complete: bool = True
+    later: bytes | None = field(default=None, repr=False)
 
 
 @final
@@ -94,13 +107,14 @@ class Charge:
         """True if `keep` stores what was measured."""
         return self.store is not None and self.store.keep
 
-    def keep(self, content: bytes, completion: Mapping[str, Any]) -> "Charge":
+    def keep(self, content: bytes, completion: Mapping[str, Any], *, last: bool = True) -> "Charge":
         """Store what was measured; only then may it be shown.
 
         Args:
             content: the packed measurement; of a store that does not keep it, its digest alone is
                 recorded.
             completion: how the result is made of it, plain values.
+            last: whether this finishes the use; if not, `keep_later` does.
 
         Returns:
             This charge, whose provenance names what was measured.
@@ -112,19 +126,44 @@ class Charge:
         if self.store is None or self.use is None:
             return self
         digest = hashlib.sha256(content).hexdigest()
+        body = {"measured": digest, "kept": self.store.keep, "completion": {**completion}}
+        self._write(Kind.FINISHED if last else Kind.MEASURED, body, content)
+        return replace(self, provenance=replace(self.provenance, measured=digest))
+
+    def keep_later(self, content: bytes) -> None:
+        """Store what was measured of the result, which finishes the use; only then show it.
+
+        Args:
+            content: the packed measurement, as in `keep`.
+
+        Raises:
+            LedgerError: as `keep`.
+        """
+        if self.store is not None and self.use is not None:
+            digest = hashlib.sha256(content).hexdigest()
+            self._write(Kind.FINISHED, {"later": digest, "kept": self.store.keep}, content)
+
+    def _write(self, kind: Kind, body: dict[str, Any], content: bytes) -> None:
+        """Write the record of a measurement, with its content, in one transaction.
+
+        Raises:
+            LedgerError: as `keep`.
+        """
+        if self.store is None or self.use is None:
+            return
         number = self.use.number
         with closing(open_ledger(self.store, whole=False)) as ledger, ledger.locked():
-            if ledger.totals(number).finished is not None:
+            totals = ledger.totals(number)
+            measured_by_other = kind == Kind.MEASURED or "later" not in body
+            if totals.finished is not None or (measured_by_other and totals.measured is not None):
                 raise LedgerError(
-                    f"another process has taken up use {number} of {self.store.path} and finished "
+                    f"another process has taken up use {number} of {self.store.path} and measured "
                     "it; what was measured here was thrown away"
                 )
             with ledger.writing() as entries:
                 if self.store.keep:
                     entries.content(content, packed=True)
-                body = {"measured": digest, "kept": self.store.keep, "completion": {**completion}}
-                entries.add(Kind.FINISHED, number, body)
-        return replace(self, provenance=replace(self.provenance, measured=digest))
+                entries.add(kind, number, body)
 
     def record_files(self, digests: Mapping[str, str]) -> None:
         """Record which files hold the result. It is a note: a store that is busy goes without.
@@ -317,28 +356,39 @@ def _opened_to_charge(
 
 
 def kept_by_use(ledger: Ledger, number: int) -> KeptMeasurement | None:
-    """Return what a use has measured; None if it has not finished. Within `Ledger.locked`.
+    """Return what a use has measured; None if nothing was kept. Within `Ledger.locked`.
 
     Raises:
-        LedgerError: it has finished, but its store does not keep it; or the store was altered.
+        LedgerError: it has measured, but its store does not keep it; or the store was altered.
     """
-    record = ledger.totals(number).finished
+    totals = ledger.totals(number)
+    record = _first_record(ledger, number)
     if record is None:
         return None
     _, body = ledger.record(record)
     if not body.get("kept"):
         raise LedgerError(
-            f"use {number} of {ledger.file.path} has finished, and the store does not keep what it "
+            f"use {number} of {ledger.file.path} has measured, and the store does not keep what it "
             "measured: its result is in the files that were written then, or lost"
         )
-    content = ledger.content(bytes.fromhex(body["measured"]))
-    return KeptMeasurement(content, body["completion"])
+    content, later = ledger.content(bytes.fromhex(body["measured"])), None
+    if totals.measured is not None and totals.finished is not None:
+        _, finished = ledger.record(totals.finished)
+        later = ledger.content(bytes.fromhex(finished["later"]))
+    complete = totals.finished is not None
+    return KeptMeasurement(content, body["completion"], complete=complete, later=later)
+
+
+def _first_record(ledger: Ledger, number: int) -> int | None:
+    """Return the record of what a use has measured first; None if it has measured nothing."""
+    totals = ledger.totals(number)
+    return totals.finished if totals.measured is None else totals.measured
 
 
 def provenance_of(ledger: Ledger, use: Use) -> Provenance:
     """Return the provenance of the result of a use. Within `Ledger.locked`."""
     provenance = _provenance(ledger, use)
-    record = ledger.totals(use.number).finished
+    record = _first_record(ledger, use.number)
     if record is None:
         return provenance
     _, body = ledger.record(record)
@@ -383,7 +433,7 @@ def _taken_up(ledger: Ledger, store: Store, described: Mapping[str, Any]) -> Cha
             "handed out a result without a record of it; it is not measured again"
         )
     measurement = kept_by_use(ledger, use.number)
-    if measurement is None:
+    if measurement is None or not measurement.complete:
         with ledger.writing() as entries:
             entries.add(Kind.RESUMED, use.number, {"time": time_now(), "made_by": MADE_BY})
     return Charge(provenance_of(ledger, use), store, use, measurement)

@@ -16,6 +16,8 @@ Terms used here:
   zero-concentrated privacy. Amounts of statistics add up to the cost of a run.
 - A *share* is relative: of what was left when the statistic was first measured. If 1 was left, a
   step of share 1/4 gets 1/4, and a later refinement of share 1/2 raises the statistic to 1/2.
+- A *reserved* step has a share of the whole budget, which is set aside before anything is measured.
+  The shares of all other steps are of what that leaves.
 - A *portion* is the amount of a statistic if the whole budget is 1.
 - A *change* is the step between neighbouring data for which mechanisms prove their costs. A privacy
   unit may consist of several changes, its *group size*; amounts are for one change.
@@ -83,6 +85,8 @@ class BudgetStep:
         noise: name of the distribution of the noise.
         conditions: about results of earlier steps; the step runs if all are met.
         name: of the measurement in receipts; if empty, the statistic.
+        reserved: True if the share is of the whole budget and set aside from the start. Such a step
+            has one share, and no other step measures its statistic.
     """
 
     statistic: str
@@ -90,10 +94,13 @@ class BudgetStep:
     noise: str
     conditions: tuple[Condition, ...] = ()
     name: str = ""
+    reserved: bool = False
 
     def __post_init__(self) -> None:
         if not self.shares or not all(0 < share <= 1 for share in self.shares):
             raise ValueError(f"shares of {self.statistic} lie in (0, 1]")
+        if self.reserved and self.shares[1:]:
+            raise ValueError(f"a reserved step has one share, and {self.statistic} has several")
 
     @property
     def shares(self) -> tuple[Fraction, ...]:
@@ -107,13 +114,14 @@ class BudgetStep:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; the shares are a list of fractions, as text."""
-        return {
+        fields = {
             "statistic": self.statistic,
             "name": self.label,
             "share": [str(share) for share in self.shares],
             "distribution": self.noise,
             "conditions": [[condition.name, condition.holds] for condition in self.conditions],
         }
+        return fields | ({"reserved": True} if self.reserved else {})
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
@@ -134,6 +142,7 @@ class BudgetStep:
             noise=_read_text(stored["distribution"]),
             conditions=tuple(conditions),
             name="" if name == stored["statistic"] else name,
+            reserved=stored.get("reserved") is True,
         )
 
 
@@ -192,6 +201,12 @@ class BudgetPlan(Tabled):
             raise ValueError("a plan has an amount of at least 0, and at least one step")
         if len(set(self.steps)) < len(self.steps):
             raise ValueError("two steps of a plan are the same")
+        reserved = [step for step in self.steps if step.reserved]
+        statistics = [step.statistic for step in self.steps]
+        if any(statistics.count(step.statistic) > 1 for step in reserved):
+            raise ValueError("a statistic with a reserved step has another step")
+        if sum((step.shares[0] for step in reserved), Fraction(0)) > 1:
+            raise ValueError("more is reserved than there is")
 
     @classmethod
     def of_cost(cls, cost: Cost, steps: Sequence[BudgetStep]) -> Self:
@@ -260,6 +275,12 @@ class BudgetPlan(Tabled):
         return tuple(dict.fromkeys(step.statistic for step in self.steps))
 
     @property
+    def unreserved(self) -> Fraction:
+        """The amount that is not set aside for reserved steps."""
+        reserved = (step.shares[0] for step in self.steps if step.reserved)
+        return self.amount * (1 - sum(reserved, Fraction(0)))
+
+    @property
     def possible_runs(self) -> tuple["BudgetPlan", ...]:
         """The plan with each list of steps that earlier results may lead to.
 
@@ -280,7 +301,7 @@ class BudgetPlan(Tabled):
         if self.ran is None:
             raise ValueError("only a plan that ran has amounts; see possible_runs")
         execution = PlanExecution(replace(self, ran=None))
-        for run in self.ran:
+        for run in self.ran:  # not by the constructor, which ignores what measured nothing
             if execution.take(self.steps[run.step], run.share) is None:
                 raise ValueError("a step that measured nothing did not run")
         return execution.amounts
@@ -435,6 +456,7 @@ class BudgetPlan(Tabled):
             run = runs.get(index)
             shares = (run.share,) if run else step.shares
             share = f"{min(shares)} to {max(shares)}" if shares[1:] else str(shares[0])
+            share += " of all" if step.reserved else ""
             conditions = " and ".join(map(str, step.conditions))
             state = () if self.ran is None else ("yes" if run else "no",)
             label = f"{step.label}, {conditions}" if conditions else step.label
@@ -473,7 +495,7 @@ class PlanExecution:
     """The execution of a plan: the amount of each statistic, and what is left.
 
     Args:
-        plan: that did not run yet.
+        plan: that did not run yet, or only in part: its steps so far are taken again.
 
     Attributes:
         left: exact rest of the plan's amount.
@@ -481,13 +503,15 @@ class PlanExecution:
     """
 
     def __init__(self, plan: BudgetPlan) -> None:
-        self._plan = plan
+        self._plan = replace(plan, ran=None)
         # What was left when each statistic was first measured. All shares of the statistic, those
         # of refinements included, are of that.
         self._available: dict[str, Fraction] = {}
         self._runs: list[StepRun] = []
-        self.left = plan.amount
+        self.left = plan.unreserved
         self.amounts: dict[str, Fraction] = {}
+        for run in plan.ran or ():
+            self.take(plan.steps[run.step], run.share)
 
     def take(self, step: BudgetStep, share: Fraction | None = None) -> Fraction | None:
         """Spend on a step, and return the amount of its statistic, earlier measurements included.
@@ -507,6 +531,12 @@ class PlanExecution:
             share = step.shares[0]
         if share is None or share not in step.shares:
             raise BudgetError(f"the plan offers no such share for {step.statistic}")
+        if step.reserved:
+            if step.statistic in self.amounts:
+                return None
+            self.amounts[step.statistic] = self._plan.amount * share
+            self._runs.append(StepRun(self._plan.steps.index(step), share))
+            return self.amounts[step.statistic]
         available = self.available(step.statistic)
         earlier_amount = self.amounts.get(step.statistic, Fraction(0))
         amount = available * share

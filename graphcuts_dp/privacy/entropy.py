@@ -100,6 +100,15 @@ class SeededEntropy:
         stream._start(np.random.SeedSequence(self.seed, spawn_key=key))
         return stream
 
+    def apart(self) -> "SeededEntropy":
+        """Return a stream of its own, which does not depend on what this one has drawn so far."""
+        stream = object.__new__(SeededEntropy)
+        stream.seed = self.seed
+        # Splits are numbered from 1.
+        key = (*self._sequence.spawn_key, 0, 0)
+        stream._start(np.random.SeedSequence(self.seed, spawn_key=key))
+        return stream
+
     @property
     def state(self) -> dict[str, Any]:
         """The state of the stream, as plain values: `from_state` goes on from there."""
@@ -150,6 +159,15 @@ def repeatable(source: EntropySource) -> SeededEntropy:
     if isinstance(source, SeededEntropy):
         return source
     return SeededEntropy(int.from_bytes(source.bytes(16).tobytes(), "little"))
+
+
+def apart(source: EntropySource) -> EntropySource:
+    """Return a source for noise that is drawn after a repeatable fit.
+
+    A fit draws its coins from a copy of the source, so noise from the source itself would repeat
+    them if it is seeded. Then it is a stream of its own, else the source itself.
+    """
+    return source.apart() if isinstance(source, SeededEntropy) else source
 
 
 def next_word(source: EntropySource) -> int:

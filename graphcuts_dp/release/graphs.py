@@ -47,11 +47,16 @@ from graphcuts_dp.release.completion import (
 )
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import SMALL_RESULT, Job, execute
-from graphcuts_dp.release.measuring import measure, sparse_distribution
+from graphcuts_dp.release.measuring import measure, measure_fit, sparse_distribution
 from graphcuts_dp.release.sizes import check_size, needed_memory, size_note
 from graphcuts_dp.resources import Progress, memory_limit, silent
 from graphcuts_dp.results.packing import ResultParts, SavedParts
-from graphcuts_dp.results.release import Release, measurement_parts
+from graphcuts_dp.results.release import (
+    Release,
+    later_measurement_parts,
+    measurement_parts,
+    with_later_measurement,
+)
 from graphcuts_dp.schema.groups import Groups
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import vertex_sets
@@ -59,8 +64,10 @@ from graphcuts_dp.synth import budget_plans
 from graphcuts_dp.synth.base import FitMethod, what_could_show
 from graphcuts_dp.synth.budget_plans import (
     ENTRIES,
+    SQUARED_DISTANCE,
     MatrixShares,
     MeasuredGroups,
+    can_be_certified,
     matrix_plan,
     sparse_plan,
 )
@@ -188,10 +195,12 @@ def graph_job(
     fit: str | FitMethod | FitOptions = "auto",
     privacy_unit: str | PrivacyUnit = "edge",
     fitted: bool = True,
+    simulated: bool = False,
 ) -> "MatrixJob | SparseJob":
     """Return what `release_graph` does with these options. Reads the schema of the data alone.
 
-    With `fitted` False the result has no synthetic graph.
+    With `fitted` False the result has no synthetic graph. With `simulated`, for forecasts, it has
+    none either, but the budget plan is that of a release that has.
 
     Raises:
         ParameterError, GraphError: as `release_graph`.
@@ -211,10 +220,12 @@ def graph_job(
         of_groups = MeasuredGroups.of(sides_of_groups(graph, groups), graph.shape)
     request = _Request(empty, graph, epsilon, privacy_unit, named, of_groups)
     if takes_sparse(graph.shape, response, fitting, noise=named, max_weight=cap):
-        return request.sparse_job(response, fitting, with_graph=fitted and fitting.fit != "none")
+        return request.sparse_job(
+            response, fitting, with_graph=fitted and not simulated and fitting.fit != "none"
+        )
     if noise is None and graph.weighted and cap is not None:
         request = replace(request, noise=best_capped_noise(privacy_unit.per_change(epsilon), cap))
-    return request.matrix_job(response, fitting, fitted=fitted)
+    return request.matrix_job(response, fitting, fitted=fitted, simulated=simulated)
 
 
 @final
@@ -238,7 +249,9 @@ class _Request:
     noise: str
     groups: MeasuredGroups | None
 
-    def matrix_job(self, response: Mechanism, fitting: FitOptions, *, fitted: bool) -> "MatrixJob":
+    def matrix_job(
+        self, response: Mechanism, fitting: FitOptions, *, fitted: bool, simulated: bool
+    ) -> "MatrixJob":
         """Return the job of a release with a noisy matrix."""
         graph = self.graph
         method = fitting.method(graph.max_weight)
@@ -247,7 +260,15 @@ class _Request:
         distribution = distribution_for(graph, self.noise, step)
         response = _suited(response, method)
         shares = MatrixShares(graph.shape, graph.max_weight, self.noise, response)
-        plan = matrix_plan(shares, distribution, epsilon=step, groups=self.groups)
+        certified = (
+            (fitted or simulated)
+            and method is not None
+            and fitting.certificate
+            and can_be_certified(graph.max_weight, weighted=graph.weighted, epsilon=step)
+        )
+        plan = matrix_plan(
+            shares, distribution, epsilon=step, groups=self.groups, certified=certified
+        )
         check_noise_of_parts(plan, self.noise, distribution)
         least = noise_distribution(
             self.noise, epsilon=plan.least(ENTRIES), max_weight=graph.max_weight
@@ -257,7 +278,7 @@ class _Request:
             least_distribution=least,
             shares=shares,
             how=MatrixCompletion(
-                options=fitting if fitted and method is not None else None,
+                options=fitting if fitted and not simulated and method is not None else None,
                 weighted=graph.weighted,
                 max_weight=graph.max_weight,
             ),
@@ -415,6 +436,7 @@ class MatrixJob(GraphJob):
         may_fit: whether a graph is fitted, or could be: forecasts do without the fit.
     """
 
+    how: MatrixCompletion
     least_distribution: NoiseDistribution
     shares: MatrixShares
     may_fit: bool
@@ -435,7 +457,25 @@ class MatrixJob(GraphJob):
     def decisions(self) -> Decisions:
         """See `GraphJob.decisions`."""
         sides = None if self.groups is None else self.groups.sides
-        return MatrixDecisions(self.shares, self.budget_plan.amount, sides)
+        return MatrixDecisions(self.shares, self.budget_plan.unreserved, sides)
+
+    @property
+    def measures_result(self) -> bool:
+        """See `Job.measures_result`: the squared distance of the fit."""
+        return self.how.options is not None and SQUARED_DISTANCE in self.budget_plan.statistics
+
+    def measure_result(self, result: Release, bounded: AnyGraph, source: EntropySource) -> Release:
+        """See `Job.measure_result`, and `measure_fit`."""
+        measured = measure_fit(bounded, result.measurements, result.fitted_weights, source)
+        return replace(result, measurements=measured)
+
+    def later_parts(self, result: Release) -> ResultParts:
+        """See `Job.later_parts`."""
+        return later_measurement_parts(result.measurements)
+
+    def with_later(self, result: Release, saved: SavedParts) -> Release:
+        """See `Job.with_later`."""
+        return with_later_measurement(result, saved)
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -15,12 +15,12 @@ from typing import Any, Generic, Self, TypeVar
 from graphcuts_dp.errors import AccuracyWarning, ParameterError
 from graphcuts_dp.files import PathLike
 from graphcuts_dp.graph.rows import PrivateData
-from graphcuts_dp.ledger.charges import begin_charge
+from graphcuts_dp.ledger.charges import KeptMeasurement, begin_charge
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.ledger.public_inputs import public_digest
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
-from graphcuts_dp.privacy.entropy import EntropySource, entropy_source
+from graphcuts_dp.privacy.entropy import EntropySource, apart, entropy_source
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.privacy.provenance import Provenance
 from graphcuts_dp.resources import Progress, seen, silent
@@ -46,7 +46,8 @@ def execute(
 
     Its whole cost is on the disk before noise is drawn, and what was measured is on the disk before
     a result is made of it. The result is made of what the store has, so that `resume` makes the
-    same one again.
+    same one again. Where the job also measures its result (`Job.measures_result`), this second
+    measurement is on the disk before anything that depends on it is shown.
 
     Args:
         job: made for data of this schema.
@@ -82,20 +83,27 @@ def execute(
         stacklevel=4,
     )
     progress, job = seen(progress), job.released_as(charge.provenance)
-    if charge.measurement is not None:
-        saved = unpack(charge.measurement.content, charge.provenance)
-        return job.completed(saved, charge.measurement.completion, progress)
     if charge.store is None:
         return job.run(bounded, source, progress)
-    # Messages of progress may tell noisy values, or which steps run, and a callback may raise. A
-    # run that ended before its measurement was kept would have told something, and be repeated.
-    progress(0.0, "measuring")
-    measured = job.measure(bounded, source, silent)
-    content = pack(job.parts(measured, job.guarantee_of_run(source)))
-    completion = job.completion(source)
-    charge = charge.keep(content, completion)
+    kept = charge.measurement
+    if kept is None:
+        # Messages of progress may tell noisy values, or which steps run, and a callback may raise.
+        # A run that ended before its measurement was kept would have told something, and be
+        # repeated.
+        progress(0.0, "measuring")
+        measured = job.measure(bounded, source, silent)
+        content = pack(job.parts(measured, job.guarantee_of_run(source)))
+        kept = KeptMeasurement(content, job.completion(source), complete=not job.measures_result)
+        charge = charge.keep(content, kept.completion, last=kept.complete)
     # The privacy boundary: nothing that was measured has left the process before.
-    return job.completed(unpack(content, charge.provenance), completion, progress)
+    result = job.completed(unpack(kept.content, charge.provenance), kept.completion, progress)
+    if not kept.complete:
+        # Nothing is told from here until the second measurement is kept.
+        result = job.measure_result(result, bounded, apart(source))
+        charge.keep_later(pack(job.later_parts(result)))
+    elif kept.later is not None:
+        result = job.with_later(result, unpack(kept.later, charge.provenance))
+    return result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +178,31 @@ class Job(ABC, Generic[R]):
             completion: what `completion` returned.
             progress: called with the fraction done and a message.
         """
+
+    @property
+    def measures_result(self) -> bool:
+        """Whether the result of `completed` is measured against the private data once more."""
+        return False
+
+    def measure_result(self, result: R, bounded: Any, source: EntropySource) -> R:
+        """Return the result with what is measured of it. Reads private data.
+
+        Args:
+            result: of `finish` or `completed`, made of earlier measurements alone.
+            bounded: private, see `bounded`.
+            source: where the noise comes from.
+
+        Guarantee: together with `measure`, what `cost` says.
+        """
+        raise NotImplementedError
+
+    def later_parts(self, result: R) -> ResultParts:
+        """Return what a store keeps of the second measurement, see `measure_result`."""
+        raise NotImplementedError
+
+    def with_later(self, result: R, saved: SavedParts) -> R:
+        """Return the result with what `later_parts` returned."""
+        raise NotImplementedError
 
     def completion(self, source: EntropySource) -> dict[str, Any]:
         """Return how the result is made of its `parts`, as plain values for the store.
@@ -257,8 +290,11 @@ class Job(ABC, Generic[R]):
             progress: called with the fraction done and a message.
         """
         measured = self.measure(bounded, source, progress)
-        # The privacy boundary: from here on nothing reads the private graph.
-        return self.finish(measured, self.guarantee_of_run(source), source, progress)
+        # The privacy boundary: a result reads no private data, but may be measured against them.
+        result = self.finish(measured, self.guarantee_of_run(source), source, progress)
+        return (
+            self.measure_result(result, bounded, apart(source)) if self.measures_result else result
+        )
 
     def to_opendp(self) -> Any:
         """Return the same as a measurement of OpenDP, which its combinators take.

@@ -11,6 +11,7 @@ from typing import ClassVar, final
 
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.base import Measurement
+from graphcuts_dp.estimate.mean_square import FittedWeights
 from graphcuts_dp.estimate.measurement import (
     CellSums,
     Classes,
@@ -24,6 +25,7 @@ from graphcuts_dp.estimate.usable_sums import with_fresh_sums
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.entries import measure_kept_edges, randomized_response
+from graphcuts_dp.measure.mean_square import measure_squared_distance
 from graphcuts_dp.measure.statistics import (
     Refinable,
     measure_weight_counts,
@@ -44,6 +46,7 @@ from graphcuts_dp.synth.budget_plans import (
     GROUPS,
     KEPT_EDGES,
     SECOND_GROUPS,
+    SQUARED_DISTANCE,
     TOTAL,
     WEIGHTS,
 )
@@ -241,7 +244,9 @@ def measure(
     source: EntropySource,
     progress: Progress = silent,
 ) -> Measurements:
-    """Draw all noise of a release, step by step as its budget plan says.
+    """Draw all noise of a release before its fit, step by step as its budget plan says.
+
+    A reserved step is for `measure_fit`, after the fit.
 
     Args:
         graph: private.
@@ -275,7 +280,7 @@ def measure(
     execution = PlanExecution(plan)
     statistics: dict[str, GraphStatistic] = {}
     for place, step in enumerate(plan.steps):
-        if not decisions.are_met(step):
+        if step.reserved or not decisions.are_met(step):
             continue
         epsilon = execution.take(step, decisions.share(step))
         if epsilon is None:
@@ -301,6 +306,50 @@ def measure(
         for statistic, measurement in decisions.measured.items()
     )
     return Measurements(values, replace(guarantee, budget_plan=execution.plan))
+
+
+def measure_fit(
+    graph: AnyGraph, measured: Measurements, fitted: FittedWeights, source: EntropySource
+) -> Measurements:
+    """Draw the noise of the last step of a release, the squared distance of its fit.
+
+    Args:
+        graph: private.
+        measured: all that was measured before; its plan says which steps ran.
+        fitted: the fit, made of these measurements alone.
+        source: where the noise comes from.
+
+    Returns:
+        All measurements, with the guarantee, whose plan says that this step ran too.
+
+    Raises:
+        BudgetError: what was drawn costs more than the plan says, by the scale of its noise.
+        ValueError: the plan has no such step, or it ran.
+
+    Privacy:
+        All measurements together are (plan.amount)-DP: the share of this step was set aside before
+        the first one, and the fit is post-processing of earlier results, see `measure`. Source:
+        DR14 Theorem 3.16.
+    """
+    plan, noisy = measured.guarantee.budget_plan, measured.matrix
+    if plan is None or noisy is None:
+        raise ValueError("nothing was measured that a fit was made of")
+    execution = PlanExecution(plan)
+    step = next(step for step in plan.steps if step.statistic == SQUARED_DISTANCE)
+    epsilon = execution.take(step)
+    if epsilon is None:
+        raise ValueError("the squared distance was measured before")
+    distance = measure_squared_distance(
+        graph,
+        fitted,
+        whole=noisy.distribution.name == "discrete-laplace",
+        epsilon=epsilon,
+        source=source,
+    )
+    values = (*measured.values, distance)
+    statistics = dict(zip(execution.amounts, values, strict=True))
+    check_amounts(execution.plan, statistics)
+    return Measurements(values, replace(measured.guarantee, budget_plan=execution.plan))
 
 
 def _after_decisions(

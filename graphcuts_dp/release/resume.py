@@ -22,6 +22,7 @@ from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.packing import SavedParts, unpack
 from graphcuts_dp.results.partition import Partition
+from graphcuts_dp.results.release import with_later_measurement
 
 _SESSIONS = (SESSION, DISTANCE_SESSION)
 # Makes a result of what was kept, by its kind. An iterative release is in a layer above.
@@ -51,6 +52,8 @@ def resume(store: PathLike | Store, *, use: int | None = None, progress: Progres
     Returns:
         What the call returned that was charged: a `Release`, `Flows`, `Partition`, ... On the same
         machine with the same versions it is equal bit by bit, unless a time limit ended its fit.
+        A release that was interrupted before its fit was measured lacks `Release.random_halves`;
+        the same call with `store=Store(path, resume=True)` measures it, which costs nothing more.
 
     Raises:
         LedgerError: the store cannot be read, there is no such use, or it kept nothing.
@@ -95,7 +98,10 @@ def result_of(
     saved = unpack(measurement.content, provenance)
     try:
         if saved.kind == "release":
-            return completed_release(saved, measurement.completion, progress)
+            release = completed_release(saved, measurement.completion, progress)
+            if measurement.later is not None:
+                release = with_later_measurement(release, unpack(measurement.later, provenance))
+            return release
         if saved.kind in _ITERATIVE:
             iterative = import_module("graphcuts_dp.iterative.release")
             return iterative.IterativeRelease.from_saved(saved)

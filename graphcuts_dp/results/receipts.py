@@ -28,6 +28,7 @@ _LARGEST_FLOAT = 1e300  # so that sums and squares of a few numbers are no error
 _MOST_DIGITS = 1000  # of whole numbers of any size, such as both of a fraction
 # A fraction as text. Without exponents, a short text cannot name a number that fills the memory.
 _FRACTION = re.compile(r"[0-9]{1,600}(/[0-9]{1,600})?")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 Model = TypeVar("Model")
 
@@ -258,6 +259,25 @@ class Certificate:
 
 
 @dataclass(frozen=True)
+class RandomHalvesFields:
+    """Fields of the bounds on random halves; see `RandomHalves`."""
+
+    of: str
+    total_error_at_most: AtLeast0OrInfinite
+    scatter: AtLeast0
+    scatter_at_most: AtLeast0
+    root_mean_square_at_most: AtLeast0OrInfinite
+    confidence: Confidence
+
+
+@dataclass(frozen=True)
+class SquaredDistanceFields(Counts):
+    """Fields of the measured squared distance of a fit; see `SquaredDistance`."""
+
+    fit_digest: Annotated[str, Pattern(_SHA256, "a SHA-256 in hexadecimal")]
+
+
+@dataclass(frozen=True)
 class ReleaseReceipt(Receipt):
     """Fields of the receipt of a release; `measurement_model` has those of its measurements."""
 
@@ -269,6 +289,7 @@ class ReleaseReceipt(Receipt):
     fit: FitFields | None
     certificate: Certificate | None
     graph: StoredGraph | None
+    random_halves: RandomHalvesFields | None = None  # absent before 0.2
 
 
 @dataclass(frozen=True)
@@ -436,12 +457,14 @@ _COUNTS: Mapping[str, type[Counts]] = {
     "weight classes": WeightClasses,
     "nonlinear counts": NonlinearFields,
     "cell sums": CellsFields,
+    "squared distance": SquaredDistanceFields,
 }
 # Objects that are passed on whole to a class of the same fields, so that they have no others.
 _CLOSED = (
     *(
         FitFields,
         Certificate,
+        RandomHalvesFields,
         PartitionFields,
         PartitionOptions,
         IterativeSettings,

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast, final
@@ -24,6 +24,13 @@ from graphcuts_dp.estimate.answers import (
 from graphcuts_dp.estimate.base import Measurement
 from graphcuts_dp.estimate.estimator import AnswerOptions, Estimator, check_confidence
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
+from graphcuts_dp.estimate.mean_square import (
+    FOR_TOTAL_ERROR,
+    FittedWeights,
+    RandomHalves,
+    SquaredDistance,
+    random_halves,
+)
 from graphcuts_dp.estimate.measurement import (
     CellSums,
     CountMeasurement,
@@ -69,6 +76,7 @@ _TIME_LIMIT = (
     "seconds of the fit, its certificates and mixtures together; not counted: reading, drawing the "
     "noise, one step of the fit, a rounding to weights 0 and 1, the shortest certificates"
 )
+_SAME = 1e-6  # how far numbers may differ that were computed on another machine
 _Arrays = dict[str, npt.NDArray[Any]]
 
 if TYPE_CHECKING:
@@ -267,6 +275,56 @@ class Release(Displayed):
         total = self.answer(everything, confidence=confidence).interval[1]
         twice = 2 if isinstance(graph.space, VertexSet) else 1
         return min(noise, twice * max(total, everything.value(graph) * (1 + 1e-12)))
+
+    @cached_property
+    def fitted_weights(self) -> FittedWeights:
+        """The weights of the fit as its squared distance is measured; see `random_halves`.
+
+        Raises:
+            GraphError: as `expected`.
+        """
+        layout, graph = Layout.of(self.space), self.graph
+        if self._weights is not None:
+            return FittedWeights.of_units(self._weights, layout)
+        cap = self.noisy.distribution.max_weight or 1.0
+        return FittedWeights.of_edges(graph.rows, graph.columns, graph.weights, layout, cap)
+
+    def random_halves(self, confidence: float = DEFAULT_CONFIDENCE) -> RandomHalves | None:
+        """Return proven bounds on the error of cuts of `expected` between random halves.
+
+        Of a random half of the vertices, each of which is in it with probability 1/2, and the
+        others. The bound for one cut that you name, whatever it is, is `worst_cut_error_bound`. The
+        synthetic graph itself was rounded from `expected`, which adds to its errors.
+
+        None if no squared distance of this fit was measured: of a sparse release, of weights
+        without a maximum, with "certificate=no" among the options of the fit, at an epsilon of
+        which 1 % is too small, and where the fit was made again and came out otherwise.
+
+        Args:
+            confidence: of all bounds together, in (0, 1).
+
+        Raises:
+            QueryError: confidence out of range.
+
+        Examples:
+            >>> club = gc.release_graph(gc.datasets.load("karate"), epsilon=3.0)
+            >>> halves = club.random_halves()
+            >>> halves.scatter_at_most < halves.root_mean_square
+            True
+        """
+        check_confidence(confidence)
+        measured = self.measurements.find(SquaredDistance)
+        if measured is None or measured.map.fit_digest != self.fitted_weights.digest:
+            return None
+        everything = CutQuery(*(np.ones(n, dtype=np.bool_) for n in self.shape))
+        for_total = 1 - (1 - confidence) * FOR_TOTAL_ERROR
+        return random_halves(
+            measured,
+            self.fitted_weights,
+            total=self.answer(everything, confidence=for_total).interval,
+            rounded=self._weights is None,
+            confidence=confidence,
+        )
 
     def answer(
         self,
@@ -518,6 +576,8 @@ class Release(Displayed):
             found |= {} if fit.gap is None else {"fit_gap": fit.gap}
             if fit.rounding is not None:
                 found["cuts_moved_by_rounding_at_most"] = fit.rounding
+            halves = self.random_halves()
+            found |= {} if halves is None else {"random_halves": str(halves)}
         return found
 
     def _picture(self) -> "Figure | None":
@@ -575,6 +635,7 @@ def read_query(query: LinearQuery, names: GroupNames | None, space: Space) -> Li
 def _parts(release: Release) -> tuple[dict[str, Any], _Arrays]:
     """The receipt of a release and its arrays; the vertices are an array, too."""
     model, fit, certificate = release._model, release.fit, release.certificate
+    halves = release.random_halves()
     noisy = release.measurements.matrix
     about = space_fields(release.space)
     described, arrays = _described(release.measurements, release.space)
@@ -592,6 +653,7 @@ def _parts(release: Release) -> tuple[dict[str, Any], _Arrays]:
         "fit": None if fit is None else asdict(fit),
         "time_limit": None if fit is None or fit.time_limit is None else _TIME_LIMIT,
         "certificate": None if certificate is None else _describe_certificate(certificate),
+        "random_halves": None if halves is None else halves.to_dict(),
         "certificate_tolerance": None if certificate is None else TOLERANCE,
         "noise_bound": None
         if noisy is None
@@ -624,6 +686,41 @@ def measurement_parts(measurements: Measurements, space: Space) -> ResultParts:
         fields={"measurements": described},
         arrays=arrays,
     )
+
+
+def later_measurement_parts(measurements: Measurements) -> ResultParts:
+    """Return the parts of what a release measured last, after the fit; see `measurement_parts`.
+
+    Args:
+        measurements: of the release, the one after the fit at the end.
+    """
+    last = measurements.values[-1]
+    described, arrays = last.parts()
+    return ResultParts(
+        kind=KIND,
+        guarantee=measurements.guarantee,
+        fields={"measurements": {last.name: described}},
+        arrays={f"{last.name}/{name}": each for name, each in arrays.items()},
+    )
+
+
+def with_later_measurement(release: Release, saved: SavedParts) -> Release:
+    """Return a release with what was measured after its fit.
+
+    Args:
+        release: made of what was measured before.
+        saved: what `later_measurement_parts` returned.
+
+    Raises:
+        GraphCutsError, LookupError, TypeError, ValueError, ArithmeticError: it is something else.
+    """
+    arrays, described = saved.arrays(), saved.fields["measurements"]
+    later = [
+        read_measurement(name, stored, _named(arrays, name), release.space)
+        for name, stored in described.items()
+    ]
+    values = [*release.measurements.values, *later]
+    return replace(release, measurements=_paid_for(saved.guarantee, values, release.shape))
 
 
 def read_measurements(saved: SavedParts) -> tuple[Measurements, Space]:
@@ -678,7 +775,7 @@ def _read(saved: SavedParts) -> dict[str, Any]:
         weights = _stored_weights(weights, layout)
     if (weights is None) == (graph is not None and model is None and not graph.weighted):
         raise ValueError("a graph that was rounded goes with its weights")
-    return {
+    read = {
         "measurements": measurements,
         "certificate": None if certificate is None else _certificate(certificate, layout.shape),
         "fit": None if fit is None or graph is None else FitSummary(**fit),
@@ -686,6 +783,25 @@ def _read(saved: SavedParts) -> dict[str, Any]:
         "_graph": graph,
         "_weights": weights,
     }
+    _check_halves(read, fields["random_halves"] if "random_halves" in fields else None)
+    return read
+
+
+def _check_halves(read: Mapping[str, Any], stated: Mapping[str, Any] | None) -> None:
+    """Check that bounds on random halves that a receipt states are of its fit and measurements.
+
+    Raises:
+        ValueError: they are not.
+    """
+    if stated is None:
+        return
+    halves = Release(**read).random_halves(stated["confidence"]) if read["_graph"] else None
+    known = {} if halves is None else halves.to_dict()
+    if halves is None or any(
+        not math.isclose(known[name], stated[name], rel_tol=_SAME, abs_tol=_SAME)
+        for name in ("total_error_at_most", "scatter", "scatter_at_most")
+    ):
+        raise ValueError("the bounds on random halves are for another fit")
 
 
 def _stored_weights(stored: npt.NDArray[Any], layout: Layout) -> npt.NDArray[np.uint16]:

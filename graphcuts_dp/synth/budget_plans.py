@@ -51,6 +51,7 @@ from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT, Mechanism
 GROUPS, TOTAL, DEGREES, ENTRIES = "groups", "total", "degrees", "entries"
 WEIGHTS, KEPT_EDGES = "weights", "kept edges"
 SECOND_GROUPS = "second group sums"  # of groups at whose first sums a decision has looked
+SQUARED_DISTANCE = "squared distance"  # of the fit, which is asked for after the fit
 # Names of measurements in receipts that differ from the statistic: degrees that were measured only
 # to choose how to spend the rest, and groups that kept edges show.
 EARLY_DEGREES, COMMUNITY_GROUPS = "early degrees", "found groups"
@@ -67,6 +68,8 @@ DEGREES_UNCERTAIN = "degrees stay uncertain"
 EDGES_WORTH_KEEPING = "edges are worth keeping"
 COMMUNITIES_FOUND = "kept edges show communities"
 
+# Of the whole epsilon, for the squared distance of the fit: the mean-square certificate.
+CERTIFICATE_SHARE = Fraction(1, 100)
 TOTAL_SHARE = Fraction(1, 50)  # of what groups leave, for the total
 # A total at which a decision has looked says nothing about its own error. From so many vertices on
 # (the geometric mean of both sides) a first look at it, with a part of its share, is precise enough
@@ -345,8 +348,12 @@ def matrix_plan(
     *,
     epsilon: Fraction,
     groups: MeasuredGroups | None = None,
+    certified: bool = False,
 ) -> BudgetPlan:
     """Return the plan of a release with a noisy matrix.
+
+    0. If the fit is certified, `CERTIFICATE_SHARE` of epsilon is set aside for step 5, and epsilon
+       stands for what this leaves in all other steps.
 
     1. Sums between public groups, if there are any: a first look, and a second one if the groups
        are informative. Then degrees get their share, and the entries all that is left.
@@ -357,6 +364,7 @@ def matrix_plan(
        depends on the total and on a first and second look at the degrees. Decisions look at early
        degrees alone, and later ones refine these.
     4. Entries, with all that is left.
+    5. After the fit, its squared distance from the private graph, see `measure.mean_square`.
 
     Steps of 1 and 3 are left out if their statistic cannot be measured (see
     `_possible_mechanism`), or if "auto" does not need it: `entries_are_fine` tells so in advance.
@@ -366,6 +374,7 @@ def matrix_plan(
         distribution: noise of the entries if they get all of epsilon.
         epsilon: privacy parameter of the whole release.
         groups: groups whose sums are measured; None if absent.
+        certified: whether the squared distance of a fit is measured, see `can_be_certified`.
 
     Raises:
         ParameterError: the mechanism is "degrees+randomized-response" and degrees cannot be
@@ -375,6 +384,9 @@ def matrix_plan(
     """
     steps: list[BudgetStep] = []
     unless_informative: tuple[Condition, ...] = ()
+    amount = epsilon
+    if certified:
+        epsilon *= 1 - CERTIFICATE_SHARE
     remaining = epsilon
     if groups is not None:
         if epsilon * groups.first_look < SMALLEST_EPSILON:
@@ -406,7 +418,31 @@ def matrix_plan(
     elif mechanism == AUTO:
         steps += _steps_by_total(shares, unless_informative, with_groups=groups is not None)
     steps.append(BudgetStep(statistic=ENTRIES, share=ALL_LEFT, noise=shares.noise))
-    return BudgetPlan(steps=tuple(steps), amount=epsilon)
+    if certified:
+        steps.append(
+            BudgetStep(
+                statistic=SQUARED_DISTANCE,
+                share=CERTIFICATE_SHARE,
+                noise=_COUNT_NOISE,
+                reserved=True,
+            )
+        )
+    return BudgetPlan(steps=tuple(steps), amount=amount)
+
+
+def can_be_certified(max_weight: float | None, *, weighted: bool, epsilon: Fraction) -> bool:
+    """Return whether the squared distance of a fit can be measured, from public facts alone.
+
+    Weights need a public maximum: without one, one pair can change the squared distance by any
+    amount. And the part of epsilon must not be below the smallest epsilon.
+
+    Args:
+        max_weight: public largest weight, None without one.
+        weighted: whether the graph has weights.
+        epsilon: privacy parameter of the whole release.
+    """
+    bounded = not weighted or max_weight is not None
+    return bounded and epsilon * CERTIFICATE_SHARE >= SMALLEST_EPSILON
 
 
 def sparse_plan(
