@@ -135,18 +135,19 @@ def answer(
     if isinstance(release, Release) and release.has_graph:
         shrunk = _shrunk(release, cuts)
     guarantee = {"guarantee": str(release.guarantee)}
+    halves = _random_halves(release)
     facts = [_facts(one, value) for one, value in zip(found, shrunk, strict=True)]
     if queries is None and given:
         parts = [str(found[0])]
         if shrunk[0] is not None:
             parts.append(f"{shrunk[0]:.1f} with the synthetic graph ({NO_GUARANTEE})")
-        return Report(facts[0] | guarantee, parts)
+        return Report(facts[0] | guarantee, [*parts, *halves])
     if output is not None:
         _write(output, asked, found, shrunk, force=force)
         say(f"{len(asked):,} answers in {output}")
     answers = [{"S": each.S, "T": each.T, **fact} for each, fact in zip(asked, facts, strict=True)]
     parts = _table(asked, found, shrunk) if output is None else []
-    return Report({"answers": answers} | guarantee, parts)
+    return Report({"answers": answers} | guarantee, [*parts, *halves])
 
 
 def _sum_of_cells(
@@ -226,6 +227,12 @@ def _shrunk(release: Release, queries: Sequence[LinearQuery]) -> list[float | No
     for i, each in zip(places, made, strict=True):
         found[i] = each.possible
     return found
+
+
+def _random_halves(release: _Answering) -> list[str]:
+    """Return a sentence on the synthetic graph's cuts in random halves, if they were measured."""
+    halves = release.random_halves() if isinstance(release, Release) else None
+    return [] if halves is None else [f"Of the synthetic graph: {halves}."]
 
 
 def _facts(found: CutAnswer, shrunk: float | None) -> dict[str, Any]:

@@ -117,8 +117,8 @@ class FittedWeights:
     @classmethod
     def of_edges(
         cls,
-        rows: IntVector,
-        columns: IntVector,
+        rows: npt.NDArray[np.signedinteger[Any]],
+        columns: npt.NDArray[np.signedinteger[Any]],
         weights: FloatVector,
         layout: Layout,
         max_weight: float,

@@ -44,13 +44,14 @@ from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.privacy.choices import shortfall
 from graphcuts_dp.privacy.composition import zcdp_rho
 from graphcuts_dp.privacy.count_noise import ValueNoise, discrete_laplace_radius
-from graphcuts_dp.privacy.distributions import LaplaceNoise
+from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.k_norm import MOST_COUNTS, k_norm_radius
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import ALL as EVERY_VERTEX
+from graphcuts_dp.synth.budget_plans import left_by_certificate
 
 ANSWERS = "answers"
 ADAPTIVE, FIXED, ALL, LINEAR = "any k", "fixed k", "all", "linear k"
@@ -220,6 +221,12 @@ def _density_typical(setting: Setting) -> float:
 # Mechanisms
 
 
+def _entries(setting: Setting) -> BinaryResponse:
+    """Return the noise of the entries of a release with mechanism="randomized-response"."""
+    epsilon = left_by_certificate(setting.distribution.epsilon)
+    return BinaryResponse(epsilon, setting.distribution.max_weight)
+
+
 def _release(setting: Setting) -> float:
     """Twice `noise_cut_bound`: what `release_graph` keeps its default fit within.
 
@@ -227,7 +234,7 @@ def _release(setting: Setting) -> float:
     larger.
     """
     return 2 * noise_cut_bound(
-        setting.distribution,
+        _entries(setting),
         shape_of(setting.n),
         symmetric=isinstance(setting.n, int),
         confidence=1 - setting.workload.beta,
@@ -249,7 +256,7 @@ def _halves_radius(setting: Setting) -> float:
     n = shape_of(setting.n)[0]
     sizes, pairs = Sizes(n // 2, n - n // 2, 0), (n // 2) * (n - n // 2)
     options = AnswerOptions(confidence=1 - FOR_EACH * setting.workload.beta, simultaneous=True)
-    noise = NoiseSum.of([NoiseTerm(setting.distribution.law, 1.0, pairs)])
+    noise = NoiseSum.of([NoiseTerm(_entries(setting).law, 1.0, pairs)])
     return noise.radius(options.log_failures(1, sizes, Layout((n, n), symmetric=True)))
 
 

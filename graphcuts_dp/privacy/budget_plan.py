@@ -468,6 +468,8 @@ class BudgetPlan(Tabled):
         ]
         note = "A share is of what the statistics before it have left; a later step for the same "
         note += "statistic refines it, and both together get its share."
+        if any(step.reserved for step in self.steps):
+            note += " A share of all is set aside first."
         return Card(
             title=f"Budget plan: {self.currency} = {float(self.amount):.4g}{self._scope}",
             facts=[("spent on", ", ".join(spent_on))] if spent_on else [],

@@ -334,11 +334,11 @@ def measure_fit(
     plan, noisy = measured.guarantee.budget_plan, measured.matrix
     if plan is None or noisy is None:
         raise ValueError("nothing was measured that a fit was made of")
+    steps = [step for step in plan.steps if step.statistic == SQUARED_DISTANCE]
     execution = PlanExecution(plan)
-    step = next(step for step in plan.steps if step.statistic == SQUARED_DISTANCE)
-    epsilon = execution.take(step)
+    epsilon = execution.take(steps[0]) if steps else None
     if epsilon is None:
-        raise ValueError("the squared distance was measured before")
+        raise ValueError("the plan has no step for the squared distance, or it ran")
     distance = measure_squared_distance(
         graph,
         fitted,

@@ -783,7 +783,7 @@ def _read(saved: SavedParts) -> dict[str, Any]:
         "_graph": graph,
         "_weights": weights,
     }
-    _check_halves(read, fields["random_halves"] if "random_halves" in fields else None)
+    _check_halves(read, fields.get("random_halves"))
     return read
 
 

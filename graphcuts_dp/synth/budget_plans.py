@@ -441,8 +441,15 @@ def can_be_certified(max_weight: float | None, *, weighted: bool, epsilon: Fract
         weighted: whether the graph has weights.
         epsilon: privacy parameter of the whole release.
     """
-    bounded = not weighted or max_weight is not None
+    # Squares of much smaller or larger weights are no floats.
+    bounded = not weighted or (max_weight is not None and 1e-100 <= max_weight <= 1e100)
     return bounded and epsilon * CERTIFICATE_SHARE >= SMALLEST_EPSILON
+
+
+def left_by_certificate(epsilon: Fraction) -> Fraction:
+    """Return what the squared distance leaves of the epsilon of a graph without weights."""
+    certified = can_be_certified(None, weighted=False, epsilon=epsilon)
+    return epsilon * (1 - CERTIFICATE_SHARE) if certified else epsilon
 
 
 def sparse_plan(

@@ -215,9 +215,9 @@ def test_nothing_is_told_before_a_measurement_is_kept(path, name, monkeypatch):
     told, kept = [], []
     keep = charges.Charge.keep
 
-    def noted(charge, *arguments):
+    def noted(charge, *arguments, **options):
         kept.append(list(told))
-        return keep(charge, *arguments)
+        return keep(charge, *arguments, **options)
 
     monkeypatch.setattr(charges.Charge, "keep", noted)
     make(name, store=path, progress=lambda fraction, message: told.append((fraction, message)))

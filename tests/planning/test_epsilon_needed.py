@@ -88,7 +88,7 @@ def test_a_graph_needs_what_a_release_states_of_its_worst_cut():
     made = gc.plan(N, epsilon=1.0, target_error=target)
 
     def stated(epsilon):
-        job = graph_job(EMPTY, epsilon=epsilon, mechanism="randomized-response", fitted=False)
+        job = graph_job(EMPTY, epsilon=epsilon, mechanism="randomized-response", simulated=True)
         noisy = job.run(EMPTY, SeededEntropy(0)).measurements.matrix
         return 2 * noise_cut_bound(noisy.distribution, noisy.shape, symmetric=noisy.symmetric)
 
@@ -130,7 +130,7 @@ def test_the_questions_about_a_graph_end_in_the_epsilon_of_its_dry_run(n, target
     def stated(epsilon):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            job = graph_job(graph, epsilon=epsilon / change, fitted=False)
+            job = graph_job(graph, epsilon=epsilon / change, simulated=True)
         found = usefulness_of(job.run(graph, SeededEntropy(0)), edges=10.0 * n)
         return next(each.error for each in found.questions if "halves" in each.what)
 

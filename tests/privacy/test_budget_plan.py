@@ -316,7 +316,8 @@ def test_a_receipt_of_older_versions_has_the_plan_of_its_parts():
     del stored["budget_plan"]
     again = gc.PrivacyGuarantee.from_dict(stored)
     assert again.spent == release.guarantee.spent
-    assert [each.statistic for each in again.budget_plan.steps] == ["degrees", "entries"]
+    statistics = [each.statistic for each in again.budget_plan.steps]
+    assert statistics == ["degrees", "entries", "squared distance"]
 
 
 def test_no_statistic_is_named_by_two_steps_that_cannot_refine_it():
