@@ -1,0 +1,61 @@
+"""Audits of the squared distance of a fit, and of all that a release with a fit measures."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from graphcuts_dp.estimate.mean_square import GRID_STEPS, FittedWeights
+from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
+from graphcuts_dp.measure.mean_square import measure_squared_distance
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.schema.layout import Layout
+from tests.audits.base import audited_runs
+from tests.audits.graphs import BIPARTITE, DIRECTED, HUB, LAST_PAIR, capped
+
+_WEIGHTED = capped(0.5)[0]
+
+
+def _layout(graph: AnyGraph) -> Layout:
+    return Layout.of(graph.space)
+
+
+def _nothing(graph: AnyGraph) -> FittedWeights:
+    """A fit without any weight, of which an edge changes the squared distance most."""
+    units = np.zeros(graph.shape, dtype=np.uint16)
+    return FittedWeights(units, _layout(graph), graph.max_weight or 1.0, 0.0, 0.0)
+
+
+def _private(graph: AnyGraph) -> FittedWeights:
+    """The private graph itself as the fit: chosen after looking, and shown by its squares."""
+    units = np.rint(graph.dense() / (graph.max_weight or 1.0) * GRID_STEPS).astype(np.uint16)
+    return FittedWeights(units, _layout(graph), graph.max_weight or 1.0, 0.0, 0.0)
+
+
+@audited_runs(
+    "squared distance of a fit",
+    pairs=(LAST_PAIR, HUB, _WEIGHTED, *BIPARTITE, *DIRECTED),
+    twins={
+        "half the sensitivity": {"factor": 2},
+        "one direction's sensitivity": {"factor": 3},
+        "a fit that is chosen after looking": {"fit": _private},
+    },
+    twin_pairs=(LAST_PAIR, DIRECTED[0]),
+    runs=10_000,
+)
+def _squared_distance(
+    epsilon: float,
+    graph: Any,
+    source: EntropySource,
+    factor: int = 1,
+    fit: Callable[[AnyGraph], FittedWeights] = _nothing,
+) -> list[float]:
+    """The released integer, and the squared distance with what is public of the fit."""
+    fitted = fit(graph)
+    measured = measure_squared_distance(
+        graph, fitted, whole=False, epsilon=factor * Fraction(epsilon), source=source
+    )
+    released = int(measured.steps[0][0])
+    sides = float(isinstance(graph, Graph | BipartiteGraph))
+    return [float(released), float(released + fitted.squares), float(fitted.squares), sides]
