@@ -60,7 +60,7 @@ def measure_squared_distance(
     return draw(
         SQUARED_DISTANCE,
         SquaredDistance(fitted.digest),
-        [[np.array([_squared_distance(graph, fitted, whole=whole)])]],
+        [[np.array([squared_distance(graph, fitted, whole=whole)])]],
         [(sensitivity, sensitivity**2)],
         unit=fitted.unit**2,
         epsilon=epsilon,
@@ -68,7 +68,7 @@ def measure_squared_distance(
     )
 
 
-def _squared_distance(graph: AnyGraph, fitted: FittedWeights, *, whole: bool) -> int:
+def squared_distance(graph: AnyGraph, fitted: FittedWeights, *, whole: bool) -> int:
     """Return the sum over pairs of a^2 - 2 x a in squared grid units, exactly. Private.
 
     At most 2^31 edges of 3 10^8 each: 64 bits hold the sum.

@@ -127,6 +127,9 @@ def of_release(made, shape):
             "certificate": certificate(made.certificate),
             "worst cut error": made.worst_cut_error_bound(),
         }
+        halves = made.random_halves()
+        if halves is not None:
+            of_graph["random halves"] = halves.to_dict()
         if made.fit.rounding is None:
             told |= of_graph | {"graph": [query.value(made.graph) for query in cuts]}
         else:  # another kernel may draw another edge, so the graph itself is not compared

@@ -17,7 +17,7 @@ from graphcuts_dp.estimate.mean_square import (
     random_halves,
 )
 from graphcuts_dp.estimate.measurement import CountMeasurement
-from graphcuts_dp.measure.mean_square import _squared_distance, measure_squared_distance
+from graphcuts_dp.measure.mean_square import measure_squared_distance, squared_distance
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.level_noise import LevelNoise
 from graphcuts_dp.schema.layout import Layout
@@ -162,9 +162,7 @@ def test_the_query_is_the_squared_distance_less_what_is_public(name):
         private = random_matrix(kind, rng, 6, cap, fractions=cap is not None)
         matrix = random_matrix(kind, rng, 6, cap)
         fitted = fitted_of(kind, matrix, cap)
-        found = fitted.squares + _squared_distance(
-            graph_of(kind, private, cap), fitted, whole=False
-        )
+        found = fitted.squares + squared_distance(graph_of(kind, private, cap), fitted, whole=False)
         steps = [on_grid(each, cap or 1.0) for each in (private, matrix)]
         assert found == (pair_differences(kind, steps[0] - steps[1]) ** 2).sum()
         assert 0 <= found <= fitted.most
@@ -197,7 +195,7 @@ def test_no_pair_changes_the_query_by_more_than_its_sensitivity(name):
                     if kind is gc.Graph:
                         changed[j, i] = value
                     queries.append(
-                        _squared_distance(graph_of(kind, changed, cap), fitted, whole=False)
+                        squared_distance(graph_of(kind, changed, cap), fitted, whole=False)
                     )
                 reached = max(reached, max(queries) - min(queries))
                 assert max(queries) - min(queries) <= fitted.sensitivity
@@ -224,7 +222,7 @@ def coverage(runs, seed, rate):
     fits = random_matrix(gc.Graph, np.random.default_rng(seed), 12)
     private = random_matrix(gc.Graph, np.random.default_rng(seed + 1), 12, fractions=False)
     fitted = fitted_of(gc.Graph, fits, None)
-    query = _squared_distance(graph_of(gc.Graph, private, None), fitted, whole=False)
+    query = squared_distance(graph_of(gc.Graph, private, None), fitted, whole=False)
     true_scatter = math.sqrt((pair_differences(gc.Graph, private - fits) ** 2).sum()) / 2
     source, missed = SeededEntropy(seed), 0
     noise = LevelNoise("laplace", (rate,))
