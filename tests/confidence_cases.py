@@ -21,6 +21,7 @@ from period_cases import cells_of, flows_of
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main, plan
 from graphcuts_dp.cuts.least import cut_job
+from graphcuts_dp.cuts.weights import lightest
 from graphcuts_dp.distances import (
     Locations,
     Metric,
@@ -29,7 +30,7 @@ from graphcuts_dp.distances import (
     plan_distances,
 )
 from graphcuts_dp.estimate.noisy_contributions import Contributions
-from graphcuts_dp.learn.least_cut_error import least_cut_excess
+from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates
 from graphcuts_dp.learn.sizes import usual_edges
 from graphcuts_dp.planning import plan_contribution_bounds, plan_degree_bounds
 from graphcuts_dp.planning.planner import least_epsilon
@@ -133,12 +134,14 @@ def stated(given: bool) -> dict[str, Any]:
 def forecast_by_default() -> dict[str, Any]:
     """What is stated where no confidence can be given."""
     made = releases()
-    (least,) = (error for _, error in cut_job(CLUB, 0, 33, epsilon=1.0).errors())
+    job = cut_job(CLUB, 0, 33, epsilon=1.0)
+    cut = job.run(CLUB, SeededEntropy(1))
+    cut_errors = [error for _, error in job.errors()]
     job = flows_job(CLUB, GROUPS, epsilon=1.0)
     hidden = plan_contribution_bounds(TABLE, epsilon=1)
     total = made["flows"].total
     return {
-        "least cut": [least, gc.least_cut(CLUB, 0, 33, epsilon=1.0, seed=1).shortfall],
+        "least cut": [*cut_errors, cut.shortfall, cut.interval],
         "flows": [error for _, error in job.errors()],
         "total": [total.confidence, total.interval],
         "proposal": [plan._epsilon_of_sums(9.0, 1), plan._epsilon_of_graph(999.0, 500, 1)],
@@ -153,8 +156,12 @@ def forecast_by_default() -> dict[str, Any]:
 def forecast_as_given() -> dict[str, Any]:
     """The same by what each rests on, for `CONFIDENCE`."""
     made, everybody, half = releases(), list(range(CLUB.n)), list(range(0, CLUB.n, 2))
-    flows, rate = made["flows"], 1 / 2
-    excess = least_cut_excess(CLUB.n, rate, beta=FAILURE)
+    flows, rates = made["flows"], CutRates.of(Fraction(1), 1)
+    errors_of_cuts = CutErrors.of(rates, CLUB.n, 2, unit=1.0, beta=FAILURE)
+    cut_job_of_club = cut_job(CLUB, 0, 33, epsilon=1.0)
+    terminal_rows = cut_job_of_club.terminal_rows
+    measured_cut = cut_job_of_club.measure(CLUB, SeededEntropy(1))
+    cut = lightest(measured_cut, terminal_rows, errors_of_cuts, 1.0)
     radius = float(flows._radii(1, CONFIDENCE, False).max())
     deviations = deviations_of(FAILURE)
 
@@ -194,7 +201,10 @@ def forecast_as_given() -> dict[str, Any]:
         errors.append([*of_kinds, made[name].worst_cut_error_bound(CONFIDENCE)])
     everything = flows._answer(CellSum(0, np.ones(1), union=True), CONFIDENCE, False)
     return {
-        "least cut": [excess, excess],
+        "least cut": [
+            *(errors_of_cuts.above_least, errors_of_cuts.above_trivial),
+            *(cut.shortfall, cut.interval),
+        ],
         "flows": [radius],
         "total": [CONFIDENCE, everything.interval],
         "proposal": [plan._rounded(least_epsilon(each)) for each in (few_off, halves_near)],

@@ -73,9 +73,11 @@ def cuts(
 
     The command writes a table with the columns vertex and part, and a receipt beside it (.json).
     The part is named by its first vertex of --from or --to. Random weights between the vertices and
-    --from and --to keep every edge private; nothing else is released. The weight of the cut is
-    another release: graphcuts-dp flows mail.edges.gz parts.csv flows.csv --epsilon 0.5 gives it
-    with an interval. Of a directed graph, the arcs that leave the part of --from count.
+    --from and --to keep every edge private. An eighth of epsilon compares the weight of this cut
+    with those that cut off --from or --to alone; the lightest is written, and its noisy weight
+    printed with an interval. A narrower one is another release: graphcuts-dp flows mail.edges.gz
+    parts.csv flows.csv --epsilon 0.5. Of a directed graph, the arcs that leave the part of --from
+    count.
 
     With --partition the graph is what `release` wrote; nothing private is read, and nothing is
     spent. Printed are the value of the partition in the release, an interval for its value in the

@@ -1,14 +1,15 @@
-"""Least cuts between vertices, privately: weights to the terminals, drawn at random, decide.
+"""Least cuts between vertices, privately: a noisy cut, or the terminals alone if they weigh less.
 
 The algorithm adds to the graph an edge from each terminal to each free vertex, of random weight,
-and returns the least cut of the result. Nothing else is released: what the cut weighs is asked for
-by itself. The proofs are in docs/mathematics.md, "Least cuts".
+and finds the least cut of the result: the *noisy cut*. `weights` measures what it weighs and what
+the trivial cuts do, in which one terminal keeps all free vertices, and the lightest of them is
+returned. The rates of all noise are `CutRates`. The proofs are in docs/mathematics.md, "Least
+cuts".
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, final
 
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.confidence import DEFAULT_CONFIDENCE, DEFAULT_FAILURE, DEFAULT_PERCENT
 from graphcuts_dp.cuts.network import MOST_TOTAL, least_side
+from graphcuts_dp.cuts.weights import MeasuredCut, lightest, measure_weights
 from graphcuts_dp.display import down_to_digits, up_to_digits
 from graphcuts_dp.errors import ParameterError, QueryError
 from graphcuts_dp.files import PathLike
@@ -26,13 +28,12 @@ from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import PrivateData, bounded_graph, paired_graph, without_rows
 from graphcuts_dp.io.edge_store import LARGEST_OPEN
-from graphcuts_dp.learn.least_cut_error import least_cut_excess
+from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import Cost, stated_cost
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
-from graphcuts_dp.privacy.inversion import wide_context
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.release.guarantees import release_guarantee
@@ -45,8 +46,6 @@ from graphcuts_dp.schema.vertices import Label, VertexSet
 Terminal = Label | Iterable[Label]
 KIND = "cut"  # of a use
 _FINEST, _COARSEST = 12, 3  # binary digits of a weight below what is hidden
-_DIGITS = 60  # of rates and losses, of which these binary ones are kept:
-_RATE_BITS, _LOSS_BITS = 80, 100
 _FLOW_BITS = 29  # about as much noise in all still flows fast
 
 
@@ -70,9 +69,10 @@ def least_cut(
         graph: the private graph, or rows with users; undirected or directed. Of a directed one
             the arcs that leave the part of the first terminal count, and there are two terminals.
         terminals: two or more: each a label, or a list of labels that stay together. Public.
-        epsilon: privacy parameter for one `privacy_unit`, in [1e-6, 50]; all of it is spent. Of k
-            terminals there are ceil(log2 k) halvings, each with more than an equal part of it: a
-            pair is charged for being parted once.
+        epsilon: privacy parameter for one `privacy_unit`, in [1e-6, 50]; all of it is spent,
+            `WEIGHT_SHARE` of it on the weight of the noisy cut. Of k terminals there are
+            ceil(log2 k) halvings, each with more than an equal part of the rest: a pair is charged
+            for being parted once.
         privacy_unit: what neighbouring data differ by: "edge", or a `PrivacyUnit`. Where k edges
             may change together, each has a k-th of epsilon. It cannot be a vertex.
         store: path of the store, or a `Store`, that remembers what was spent on this graph: the
@@ -81,8 +81,9 @@ def least_cut(
         progress: called with the fraction done and a message.
 
     Returns:
-        A `Partition` with a part for each terminal, named by it: the parts alone, not what they
-        weigh.
+        A `Partition` with a part for each terminal, named by it: the lightest, by noisy weight, of
+        a noisy cut and the trivial ones, in which one terminal keeps all other vertices. It has the
+        noisy weight, an interval for the true one, and one for that of the least cut.
 
     Raises:
         ParameterError: an option out of range; fewer than two terminals, or three in a directed
@@ -93,29 +94,34 @@ def least_cut(
 
     Guarantee: epsilon-DP at edge level. Of two terminals: let c be by how many grid units the
     weight of one pair can differ between neighbours, w the weights, D independent discrete Laplace
-    noise of rate L = epsilon/(2c) for each free vertex, and f(R) = w(R, others) - D(R). The output
-    is the least set P: f(P) <= f(R) for all R, and P lies within R where both are equal
-    (`network`). It is epsilon-DP by Theorem "Least cut between two terminals".
+    noise of rate L = `CutRates.cut` for each free vertex, and f(R) = w(R, others) - D(R). The noisy
+    cut is the least set P: f(P) <= f(R) for all R, and P lies within R where both are equal
+    (`network`). It loses at most 2 L c by Theorem "Least cut between two terminals". Then the
+    weights of P and of the trivial cuts get noise (`measure_weights`), and all that is released is
+    computed from P and these. Together they lose at most epsilon by Theorem "Weights of cuts".
     Of k changes together each has epsilon/k. Of more terminals each halving is such a cut, of
-    disjoint parts at once that became public before; `loss_of_cuts` is what they cost together.
+    disjoint parts at once that became public before; `CutRates.loss` is what all cost together.
     Weights are rounded down to a grid that c is a multiple of, which moves no two of them further
     apart, and those above M, of 2^51/n grid units, are cut to that, which does not either.
 
-    Accuracy: let P* be a least cut of w. P costs at most D(P) - D(P*) more, which is at most the
-    sum of max(0, D) over free vertices outside P* and of max(0, -D) over those in it: on average
-    (n - 2)/(2 sinh L) steps, which is below n c/epsilon; `Partition.shortfall` holds with the
-    default confidence. On graphs with a clear cut it is far less (docs/measured). Rounding adds a
-    step for each pair across at most. All this holds if a least cut and the shortfall are below M
-    together: P then weighs less than M with weights cut to M, so that it parts no pair that was
-    cut. M is above every weight that has a cap; without one, see `notes` of the partition. No
-    private cut is off by less than order n/epsilon on every graph (source).
+    Accuracy: with the default confidence the cut weighs at most `CutErrors.above_trivial` more than
+    the lightest trivial one, and `above_least` more than the least cut P*: P costs at most
+    D(P) - D(P*) more, which is at most the sum of max(0, D) over free vertices outside P* and of
+    max(0, -D) over those in it, on average (n - 2)/(2 sinh L) grid units. `Partition.shortfall` is
+    the lesser of this and of the upper end of its interval. On graphs with a clear cut all is far
+    less (docs/measured). Weights and intervals are those of weights rounded down to the grid, which
+    adds a grid unit for each pair across at most. All this holds if a least cut and the shortfall
+    are below M together: P then weighs less than M with weights cut to M, so that it parts no pair
+    that was cut. M is above every weight that has a maximum; without one, see `notes` of the
+    partition. No private cut is off by less than order n/epsilon on every graph (source).
 
     Examples:
         >>> club = gc.datasets.load("karate")
         >>> cut = gc.least_cut(club, 0, 33, epsilon=8.0)
         >>> S, T = cut.parts
+        >>> low, high = cut.interval  # holds what passes between S and T
         >>> flows = gc.release_flows(club, cut.groups, epsilon=1.0)
-        >>> low, high = flows.between(0, 33).interval  # what passes between S and T
+        >>> low, high = flows.between(0, 33).interval  # a narrower one
 
     Source: Dalirrooyfard, Mitrovic, Nevmyvaka, "Nearly Tight Bounds For Differentially Private Min
     s-t and Multiway Cut", NeurIPS 2023: the idea, and the lower bound. The proof, the grid and the
@@ -150,9 +156,10 @@ def cut_job(
     halvings = math.ceil(math.log2(len(terminal_rows)))
     step = privacy_unit.per_change(epsilon)
     grid = grid_of_cuts(graph, step / halvings)
-    rate = rate_of_cuts(step, grid.sensitivity, halvings)
-    spent = loss_of_cuts(rate, grid.sensitivity, halvings)
-    plan = BudgetPlan.of_one("least cut", "discrete Laplace", Cost.of_pure(spent))
+    rates = CutRates.of(step, grid.sensitivity, halvings)
+    spent, across = rates.loss(grid.sensitivity, halvings), rates.across * grid.sensitivity
+    costs = {"least cut": Cost.of_pure(spent - across), "weights of cuts": Cost.of_pure(across)}
+    plan = BudgetPlan.of_costs(costs, "discrete Laplace", Cost.of_pure(spent))
     plan = replace(plan, group_size=privacy_unit.group_size)
     return CutJob(
         public=empty,
@@ -162,7 +169,7 @@ def cut_job(
         graph=graph,
         privacy_unit=privacy_unit,
         terminal_rows=tuple(terminal_rows),
-        rate=rate,
+        rates=rates,
         grid=grid,
     )
 
@@ -176,7 +183,7 @@ class CutJob(Job[Partition]):
         graph: of the schema, without any edge.
         privacy_unit: of the guarantee.
         terminal_rows: row numbers of each terminal.
-        rate: of the noise, in steps of the grid.
+        rates: of all noise, per grid unit.
         grid: in which weights count.
     """
 
@@ -184,7 +191,7 @@ class CutJob(Job[Partition]):
     graph: Graph | DirectedGraph
     privacy_unit: PrivacyUnit
     terminal_rows: tuple[IntVector, ...]
-    rate: Fraction
+    rates: CutRates
     grid: Grid
 
     @property
@@ -198,20 +205,20 @@ class CutJob(Job[Partition]):
 
     def measure(
         self, bounded: AnyGraph, source: EntropySource, progress: Progress = silent
-    ) -> IntVector:
+    ) -> MeasuredCut:
         """See `Job.measure`."""
         return measure_cut(
             bounded,
             source,
             progress,
             terminal_rows=self.terminal_rows,
-            rate=self.rate,
+            rates=self.rates,
             grid=self.grid,
         )
 
     def finish(
         self,
-        measured: IntVector,
+        measured: MeasuredCut,
         guarantee: PrivacyGuarantee,
         source: EntropySource,
         progress: Progress = silent,
@@ -220,23 +227,26 @@ class CutJob(Job[Partition]):
         del source, progress
         return self._partition(measured, guarantee)
 
-    def _partition(self, measured: IntVector, guarantee: PrivacyGuarantee) -> Partition:
+    def _partition(self, measured: MeasuredCut, guarantee: PrivacyGuarantee) -> Partition:
         labels = self.graph.labels
         named = [[labels[row] for row in rows.tolist()] for rows in self.terminal_rows]
-        heavy = self._heavy
+        cut = lightest(measured, self.terminal_rows, self._errors, self.grid.unit)
+        notes = _terminals_alone(named, np.bincount(cut.codes, minlength=len(named)))
         return Partition(
             kind="least-cut",
             space=self.graph.space,
             names=tuple(terminal[0] for terminal in named),
-            codes=measured,
+            codes=cut.codes,
             guarantee=guarantee,
-            shortfall=self._excess,
+            shortfall=cut.shortfall,
             confidence=DEFAULT_CONFIDENCE,
-            notes=_terminals_alone(named, np.bincount(measured, minlength=len(named)))
-            + (self.notes if heavy else ()),
+            value=cut.value,
+            interval=cut.interval,
+            optimum=cut.optimum,
+            notes=(*notes, *(self.notes if self._heavy else ())),
         )
 
-    def parts(self, measured: IntVector, guarantee: PrivacyGuarantee) -> ResultParts:
+    def parts(self, measured: MeasuredCut, guarantee: PrivacyGuarantee) -> ResultParts:
         """See `Job.parts`."""
         return self._partition(measured, guarantee).to_parts()
 
@@ -260,10 +270,10 @@ class CutJob(Job[Partition]):
         return math.ceil(math.log2(len(self.terminal_rows)))
 
     @property
-    def _excess(self) -> float:
-        """How much more the cut may weigh than the least one, over all halvings."""
-        n, beta = self.graph.shape[0], DEFAULT_FAILURE / self._halvings
-        return self._halvings * least_cut_excess(n, self.rate, unit=self.grid.unit, beta=beta)
+    def _errors(self) -> CutErrors:
+        """Bounds on what noise can do, which hold together with the default confidence."""
+        sizes = self.graph.shape[0], len(self.terminal_rows)
+        return CutErrors.of(self.rates, *sizes, unit=self.grid.unit, beta=DEFAULT_FAILURE)
 
     @property
     def _heavy(self) -> str:
@@ -271,7 +281,7 @@ class CutJob(Job[Partition]):
         graph, largest = self.graph, largest_weight(self.graph, self.grid)
         if not graph.weighted or largest >= (graph.max_weight or LARGEST_OPEN):
             return ""
-        below = max(0.0, largest - self._excess)
+        below = max(0.0, largest - self._errors.above_least)
         return (
             f" It holds if the least cut weighs less than {down_to_digits(below, 4):,.4g}: weights"
             f" above {largest:,.4g} count as that."
@@ -280,14 +290,19 @@ class CutJob(Job[Partition]):
     @property
     def notes(self) -> tuple[str, ...]:
         """See `Job.notes`."""
-        excess = up_to_digits(self._excess, 4)
-        note = f"With probability {DEFAULT_PERCENT} the cut weighs at most {excess:,.4g} more"
-        note += " than the least one" + ", added up over all halvings" * (self._halvings > 1)
-        return (f"{note}; on graphs that have a clear cut far less.{self._heavy}",)
+        errors = self._errors
+        least = f"{up_to_digits(errors.above_least, 4):,.4g} more than the least one"
+        trivial = f"{up_to_digits(errors.above_trivial, 4):,.4g} more than any that only cuts off"
+        note = f"With probability {DEFAULT_PERCENT} the cut weighs at most {least}"
+        note += ", added up over all halvings" * (self._halvings > 1)
+        return (f"{note}, and at most {trivial} terminals.{self._heavy}",)
 
     def errors(self) -> Iterable[tuple[str, float]]:
         """See `Job.errors`."""
-        return (("what the cut weighs above the least one", self._excess),)
+        return (
+            ("what the cut weighs above the least one", self._errors.above_least),
+            ("above one that cuts off terminals alone", self._errors.above_trivial),
+        )
 
 
 def _terminals_alone(terminals: Sequence[Sequence[Label]], sizes: IntVector) -> tuple[str, ...]:
@@ -306,33 +321,8 @@ def _terminals_alone(terminals: Sequence[Sequence[Label]], sizes: IntVector) -> 
     return (told,)
 
 
-def rate_of_cuts(epsilon: Fraction, change: int, halvings: int = 1) -> Fraction:
-    """L: of noise by which cuts lose at most epsilon by one change of so many steps.
-
-    What `loss_of_cuts` says, solved for the rate, and rounded to a lower one.
-    """
-    with localcontext(wide_context(_DIGITS)):
-        share = Decimal(epsilon.numerator) / epsilon.denominator / halvings
-        least = int(((share.exp() + 1) / 2).ln() * 2**_RATE_BITS) - 1
-    return min(epsilon / 2, Fraction(least, 2**_RATE_BITS)) / change
-
-
-def loss_of_cuts(rate: Fraction, change: int, halvings: int = 1) -> Fraction:
-    """Return what halvings with noise of this rate lose together by one change.
-
-    With rate L, a change by c grid units and h halvings it is max(2 L c, h ln(2e^(Lc) - 1)), by
-    Theorem "Least cuts one after the other": if the weight of a pair grows, the pair loses 2 L c
-    once, when it is parted; if it falls, ln(2e^(Lc) - 1) in each halving until then.
-    """
-    moved = rate * change
-    with localcontext(wide_context(_DIGITS)):
-        once = (2 * (Decimal(moved.numerator) / moved.denominator).exp() - 1).ln()
-        most = int(once * 2**_LOSS_BITS) + 1
-    return max(2 * moved, halvings * Fraction(most, 2**_LOSS_BITS))
-
-
 def rows_of_terminals(vertices: VertexSet, terminals: Sequence[Terminal]) -> list[IntVector]:
-    """The row numbers of each terminal, in its order, checked.
+    """Return the row numbers of each terminal, in its order, checked.
 
     Raises:
         ParameterError: fewer than two terminals, or an empty one.
@@ -382,20 +372,20 @@ def measure_cut(
     progress: Progress = silent,
     *,
     terminal_rows: Sequence[IntVector],
-    rate: Fraction,
+    rates: CutRates,
     grid: Grid,
-) -> IntVector:
-    """The number of the part of each vertex, shape (n,). All noise is drawn here.
+) -> MeasuredCut:
+    """Draw the noisy cut, and measure it and the trivial ones. All noise is drawn here.
 
     Args:
         graph: the private graph.
         source: where the noise comes from.
         progress: called with the fraction done.
         terminal_rows: row numbers of each terminal, at least two.
-        rate: L, of the noise in steps of the grid.
+        rates: of the noise, per grid unit.
         grid: of the weights.
 
-    Guarantee: for one change by c steps `loss_of_cuts` of the rate, in all.
+    Guarantee: for one change by c grid units `CutRates.loss`, in all.
     """
     n = graph.shape[0]
     steps = grid.edge_steps(graph)
@@ -406,7 +396,7 @@ def measure_cut(
     part = np.zeros(n, dtype=np.int64)
     for bit in reversed(range(halvings)):
         progress(1 - (bit + 1) / halvings, "cutting")
-        pull = sample_discrete_laplace(rate, n, source)
+        pull = sample_discrete_laplace(rates.cut, n, source)
         # A part all of whose terminals are in the first half stays whole.
         second = [number >> (bit + 1) for number in range(len(terminal_rows)) if number >> bit & 1]
         side = np.where(np.isin(part, second), 0, 1).astype(np.int8)
@@ -417,5 +407,8 @@ def measure_cut(
         arcs = sp.csr_array((weights[within], pairs), shape=(n, n))
         arcs = arcs if isinstance(graph, DirectedGraph) else sp.csr_array(arcs + arcs.T)
         part = 2 * part + ~least_side(arcs, pull, side)
+    measured = measure_weights(
+        graph, source, weights=weights, codes=part, terminal_rows=terminal_rows, rates=rates
+    )
     progress(1.0, "done")
-    return part
+    return measured

@@ -37,7 +37,7 @@ from graphcuts_dp.learn.forecasts import (
     response_error,
 )
 from graphcuts_dp.learn.learners import MOST_DENSE_VERTICES, MOST_MEDIAN_PAIRS
-from graphcuts_dp.learn.least_cut_error import least_cut_excess
+from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates
 from graphcuts_dp.learn.norms import AUTO, NORMS, norms_of, parse_norm, terms_of
 from graphcuts_dp.learn.sizes import ArcsOn, Size, shape_of
 from graphcuts_dp.learn.workload import Setting
@@ -241,14 +241,19 @@ def _release(setting: Setting) -> float:
     )
 
 
-def _least_cut_excess(setting: Setting) -> float:
+def _cut_rates(setting: Setting) -> CutRates:
     """Of `least_cut` between two vertices of a graph without weights."""
-    rate = setting.for_one().epsilon / 2
-    return least_cut_excess(shape_of(setting.n)[0], rate, beta=setting.workload.beta)
+    return CutRates.of(Fraction(setting.for_one().epsilon), 1)
+
+
+def _least_cut_excess(setting: Setting) -> float:
+    sizes = shape_of(setting.n)[0], 2
+    errors = CutErrors.of(_cut_rates(setting), *sizes, unit=1.0, beta=setting.workload.beta)
+    return errors.above_least
 
 
 def _least_cut_mean(setting: Setting) -> float:
-    return shape_of(setting.n)[0] / (2 * math.sinh(setting.for_one().epsilon / 2))
+    return _cut_rates(setting).mean_excess(shape_of(setting.n)[0], 2)
 
 
 def _halves_radius(setting: Setting) -> float:

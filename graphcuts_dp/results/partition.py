@@ -58,9 +58,9 @@ Interval = tuple[float, float]
 class Partition(Displayed):
     """A partition of public vertices: a private least cut, or one that was found in a release.
 
-    Of a least cut the parts are all that was put out; what it weighs is not known from them. To ask
-    for that is one noisy cut more: `gc.release_flows(graph, cut.groups, epsilon=0.5)`, whose
-    `total` and cells have intervals, or `ask(*cut.parts)` of a session.
+    Of a least cut the noisy weight was released, too, by which it was chosen. A narrower interval
+    is one noisy cut more: `gc.release_flows(graph, cut.groups, epsilon=0.5)`, whose `total` and
+    cells have intervals, or `ask(*cut.parts)` of a session.
 
     Attributes:
         kind: "least-cut", or "max-cut", "sparsest", "balanced", "clusters", "hierarchy".
@@ -73,7 +73,8 @@ class Partition(Displayed):
         confidence: that shortfall, interval and optimum are right, together.
         options: that it was asked for with, the resolution filled in; None of a least cut.
         value: in the release: `measure` of the synthetic weights that it was found in. Nearly
-            always better than the truth, since it was chosen for it. None of a least cut.
+            always better than the truth, since it was chosen for it. Of a least cut its noisy
+            weight, which may be below 0; None of one that version 0.1 made.
         interval: holds its value in the true graph, although it was chosen after looking; likewise.
         optimum: holds the value of the best such partition of the true graph; likewise.
         notes: what else there is to say of it, in sentences.
@@ -278,7 +279,7 @@ class Partition(Displayed):
 
     @property
     def _words(self) -> str:
-        if self.value is None or self.interval is None:
+        if self.value is None or self.interval is None or self.kind not in KINDS:
             return f"{self.kind} of {', '.join(map(str, self.names))}"
         return f"{self.kind}: {short(self.value)} in {short_interval(self.interval)}"
 
@@ -288,7 +289,9 @@ class Partition(Displayed):
     def __str__(self) -> str:
         mark = "" if self.guarantee.is_private else f" [{SEEDED_WARNING}]"
         told = f"at most {short_bound(self.shortfall)} above the least"
-        if self.optimum is not None:
+        if self.interval is not None and self.kind not in KINDS:
+            told = f"weighs {short_interval(self.interval)}, {told}"
+        elif self.optimum is not None:
             best = short_interval(self.optimum)
             told = f"chosen after looking; the best of the true graph in {best}"
         return f"{self._words} ({percent(self.confidence)}); {told}{mark}"
@@ -300,7 +303,7 @@ class Partition(Displayed):
 
     def _card(self) -> Card:
         facts = [
-            ("value in the release", self.value),
+            ("value in the release" if self.kind in KINDS else "noisy weight", self.value),
             ("in the true graph", self.interval and short_interval(self.interval)),
             ("the best of the true graph", self.optimum and short_interval(self.optimum)),
             ("worse than the best, at most", self.shortfall),

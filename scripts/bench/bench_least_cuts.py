@@ -28,8 +28,9 @@ import numpy as np
 import scipy.sparse as sp
 
 import graphcuts_dp as gc
-from graphcuts_dp.cuts.least import grid_of_cuts, measure_cut, rate_of_cuts, rows_of_terminals
+from graphcuts_dp.cuts.least import cut_job, grid_of_cuts, measure_cut, rows_of_terminals
 from graphcuts_dp.cuts.network import least_side
+from graphcuts_dp.learn.least_cut_error import CutRates
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
 from scripts.bench.harness import Table, run, timed
@@ -125,7 +126,7 @@ def compared(graph, epsilon):
 
 def isolating(graph, ends, epsilon, source):
     """By the binary digits of the terminals on all vertices, then each alone in its region."""
-    rate, n = rate_of_cuts(Fraction(epsilon) / 3, 1), graph.n
+    rate, n = Fraction(epsilon) / 6, graph.n
     network = network_of(graph)
 
     def cut(first, second, region=None):
@@ -150,17 +151,20 @@ def isolating(graph, ends, epsilon, source):
 def several(table, name, graph, epsilon):
     """Four terminals."""
     n = graph.n
-    ends = rows_of_terminals(graph.vertices, [0, n // 4, n // 2, 3 * n // 4])
+    labels = [0, n // 4, n // 2, 3 * n // 4]
+    ends = rows_of_terminals(graph.vertices, labels)
+    no_noise = CutRates(**dict.fromkeys(("cut", "across", "terminal", "between"), Fraction(60)))
     grid = grid_of_cuts(graph, Fraction(epsilon) / 2)
+    options = {"terminal_rows": ends, "grid": grid}
     exact = [
-        measure_cut(graph, SeededEntropy(0), ends=ends, rate=Fraction(60), grid=grid),
+        measure_cut(graph, SeededEntropy(0), rates=no_noise, **options).codes,
         *isolating(graph, ends, 360, SeededEntropy(0)),  # of rate 60 there is no noise
     ]
     best = min(cost(graph, codes) for codes in exact)
     runs = [[], [], []]
+    job = cut_job(graph, *labels, epsilon=epsilon)
     for seed in range(5):
-        rate = rate_of_cuts(Fraction(epsilon), grid.sensitivity, 2)
-        halved = measure_cut(graph, SeededEntropy(seed), ends=ends, rate=rate, grid=grid)
+        halved = job.run(graph, SeededEntropy(seed)).codes
         digits, alone = isolating(graph, ends, epsilon, SeededEntropy(seed))
         for kept, codes in zip(runs, (halved, digits, alone), strict=True):
             kept.append(cost(graph, codes) - best)

@@ -7,6 +7,7 @@ import pytest
 
 import graphcuts_dp as gc
 from graphcuts_dp.cuts import least
+from graphcuts_dp.cuts.weights import MeasuredCut
 from graphcuts_dp.errors import FileFormatError, GraphError, QueryError
 from tests.audits.cuts import pairs_of_four
 
@@ -72,7 +73,11 @@ def test_the_value_is_asked_by_itself():
 def test_that_only_an_end_was_cut_off_is_said_of_the_output_alone(monkeypatch):
     """Whatever the graph is: the sentence follows from the parts."""
     graph, codes = CASES["names"][0], []
-    monkeypatch.setattr(least, "measure_cut", lambda *_, **__: np.array(codes.pop()))
+    # Trivial cuts weigh more, so that the noisy one is the lightest.
+    weights = {"across": 0, "terminals": (9, 9), "between": 0}
+    monkeypatch.setattr(
+        least, "measure_cut", lambda *_, **__: MeasuredCut(codes=np.array(codes.pop()), **weights)
+    )
     for given, alone in (
         ([0, 1, 1, 1, 1], ["Nothing but ann was cut off"]),
         ([0, 0, 0, 1, 1], ["Nothing but kim, 42 was cut off"]),

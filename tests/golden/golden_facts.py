@@ -165,6 +165,7 @@ def of_cut(made):
         "guarantee": facts_of(made.guarantee),
         "parts": made.codes.tolist(),
         "excess": exact(made.shortfall),
+        "weight": [exact(each) for each in (made.value, *made.interval, *made.optimum)],
     }
 
 

@@ -1,14 +1,17 @@
 """What a plan says of synthetic graphs, dense and sparse, beside what comes out."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import graphcuts_dp as gc
+from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.estimate.kept_edges import threshold_for
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.learn.detectability import degrees_needed
+from graphcuts_dp.learn.least_cut_error import WEIGHT_SHARE, CutRates
 from graphcuts_dp.learn.sizes import ArcsOn
 from graphcuts_dp.learn.workload import Setting
 from graphcuts_dp.planning.synthetic import synthetic_forecast
@@ -131,10 +134,11 @@ def test_what_a_plan_says_of_least_cuts_is_what_the_cut_says(privacy_unit, k):
     graph = gc.Graph([0], [1], vertices=300)
     plan = gc.plan(300, epsilon=2.0, privacy_unit=privacy_unit, target_error=50)
     row = rows_of_parts(plan)["least cut"]
-    cut = gc.least_cut(graph, 0, 1, epsilon=2.0, privacy_unit=privacy_unit)
-    assert row.guaranteed == pytest.approx(cut.shortfall, rel=1e-9)
-    assert row.typical == pytest.approx(300 / (2 * math.sinh(1 / k)))
-    assert row.typical < row.guaranteed < 2 * row.typical
+    job = cut_job(graph, 0, 1, epsilon=2.0, privacy_unit=privacy_unit)
+    assert row.guaranteed == pytest.approx(next(iter(job.errors()))[1], rel=1e-9)
+    assert row.typical == pytest.approx(CutRates.of(Fraction(2, k), 1).mean_excess(300, 2))
+    noisy = 300 / (2 * math.sinh((1 - WEIGHT_SHARE) / k))
+    assert noisy < row.typical < row.guaranteed < 2 * row.typical
     assert "Least cut: what a private cut" in str(plan)
     needed = gc.plan(300, epsilon=row.epsilon_needed, privacy_unit=privacy_unit)
     assert rows_of_parts(needed)["least cut"].guaranteed <= 50

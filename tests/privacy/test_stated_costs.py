@@ -162,6 +162,19 @@ def twice(found):
     return found * 2
 
 
+def of_cut_rates(name):
+    def broken(monkeypatch):
+        real = least.CutRates.of
+
+        def dearer(*arguments):
+            rates = real(*arguments)
+            return replace(rates, **{name: 2 * getattr(rates, name)})
+
+        monkeypatch.setattr(least.CutRates, "of", dearer)
+
+    return broken
+
+
 TESTS = of_result(calibrations, "_test_rates", lambda found: (found[0] * 2, found[1] * 2))
 TOTAL = of_noise(calibrations, 50)
 COORDINATES = of_result(
@@ -260,7 +273,13 @@ CASES = {
         )
     },
     "least_cut": {
-        name: (made(name), {"rate": of_result(least, "rate_of_cuts", twice)})
+        name: (
+            made(name),
+            {
+                rate: of_cut_rates(rate)
+                for rate in ("cut", "terminal", "between", *["across"] * (name == "cut"))
+            },
+        )
         for name in ("cut", "cut, several")
     },
     "open_session": {

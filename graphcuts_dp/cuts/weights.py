@@ -1,0 +1,170 @@
+"""Weights of a noisy cut and of the trivial ones, measured once, and the lightest of them.
+
+A private cut whose noise decides is worse than to cut off terminals alone. So the noisy cut is
+compared with the *trivial* cuts, in each of which one terminal keeps all *free* vertices (those
+that are no terminals): of two terminals, the other one is alone. What is measured are
+
+    x     the weight across the noisy cut, of pairs with a free endpoint,
+    f_i   the weight between terminal i and all free vertices,
+    b     the weight of pairs of two different terminals, which every cut has.
+
+The noisy cut weighs x + b, and the trivial cut of terminal j the sum of f_i over i != j, and b.
+Everything else is computed from the noisy x, f and b: `lightest`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from graphcuts_dp.arrays import BoolVector, IntVector
+from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
+from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.noise import sample_discrete_laplace
+
+_LOW_BITS = 26  # sums of more than 63 bits are added up in two parts
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class MeasuredCut:
+    """The noisy cut, and noisy weights in grid units. Public.
+
+    Attributes:
+        codes: the part of each vertex in the noisy cut, shape (n,).
+        across: x, with noise.
+        terminals: f, with noise.
+        between: b, with noise.
+    """
+
+    codes: IntVector
+    across: int
+    terminals: tuple[int, ...]
+    between: int
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class LightestCut:
+    """The cut of the least measured weight, from public numbers.
+
+    Attributes:
+        codes: the part of each vertex, shape (n,).
+        value: its measured weight.
+        interval: holds its weight.
+        optimum: holds the weight of the least cut that keeps the terminals apart.
+        shortfall: how much more than the least cut it weighs at most.
+    """
+
+    codes: IntVector
+    value: float
+    interval: tuple[float, float]
+    optimum: tuple[float, float]
+    shortfall: float
+
+
+def measure_weights(
+    graph: AnyGraph,
+    source: EntropySource,
+    *,
+    weights: IntVector,
+    codes: IntVector,
+    terminal_rows: Sequence[IntVector],
+    rates: CutRates,
+) -> MeasuredCut:
+    """Measure what the noisy cut and the trivial ones weigh.
+
+    Args:
+        graph: private.
+        source: where the noise comes from.
+        weights: of the pairs of the graph, in grid units, none above `largest_weight`.
+        codes: the noisy cut, shape (n,).
+        terminal_rows: row numbers of each terminal.
+        rates: of the noise.
+
+    Guarantee: together with the noisy cut `CutRates.loss`. The sensitivity is exact: a pair of free
+    vertices counts in x alone, a pair of a terminal i and a free vertex in f_i and at most once in
+    x, a pair of two terminals in b or in nothing; each with coefficient 0 or 1. Of directed graphs
+    arcs that leave the first terminal or enter the second one count, and in x those that leave the
+    first part. Theorem "Weights of cuts".
+    """
+    terminal_of = np.full(len(codes), -1, dtype=np.int64)
+    for number, rows in enumerate(terminal_rows):
+        terminal_of[rows] = number
+    tails, heads = terminal_of[graph.rows], terminal_of[graph.columns]
+    parted = codes[graph.rows] != codes[graph.columns]
+    if isinstance(graph, DirectedGraph):
+        parted &= codes[graph.rows] == 0
+        at_terminal = [(tails == 0) & (heads < 0), (heads == 1) & (tails < 0)]
+    else:
+        at_terminal = [
+            ((tails == number) & (heads < 0)) | ((heads == number) & (tails < 0))
+            for number in range(len(terminal_rows))
+        ]
+    only_terminals = (tails >= 0) & (heads >= 0)
+    laplace = sample_discrete_laplace
+    return MeasuredCut(
+        codes=codes,
+        across=_sum(weights, parted & ~only_terminals) + int(laplace(rates.across, 1, source)[0]),
+        terminals=tuple(
+            _sum(weights, chosen) + noise
+            for chosen, noise in zip(
+                at_terminal,
+                laplace(rates.terminal, len(terminal_rows), source).tolist(),
+                strict=True,
+            )
+        ),
+        between=_sum(weights, parted & only_terminals) + int(laplace(rates.between, 1, source)[0]),
+    )
+
+
+def lightest(
+    measured: MeasuredCut, terminal_rows: Sequence[IntVector], errors: CutErrors, unit: float
+) -> LightestCut:
+    """Return the cut of the least measured weight; of equal ones the noisy cut.
+
+    The interval may be quoted although the cut was chosen by its measured weight: it is one of a
+    family that holds for all candidates at once. The weight of the least cut lies above that of the
+    noisy cut less `errors.noisy`, over the number of halvings, and below that of this cut. Reads
+    nothing private.
+
+    Args:
+        measured: the noisy cut and the weights.
+        terminal_rows: row numbers of each terminal.
+        errors: bounds that hold together with the stated confidence.
+        unit: weight of one grid unit.
+    """
+    noisy, everything = measured.across, sum(measured.terminals)
+    # The trivial cut of the heaviest terminal cuts off all others.
+    keeper = int(np.argmax(np.array(measured.terminals, dtype=object)))
+    trivial = everything - measured.terminals[keeper]
+    codes, value, error = measured.codes, noisy, errors.across
+    if trivial < noisy:
+        codes, value, error = np.full_like(codes, keeper), trivial, errors.trivial
+        for number, rows in enumerate(terminal_rows):
+            codes[rows] = number
+    between = unit * measured.between
+    weight = unit * value + between
+    high = max(0.0, weight + error + errors.between)
+    low = min(high, max(0.0, weight - error - errors.between))
+    halvings = (len(terminal_rows) - 1).bit_length()
+    # Both cuts hold b, so its noise does not count in their difference.
+    above_noisy = 0.0 if value == noisy else unit * (value - noisy) + errors.trivial + errors.across
+    least = unit * noisy - errors.across + between - errors.between - errors.noisy
+    optimum = min(high, max(0.0, least / halvings)), high
+    return LightestCut(
+        codes=codes,
+        value=weight,
+        interval=(low, high),
+        optimum=optimum,
+        shortfall=max(0.0, min(high, errors.noisy + above_noisy)),
+    )
+
+
+def _sum(weights: IntVector, chosen: BoolVector) -> int:
+    """Return the sum of chosen weights of up to 51 bits, exactly; it may have more than 63 bits."""
+    picked = weights[chosen]
+    low = picked & ((1 << _LOW_BITS) - 1)
+    return (int((picked >> _LOW_BITS).sum()) << _LOW_BITS) + int(low.sum())
