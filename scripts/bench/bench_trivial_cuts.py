@@ -84,7 +84,7 @@ def test_graphs():
     yield "us airports, weights", whole(gc.datasets.load("us-flights"))
     for name in ("polblogs.edges.gz", "celegansneural_w.edges", "power.edges"):
         if (SHARED / name).exists():
-            options = {"weight": 3} if "_w." in name else {}
+            options = {"columns": gc.Columns(weight=2)} if "_w." in name else {}
             yield name.partition(".")[0], whole(gc.read_graph(SHARED / name, **options))
 
 
