@@ -116,6 +116,7 @@ def scaling_bound(
     bordered: bool,
     seed: int = 0,
     cholesky_limit: int = CHOLESKY_LIMIT,
+    short: bool = False,
 ) -> UpperBound:
     """Return the bound of the scaling theorem, or the trivial bound if that is smaller.
 
@@ -127,6 +128,7 @@ def scaling_bound(
         bordered: cut norm (True, B = A') or infinity-to-one norm (False, B = A).
         seed: seed of the randomised proof, whose stream no other code uses.
         cholesky_limit: see `sigma_bound`.
+        short: see `sigma_bound`.
     """
     trivial = trivial_bound(operand, bordered=bordered)
     if operand.absolute.total == 0.0:
@@ -134,7 +136,7 @@ def scaling_bound(
     d_U = _positive_weights(weights_U, operand, rows=True, bordered=bordered)
     d_V = _positive_weights(weights_V, operand, rows=False, bordered=bordered)
     scaled = ScaledMatrix(operand, d_U, d_V, bordered=bordered)
-    bound = sigma_bound(scaled, seed, cholesky_limit)
+    bound = sigma_bound(scaled, seed, cholesky_limit, short=short)
     # The factors above 1 cover the roundings of this and the next line, and those of the weights'
     # square roots in `ScaledMatrix`, which are a few units in the last place.
     lengths = math.sqrt(math.fsum(d_U)) * math.sqrt(math.fsum(d_V)) * (1.0 + 2.0**-48)

@@ -58,6 +58,7 @@ from graphcuts_dp.cutnorm.cut_search import (
     tabu_search,
 )
 from graphcuts_dp.cutnorm.operand import Operand
+from graphcuts_dp.cutnorm.singular_values import CHOLESKY_LIMIT
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.resources import NEVER, Deadline
 
@@ -218,18 +219,26 @@ class LowRankSolver:
             operand, self.V, hyperplanes, count, self._rng, bordered=self.bordered
         )
 
-    def upper_bound(self, matrix: Any) -> UpperBound:
+    def upper_bound(self, matrix: Any, *, short: bool = False) -> UpperBound:
         """Return a proven upper bound on the norm of `matrix`, for any U and V.
 
         It costs two products for new weights, and the proof of `scaling_bound`.
 
         Args:
             matrix: shape (n1, n2).
+            short: see `sigma_bound`.
         """
         operand = _as_operand(matrix)
         weights_U = row_norms(self._image(operand, self.V, transpose=False))
         weights_V = row_norms(self._image(operand, self.U, transpose=True))
-        return scaling_bound(operand, weights_U, weights_V, bordered=self.bordered, seed=self.seed)
+        return scaling_bound(
+            operand,
+            weights_U,
+            weights_V,
+            bordered=self.bordered,
+            seed=self.seed,
+            short=short,
+        )
 
     def sigma_estimate(self, matrix: Any) -> float:
         """Return an estimate of sigma_1 of the scaling theorem at the last step's weights.
@@ -340,7 +349,8 @@ def search_low_rank(
     1. Alternate on unit vectors with momentum (Polyak 1964) until the value of the relaxation
        stands still; in float32 where that is faster. Round them to cuts by hyperplanes.
     2. Prove the upper bound on the matrix itself. (For a large matrix a proof is costly: do it now
-       only if it will probably be close enough to the best cut.)
+       only if it will probably be close enough to the best cut. If the time is up, it is the last
+       proof, and a short one.)
     3. If the bounds are not close and the relaxation is not solved, double the rank and alternate
        again while sigma_1, estimated, says so. Prove the upper bound again.
     4. Improve the cuts by tabu search and recombination until nothing helps.
@@ -369,11 +379,13 @@ def search_low_rank(
     batch = solver.round_batch(working, hyperplanes, _POPULATION)
 
     # `value` approaches the value of the relaxation, and that is what the bound can be at best.
-    is_large = max(operand.shape) > _LARGE
-    if not is_large or limits.are_close(batch.first_value, _VALUE_MARGIN * value):
-        bound = smallest_bound(bound, solver.upper_bound(operand))
+    # Once the time is up, these vectors are the last ones.
+    is_large = min(operand.shape) > CHOLESKY_LIMIT or max(operand.shape) > _LARGE
+    is_last = limits.deadline.passed()
+    if is_last or not is_large or limits.are_close(batch.first_value, _VALUE_MARGIN * value):
+        bound = smallest_bound(bound, solver.upper_bound(operand, short=is_last))
 
-    is_open = not limits.are_close(batch.first_value, bound.value)
+    is_open = not (is_last or limits.are_close(batch.first_value, bound.value))
     # At a fixed point of the alternation the weights of rows and those of columns each sum to
     # 4 `value` (`value` if not bordered), so the scaling bound is about sigma_1 times `value`.
     # Their ratio says if the relaxation is solved.

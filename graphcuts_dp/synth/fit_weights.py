@@ -29,8 +29,9 @@ DECIMALS = 4  # of the weights of a synthetic graph
 # noise in any case.
 TOLERANCE = 0.2
 _CHUNK_ENTRIES = 1 << 20  # entries of the rows that are handled at once: 8 MiB
-# Differences with more entries (256 MiB of float64) are held in float32, which is half of that.
-_MOST_DOUBLE_ENTRIES = 1 << 25
+# Differences with more entries (32 MiB of float64) are held in float32. Searches use float32
+# anyway, and the bounds are widened by what that loses, about 1e-6 of them.
+_MOST_DOUBLE_ENTRIES = 1 << 22
 _ROUNDING = 1e-6  # relative error of a sum of at most 2^31 floats is less
 
 

@@ -22,6 +22,7 @@ Read `maximum_entropy` first.
 """
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ from graphcuts_dp.synth.targets import Targets, credible_sums
 
 _CHUNK_ENTRIES = 1 << 17  # entries of the rows worked on at once: they stay in the cache
 _ROUNDS = 160  # most rounds of L-BFGS
+_LINE_SEARCH = 8  # most points of a round; if none of them will do, the search has ended
 _MEMORY = 12  # earlier gradients that L-BFGS keeps
 _TOLERANCE = 0.01  # largest component of the scaled gradient at which it ends
 _VALUE_TOLERANCE = 1e-12  # relative decrease of the value in a round at which it ends
@@ -48,6 +50,14 @@ _STRUCTURE_PROGRESS = 0.3  # share of the progress bar for the search for struct
 _LEAST_START, _LARGEST_START = 1e-4, 0.999
 
 Float32Matrix = npt.NDArray[np.float32]
+
+
+class _Settled(Exception):  # noqa: N818  # it is a result
+    """Raised with a point whose gradient is within the tolerance."""
+
+    def __init__(self, point: FloatVector) -> None:
+        super().__init__()
+        self.point = point
 
 
 class Factors(NamedTuple):
@@ -105,20 +115,48 @@ def solve(
         if rounds_done == rounds:
             stopped = "rounds"
 
+    def until_settled(point: FloatVector) -> tuple[float, FloatVector]:
+        """Return value and gradient; end at any point within the tolerance.
+
+        L-BFGS accepts a point only if its value is lower. Near the minimum of a large matrix the
+        rounding of float32 hides that, and the search would go on for dozens of points.
+        """
+        value, gradient = dual(point)
+        if np.abs(gradient).max() <= _TOLERANCE:
+            raise _Settled(point.copy())
+        return value, gradient
+
+    start = dual.start()
+    try:
+        end = _minimum(until_settled, start, rounds, after_round)
+    except _Settled as settled:
+        end = settled.point
+        rounds_done += int(not np.array_equal(end, start))
+    return dual.factors(end), rounds_done, stopped
+
+
+def _minimum(
+    function: Callable[[FloatVector], tuple[float, FloatVector]],
+    start: FloatVector,
+    rounds: int,
+    after_round: Callable[[FloatVector], None],
+) -> FloatVector:
+    """Return the point where L-BFGS ends; for the arguments see `solve`."""
     solution = scipy.optimize.minimize(
-        dual,
-        dual.start(),
+        function,
+        start,
         jac=True,
         method="L-BFGS-B",
         callback=after_round,
         options={
             "maxiter": rounds,
             "maxcor": _MEMORY,
+            "maxls": _LINE_SEARCH,
             "gtol": _TOLERANCE,
             "ftol": _VALUE_TOLERANCE,
         },
     )
-    return dual.factors(solution.x), rounds_done, stopped
+    return np.asarray(solution.x)
 
 
 class _Dual:
@@ -282,7 +320,7 @@ def _fit_sums(
         t = np.exp(-np.abs(log_odds))
         one_plus_t = t + np.float32(1)
         logs += float(np.log(one_plus_t).sum(dtype=np.float64))
-        shares = np.where(log_odds > 0, np.float32(1), t)
+        shares = np.maximum(log_odds > 0, t)  # as t <= 1; without a branch for each entry
         shares /= one_plus_t  # sigmoid(l)
         rows[rows_of_chunk] = shares.sum(axis=1)
         if not block.layout.symmetric:

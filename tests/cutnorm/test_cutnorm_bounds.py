@@ -177,6 +177,33 @@ def test_sigma_is_bounded_from_above_and_closely() -> None:
         assert np.allclose(product, full / np.sqrt(np.outer(*d)) @ vector)
 
 
+@pytest.mark.parametrize(("degree", "excess"), [(12, 0.06), (24, 0.02), (64, 0.005)])
+def test_short_proofs_are_proofs_too(degree: int, excess: float) -> None:
+    """For one large singular value, many equal ones, a gap, hidden directions, and noise."""
+    rng = np.random.default_rng(5)
+    n = 300
+    left, right = (np.linalg.qr(rng.standard_normal((n, n)))[0] for _ in range(2))
+    spectra = [
+        np.ones(n),
+        np.r_[1.0, np.full(n - 1, 0.2)],
+        np.r_[1.0, np.full(n - 1, 0.999)],
+        np.r_[np.ones(150), np.zeros(150)],
+        np.linspace(1.0, 0.0, n),
+        np.r_[1.0, np.zeros(n - 1)],
+    ]
+    matrices = [(left * spectrum) @ right.T for spectrum in spectra]
+    matrices.append(np.diag(spectra[2]))  # the random block alone sees its first direction
+    matrices.append(rng.standard_normal((n, n)))
+    for matrix in matrices:
+        for narrow in (False, True):
+            shown = matrix.astype(np.float32) if narrow else matrix
+            ones = np.ones(n)
+            scaled = ScaledMatrix(Operand.from_matrix(shown), ones, ones, bordered=False)
+            truth = np.linalg.norm(shown.astype(float), 2)
+            bound = chebyshev_norm_bound(scaled, np.random.default_rng(1), degree=degree)
+            assert truth <= bound <= (1 + excess) * truth
+
+
 def test_sigma_is_bounded_where_no_eigenvalue_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = np.random.default_rng(4).standard_normal((200, 180))
     scaled = ScaledMatrix(Operand.from_matrix(matrix), np.ones(200), np.ones(180), bordered=False)

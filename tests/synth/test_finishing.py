@@ -155,6 +155,86 @@ def test_both_moves_of_an_entry_are_equally_likely(shape, seed):
     assert np.abs(moves.sum(axis=0)).max() <= 1
 
 
+class Coins:
+    """Coins of 32 bits in turn."""
+
+    seed = 0
+
+    def __init__(self, *coins):
+        self.coins = list(coins)
+
+    def bytes(self, count):
+        taken, self.coins = self.coins[: count // 4], self.coins[count // 4 :]
+        return np.array(taken, dtype="<u4").view(np.uint8)
+
+
+def test_an_event_has_its_probability_to_the_last_coin():
+    """2^32 = 1 modulo 3: the coin 2^32 - 1 has no right to a remainder, and is drawn again."""
+    totals, favourable = np.array([3, 3, 4], dtype=np.int32), np.array([1, 1, 4], dtype=np.int32)
+    source = Coins(2**32 - 2, 2**32 - 1, 2**32 - 1, 2**32 - 1, 3)
+    happens = dependent_rounding._happens(favourable, totals, 4, source)
+    assert happens.tolist() == [False, True, True]
+    assert source.coins == []
+    totals = np.repeat(np.arange(1, 8, dtype=np.int32), 8)
+    coins = np.tile(np.arange(8), 7)
+    for wanted in range(1, 8):
+        favourable = np.minimum(totals, wanted)
+        happens = dependent_rounding._happens(favourable, totals, 8, Coins(*coins.tolist()))
+        assert np.array_equal(happens, coins % totals < favourable)
+
+
+def test_both_moves_of_a_cycle_are_fair_and_close_an_entry(monkeypatch):
+    bits = 6
+    corners = np.random.default_rng(3).integers(1, 2**bits, (4, 500)).astype(np.int32)
+    asked = []
+
+    def event(outcome):
+        def happens(favourable, total, largest_total, source):
+            asked.append(favourable / total)
+            assert (total <= largest_total).all()
+            return np.full(len(total), outcome)
+
+        return happens
+
+    steps = []
+    for outcome in (True, False):
+        monkeypatch.setattr(dependent_rounding, "_happens", event(outcome))
+        step = dependent_rounding._cycle_steps(*corners, bits, None)
+        moved = corners + np.array([[1], [-1], [-1], [1]]) * step
+        assert moved.min() == 0
+        assert moved.max() == 2**bits
+        assert ((moved == 0) | (moved == 2**bits)).any(axis=0).all()
+        steps.append(step)
+    up, down = steps
+    assert (up > 0).all()
+    assert (down < 0).all()
+    assert np.allclose(asked[0] * up + (1 - asked[0]) * down, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [127, 128, 129, 130, 257])
+def test_blocks_of_rows_meet(n):
+    matrix = fractions((n, n), n, symmetric=True)
+    heads = round_keeping_degrees(matrix, symmetric=True, source=SeededEntropy(n))
+    assert np.array_equal(heads, heads.T)
+    assert not heads.diagonal().any()
+    check_degrees(heads, matrix, symmetric=True)
+
+
+def test_few_entries_are_left_for_chains(monkeypatch):
+    """Cycles keep sums exactly: without chains, sums are those of the grid."""
+    n = 512
+    matrix = fractions((n, n), 8, symmetric=False)
+    alternate, left = dependent_rounding._alternate, []
+
+    def counted(positions, *arguments):
+        left.append(len(positions))
+        return alternate(positions, *arguments)
+
+    monkeypatch.setattr(dependent_rounding, "_alternate", counted)
+    round_keeping_degrees(matrix, symmetric=False, source=SeededEntropy(1))
+    assert max(left) < 0.05 * n**2
+
+
 def test_the_first_step_is_right_to_the_last_coin():
     """An entry of k + f units goes up for exactly f 2^32 of the 2^32 coins."""
     entry = np.array([0.3])
