@@ -31,15 +31,18 @@ from graphcuts_dp.iterative.accuracy import NetChoice
 from graphcuts_dp.iterative.lists import Sensing
 from graphcuts_dp.iterative.methods import CONSTRUCTION, Learning, release_iteratively
 from graphcuts_dp.iterative.release import GRAPH, IterativeRelease
+from graphcuts_dp.learn.sizes import size_of
 from graphcuts_dp.ledger.observed import latest_charge
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import METHOD, Checked, input_option, option, output_option
+from graphcuts_dp.planning.synthetic import response_forecast
 from graphcuts_dp.privacy.composition import Cost
 from graphcuts_dp.privacy.entropy import SeededEntropy
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee
 from graphcuts_dp.queries.group_names import GroupNames
 from graphcuts_dp.queries.linear import CutQuery, space_of
 from graphcuts_dp.queries.query_lines import folder_of, read_lines, read_question
+from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.graphs import communities_note, graph_job, may_be_sparse
 from graphcuts_dp.release.job import Job, execute
 from graphcuts_dp.release.sizes import check_size
@@ -138,12 +141,16 @@ def release(
         job = graph_job(graph, epsilon=each, groups=groups, simulated=True, **vars(method))
         simulated = job.run(graph, SeededEntropy(0))
         found = usefulness_of(simulated, edges=guess)
-        lost = None
+        lost = kept = None
         dense = simulated.measurements.matrix is not None
         if dense and fit.fit != "none" and not graph.weighted and groups is None:
             lost = communities_note(
                 graph, each, noise=likely, guess=guess, steps=privacy_unit.group_size
             )
+        if simulated.measurements.matrix is not None and not graph.weighted:
+            distribution = simulated.measurements.matrix.distribution
+            size = size_of(Universe.of(graph))
+            kept = f"The noisy matrix {response_forecast(size, distribution, edges=guess)}."
         step = Cost.of_pure(privacy_unit.per_change(privacy.epsilon))
         whole = privacy_unit.guarantee(
             job.guarantee, privacy_unit.cost(step, epsilon=privacy.epsilon)
@@ -153,7 +160,7 @@ def release(
             (one.what + unproven.get(one.basis, f" ({one.basis}, no proof)"), one.error)
             for one in found.questions
         ]
-        report = foretold(whole, privacy_unit, errors, [lost], job.warning, _blocks(found))
+        report = foretold(whole, privacy_unit, errors, [lost, kept], job.warning, _blocks(found))
         fields = found.to_dict() | report.fields | {"communities": lost}
         return replace(report, fields=fields, blocks=[found])
     store = spending.check()

@@ -501,8 +501,11 @@ def ritz_value(scaled: ScaledMatrix, transpose: bool, steps: int = _KRYLOV_STEPS
         images.append(middle)
         if step + 1 < steps:
             block = scaled.apply(middle, transpose=not transpose)
-            for _ in range(2):  # Gram-Schmidt against all blocks, twice for accuracy
-                for earlier in basis:
-                    block -= earlier @ (earlier.T @ block)
-            block = np.linalg.qr(block)[0]
+            # Gram-Schmidt against all blocks, twice for accuracy; and again with unit columns, as
+            # nothing but rounding may be left of some, in any direction.
+            for _ in range(2):
+                for _ in range(2):
+                    for earlier in basis:
+                        block -= earlier @ (earlier.T @ block)
+                block = np.linalg.qr(block)[0]
     return float(np.linalg.norm(np.concatenate(images, axis=1), 2)) ** 2

@@ -61,6 +61,22 @@ def epsilon_needed(n: Size, strength: float, *, flips: bool = True) -> float:
     return 2 * math.asinh(ratio) if flips else 2 * math.sqrt(2) * ratio
 
 
+def difference_needed(n: Size, groups: int, *, deviation: float) -> float:
+    """Return the least difference of densities at which equal groups can show; it may be above 1.
+
+    In a planted partition, pairs within one of k equal groups are edges with probability p, and
+    others with probability q. Its k - 1 directions have the strength (p - q) n/k, which must be
+    SHOWN s sqrt(n). Both sides of a bipartite graph have k groups, and sqrt(left right) is n.
+
+    Args:
+        n: size of the graph.
+        groups: k, at least 2.
+        deviation: s, of an entry of the noisy matrix: of the noise and of the random edge.
+    """
+    sqrt_n, _ = sqrt_and_degree_per_edge(n)
+    return SHOWN * deviation * sqrt_n * groups / math.sqrt(math.prod(shape_of(n)))
+
+
 def sqrt_and_degree_per_edge(n: Size) -> tuple[float, float]:
     """Return sqrt(n), and the average degree divided by the number of edges.
 

@@ -35,8 +35,10 @@ from graphcuts_dp.planning.mechanisms import (
     mechanisms_for,
 )
 from graphcuts_dp.planning.synthetic import (
+    ResponseForecast,
     SparseForecast,
     SyntheticForecast,
+    response_forecast,
     sparse_forecast,
     synthetic_forecast,
 )
@@ -247,6 +249,13 @@ class Plan(Tabled):
         return synthetic_forecast(self.setting)
 
     @cached_property
+    def response(self) -> ResponseForecast:
+        """What a release with mechanism "randomized-response" would keep."""
+        return response_forecast(
+            self.setting.n, self.setting.distribution, edges=self.setting.edges
+        )
+
+    @cached_property
     def sparse(self) -> SparseForecast:
         """What `release_graph` with mechanism "sparse" will keep."""
         return sparse_forecast(self.setting)
@@ -293,7 +302,11 @@ class Plan(Tabled):
         elif self.setting.privacy_unit.kind == "vertex":
             told.append(_OF_VERTICES)
         else:
-            told += [f"Synthetic graph: {self.synthetic}.", f"Sparse release: {self.sparse}."]
+            told += [
+                f"Synthetic graph: {self.synthetic}.",
+                f"Randomised response: {self.response}.",
+                f"Sparse release: {self.sparse}.",
+            ]
         if any(math.isinf(row.guaranteed) for row in self.shown):
             told.append("Needs delta: give one far below 1/edges, for example a delta of 1e-6.")
         return (*told, f"Advice: {self.advice}")

@@ -25,10 +25,20 @@ from fractions import Fraction
 from typing import Literal, final
 
 from graphcuts_dp.estimate.kept_edges import FALSE_SHARE
-from graphcuts_dp.learn.detectability import SHOWN, epsilon_needed, sqrt_and_degree_per_edge
+from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut
+from graphcuts_dp.learn.detectability import (
+    SHOWN,
+    difference_needed,
+    epsilon_needed,
+    sqrt_and_degree_per_edge,
+)
+from graphcuts_dp.learn.sizes import Size, pairs_of, shape_of
 from graphcuts_dp.learn.workload import Setting
+from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.synth.budget_plans import DEGREES, KEPT_EDGES, typical_runs
+
+GROUPS = 8  # equal groups for which a forecast states what it takes, beside halves
 
 
 @final
@@ -80,6 +90,62 @@ def sparse_forecast(setting: Setting) -> SparseForecast:
         degree_error_alone=2 / float(alone.amounts[DEGREES]),
         beats_matrix=worst > edges,
     )
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class ResponseForecast:
+    """What to expect of `release_graph` with mechanism "randomized-response".
+
+    Attributes:
+        difference_of_halves: least p - q at which two equal groups show, for the probability p of
+            an edge within a group and q between groups; see `difference_needed`. None does if it is
+            above 1.
+        difference_of_groups: the same for `GROUPS` equal groups.
+        degree_error: standard deviation of a degree.
+        worst_cut_error: expected error of the worst cut, before the fit.
+    """
+
+    difference_of_halves: float
+    difference_of_groups: float
+    degree_error: float
+    worst_cut_error: float
+
+    def __str__(self) -> str:
+        return (
+            "keeps communities whose density within is above that between them by "
+            f"{_difference(self.difference_of_halves)} for two halves, by "
+            f"{_difference(self.difference_of_groups)} for {GROUPS} equal groups; errors are about "
+            f"{self.degree_error:,.3g} for a degree, {self.worst_cut_error:,.3g} for the worst cut"
+        )
+
+
+def response_forecast(
+    n: Size, distribution: NoiseDistribution, *, edges: float
+) -> ResponseForecast:
+    """Return what a noisy matrix alone will keep. Reads no data.
+
+    An edge of a planted partition is itself random. Its variance p (1 - p), for the density p,
+    hides groups as that of the noise does, and is added to it.
+
+    Args:
+        n: size of the graph.
+        distribution: of the noise of an entry.
+        edges: a guess of the number of edges.
+    """
+    shape, deviation = shape_of(n), distribution.standard_deviation
+    density = min(max(edges / pairs_of(n), 0.0), 1.0)
+    both = math.hypot(deviation, math.sqrt(density * (1 - density)))
+    return ResponseForecast(
+        difference_of_halves=difference_needed(n, 2, deviation=both),
+        difference_of_groups=difference_needed(n, GROUPS, deviation=both),
+        degree_error=deviation * math.sqrt(max(shape)),
+        worst_cut_error=expected_worst_cut(distribution, shape),
+    )
+
+
+def _difference(least: float) -> str:
+    return f"{least:.2g}" if least <= 1 else f"more than 1 ({least:.2g}, so never)"
 
 
 Kept = Literal["communities", "strong communities", "degrees", "nothing"]

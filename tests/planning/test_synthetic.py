@@ -10,11 +10,12 @@ import graphcuts_dp as gc
 from graphcuts_dp.cuts.least import cut_job
 from graphcuts_dp.estimate.kept_edges import threshold_for
 from graphcuts_dp.estimate.noises import noise_distribution
-from graphcuts_dp.learn.detectability import degrees_needed
+from graphcuts_dp.estimate.worst_cut_errors import expected_worst_cut
+from graphcuts_dp.learn.detectability import degrees_needed, difference_needed
 from graphcuts_dp.learn.least_cut_error import WEIGHT_SHARE, CutRates
 from graphcuts_dp.learn.sizes import ArcsOn
 from graphcuts_dp.learn.workload import Setting
-from graphcuts_dp.planning.synthetic import synthetic_forecast
+from graphcuts_dp.planning.synthetic import response_forecast, synthetic_forecast
 
 ONE = gc.SessionWorkload(queries=1)
 
@@ -83,6 +84,55 @@ def test_a_plan_says_it():
     made = gc.plan(4039, edges=88_234, queries=100, epsilon=1.0, delta=1e-6)
     assert f"\nSynthetic graph: {made.synthetic}.\n" in str(made)
     assert made.to_dict()["synthetic_graph"]["keeps"] == "degrees"
+
+
+# Randomised response
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+def test_planted_groups_are_kept_where_the_forecast_says_so(groups):
+    """Above the difference of the forecast all of it stays; below, what noisy entries show."""
+    n, epsilon, density = 400, 2.0, 0.3
+    noise = noise_distribution("binary", epsilon=epsilon, max_weight=1.0)
+    forecast = response_forecast(n, noise, edges=density * n * (n - 1) / 2)
+    needed = forecast.difference_of_halves * groups / 2
+    label = np.arange(n) % groups
+    same = np.equal.outer(label, label)
+    pairs = ~np.eye(n, dtype=bool)
+    draw = np.random.default_rng(groups)
+    for factor, kept in ((1.2, True), (0.6, False)):
+        difference = factor * needed
+        between = density - difference / groups  # the density of all pairs stays
+        truth = np.triu(draw.random((n, n)) < between + difference * same, 1)
+        graph = gc.Graph.of(truth | truth.T, weighted=False)
+        released = gc.release_graph(
+            graph, epsilon=epsilon, mechanism="randomized-response", seed=groups
+        )
+        x = released.expected.dense()
+        shown = x[same & pairs].mean() - x[~same].mean()
+        assert (shown > 0.72 * difference) == kept
+
+
+def test_the_response_of_a_plan_is_that_of_its_noise():
+    plan = gc.plan(n=500, edges=5000, queries=10, epsilon=1.5, delta=1e-6)
+    noise = noise_distribution("binary", epsilon=1.5, max_weight=1.0)
+    deviation = noise.standard_deviation
+    assert deviation == pytest.approx(1 / (2 * math.sinh(0.75)))
+    assert plan.response.difference_of_groups == pytest.approx(
+        4 * plan.response.difference_of_halves
+    )
+    # Without edges the direction of halves is as strong as the degree that communities need.
+    communities, _ = degrees_needed(500, epsilon=1.5)
+    empty = response_forecast(500, noise, edges=0)
+    assert empty.difference_of_halves * 500 / 2 == pytest.approx(communities)
+    assert empty.difference_of_halves == difference_needed(500, 2, deviation=deviation)
+    assert empty.difference_of_halves < plan.response.difference_of_halves
+    assert plan.response.degree_error == pytest.approx(deviation * math.sqrt(500))
+    assert plan.response.worst_cut_error == pytest.approx(expected_worst_cut(noise, (500, 500)))
+    assert f"Randomised response: {plan.response}." in plan.remarks
+    few = gc.plan(n=20, edges=50, queries=10, epsilon=0.2, delta=1e-6)
+    assert few.response.difference_of_halves > 1
+    assert "never" in str(few.response)
 
 
 # Sparse releases

@@ -189,7 +189,7 @@ def test_both_moves_of_a_cycle_are_fair_and_close_an_entry(monkeypatch):
     asked = []
 
     def event(outcome):
-        def happens(favourable, total, largest_total, source):
+        def happens(favourable, total, largest_total, _):
             asked.append(favourable / total)
             assert (total <= largest_total).all()
             return np.full(len(total), outcome)
