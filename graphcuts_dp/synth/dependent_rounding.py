@@ -157,7 +157,7 @@ def _close_by_cycles(grid: npt.NDArray[np.int32], bits: int, source: EntropySour
             left = slice(idle_rounds, len(rungs) - (len(rungs) - idle_rounds) % 2, 2)
             right = slice(left.start + 1, left.stop, 2)
             is_cycle = (rungs[left] ^ rungs[right]) >> column_bits == 0
-            count = np.count_nonzero(is_cycle)
+            count = int(np.count_nonzero(is_cycle))
             idle_rounds = 0 if count else idle_rounds + 1
             if not count:
                 continue
@@ -203,7 +203,8 @@ def _cycle_steps(
     up = np.minimum(np.minimum(one - a, b), np.minimum(c, one - d))
     down = np.minimum(np.minimum(a, one - b), np.minimum(one - c, d))
     total = up + down
-    return up - total * ~_happens(down, total, one, source)  # a random choice without a branch
+    goes_down = ~_happens(down, total, one, source)
+    return np.asarray(up - total * goes_down)  # a random choice without a branch
 
 
 def _happens(
