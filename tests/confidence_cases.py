@@ -176,7 +176,7 @@ def forecast_as_given() -> dict[str, Any]:
     in_half = np.arange(tried) % 2 == 0
 
     def halves_near(epsilon: float) -> bool:
-        job = graph_job(graph, epsilon=epsilon, fitted=False)
+        job = graph_job(graph, epsilon=epsilon, simulated=True)
         release = job.run(graph, SeededEntropy(0))
         cut = gc.CutQuery(in_half, ~in_half)
         (found,) = release.estimator.estimate([cut], options_of(CONFIDENCE)).queries

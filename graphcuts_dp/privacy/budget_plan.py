@@ -180,9 +180,10 @@ class BudgetPlan(Tabled):
         >>> release = gc.release_graph(club, epsilon=1.0, mechanism="randomized-response")
         >>> print(release.budget_plan)
         Budget plan: epsilon = 1
-        spent on: entries 1
-        statistic  share   noise  ran
-        entries        1  binary  yes
+        spent on: entries 0.99, squared distance 0.01
+        statistic                share             noise  ran
+        entries                      1            binary  yes
+        squared distance  1/100 of all  discrete Laplace  yes
         A share is of what ...
     """
 
