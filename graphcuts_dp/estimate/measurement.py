@@ -181,6 +181,21 @@ class NonlinearCounts(MeasurementMap):
 
 @final
 @registered
+@dataclass(frozen=True)
+class EdgeCounts(MeasurementMap):
+    """How many pairs have a weight, and how many of them have one that is no whole number."""
+
+    kind = "edge counts"
+    note = "pairs with a weight; pairs whose weight is no whole number"
+
+    def sizes(self, lengths: Sequence[int]) -> list[int]:
+        """Return two parts of one integer."""
+        del lengths
+        return [1, 1]
+
+
+@final
+@registered
 @dataclass(frozen=True, eq=False)
 class Classes(MeasurementMap):
     """Numbers of pairs whose weight is in each public class; pairs without weight are in none.

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, final
 
 import numpy as np
+import numpy.typing as npt
 
 from graphcuts_dp.errors import AccuracyWarning, LedgerError
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements, Total
@@ -26,12 +27,13 @@ from graphcuts_dp.results.packing import SavedParts
 from graphcuts_dp.results.release import Release, read_measurements
 from graphcuts_dp.schema.vertices import Space
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
-from graphcuts_dp.synth.finishing import finished_fit
+from graphcuts_dp.synth.finishing import Finished, finished_fit
 from graphcuts_dp.synth.fit_weights import decimal_units, row_parts, weights_of
 from graphcuts_dp.synth.mechanisms import SPARSE
 from graphcuts_dp.synth.methods import FitOptions
 from graphcuts_dp.synth.sampling import sample_edges
 from graphcuts_dp.synth.sparse_fit import fit_sparse
+from graphcuts_dp.synth.sparse_weights import WeightCounts
 
 _SPARSE_FIT = FitSummary(
     method=SPARSE, objective="posterior of kept edges and residual degrees", rounds=0
@@ -73,11 +75,13 @@ class MatrixCompletion:
         options: of the fit; None if no graph is fitted.
         weighted: whether the graph has weights.
         max_weight: public maximum weight; None without one.
+        whole: whether weights were rounded down to whole numbers.
     """
 
     options: FitOptions | None
     weighted: bool
     max_weight: float | None
+    whole: bool = False
 
     @property
     def method(self) -> FitMethod | None:
@@ -117,6 +121,7 @@ class MatrixCompletion:
             uncached,
             time_limit=options.time_limit,
             weighted=self.weighted,
+            weight_counts=WeightCounts.of(measured, whole=self.whole) if self.weighted else None,
             source=source,
             progress=progress,
         )
@@ -139,7 +144,7 @@ class MatrixCompletion:
             fit=summary,
             certificate=certificate,
             _graph=graph,
-            _weights=None if self.weighted else decimal_units(model.expected),
+            _weights=_stored(model, cap if self.weighted else 1.0),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -154,6 +159,7 @@ class MatrixCompletion:
             "options": stored,
             "weighted": self.weighted,
             "max_weight": self.max_weight,
+            "whole": self.whole,
         }
 
     @classmethod
@@ -174,6 +180,7 @@ class MatrixCompletion:
             options=None if options is None else FitOptions(**options),
             weighted=bool(stored["weighted"]),
             max_weight=stored["max_weight"],
+            whole=bool(stored.get("whole", False)),
         )
 
 
@@ -275,6 +282,21 @@ def completion_to_dict(how: Completion, source: SeededEntropy) -> dict[str, Any]
         source: of its random numbers, where it stands now.
     """
     return {"how": how.to_dict(), "entropy": source.state}
+
+
+def _stored(model: Finished, cap: float | None) -> npt.NDArray[np.uint16 | np.float64] | None:
+    """Return the weights of the fit as a release keeps them; None if they are the graph's own.
+
+    Args:
+        model: the fit, perhaps rounded.
+        cap: largest weight; None without one.
+    """
+    if model.rounded is None:
+        return None
+    if model.rounded.dtype == np.uint8:  # of a graph without weights
+        return decimal_units(model.expected)
+    largest = math.inf if cap is None else cap
+    return np.concatenate([weights_of(rows, largest) for rows in row_parts(model.expected)])
 
 
 def _shown_from(measured: Measurements, noisy: NoisyMatrix, degree: float) -> float | None:

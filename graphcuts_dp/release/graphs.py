@@ -63,10 +63,12 @@ from graphcuts_dp.schema.vertices import vertex_sets
 from graphcuts_dp.synth import budget_plans
 from graphcuts_dp.synth.base import FitMethod, what_could_show
 from graphcuts_dp.synth.budget_plans import (
+    EDGES,
     ENTRIES,
     SQUARED_DISTANCE,
     MatrixShares,
     MeasuredGroups,
+    after_edge_counts,
     can_be_certified,
     matrix_plan,
     sparse_plan,
@@ -267,7 +269,12 @@ class _Request:
             and can_be_certified(graph.max_weight, weighted=graph.weighted, epsilon=step)
         )
         plan = matrix_plan(
-            shares, distribution, epsilon=step, groups=self.groups, certified=certified
+            shares,
+            distribution,
+            epsilon=step,
+            groups=self.groups,
+            certified=certified,
+            edge_counts=graph.weighted and method is not None,
         )
         check_noise_of_parts(plan, self.noise, distribution)
         least = noise_distribution(
@@ -281,6 +288,7 @@ class _Request:
                 options=fitting if fitted and not simulated and method is not None else None,
                 weighted=graph.weighted,
                 max_weight=graph.max_weight,
+                whole=self.noise == "discrete-laplace",
             ),
             may_fit=method is not None,
         )
@@ -457,7 +465,9 @@ class MatrixJob(GraphJob):
     def decisions(self) -> Decisions:
         """See `GraphJob.decisions`."""
         sides = None if self.groups is None else self.groups.sides
-        return MatrixDecisions(self.shares, self.budget_plan.unreserved, sides)
+        counted = EDGES in self.budget_plan.statistics
+        epsilon = after_edge_counts(self.budget_plan.unreserved, counted=counted)
+        return MatrixDecisions(self.shares, epsilon, sides)
 
     @property
     def measures_result(self) -> bool:

@@ -17,6 +17,7 @@ from graphcuts_dp.estimate.measurement import (
     Classes,
     CountMeasurement,
     Degrees,
+    EdgeCounts,
     Measurements,
     Total,
 )
@@ -24,6 +25,7 @@ from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.usable_sums import with_fresh_sums
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.measure.cells import refinable_groups
+from graphcuts_dp.measure.edge_counts import measure_edge_counts
 from graphcuts_dp.measure.entries import measure_kept_edges, randomized_response
 from graphcuts_dp.measure.mean_square import measure_squared_distance
 from graphcuts_dp.measure.statistics import (
@@ -42,7 +44,9 @@ from graphcuts_dp.privacy.guarantee import (
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.synth.budget_plans import (
     DEGREES,
+    EDGES,
     ENTRIES,
+    FINE_WEIGHTS,
     GROUPS,
     KEPT_EDGES,
     SECOND_GROUPS,
@@ -51,6 +55,8 @@ from graphcuts_dp.synth.budget_plans import (
     WEIGHTS,
 )
 from graphcuts_dp.synth.decisions import Decisions
+
+_NO_CLASS_BELOW = 50.0  # fine classes of weight begin at a quarter of the maximum over this
 
 
 @final
@@ -202,6 +208,41 @@ class WeightsStatistic(GraphStatistic):
 
 
 @final
+class FineWeightsStatistic(GraphStatistic):
+    """How many edges weigh how much, in classes that halve from the largest weight down.
+
+    The noise of a count does not depend on the classes, so they need not suit the noise of entries;
+    the first one ends at a 200th of the largest weight. Without a maximum they begin
+    at 1/4. See `measure_weight_counts`.
+    """
+
+    name = FINE_WEIGHTS
+
+    def measure(self, purchase: Purchase) -> Measurement:
+        """See `GraphStatistic.measure`."""
+        cap = self.distribution.max_weight
+        name = "discrete-laplace" if self.noise == "discrete-laplace" else "laplace"
+        classes = noise_distribution(
+            name, epsilon=_NO_CLASS_BELOW if cap is not None else 1.0, max_weight=cap
+        )
+        counts = measure_weight_counts(
+            self.graph, laplace_of(classes), epsilon=purchase.epsilon, source=purchase.source
+        )
+        return replace(counts, name=purchase.name)
+
+
+@final
+class EdgesStatistic(GraphStatistic):
+    """How many edges there are, and how many are fractional: see `measure_edge_counts`."""
+
+    name = EDGES
+
+    def measure(self, purchase: Purchase) -> Measurement:
+        """See `GraphStatistic.measure`."""
+        return measure_edge_counts(self.graph, epsilon=purchase.epsilon, source=purchase.source)
+
+
+@final
 class KeptEdgesStatistic(GraphStatistic):
     """Pairs whose noisy weight reaches a threshold: see `measure_kept_edges`."""
 
@@ -228,6 +269,8 @@ STATISTICS: Mapping[str, type[GraphStatistic]] = {
         GroupsStatistic,
         SecondGroupsStatistic,
         WeightsStatistic,
+        FineWeightsStatistic,
+        EdgesStatistic,
         KeptEdgesStatistic,
     )
 }
@@ -363,7 +406,9 @@ def _after_decisions(
         measurement: the last one of this statistic.
         source: where the random bits of fresh numbers come from.
     """
-    if not isinstance(measurement, CountMeasurement) or isinstance(measurement.map, Classes):
+    if not isinstance(measurement, CountMeasurement) or isinstance(
+        measurement.map, Classes | EdgeCounts
+    ):
         return measurement  # no interval is made of these
     if decisions.has_seen(statistic):
         return replace(measurement, used_in_decision=True, look=None)

@@ -107,7 +107,7 @@ class Release(Displayed):
     fit: FitSummary | None = None
     certificate: CutNormCertificate | None = None
     _graph: AnyGraph | None = None
-    _weights: npt.NDArray[np.uint16] | None = None
+    _weights: npt.NDArray[np.uint16 | np.float64] | None = None
     _model: SparseModel | None = None
 
     @property
@@ -202,7 +202,8 @@ class Release(Displayed):
         """The synthetic graph with the weights of its fit, on every pair.
 
         A graph without weights is rounded from them: it has each edge with the probability that is
-        its weight here, to the last decimal, and no cut differs by more than
+        its weight here, to the last decimal. Of a graph with weights, few pairs are edges, and the
+        expected weight of each pair is its weight here. No cut differs by more than
         `FitSummary.rounding`. Otherwise `graph`.
 
         Raises:
@@ -213,6 +214,13 @@ class Release(Displayed):
             raise GraphError("a sparse release has no weight for each pair; its model answers cuts")
         if self._weights is None:
             return self.graph
+        if self._weights.dtype == np.float64:
+            return from_rows_on(
+                self.space,
+                row_parts(self._weights),
+                max_weight=self.graph.max_weight,
+                note=self.guarantee.warning,
+            )
         return from_rows_on(
             self.space,
             (rows / 10**DECIMALS for rows in row_parts(self._weights)),
@@ -773,7 +781,12 @@ def _read(saved: SavedParts) -> dict[str, Any]:
     weights = arrays.get("weights")
     if weights is not None:
         weights = _stored_weights(weights, layout)
-    if (weights is None) == (graph is not None and model is None and not graph.weighted):
+    rounded = graph is not None and model is None
+    if weights is None:
+        missing = rounded and graph is not None and not graph.weighted
+    else:  # units of decimals for graphs without weights, floats for those with weights
+        missing = not rounded or graph is None or graph.weighted != (weights.dtype == np.float64)
+    if missing:
         raise ValueError("a graph that was rounded goes with its weights")
     read = {
         "measurements": measurements,
@@ -804,16 +817,20 @@ def _check_halves(read: Mapping[str, Any], stated: Mapping[str, Any] | None) -> 
         raise ValueError("the bounds on random halves are for another fit")
 
 
-def _stored_weights(stored: npt.NDArray[Any], layout: Layout) -> npt.NDArray[np.uint16]:
+def _stored_weights(
+    stored: npt.NDArray[Any], layout: Layout
+) -> npt.NDArray[np.uint16 | np.float64]:
     """Weights of the fit as `_parts` stores them, of all pairs.
 
     Raises:
-        ValueError: they are of other pairs, or larger than 1.
+        ValueError: they are of other pairs, below 0 or infinite, or without weights larger than 1.
     """
-    if stored.dtype != np.uint16 or stored.shape != layout.shape:
+    if stored.dtype not in (np.uint16, np.float64) or stored.shape != layout.shape:
         raise ValueError("the weights are of other pairs")
-    if stored.max() > 10**DECIMALS:
+    if stored.dtype == np.uint16 and stored.max() > 10**DECIMALS:
         raise ValueError("a weight is larger than 1")
+    if not (np.isfinite(stored).all() and (stored >= 0).all()):
+        raise ValueError("a weight is below 0, or infinite")
     if (layout.hollow and stored.diagonal().any()) or (
         layout.symmetric and any(row[:place].any() for place, row in enumerate(stored))
     ):

@@ -50,6 +50,9 @@ from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT, Mechanism
 # Names of statistics, in steps and in receipts.
 GROUPS, TOTAL, DEGREES, ENTRIES = "groups", "total", "degrees", "entries"
 WEIGHTS, KEPT_EDGES = "weights", "kept edges"
+EDGES = "edges"  # how many there are, and how many are fractional
+# As "weights", in public classes of weight that do not depend on epsilon.
+FINE_WEIGHTS = "fine weights"
 SECOND_GROUPS = "second group sums"  # of groups at whose first sums a decision has looked
 SQUARED_DISTANCE = "squared distance"  # of the fit, which is asked for after the fit
 # Names of measurements in receipts that differ from the statistic: degrees that were measured only
@@ -70,6 +73,10 @@ COMMUNITIES_FOUND = "kept edges show communities"
 
 # Of the whole epsilon, for the squared distance of the fit: the mean-square certificate.
 CERTIFICATE_SHARE = Fraction(1, 100)
+# For a sparse synthetic graph with weights, before all other steps: a share of epsilon for the
+# number of edges, and a share of the rest for how many weigh how much.
+EDGES_SHARE, WEIGHTS_SHARE = Fraction(3, 100), Fraction(1, 50)
+
 TOTAL_SHARE = Fraction(1, 50)  # of what groups leave, for the total
 # A total at which a decision has looked says nothing about its own error. From so many vertices on
 # (the geometric mean of both sides) a first look at it, with a part of its share, is precise enough
@@ -349,11 +356,14 @@ def matrix_plan(
     epsilon: Fraction,
     groups: MeasuredGroups | None = None,
     certified: bool = False,
+    edge_counts: bool = False,
 ) -> BudgetPlan:
     """Return the plan of a release with a noisy matrix.
 
     0. If the fit is certified, `CERTIFICATE_SHARE` of epsilon is set aside for step 5, and epsilon
-       stands for what this leaves in all other steps.
+       stands for what this leaves in all other steps. Of graphs with weights it is then spent on
+       how many edges there are and how many weigh how much, unless it is too small. Shares of all
+       steps that follow are of what these leave.
 
     1. Sums between public groups, if there are any: a first look, and a second one if the groups
        are informative. Then degrees get their share, and the entries all that is left.
@@ -375,6 +385,7 @@ def matrix_plan(
         epsilon: privacy parameter of the whole release.
         groups: groups whose sums are measured; None if absent.
         certified: whether the squared distance of a fit is measured, see `can_be_certified`.
+        edge_counts: whether edges are counted, see `after_edge_counts`.
 
     Raises:
         ParameterError: the mechanism is "degrees+randomized-response" and degrees cannot be
@@ -383,10 +394,16 @@ def matrix_plan(
     Privacy: reads public facts alone.
     """
     steps: list[BudgetStep] = []
-    unless_informative: tuple[Condition, ...] = ()
     amount = epsilon
     if certified:
         epsilon *= 1 - CERTIFICATE_SHARE
+    epsilon, before_counts = after_edge_counts(epsilon, counted=edge_counts), epsilon
+    if epsilon < before_counts:
+        steps = [
+            _count_step(EDGES, EDGES_SHARE),
+            _count_step(FINE_WEIGHTS, WEIGHTS_SHARE, name=WEIGHTS),
+        ]
+    unless_informative: tuple[Condition, ...] = ()
     remaining = epsilon
     if groups is not None:
         if epsilon * groups.first_look < SMALLEST_EPSILON:
@@ -450,6 +467,20 @@ def left_by_certificate(epsilon: Fraction) -> Fraction:
     """Return what the squared distance leaves of the epsilon of a graph without weights."""
     certified = can_be_certified(None, weighted=False, epsilon=epsilon)
     return epsilon * (1 - CERTIFICATE_SHARE) if certified else epsilon
+
+
+def after_edge_counts(epsilon: Fraction, *, counted: bool) -> Fraction:
+    """Return what the counts of edges leave of epsilon for a noisy matrix.
+
+    Args:
+        epsilon: of the whole release.
+        counted: whether edges are counted: the graph has weights, and is to have a synthetic one.
+            They are not where a count would get less than the smallest epsilon.
+    """
+    smallest = epsilon * min(EDGES_SHARE, (1 - EDGES_SHARE) * WEIGHTS_SHARE)
+    if not counted or smallest < SMALLEST_EPSILON:
+        return epsilon
+    return epsilon * (1 - EDGES_SHARE) * (1 - WEIGHTS_SHARE)
 
 
 def sparse_plan(

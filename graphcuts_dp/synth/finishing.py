@@ -22,9 +22,10 @@ from graphcuts_dp.estimate.worst_cut_errors import noise_cut_bound
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.resources import Deadline, Progress
 from graphcuts_dp.synth.base import FitMethod, FitProblem, FitSummary
-from graphcuts_dp.synth.dependent_rounding import BitMatrix, round_keeping_degrees
+from graphcuts_dp.synth.dependent_rounding import round_keeping_degrees
 from graphcuts_dp.synth.first_order import first_order
 from graphcuts_dp.synth.fit_weights import certify, cut_distance, row_parts, weights_of
+from graphcuts_dp.synth.sparse_weights import WeightCounts, round_to_weights
 
 # Mixtures are tried one after the other (`_shares`). With each margin m, the aim is the distance
 # bound - m (bound - distance of the other fit). The first margin is small, because a larger share
@@ -37,16 +38,16 @@ class Finished(NamedTuple):
 
     Attributes:
         expected: x, the expected weights, before they are rounded to decimals.
-        bits: x rounded to 0 and 1 at random; None if the graph has weights.
+        rounded: x rounded at random, to 0 and 1, or to sparse weights; None if it is not rounded.
     """
 
     expected: RealMatrix
-    bits: BitMatrix | None
+    rounded: npt.NDArray[np.number] | None
 
     @property
     def matrix(self) -> npt.NDArray[np.number]:
         """The weights of the synthetic graph, before they are rounded to decimals."""
-        return self.expected if self.bits is None else self.bits
+        return self.expected if self.rounded is None else self.rounded
 
 
 def finished_fit(
@@ -56,6 +57,7 @@ def finished_fit(
     *,
     time_limit: float | None,
     weighted: bool,
+    weight_counts: WeightCounts | None = None,
     source: EntropySource,
     progress: Progress,
 ) -> tuple[Finished, CutNormCertificate, FitSummary]:
@@ -76,6 +78,8 @@ def finished_fit(
         time_limit: for all steps together, in seconds; None if there is no limit. After it no
             mixture is begun, and certificates have the shortest proofs.
         weighted: whether the graph has weights; if not, those of the fit are rounded to 0 and 1.
+        weight_counts: what was counted of edges with weights, to which those of the fit are
+            rounded; None to leave a weight on every pair.
         source: where the coins of this rounding come from.
         progress: called with the fraction done and a message.
 
@@ -85,12 +89,17 @@ def finished_fit(
     deadline = Deadline.after(time_limit)
 
     def finish(x: RealMatrix) -> tuple[Finished, CutNormCertificate]:
-        """Round x to 0 and 1 if the graph has no weights, and certify its distance."""
-        bits = None
+        """Round x to 0 and 1, or to sparse weights, and certify its distance."""
+        rounded: npt.NDArray[np.number] | None = None
         if not weighted:
             progress(1.0, "rounding")
-            bits = round_keeping_degrees(x, symmetric=noisy.symmetric, source=source)
-        finished = Finished(x, bits)
+            rounded = round_keeping_degrees(x, symmetric=noisy.symmetric, source=source)
+        elif weight_counts is not None:
+            progress(1.0, "rounding")
+            rounded = round_to_weights(
+                x, weight_counts, cap=problem.cap, symmetric=noisy.symmetric, source=source
+            )
+        finished = Finished(x, rounded)
         progress(1.0, "certifying")
         return finished, certify(finished.matrix, noisy, problem.cap, deadline)
 
@@ -112,11 +121,11 @@ def finished_fit(
             stopped = "time"
     summary = {field.name: getattr(fit, field.name) for field in fields(FitSummary)}
     summary |= {"stopped": stopped, "time_limit": time_limit, "mixed": mixed_share}
-    if finished.bits is not None:
+    if finished.rounded is not None:
         # How far rounding has moved any cut. A deadline that has passed asks for the shortest
         # proof: a longer one takes twice the time, and is 2 % closer.
-        expected = (weights_of(rows, 1.0) for rows in row_parts(finished.expected))
-        rounding = cut_distance(finished.bits, expected, 1.0, Deadline.after(0.0))
+        expected = (weights_of(rows, problem.cap) for rows in row_parts(finished.expected))
+        rounding = cut_distance(finished.rounded, expected, problem.cap, Deadline.after(0.0))
         summary["rounding"] = rounding.upper
     return finished, certificate, FitSummary(**summary)
 
