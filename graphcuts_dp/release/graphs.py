@@ -142,8 +142,9 @@ def release_graph(
         progress: called with the fraction done and a message.
 
     Returns:
-        A `Release`. Its synthetic graph has weights in [0, cap], rounded to four decimals, if the
-        private one has weights, and none if not; `Release.expected` has those of the fit.
+        A `Release`. If the private graph has weights, its synthetic one has about the measured
+        number of edges, with whole weights in [0, cap] if the true ones seem to be whole, else
+        rounded to four decimals; `Release.expected` has the weights of the fit, on all pairs.
 
     Raises:
         ParameterError: an option out of range, or options that do not fit together.

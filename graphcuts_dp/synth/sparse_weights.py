@@ -138,7 +138,7 @@ class _Laws:
         law = (1 - share) * self.chances[index] + share * self.chances[index + 1]
         sums = np.cumsum(law, axis=1)
         below = sums < (uniform * sums[:, -1])[:, None]
-        return self.points[np.minimum(below.sum(axis=1), len(self.points) - 1)]
+        return np.asarray(self.points[np.minimum(below.sum(axis=1), len(self.points) - 1)])
 
 
 def round_to_weights(
@@ -175,8 +175,8 @@ def round_to_weights(
     Returns:
         Weights, of the shape of the matrix: whole numbers, or multiples of 10^-4, or the maximum.
     """
-    pairs = matrix[np.triu_indices(len(matrix), 1)] if symmetric else matrix.ravel()
-    pairs = pairs.astype(np.float64, copy=False)
+    chosen = matrix[np.triu_indices(len(matrix), 1)] if symmetric else matrix.ravel()
+    pairs: FloatVector = chosen.astype(np.float64)
     result = np.zeros(matrix.shape)
     if not pairs.any():
         return result
