@@ -20,10 +20,10 @@ _PAIRS = tuple(
         (
             one_more("a fractional edge", [0, 1], [1, 2], [2.0, 2.5], max_weight=4.0),
             one_more(
-                "a fractional arc",
+                "a whole arc",
                 [0, 1],
                 [1, 0],
-                [2.0, 2.5],
+                [2.5, 2.0],
                 kind=gc.DirectedGraph,
                 max_weight=4.0,
             ),
