@@ -151,7 +151,7 @@ def _release(fields: Mapping[str, Any], forms: Mapping[str, ArrayForm]) -> dict[
     expected = {
         "header": Expected(_BYTE, (None,), optional=True),
         "about": Expected(_BYTE, (None,)),
-        "weights": Expected(("u2",), (rows, columns), optional=True),
+        "weights": Expected(("u2", *_FLOAT), (rows, columns), optional=True),
     }
     sides = (rows,) if one_side else (rows, columns)
     for name, measurement in fields["measurements"].items():

@@ -42,7 +42,7 @@ def graphs(count: int) -> dict[str, FloatMatrix]:
     laws = ("geometric", "heavy")
     for name, shape in shapes.items():
         for law in laws:
-            graph = shape(300, len(found))
+            graph = shape(300, len(found))  # type: ignore[no-untyped-call]
             rng = np.random.default_rng(len(found))
             matrix = np.triu(nx.to_numpy_array(graph) > 0, 1).astype(np.float64)
             rows, columns = np.nonzero(matrix)
@@ -61,7 +61,7 @@ def chung_lu(matrix: FloatMatrix, epsilon: float, rng: np.random.Generator) -> F
     degrees = np.maximum(matrix.sum(axis=1) + noise, 0)
     expected = np.outer(degrees, degrees) / max(degrees.sum(), _LEAST)
     drawn = np.triu(rng.poisson(expected), 1).astype(np.float64)
-    return drawn + drawn.T
+    return np.asarray(drawn + drawn.T)
 
 
 def measures(made: FloatMatrix, truth: FloatMatrix) -> FloatVector:
