@@ -29,6 +29,7 @@ from graphcuts_dp.estimate.mean_square import (
     FittedWeights,
     RandomHalves,
     SquaredDistance,
+    Units,
     random_halves,
 )
 from graphcuts_dp.estimate.measurement import (
@@ -284,6 +285,13 @@ class Release(Displayed):
         twice = 2 if isinstance(graph.space, VertexSet) else 1
         return min(noise, twice * max(total, everything.value(graph) * (1 + 1e-12)))
 
+    @property
+    def _unweighted_fit(self) -> Units | None:
+        """The expected weights, in units of 10^-4, of a graph without weights; None of others."""
+        if self._weights is None or self._weights.dtype == np.float64:
+            return None
+        return cast("Units", self._weights)
+
     @cached_property
     def fitted_weights(self) -> FittedWeights:
         """The weights of the fit as its squared distance is measured; see `random_halves`.
@@ -291,9 +299,9 @@ class Release(Displayed):
         Raises:
             GraphError: as `expected`.
         """
-        layout, graph = Layout.of(self.space), self.graph
-        if self._weights is not None:
-            return FittedWeights.of_units(self._weights, layout)
+        layout, graph = Layout.of(self.space), self.expected
+        if self._unweighted_fit is not None:
+            return FittedWeights.of_units(self._unweighted_fit, layout)
         cap = self.noisy.distribution.max_weight or 1.0
         return FittedWeights.of_edges(graph.rows, graph.columns, graph.weights, layout, cap)
 
@@ -330,7 +338,7 @@ class Release(Displayed):
             measured,
             self.fitted_weights,
             total=self.answer(everything, confidence=for_total).interval,
-            rounded=self._weights is None,
+            rounded=self._unweighted_fit is None,
             confidence=confidence,
         )
 
