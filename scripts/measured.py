@@ -100,6 +100,12 @@ def _starts(cells: Row, part: str) -> Sequence[str] | None:
     return (part.partition(" (")[0], *found.groups()) if found else None
 
 
+def _typical(cells: Row, part: str) -> Sequence[str] | None:
+    if len(cells) != 10 or cells[0] not in {"mean", "least", "largest"}:
+        return None
+    return part.partition(": ")[2].partition(",")[0], *cells
+
+
 CUTS = {
     "answers": Cut(
         'Errors of `estimate="shrunk"` on cuts between communities: in a list of one kind over '
@@ -273,6 +279,26 @@ CUTS = {
         "cut that was found is divided by twice the total weight.",
         ("n", "release", "halves", "degrees", "pairs of groups", "worst cut"),
         _sparse,
+    ),
+    "typical_errors": Cut(
+        "Stated typical errors over measured errors, as root mean squares, by kind of cut: "
+        "geometric mean, least and largest of the graphs without weights that no constant was "
+        "tuned on, at epsilon = 1. Neighbourhoods of vertices are chosen by looking at the private "
+        "graph; typical errors are not meant for them.",
+        (
+            "answers",
+            "of the graphs",
+            "halves",
+            "community, rest",
+            "two communities",
+            "inside one",
+            "exchanged",
+            "one vertex",
+            "n/10",
+            "sqrt(n)",
+            "neighbourhoods",
+        ),
+        _typical,
     ),
 }
 

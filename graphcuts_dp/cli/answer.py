@@ -278,7 +278,7 @@ def _write(
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     seeded = any(each.seeded for each in found)
-    modelled = any(each.typical_error is not None for each in found)
+    modelled = any(each.estimate == "model" for each in found)
     header = ["S", "T", "value", *found.interval_columns, "shrunk", "unclipped"]
     header += ["estimate", "typical_error"] if modelled else []
     writer.writerow([*header, "mark"] if seeded else header)

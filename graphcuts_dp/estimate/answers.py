@@ -42,7 +42,11 @@ class CutAnswer:
         estimate: kind of `value`. "unbiased"; "shrunk", towards the synthetic graph; or "model",
             the value of a sparse release's model, for a cut that is no sum of measured numbers.
             The last two have no guarantee; the interval is proven for all three.
-        typical_error: error that a model expects of its own value, no proof; None for other kinds.
+        typical_error: error of `value` that is to be expected, as a root mean square. Of unbiased
+            values it is the standard deviation of their noise; of others an estimate by a model of
+            what the fit may have missed, no guarantee, and made for sets that were not chosen by
+            looking at the private graph, as the neighbours of a vertex are. None of queries that
+            are no cuts.
     """
 
     value: float
@@ -59,8 +63,9 @@ class CutAnswer:
         scope = "this cut" if self.together == 1 else f"{self.together:,} cuts at once"
         scope = "all cuts at once" if self.simultaneous else scope
         mark = " [seeded: not private]" if self.seeded else ""
-        note = "" if self.typical_error is None else f" (typical error {self.typical_error:.1f})"
-        note += "" if self.estimate == "unbiased" else f" ({NO_GUARANTEE})"
+        note = "" if self.estimate == "unbiased" else f" ({NO_GUARANTEE})"
+        if note and self.typical_error is not None:
+            note = f" (typical error {self.typical_error:.1f})" + note
         return (
             f"{self.possible:.1f}{note} in [{low:.1f}, {high:.1f}] "
             f"({percent(self.confidence)}, {scope}){mark}"

@@ -45,8 +45,9 @@ class QueryEstimate(NamedTuple):
         most: the largest value that the query has on any graph.
         least: the smallest value that it has, 0 for cuts.
         kind: of the value, see `CutAnswer.estimate`.
-        typical: typical error. Of flows it is the standard deviation of the error; of model values
-            it is what the model itself expects, and no proof; None of other estimates.
+        typical: typical error. Of flows and unbiased cuts it is the standard deviation of the
+            error; of shrunk and model values it is an estimate, see `misfit`, and no proof; None of
+            other estimates.
         certain: whether the interval holds all possible values, and so holds for sure.
     """
 

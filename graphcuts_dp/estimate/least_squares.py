@@ -235,7 +235,8 @@ class MatrixEstimator:
             else:  # that of the value itself
                 interval = estimate.interval(log_failures)
             most = most_weight(pairs_of_cut(S, T, self.space), max_weight)
-            estimates.append(QueryEstimate(estimate.value, interval, most))
+            typical = estimate.noise.deviation
+            estimates.append(QueryEstimate(estimate.value, interval, most, typical=typical))
         return Estimates(estimates, together, options.simultaneous)
 
     def _cut_estimates(

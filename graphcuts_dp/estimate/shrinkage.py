@@ -32,15 +32,23 @@ singular value from which a direction shows in a noisy matrix).
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from graphcuts_dp.arrays import BoolMatrix, BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.estimate.estimator import CutMasks
+from graphcuts_dp.estimate.misfit import Misfit, MisfitVariances
+from graphcuts_dp.estimate.set_overlaps import (
+    SetsOfKind,
+    kinds_by_size,
+    largest_partition,
+    overlap_by_chance,
+)
 from graphcuts_dp.queries.linear import CutQuery, answer_on_matrix
 from graphcuts_dp.schema.vertices import Space
 
@@ -57,10 +65,16 @@ _NOISE_MULTIPLES: FloatVector = np.concatenate([[0.0], np.geomspace(0.4, 100.0, 
 # A parameter has a prior probability of correcting something, which is divided equally among the
 # other values of its grid. It is one of these numbers, divided by the square root of the number of
 # answers of the kind. It is larger for cuts of the parts of a partition, on which the synthetic
-# graph is less often right.
-_PRIOR_DOUBT = 0.5
-_PRIOR_DOUBT_OF_PARTS = 1.2
+# graph is less often right, and smaller for sets that overlap by chance.
+_PRIOR_DOUBTS: Mapping[SetsOfKind, float] = {"parts": 1.2, "other": 0.5, "chance": 0.1}
 _LARGEST_PRIOR_DOUBT = 0.9  # probability: some chance is left for "nothing to correct"
+
+# Typical errors use the posterior to this power. Values that the answers hardly tell from "nothing
+# to correct" then count little; the posterior itself overstates errors on random cuts.
+_SHARPNESS = 2.0
+# A misfit is not seen by a list of k answers up to about this many times their noise over k^(1/2),
+# as variances.
+_MOST_UNSEEN = 0.4
 
 # Answers this many standard deviations from the synthetic values may be a kind of their own.
 _FAR = 3.0
@@ -68,10 +82,6 @@ _CHANCE_OF_TWO_KINDS = 0.1  # prior probability that one kind should be two
 
 # Largest move of an estimate per answer of its kind, in standard deviations of its noise.
 _LARGEST_MOVE = 0.45
-
-# Within a kind, each cut has at most this many times as many pairs as the next smaller cut.
-_LARGEST_PAIR_RATIO = 1.4
-_MOST_CUTS_OF_A_KIND = 200  # cuts: the work grows with the square of their number
 
 # Cuts of a partition are a kind of their own if there are at least so many of them, and if they
 # cover at least so many times as many vertices as the next best partition.
@@ -117,12 +127,12 @@ class Synthetic:
     """
 
     def __init__(self, matrix: Any, space: Space, deviation: float, *, symmetric: bool) -> None:
-        self._matrix, self._space, self._symmetric = matrix, space, symmetric
+        self.matrix, self._space, self._symmetric = matrix, space, symmetric
         self._deviation = deviation
 
     def values(self, cuts: Sequence[CutQuery]) -> FloatVector:
         """Return the weights of cuts in the synthetic graph, shape (cuts,)."""
-        return answer_on_matrix(cuts, self._matrix, self._space)
+        return answer_on_matrix(cuts, self.matrix, self._space)
 
     def independent_shares(self, cuts: Sequence[CutMasks]) -> FloatVector:
         """Return the share of the variance of each cut's noise that is independent of the graph.
@@ -155,7 +165,7 @@ class Synthetic:
     @cached_property
     def _detected_vectors(self) -> tuple[FloatMatrix, FloatMatrix]:
         """Detected singular vectors U, shape (rows, count), and V, shape (columns, count)."""
-        matrix, shape = self._matrix, self._matrix.shape
+        matrix, shape = self.matrix, self.matrix.shape
         row_sums, column_sums = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (1, 0))
         # The part that degrees explain has rank one: row_sums column_sums' / total.
         column_shares = column_sums / max(float(row_sums.sum()), _SMALLEST_VARIANCE)
@@ -186,8 +196,9 @@ def shrunk_list(
     *,
     hollow: bool,
     symmetric: bool,
-) -> FloatVector:
-    """Return shrunk estimates of a list of cuts.
+    misfit: Misfit | None = None,
+) -> "ShrunkAnswers":
+    """Return shrunk estimates of a list of cuts, and how large their errors typically are.
 
     Cuts that occur several times are shrunk once. The distinct ones are divided into kinds, and
     each kind is shrunk by itself.
@@ -200,9 +211,7 @@ def shrunk_list(
             answers that the synthetic graph does not repeat, shape (cuts, cuts).
         hollow: whether rows and columns are the same vertices, see the module.
         symmetric: whether (S, T) and (T, S) are one cut.
-
-    Returns:
-        Shape (cuts,).
+        misfit: of the synthetic graph, before any answer is seen; None for none.
     """
     keys = [(S.tobytes(), T.tobytes()) for S, T in cuts]
     first_index_of = dict[tuple[bytes, ...], int]()
@@ -211,69 +220,33 @@ def shrunk_list(
         first_index_of.setdefault(tuple(sorted(key)) if symmetric else key, index)
         for index, key in enumerate(keys)
     ]
-    estimates = unbiased.copy()
+    values, error_variances = unbiased.copy(), np.zeros_like(unbiased)
     distinct = np.unique(np.array(first_equal, dtype=np.int64))
-    for kind, parts in _kinds(cuts, distinct, hollow=hollow):
-        covariance = covariances([cuts[index] for index in kind])
-        estimates[kind] = shrunk_towards(synthetic[kind], unbiased[kind], covariance, parts=parts)
-    return estimates[first_equal]
-
-
-class _CutShape(NamedTuple):
-    """The properties of a cut by which kinds are formed.
-
-    Attributes:
-        relation: three truth values: whether S and T together cover all vertices (if not hollow:
-            whether one of them covers its side), whether they overlap, and whether they are equal.
-        pairs: number of unordered pairs that the cut joins, at least 1. In a directed graph with S
-            and T that overlap, more pairs are joined. It serves only to order the cuts by size.
-        sets: masks of the two sets that the cut is about, shape (2, vertices), see `_sets`.
-    """
-
-    relation: tuple[bool, bool, bool]
-    pairs: int
-    sets: BoolMatrix
-
-
-def _cut_shape(S: BoolVector, T: BoolVector, *, hollow: bool) -> _CutShape:
-    """Return the shape of a cut."""
-    common = int(np.count_nonzero(S & T)) if hollow else 0  # vertices in both sets
-    covering = bool((S | T).all()) if hollow else bool(S.all() or T.all())
-    sizes = int(np.count_nonzero(S)), int(np.count_nonzero(T))
-    return _CutShape(
-        relation=(covering, common > 0, (common, common) == sizes),
-        # Of the |S| |T| pairs, the common vertices give `common` pairs of a vertex with itself, and
-        # count each of the common (common - 1)/2 pairs within them twice.
-        pairs=max(1, sizes[0] * sizes[1] - common * (common + 1) // 2),
-        sets=_sets(S, T, covering=covering, hollow=hollow),
-    )
-
-
-def _sets(S: BoolVector, T: BoolVector, *, covering: bool, hollow: bool) -> BoolMatrix:
-    """Return masks of the two sets that a cut is about, shape (2, vertices).
-
-    A set against all other vertices is about the smaller side only, which is returned twice. Of a
-    bipartite graph, vertices are the rows followed by the columns.
-    """
-    if hollow:
-        smaller = min(S, T, key=np.count_nonzero)
-        return np.array([smaller, smaller] if covering else [S, T])
-    row_set, column_set = np.append(S, np.zeros_like(T)), np.append(np.zeros_like(S), T)
-    if covering:
-        return np.array([column_set if S.all() else row_set] * 2)
-    return np.array([row_set, column_set])
+    for kind, sets in _kinds(cuts, distinct, hollow=hollow):
+        of_kind = [cuts[index] for index in kind]
+        covariance = covariances(of_kind)
+        found = shrunk_towards(
+            synthetic[kind],
+            unbiased[kind],
+            covariance,
+            sets=sets,
+            misfit=None if misfit is None else misfit(of_kind, meaningful=sets != "chance"),
+        )
+        values[kind], error_variances[kind] = found
+    return ShrunkAnswers(values[first_equal], error_variances[first_equal])
 
 
 def _kinds(
     cuts: Sequence[CutMasks], indices: IntVector, *, hollow: bool
-) -> Iterator[tuple[IntVector, bool]]:
+) -> Iterator[tuple[IntVector, SetsOfKind]]:
     """Divide cuts into kinds.
 
     Cuts of a kind have the same relation of S to T, and each joins at most 1.4 times as many pairs
-    as the next smaller one. Such a kind may mix two things: cuts between the parts of a meaningful
-    partition (communities, say), and cuts of random sets of about the same size. They are told
-    apart by their sets: any two parts of a partition are equal or disjoint, while random sets
-    overlap. So the cuts of the largest partition become a kind of their own, if it is clear.
+    as the next smaller one (`kinds_by_size`). Such a kind may mix two things: cuts between the
+    parts of a meaningful partition (communities, say), and cuts of random sets of about the same
+    size. They are told apart by their sets: any two parts of a partition are equal or hardly
+    overlap, while random sets overlap by chance. So the cuts of the largest partition become a kind
+    of their own, if it is clear. Parts may have exchanged a few of their vertices.
 
     Args:
         cuts: masks of rows and of columns.
@@ -281,80 +254,49 @@ def _kinds(
         hollow: whether rows and columns are the same vertices.
 
     Yields:
-        Indices of the cuts of a kind, and whether they are cuts of the parts of a partition.
+        Indices of the cuts of a kind, and what their sets are.
     """
-    shapes = [_cut_shape(*cuts[index], hollow=hollow) for index in indices.tolist()]
-    order = sorted(range(len(shapes)), key=lambda i: (shapes[i].relation, shapes[i].pairs))
-    kinds: list[list[int]] = []
-    previous: _CutShape | None = None
-    for position in order:
-        shape = shapes[position]
-        starts_a_kind = (
-            previous is None
-            or previous.relation != shape.relation
-            or shape.pairs > _LARGEST_PAIR_RATIO * previous.pairs
-            or len(kinds[-1]) == _MOST_CUTS_OF_A_KIND
-        )
-        if starts_a_kind:
-            kinds.append([])
-        kinds[-1].append(position)
-        previous = shape
-    for kind in kinds:
-        members = indices[np.array(kind)]
-        sets = [shapes[position].sets for position in kind]
-        of_partition, covered = _largest_partition(sets)
+    for positions, sets in kinds_by_size([cuts[i] for i in indices.tolist()], hollow=hollow):
+        members = indices[np.array(positions)]
+        of_partition, covered = largest_partition(sets)
         # The partition is clear if it covers several times as many vertices as the largest one of
         # the remaining cuts. Among random sets, the best two would cover about as many.
-        remaining = np.setdiff1d(np.arange(len(kind)), of_partition)
-        next_covered = _largest_partition([sets[i] for i in remaining])[1] if len(remaining) else 0
+        remaining = np.setdiff1d(np.arange(len(positions)), of_partition)
+        next_covered = largest_partition([sets[i] for i in remaining])[1] if len(remaining) else 0
         if len(of_partition) < _FEWEST_PARTS or covered < _COVERAGE_RATIO * next_covered:
-            yield members, False
+            yield members, _chance_or_other(sets)
             continue
-        yield members[of_partition], True
+        yield members[of_partition], "parts"
         if len(remaining):
-            yield members[remaining], False
+            yield members[remaining], _chance_or_other([sets[i] for i in remaining])
 
 
-def _largest_partition(sets: Sequence[BoolMatrix]) -> tuple[IntVector, int]:
-    """Return cuts any two of whose sets are equal or disjoint, and how many vertices they cover.
+def _chance_or_other(sets: Sequence[BoolMatrix]) -> SetsOfKind:
+    """Return whether sets overlap as random ones do."""
+    return "chance" if overlap_by_chance(sets) else "other"
 
-    Two cuts are compatible if any two of their four sets are equal or disjoint. A greedy search
-    starts from each cut in turn. It looks at the cuts compatible with the first one, those that are
-    compatible with the most of them first, and adds each that is compatible with all selected ones.
-    The result is the selection that covers most vertices; a cut alone is no selection.
 
-    Args:
-        sets: two sets of each cut, shape (2, vertices) each.
+class ShrunkAnswers(NamedTuple):
+    """Shrunk estimates, and the typical squares of their errors.
 
-    Returns:
-        Indices of cuts, ascending, and a number of vertices; empty and 0 if there is no selection.
+    Attributes:
+        values: shape (cuts,).
+        error_variances: mean squared errors that are to be expected, by a model and no proof. The
+            noise that the synthetic graph repeats is not among them.
     """
-    flat = np.concatenate(sets).astype(np.float64)  # (2 cuts, vertices)
-    common = flat @ flat.T  # sizes of the intersections of any two sets
-    sizes = common.diagonal()
-    equal_or_disjoint = (common == 0) | ((common == sizes) & (common == sizes[:, None]))
-    compatible = equal_or_disjoint.reshape(len(sets), 2, len(sets), 2).all(axis=(1, 3))
-    best, most_covered = np.empty(0, dtype=np.int64), 0
-    for start in range(len(sets)):
-        candidates = np.flatnonzero(compatible[start])
-        degrees = compatible[np.ix_(candidates, candidates)].sum(axis=1)
-        selection = [start]
-        selectable = compatible[start].copy()  # compatible with every selected cut
-        for candidate in candidates[np.argsort(-degrees, kind="stable")]:
-            if selectable[candidate] and candidate != start:
-                selection.append(int(candidate))
-                selectable &= compatible[candidate]
-        covered = int(np.any([sets[cut].any(axis=0) for cut in selection], axis=0).sum())
-        if covered > most_covered and len(selection) > 1:
-            best, most_covered = np.sort(selection), covered
-        if len(best) == len(sets):  # all cuts are compatible: no other start can do better
-            break
-    return best, most_covered
+
+    values: FloatVector
+    error_variances: FloatVector
 
 
 def shrunk_towards(
-    synthetic: FloatVector, unbiased: FloatVector, covariance: FloatMatrix, *, parts: bool = False
-) -> FloatVector:
+    synthetic: FloatVector,
+    unbiased: FloatVector,
+    covariance: FloatMatrix,
+    *,
+    sets: SetsOfKind = "other",
+    misfit: MisfitVariances | None = None,
+) -> ShrunkAnswers:
     """Return the estimates of one kind: unbiased answers shrunk towards the synthetic values.
 
     Cuts of one kind by their shape may still be two kinds, such as communities among random halves.
@@ -372,42 +314,76 @@ def shrunk_towards(
         unbiased: unbiased answers, shape (cuts,).
         covariance: of the noise of the unbiased answers that the synthetic graph does not repeat,
             shape (cuts, cuts). An answer of variance 0 stays as it is.
-        parts: whether the cuts are those of the parts of a partition, on which the synthetic graph
-            is less often right.
-
-    Returns:
-        Shape (cuts,).
+        sets: what the sets of the cuts are. On parts of a partition the synthetic graph is less
+            often right.
+        misfit: variances of the synthetic values about the truth, before any answer is seen; None
+            for none.
     """
-
-    # Estimates of the answers in a mask, and their log likelihood.
-    def shrunk_subset(subset: BoolVector) -> tuple[FloatVector, float]:
-        subset_covariance = covariance[np.ix_(subset, subset)]
-        return _shrunk_together(synthetic[subset], unbiased[subset], subset_covariance, parts=parts)
-
-    estimates = unbiased.copy()
+    if misfit is None:
+        misfit = MisfitVariances(np.zeros_like(unbiased), np.zeros_like(unbiased))
+    values, error_variances = unbiased.copy(), np.zeros_like(unbiased)
     variances = covariance.diagonal()
     noisy = variances > 0
+
+    # Estimates of the answers in a mask, their squared errors, and their log likelihood.
+    def shrunk_subset(subset: BoolVector) -> tuple[FloatVector, FloatVector, float]:
+        kind = _Kind(
+            synthetic[subset],
+            unbiased[subset],
+            covariance[np.ix_(subset, subset)],
+            sets,
+            MisfitVariances(misfit.by_chance[subset], misfit.by_structure[subset]),
+        )
+        return kind.shrunk()
+
     if not noisy.any():
-        return estimates
+        return ShrunkAnswers(values, error_variances)
     if np.count_nonzero(noisy) == 1:
         largest_moves = _LARGEST_MOVE * np.sqrt(np.maximum(variances, 0))
-        return unbiased - np.clip(unbiased - synthetic, -largest_moves, largest_moves)
-    estimates[noisy], log_likelihood = shrunk_subset(noisy)
+        values = unbiased - np.clip(unbiased - synthetic, -largest_moves, largest_moves)
+        error_variances = _errors_of_single_answers(synthetic, unbiased, values, variances, misfit)
+        return ShrunkAnswers(values, error_variances)
+    values[noisy], error_variances[noisy], log_likelihood = shrunk_subset(noisy)
     far = noisy & ((unbiased - synthetic) ** 2 > _FAR**2 * variances)
     near = noisy & ~far
     if far.any() and near.any():
-        far_estimates, log_likelihood_far = shrunk_subset(far)
-        near_estimates, log_likelihood_near = shrunk_subset(near)
-        log_of_two = log_likelihood_far + log_likelihood_near + math.log(_CHANCE_OF_TWO_KINDS)
+        of_far, of_near = shrunk_subset(far), shrunk_subset(near)
+        log_of_two = of_far[2] + of_near[2] + math.log(_CHANCE_OF_TWO_KINDS)
         if log_of_two > log_likelihood:
-            estimates[far], estimates[near] = far_estimates, near_estimates
-    return estimates
+            values[far], values[near] = of_far[0], of_near[0]
+            error_variances[far], error_variances[near] = of_far[1], of_near[1]
+    return ShrunkAnswers(values, error_variances)
 
 
-def _shrunk_together(
-    synthetic: FloatVector, unbiased: FloatVector, covariance: FloatMatrix, *, parts: bool
-) -> tuple[FloatVector, float]:
-    """Return the estimates of answers of one kind, and the log likelihood of the answers.
+def _errors_of_single_answers(
+    synthetic: FloatVector,
+    unbiased: FloatVector,
+    values: FloatVector,
+    variances: FloatVector,
+    misfit: MisfitVariances,
+) -> FloatVector:
+    """Return the typical squared errors of answers that are each shrunk alone.
+
+    With even chances before the answer is seen, the synthetic value is off by its `misfit` alone,
+    or by a multiple of the noise as in `_NOISE_MULTIPLES`. The answer says which is likelier. In
+    the second case the error is nearly that of the unbiased answer.
+    """
+    noise = np.where(variances > 0, variances, 1.0)
+    squares = (unbiased - synthetic) ** 2 / noise
+    of_misfit = misfit.by_chance + misfit.by_structure
+    spread = 1 + of_misfit / noise
+    fits = np.exp(-squares / (2 * spread)) / np.sqrt(spread)
+    spreads = 1 + _NOISE_MULTIPLES[1:, None] ** 2
+    fails = (np.exp(-squares / (2 * spreads)) / np.sqrt(spreads)).mean(axis=0)
+    fits = fits / np.maximum(fits + fails, _SMALLEST_VARIANCE)
+    share = of_misfit / (of_misfit + noise)  # of the way from the synthetic value to the answer
+    centre = synthetic + share * (unbiased - synthetic)
+    errors: FloatVector = fits * ((values - centre) ** 2 + share * noise) + (1 - fits) * noise
+    return np.where(variances > 0, errors, 0.0)
+
+
+class _Kind(NamedTuple):
+    """The answers of one kind, each with noise.
 
     Let y be the unbiased answers, s their deviations, C the covariance of their noise, and m the
     synthetic values. The true values are normal with mean f m and independent deviations of
@@ -416,60 +392,133 @@ def _shrunk_together(
         y - C (C + t^2 diag(m^2) + g^2 diag(s^2))^-1 (y - f m).
 
     The factor f, the relative deviation t and the noise multiple g are common to the kind. Each has
-    nothing to correct (f = 1, t = 0, g = 0) with the prior probability 1 - .5/sqrt(answers), or 1 -
-    1.2/sqrt(answers) for parts of a partition; otherwise each other value of its grid is equally
-    likely. The estimates are averaged over the posterior of (t, f, g).
+    nothing to correct (f = 1, t = 0, g = 0) with the prior probability 1 - c/sqrt(answers), where c
+    is the prior doubt; otherwise each other value of its grid is equally likely. The estimates are
+    averaged over the posterior of (t, f, g).
 
-    The code divides y, m and C by the deviations s. Then g^2 diag(s^2) is g^2 I, which changes all
-    eigenvalues by g^2 and no eigenvector. So one eigendecomposition of C + t^2 diag(m^2) for each t
-    serves all f and g. The *axes* are its eigenvectors.
-
-    A few answers say little about f, t and g, so no estimate moves by more than .45 deviations
-    times the number of answers.
-
-    Args:
+    Attributes:
         synthetic: m, shape (cuts,).
         unbiased: y, shape (cuts,).
         covariance: C, with a positive diagonal, shape (cuts, cuts).
-        parts: see `shrunk_towards`.
+        sets: see `shrunk_towards`.
+        misfit: variances beside t^2 m^2 + g^2 s^2, which typical errors alone count.
     """
-    count, scale = len(unbiased), np.sqrt(covariance.diagonal())
-    y, m = unbiased / scale, synthetic / scale
-    noise = covariance / np.outer(scale, scale)
-    log_prior_t, log_prior_f, log_prior_g = (
-        _log_prior(len(grid), count, parts=parts)
-        for grid in (_RELATIVE_DEVIATIONS, _FACTORS, _NOISE_MULTIPLES)
-    )
-    lowest_eigenvalue = float(scipy.linalg.eigvalsh(noise, subset_by_index=[0, 0])[0])
-    least_variance = max(_SMALLEST_VARIANCE, -_EIGENVALUE_ERROR_RATIO * lowest_eigenvalue)
-    log_posterior = np.empty((len(_RELATIVE_DEVIATIONS), len(_FACTORS), len(_NOISE_MULTIPLES)))
-    solutions = []  # for each t: eigenvectors, residuals (f, axis), precisions (g, axis)
-    for t_index, t in enumerate(_RELATIVE_DEVIATIONS):
-        eigenvalues, axes = scipy.linalg.eigh(noise + np.diag((t * m) ** 2))
-        variances = np.maximum(eigenvalues, least_variance) + _NOISE_MULTIPLES[:, None] ** 2
-        precisions = 1 / variances
-        residuals = axes.T @ y - _FACTORS[:, None] * (axes.T @ m)
-        # Log density of a normal law: -(sum of residual^2 / variance + sum of ln variance) / 2.
-        log_density = -((residuals**2) @ precisions.T + np.log(variances).sum(axis=1)) / 2
-        log_posterior[t_index] = log_density
-        log_posterior[t_index] += log_prior_t[t_index] + log_prior_f[:, None] + log_prior_g
-        solutions.append((axes, residuals, precisions))
-    log_likelihood = float(scipy.special.logsumexp(log_posterior))
-    # Posterior mean of (C + t^2 diag(m^2) + g^2)^-1 (y - f m). For one t and g, and in the axes, it
-    # is the precision (g, axis) times the posterior mean of the residual (f, axis).
-    weighted_residuals = np.zeros(count)
-    posterior = np.exp(log_posterior - log_likelihood)
-    for posterior_of_f_g, (axes, residuals, precisions) in zip(posterior, solutions, strict=True):
-        mean_residuals = posterior_of_f_g.T @ residuals  # (g, axis), summed over f
-        weighted_residuals += axes @ (mean_residuals * precisions).sum(axis=0)
-    largest_move = _LARGEST_MOVE * count
-    moves = np.clip(noise @ weighted_residuals, -largest_move, largest_move)
-    return unbiased - scale * moves, log_likelihood
+
+    synthetic: FloatVector
+    unbiased: FloatVector
+    covariance: FloatMatrix
+    sets: SetsOfKind
+    misfit: MisfitVariances
+
+    def shrunk(self) -> tuple[FloatVector, FloatVector, float]:
+        """Return the estimates, their typical squared errors, and the log likelihood.
+
+        The code divides y, m and C by the deviations s. Then g^2 diag(s^2) is g^2 I, which changes
+        all eigenvalues by g^2 and no eigenvector. So one eigendecomposition of C + t^2 diag(m^2)
+        for each t serves all f and g. The *axes* are its eigenvectors.
+
+        A few answers say little about f, t and g, so no estimate moves by more than .45 deviations
+        times the number of answers.
+        """
+        count, scale = len(self.unbiased), np.sqrt(self.covariance.diagonal())
+        y, m = self.unbiased / scale, self.synthetic / scale
+        noise = self.covariance / np.outer(scale, scale)
+        log_prior_t, log_prior_f, log_prior_g = (
+            _log_prior(len(grid), count, self.sets)
+            for grid in (_RELATIVE_DEVIATIONS, _FACTORS, _NOISE_MULTIPLES)
+        )
+        lowest_eigenvalue = float(scipy.linalg.eigvalsh(noise, subset_by_index=[0, 0])[0])
+        least_variance = max(_SMALLEST_VARIANCE, -_EIGENVALUE_ERROR_RATIO * lowest_eigenvalue)
+        log_posterior = np.empty((len(_RELATIVE_DEVIATIONS), len(_FACTORS), len(_NOISE_MULTIPLES)))
+        solutions: list[_Solution] = []
+        for t_index, t in enumerate(_RELATIVE_DEVIATIONS):
+            eigenvalues, axes = scipy.linalg.eigh(noise + np.diag((t * m) ** 2))
+            variances = np.maximum(eigenvalues, least_variance) + _NOISE_MULTIPLES[:, None] ** 2
+            precisions = 1 / variances
+            residuals = axes.T @ y - _FACTORS[:, None] * (axes.T @ m)
+            # Log density of a normal law: -(sum of residual^2 / variance + sum of ln variance) / 2.
+            log_density = -((residuals**2) @ precisions.T + np.log(variances).sum(axis=1)) / 2
+            log_posterior[t_index] = log_density
+            log_posterior[t_index] += log_prior_t[t_index] + log_prior_f[:, None] + log_prior_g
+            solutions.append(_Solution(axes, residuals, precisions))
+        log_likelihood = float(scipy.special.logsumexp(log_posterior))
+        # Posterior mean of (C + t^2 diag(m^2) + g^2)^-1 (y - f m). For one t and g, and in the
+        # axes, it is the precision (g, axis) times the posterior mean of the residual (f, axis).
+        weighted_residuals = np.zeros(count)
+        posterior = np.exp(log_posterior - log_likelihood)
+        for posterior_of_f_g, (axes, residuals, precisions) in zip(
+            posterior, solutions, strict=True
+        ):
+            mean_residuals = posterior_of_f_g.T @ residuals  # (g, axis), summed over f
+            weighted_residuals += axes @ (mean_residuals * precisions).sum(axis=0)
+        largest_move = _LARGEST_MOVE * count
+        moves = np.clip(noise @ weighted_residuals, -largest_move, largest_move)
+        sharpened = np.exp(_SHARPNESS * (log_posterior - log_posterior.max()))
+        squares = self._squared_errors(noise, moves, sharpened / sharpened.sum(), solutions)
+        return self.unbiased - scale * moves, scale**2 * squares, log_likelihood
+
+    def _squared_errors(
+        self,
+        noise: FloatMatrix,
+        moves: FloatVector,
+        posterior: npt.NDArray[np.float64],
+        solutions: "Sequence[_Solution]",
+    ) -> FloatVector:
+        """Return typical squared errors of the moved answers, in units of their noise.
+
+        They are the sum of four parts:
+
+        - the posterior variance of the truth for given t, f and g, C - C P C with the precision
+          matrix P = (C + t^2 diag(m^2) + g^2)^-1, averaged over the posterior;
+        - the posterior variance of the best estimate, which differs with t, f and g, and the
+          squared difference of its mean from the one that was taken;
+        - the misfit by chance. An estimate takes the part W = C P of it over from the synthetic
+          values, so that a variance b^2 has the share diag(W diag(b^2) W');
+        - the misfit by structure, likewise, as far as f = 1: another factor has corrected it. It
+          cannot be more than these answers would have shown (`_MOST_UNSEEN`).
+
+        Args:
+            noise: C in units of the deviations, shape (cuts, cuts).
+            moves: of the answers, in deviations.
+            posterior: weights of (t, f, g), which add up to 1.
+            solutions: of each t.
+        """
+        count, variances = len(moves), self.covariance.diagonal()
+        inner, mean, mean_square = np.zeros(count), np.zeros(count), np.zeros(count)
+        # W, and its part with f = 1, averaged over the posterior.
+        taken, uncorrected = np.zeros_like(noise), np.zeros(count)
+        for of_f_g, (axes, residuals, precisions) in zip(posterior, solutions, strict=True):
+            spread_noise = noise @ axes  # C times each axis
+            of_axes = of_f_g.sum(axis=0) @ precisions  # (axis,)
+            inner += of_f_g.sum() * noise.diagonal() - spread_noise**2 @ of_axes
+            taken += (spread_noise * of_axes) @ axes.T
+            uncorrected += (spread_noise * (of_f_g[0] @ precisions) * axes).sum(axis=1)
+            best = (residuals[:, None, :] * precisions).reshape(-1, count) @ spread_noise.T
+            mean += of_f_g.reshape(-1) @ best
+            mean_square += of_f_g.reshape(-1) @ best**2
+        unseen = np.minimum(self.misfit.by_structure / variances, _MOST_UNSEEN / math.sqrt(count))
+        errors: FloatVector = np.maximum(inner, 0) + np.maximum(mean_square - mean**2, 0)
+        errors += (moves - mean) ** 2 + taken**2 @ (self.misfit.by_chance / variances)
+        return errors + uncorrected**2 * unseen
 
 
-def _log_prior(grid_size: int, answers: int, *, parts: bool) -> FloatVector:
+class _Solution(NamedTuple):
+    """The posterior of one relative deviation t, in the axes.
+
+    Attributes:
+        axes: as columns, shape (cuts, axes).
+        residuals: y - f m, shape (factors, axes).
+        precisions: shape (noise multiples, axes).
+    """
+
+    axes: FloatMatrix
+    residuals: FloatMatrix
+    precisions: FloatMatrix
+
+
+def _log_prior(grid_size: int, answers: int, sets: SetsOfKind) -> FloatVector:
     """Return the log prior of the values of a grid, whose first value corrects nothing."""
-    doubt = _PRIOR_DOUBT_OF_PARTS if parts else _PRIOR_DOUBT
+    doubt = _PRIOR_DOUBTS[sets]
     chance_of_others = min(doubt / math.sqrt(answers), _LARGEST_PRIOR_DOUBT)
     log_prior = np.full(grid_size, math.log(chance_of_others / (grid_size - 1)))
     log_prior[0] = math.log1p(-chance_of_others)

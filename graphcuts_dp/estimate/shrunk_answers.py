@@ -5,6 +5,7 @@ those of the unbiased answers, and are proven.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -13,6 +14,7 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.errors import GraphError
 from graphcuts_dp.estimate.estimator import AnswerOptions, CutMasks, Estimates
 from graphcuts_dp.estimate.least_squares import MatrixEstimator
+from graphcuts_dp.estimate.misfit import MatrixMisfit, Misfit
 from graphcuts_dp.estimate.shrinkage import Synthetic, shrunk_list
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery
 
@@ -53,27 +55,56 @@ class ShrunkEstimator:
         cuts = [query for query in queries if isinstance(query, CutQuery)]
         noisy = self.unbiased.noisy
 
-        def covariances(masks: Sequence[CutMasks]) -> FloatMatrix:
+        def covariances(some: Sequence[CutMasks]) -> FloatMatrix:
             """Return the covariance of the noise that the synthetic graph does not repeat.
 
             Variances are multiplied by the independent shares, so deviations by their roots.
             """
-            deviation_shares = np.sqrt(synthetic.independent_shares(masks))
+            deviation_shares = np.sqrt(synthetic.independent_shares(some))
             return np.asarray(
-                self.unbiased.covariances(masks) * np.outer(deviation_shares, deviation_shares)
+                self.unbiased.covariances(some) * np.outer(deviation_shares, deviation_shares)
             )
 
+        masks = [cut.masks(self.space) for cut in cuts]
         shrunk = shrunk_list(
-            [cut.masks(self.space) for cut in cuts],
+            masks,
             synthetic.values(cuts),
             np.array([estimate.value for estimate in estimates.queries]),
             covariances,
             hollow=noisy.blocks.layout.hollow,
             symmetric=noisy.symmetric,
+            misfit=self._misfit,
         )
-        values = np.clip(shrunk, 0, [estimate.most for estimate in estimates.queries]).tolist()
+        most = [estimate.most for estimate in estimates.queries]
+        values = np.clip(shrunk.values, 0, most).tolist()
+        # The noise that the synthetic graph repeats stays in the estimate, however it is moved.
+        repeated = 1 - synthetic.independent_shares(masks) if masks else np.zeros(0)
+        noise = np.array([estimate.typical or 0.0 for estimate in estimates.queries]) ** 2
+        typical = np.sqrt(shrunk.error_variances + repeated * noise).tolist()
         shrunk_estimates = [
-            estimate._replace(value=value, kind="shrunk")
-            for estimate, value in zip(estimates.queries, values, strict=True)
+            estimate._replace(value=value, kind="shrunk", typical=error)
+            for estimate, value, error in zip(estimates.queries, values, typical, strict=True)
         ]
         return estimates._replace(queries=shrunk_estimates)
+
+    @cached_property
+    def _misfit(self) -> Misfit | None:
+        """How far the synthetic graph is typically off, from public numbers."""
+        if self.synthetic is None:
+            return None
+        noisy, (row_count, column_count) = self.unbiased.noisy, self.shape
+        hollow = noisy.blocks.layout.hollow
+        # The first vertex against all others; of two sides, all of the other side.
+        first_row, first_column = np.arange(row_count) == 0, np.arange(column_count) == 0
+        row_cut = first_row, ~first_row if hollow else np.ones(column_count, dtype=np.bool_)
+        column_cut = ~first_column if hollow else np.ones(row_count, dtype=np.bool_), first_column
+        row_noise, column_noise = (
+            self.unbiased.estimate_cut(*cut).noise.variance for cut in (row_cut, column_cut)
+        )
+        return MatrixMisfit(
+            self.synthetic.matrix,
+            cap=noisy.distribution.max_weight,
+            degree_noise=(row_noise, column_noise),
+            symmetric=noisy.symmetric,
+            hollow=hollow,
+        )

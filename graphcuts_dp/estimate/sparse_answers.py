@@ -38,7 +38,8 @@ from graphcuts_dp.estimate.estimator import (
     distinct_cuts,
 )
 from graphcuts_dp.estimate.measurement import CellSums, Degrees, Measurements
-from graphcuts_dp.estimate.sparse_model import Between, CutSets, SparseModel
+from graphcuts_dp.estimate.set_overlaps import kinds_by_size, overlap_by_chance
+from graphcuts_dp.estimate.sparse_model import Between, CutSets, ExpectedCuts, SparseModel
 from graphcuts_dp.privacy.laws import TwoSidedGeometric
 from graphcuts_dp.privacy.noise_sums import NoiseSum, NoiseTerm
 from graphcuts_dp.queries.linear import CutQuery, LinearQuery, pairs_of_sizes
@@ -51,6 +52,8 @@ _FEWEST_FOR_PARTS = 8
 # Cuts without shared sets are answered in batches with at most so many masks, and so with at most
 # 2^8 parts.
 _MASKS_AT_ONCE = 8
+# Lists whose masks have more entries in all are not searched for sets that overlap by chance.
+_LARGEST_COMPARED = 1 << 26
 _BLOCK_ENTRIES = 1 << 21  # entries of a matrix of cuts and parts, which bounds the memory
 
 
@@ -128,8 +131,9 @@ class SparseEstimator:
 
         estimates: dict[int, QueryEstimate] = {}
         model_only = options.estimate != "unbiased"
+        by_chance = self._sets_by_chance(cuts)
         for sets in self._batches(cuts, parted):
-            of_sets = self._estimates(sets, log_failures, model_only=model_only)
+            of_sets = self._estimates(sets, log_failures, by_chance, model_only=model_only)
             estimates.update(zip(sets.indices, of_sets, strict=True))
         in_order = [estimates[index] for index in range(len(cuts))]
         return Estimates(in_order, together, options.simultaneous)
@@ -182,13 +186,19 @@ class SparseEstimator:
         return S, None if query.T is None and one_set(self.space) else T
 
     def _estimates(
-        self, sets: CutSets, log_failures: Callable[[Sizes], float], *, model_only: bool
+        self,
+        sets: CutSets,
+        log_failures: Callable[[Sizes], float],
+        by_chance: BoolVector,
+        *,
+        model_only: bool,
     ) -> Iterator[QueryEstimate]:
         """Yield the estimate of each cut, with its proven interval.
 
         Args:
             sets: of the cuts.
             log_failures: ln of 1 over the failure probability of a cut, from its sizes.
+            by_chance: whether the sets of each cut of the whole list overlap as random ones do.
             model_only: whether the value is that of the model even where the cut was measured.
         """
         # Numbers of vertices of each group in S and in T, shape (cuts, groups).
@@ -198,7 +208,7 @@ class SparseEstimator:
         ).astype(np.int64)
         degree_sums_S = sets.by_group("S", self._degree_values[0]).sum(axis=1)
         degree_sums_T = sets.by_group("T", self._degree_values[1]).sum(axis=1)
-        model_values: tuple[FloatVector, FloatVector] | None = None
+        expected: ExpectedCuts | None = None
         for cut, bounds in enumerate(self._cell_bounds(counts_S, counts_T)):
             sizes = Sizes(*size_table[:, cut].tolist())
             if not sizes.S or not sizes.T:
@@ -211,23 +221,41 @@ class SparseEstimator:
             degree_sums = float(degree_sums_S[cut]), float(degree_sums_T[cut])
             measured = self._measured(sizes, degree_sums, bounds)
             if measured is not None and not model_only:
-                yield QueryEstimate(measured.value, measured.interval(log), most)
+                yield QueryEstimate(
+                    measured.value, measured.interval(log), most, typical=measured.noise.deviation
+                )
                 continue
             interval = (
                 self._proven_interval(sizes, degree_sums, bounds, log)
                 if measured is None
                 else measured.interval(log)
             )
-            if model_values is None:  # computed for all cuts when one needs them
-                model_values = self.model.expected(sets)
-            expected, typical_errors = model_values
+            if expected is None:  # computed for all cuts when one needs them
+                expected = self.model.expected(sets)
+            variance = float(expected.by_chance[cut])
+            if not by_chance[sets.indices[cut]]:
+                variance += float(expected.by_structure[cut])
             yield QueryEstimate(
-                float(expected[cut]),
+                float(expected.weights[cut]),
                 interval,
                 most,
                 kind="model",
-                typical=float(typical_errors[cut]),
+                typical=math.sqrt(variance),
             )
+
+    def _sets_by_chance(self, queries: Sequence[CutQuery]) -> BoolVector:
+        """Return whether the sets of each cut overlap with others of its kind as random ones do.
+
+        False where it cannot be told: of a cut that has no like in the list, and of lists that
+        would take much memory to compare. Then typical errors count structure that the model lacks.
+        """
+        found = np.zeros(len(queries), dtype=np.bool_)
+        if len(queries) * sum(self.shape) > _LARGEST_COMPARED:
+            return found
+        cuts = [query.masks(self.space) for query in queries]
+        for positions, sets in kinds_by_size(cuts, hollow=self.model.layout.hollow):
+            found[positions] = overlap_by_chance(sets)
+        return found
 
     def _measured(
         self, sizes: Sizes, degree_sums: tuple[float, float], bounds: _CellBounds

@@ -29,6 +29,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.arrays import BoolMatrix, FloatMatrix, FloatVector, IndexArray, IntVector
+from graphcuts_dp.estimate.misfit import usual_modularity, volume_at_stake
 from graphcuts_dp.schema.layout import Layout
 from graphcuts_dp.schema.vertices import Space
 
@@ -47,6 +48,7 @@ _ARRAYS = (
     "left_points",
     "left_shares",
 )
+_FULL = 1 - 1e-9  # share from which on a set has all of a group
 _COLUMN_ARRAYS = ("column_codes", "column_factors", "column_spread")
 
 
@@ -153,26 +155,29 @@ class SparseModel:
         )
         return residual
 
-    def expected(self, cuts: "CutSets") -> tuple[FloatVector, FloatVector]:
-        """Return the expected weight of each cut, and its typical error by the model itself.
+    def expected(self, cuts: "CutSets") -> "ExpectedCuts":
+        """Return the expected weight of each cut, each pair once, and how far it may be off.
 
-        The typical error is the standard deviation of the weight in the law of the model, and no
-        proven bound. Its square is the sum of three variances, of things that vary independently:
+        The variance by chance is the sum of these, of things that vary independently:
 
         - the number and the weights of the residual edges. Their number on a set of pairs is
           Poisson, with mean (residual weight)/(mean weight of an edge), and each has an independent
-          weight; so the variance is (that mean) (mean squared weight of an edge);
-        - the weights of kept pairs, by `spread`;
-        - the residual degrees, by `row_spread` and `column_spread`.
+          weight; so the variance is (that mean) (mean squared weight of an edge). If weights have a
+          maximum, a pair cannot hold more, and the variance is less by the mean share of the
+          largest weight that the pairs of the cut hold. Degrees are measured: what they explain of
+          the cut is left out;
+        - the residual degrees, by `row_spread` and `column_spread`;
+        - the weights of kept pairs, by `spread`.
 
-        Returns:
-            Two arrays of shape (cuts,), each pair counted once.
+        What degrees explain: let d_i be the residual degree of vertex i, D the sum of all d_i, p_i
+        the share of d_i that lies in the cut, and W the residual weight of the cut. By weighted
+        least squares, the cut is nearly the sum over its pairs (i, j) of u_i + u_j, with
+        u_i = p_i - W/D; half of W/D if rows and columns have degrees of their own. See
+        `misfit.MatrixMisfit`, which does the same with a weight for each pair.
         """
-        # Shares of the groups in S, T and both, and the variances of their degrees: (cuts, groups).
+        # Shares of the groups in S, T and both: (cuts, groups).
         in_S, in_T = cuts.by_group("S", self.row_factors), cuts.by_group("T", self.column_factors)
         in_both = cuts.by_group("both", self.row_factors)
-        degree_variance_S = cuts.by_group("S", self.row_spread)
-        degree_variance_T = cuts.by_group("T", self.column_spread)
         self_weight = cuts.by_group("both", self.self_weights).sum(axis=1)
 
         # Residual weight from each row group to T, and from S to each column group; (cuts, groups).
@@ -183,16 +188,86 @@ class SparseModel:
             residual -= (((in_both @ self.blocks) * in_both).sum(axis=1) - self_weight) / 2
         residual = np.maximum(residual, 0)
 
-        # If the residual degree of a vertex is wrong by d, the cut is wrong by d times the share of
-        # the weight of its group that crosses the cut.
-        crossing_S = _shares(weight_to_T, self.blocks.sum(axis=1))
-        crossing_T = _shares(weight_to_S, self.blocks.sum(axis=0))
-        degree_variance = (degree_variance_S * crossing_S**2).sum(axis=1)
-        degree_variance += (degree_variance_T * crossing_T**2).sum(axis=1)
-        poisson_variance = residual * self.left_square / max(self.left_mean, 1e-300)
+        # p of the vertices in S, in T and in both, by groups.
+        volumes = self.blocks.sum(axis=1), self.blocks.sum(axis=0)
+        p_S, p_T = _shares(weight_to_T, volumes[0]), _shares(weight_to_S, volumes[1])
+        p_both = p_S + p_T - _shares(in_both @ self.blocks, volumes[0]) if self.symmetric else p_S
+        spread_S, spread_T, spread_both = (
+            cuts.by_group("S", self.row_spread),
+            cuts.by_group("T", self.column_spread),
+            cuts.by_group("both", self.row_spread),
+        )
+        share = (residual / max(float(volumes[0].sum()), 1e-300))[:, None]  # W/D
+        squares_S, squares_T = in_S * volumes[0] * p_S**2, in_T * volumes[1] * p_T**2
+        if self.symmetric:
+            squares_both = in_both * volumes[0]
+            explained = (squares_S - squares_both * p_S**2).sum(axis=1)
+            explained += (squares_T - squares_both * p_T**2).sum(axis=1)
+            explained += (squares_both * p_both**2).sum(axis=1)
+            explained -= 2 * share[:, 0] * residual
+            only_S, only_T = spread_S - spread_both, spread_T - spread_both
+            of_degrees = (only_S * (p_S - share) ** 2 + only_T * (p_T - share) ** 2).sum(axis=1)
+            of_degrees += (spread_both * (p_both - share) ** 2).sum(axis=1)
+            outside = self.row_spread.sum() - (only_S + only_T + spread_both).sum(axis=1)
+            of_degrees += np.maximum(outside, 0) * share[:, 0] ** 2
+        else:
+            half = share / 2
+            explained = squares_S.sum(axis=1) + squares_T.sum(axis=1) - share[:, 0] * residual
+            of_degrees = (spread_S * (p_S - half) ** 2 + spread_T * (p_T - half) ** 2).sum(axis=1)
+            outside = self.row_spread.sum() - spread_S.sum(axis=1)
+            outside += self.column_spread.sum() - spread_T.sum(axis=1)
+            of_degrees += np.maximum(outside, 0) * half[:, 0] ** 2
+        of_edges = np.maximum(residual - explained, 0) * self._variance_over_weight(cuts, residual)
         kept_weight, kept_variance = (sums.sums(cuts.S, cuts.T) for sums in cuts.parts.kept)
-        variance = np.maximum(kept_variance, 0) + poisson_variance + degree_variance
-        return residual + kept_weight, np.sqrt(variance)
+        variance = np.maximum(kept_variance, 0) + of_edges + of_degrees
+        return ExpectedCuts(residual + kept_weight, variance, self._structure(cuts))
+
+    def _variance_over_weight(self, cuts: "CutSets", residual: FloatVector) -> FloatVector:
+        """Return the variance of the residual weight of cuts over its mean, degrees aside."""
+        ratio = np.full(len(residual), self.left_square / max(self.left_mean, 1e-300))
+        if self.max_weight is None:
+            return ratio
+        in_S, in_T, in_both = (cuts.by_group(of).sum(axis=1) for of in ("S", "T", "both"))
+        pairs = np.maximum(in_S * in_T, 1.0)
+        if self.symmetric:
+            pairs = np.maximum(in_S * in_T - in_both * (in_both + 1) / 2, 1.0)
+        return np.asarray(ratio * (1 - np.minimum(residual / (pairs * self.max_weight), 1.0)))
+
+    def _structure(self, cuts: "CutSets") -> FloatVector:
+        """Return the variance of cuts by structure that the model may lack, see `misfit`.
+
+        Within each group, structure may have moved its share of the volume that is at stake
+        (`volume_at_stake`). Sums between groups are known; what S and T have of two different
+        groups may lie anywhere in the cell, and counts as one more volume, evenly over the groups.
+        It is 0 where S or T is a single vertex with all others in the other set.
+        """
+        in_S, in_T = cuts.by_group("S", self.row_factors), cuts.by_group("T", self.column_factors)
+        volumes = self.blocks.sum(axis=1), self.blocks.sum(axis=0)
+        total = float(volumes[0].sum())
+        edges = total / max(self.left_mean, 1e-300) if total else 0.0
+        modularity = usual_modularity(edges / max(min(self.layout.shape), 1), 0.0)
+        sizes_S, sizes_T, sizes_both = (cuts.by_group(of).sum(axis=1) for of in ("S", "T", "both"))
+        if self.symmetric and self.blocks.shape[0] > 1:
+            stake = volume_at_stake(in_S * volumes[0], in_T * volumes[0], volumes[0])
+            stake = np.where((in_S > _FULL) & (in_T > _FULL), 0.0, stake)
+            common = (cuts.by_group("both", self.row_factors) > 0) & (in_S < _FULL)
+            stake = np.where(common, np.minimum(in_S, in_T) * volumes[0] / 2, stake)
+            between = (in_S @ self.blocks * in_T).sum(axis=1)
+            between -= (in_S * in_T * np.diag(self.blocks)).sum(axis=1)
+            whole = ((in_S < 1 - _FULL) | (in_S > _FULL)).all(axis=1)
+            whole &= ((in_T < 1 - _FULL) | (in_T > _FULL)).all(axis=1)
+            variance = (stake**2).sum(axis=1) + between**2 / self.blocks.shape[0]
+            return np.asarray(np.where(whole, 0.0, modularity**2 * variance))
+        S, T = in_S @ volumes[0], in_T @ volumes[1]
+        stake = volume_at_stake(S, T, np.full(len(S), total))
+        if self.layout.hollow:
+            inside = np.minimum(S, T) / (2 if self.symmetric else 1)
+            stake = np.where(sizes_both > 0, inside, stake)
+            covering = sizes_S + sizes_T - sizes_both >= self.layout.shape[0]
+            known = covering & (np.minimum(sizes_S, sizes_T) <= 1)
+        else:
+            known = (sizes_S == self.layout.shape[0]) | (sizes_T == self.layout.shape[1])
+        return np.asarray(np.where(known, 0.0, (modularity * stake) ** 2))
 
     def to_parts(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays for files."""
@@ -279,6 +354,22 @@ class SparseModel:
         )
         if not all(np.isfinite(array).all() and array.min(initial=0) >= 0 for array in nonnegative):
             raise ValueError("a number is below 0 or not finite")
+
+
+@final
+class ExpectedCuts(NamedTuple):
+    """What a model expects of some cuts, shape (cuts,) each.
+
+    Attributes:
+        weights: expected.
+        by_chance: variances of the weights about them, in the law of the model.
+        by_structure: variances by structure that the model may lack, if the sets of a cut mean
+            something, see `misfit`.
+    """
+
+    weights: FloatVector
+    by_chance: FloatVector
+    by_structure: FloatVector
 
 
 def _shares(portion: FloatMatrix, total: FloatVector) -> FloatMatrix:

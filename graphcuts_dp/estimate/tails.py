@@ -352,9 +352,8 @@ def ratio_bounds(
     """
     if bottom.value <= 0:
         return RatioBounds(-math.inf, math.inf)
-    ratio = top.value / bottom.value
-    if not top.slack and not any(level.any() for level in top.coefficients):
-        return RatioBounds(ratio, ratio)  # the numerator has no error: all of its cells are known
+    if not top.value and not top.slack and not any(level.any() for level in top.coefficients):
+        return RatioBounds(0.0, 0.0)  # the numerator is known to be 0, and so is the ratio
     low, high = (
         _ratio_bound(
             LineRadii(noise, level_indices, top.coefficients, bottom.coefficients, failure=failure),

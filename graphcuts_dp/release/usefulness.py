@@ -218,7 +218,7 @@ def _kinds(release: Release) -> Iterator[tuple[str, list[Masks]]]:
 
 def _error(release: Release, masks: Masks) -> tuple[float, str]:
     (found,) = release.estimator.estimate([CutQuery(*masks)], _SURE).queries
-    if found.typical is not None:
+    if found.kind != "unbiased" and found.typical is not None:
         return DEFAULT_DEVIATIONS * found.typical, "by a model"
     return (found.interval[1] - found.interval[0]) / 2, "proven"
 

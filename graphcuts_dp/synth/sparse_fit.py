@@ -291,15 +291,16 @@ class _SparseFit:
 
         Let K be the sum of the kept weights in a cell, of variance V, and M the measured sum, of
         variance U, with K > M. Then K is lowered by (K - M) V/(V + U) to the mean of K and M with
-        weights 1/V and 1/U. All kept weights in the cell are lowered by the same factor. (Within a
-        group of a symmetric matrix K, M and V count each pair twice, and U does not.)
+        weights 1/V and 1/U. All kept weights in the cell are lowered by the same factor. Within a
+        group of a symmetric matrix K and M count each pair twice. The code doubles V and U there,
+        too, so that V/(V + U) is that of the pairs counted once.
 
         Weights only become smaller here, so they stay below the cap.
         """
         if self.cells is None:
             return model
         measured = self.cells.matrix(self.cells.values)
-        sum_variance = self.cells.variances[0]  # all have the same noise
+        sum_variance = self.cells.matrix(self.cells.variances)
         kept_weights = self._kept_blocks(model, model.weights)
         kept_variance = self._kept_blocks(model, model.spread)
         kept_share = kept_variance / np.maximum(kept_variance + sum_variance, _TINY)

@@ -177,6 +177,20 @@ def test_ratios_without_noise_in_the_denominator_are_plain_intervals():
     assert found.high >= 0.3 + radius / 100 * (1 - 1e-3)
 
 
+def test_a_numerator_without_noise_leaves_that_of_the_denominator():
+    """Only a numerator of 0 makes a ratio that is known, whatever the denominator is."""
+    nothing, ones = [np.zeros(1), np.zeros(4), np.zeros(2)], [np.zeros(1), np.ones(4), np.zeros(2)]
+    bottom = Side(100.0, ones, 0.0)
+    found = ratio_bounds(
+        LAPLACE, PLACES, Side(30.0, nothing, 0.0), bottom, below=0.025, above=0.025
+    )
+    radius = LineRadii(LAPLACE, PLACES, ones, nothing, failure=0.025).at(0, search=True)
+    assert found.low == pytest.approx(30 / (100 + radius), rel=1e-3)
+    assert found.high == pytest.approx(30 / (100 - radius), rel=1e-3)
+    zero = ratio_bounds(LAPLACE, PLACES, Side(0.0, nothing, 0.0), bottom, below=0.025, above=0.025)
+    assert zero == (0.0, 0.0)
+
+
 def test_there_is_no_bound_where_the_denominator_may_be_nothing():
     ones = [np.zeros(1), np.ones(4), np.ones(2)]
     for value in (-1.0, 0.0, 5.0):

@@ -6,6 +6,7 @@ from group_cases import cliques, directed, drawn, two_sided
 from helpers import random_graph
 
 import graphcuts_dp as gc
+from graphcuts_dp.estimate.misfit import MisfitVariances
 from graphcuts_dp.estimate.shrinkage import Synthetic, shrunk_list, shrunk_towards
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.release.graphs import release_graph
@@ -66,14 +67,14 @@ def test_estimates_follow_the_better_side():
     noise, errors = np.diag(deviations**2), {}
     for ratio in (0.0, 0.7, 30.0):
         synthetic = truth + ratio * deviations * rng.normal(size=300)
-        all_of = shrunk_towards(synthetic, unbiased, noise), synthetic, unbiased
+        all_of = shrunk_towards(synthetic, unbiased, noise).values, synthetic, unbiased
         errors[ratio] = [deviations_of_errors(x, truth, deviations) for x in all_of]
     assert errors[0.0][0] < 0.2  # where the unbiased answers have 1
     assert errors[0.7][0] < 0.95 * min(errors[0.7][1:])
     assert errors[30.0][0] < 1.05 * errors[30.0][2]
     far = np.arange(300) % 5 == 0
     synthetic = truth + np.where(far, 20, 0) * deviations * rng.normal(size=300)
-    found = shrunk_towards(synthetic, unbiased, noise)
+    found = shrunk_towards(synthetic, unbiased, noise).values
     for where, most in ((~far, 0.3), (far, 1.3)):  # and the synthetic ones 20
         assert deviations_of_errors(found[where], truth[where], deviations[where]) < most
 
@@ -84,7 +85,7 @@ def test_a_common_factor_is_corrected():
     synthetic = rng.uniform(200, 400, 30)
     truth = 0.3 * synthetic
     unbiased = truth + 150 * rng.normal(size=30)
-    found = shrunk_towards(synthetic, unbiased, 150.0**2 * np.eye(30))
+    found = shrunk_towards(synthetic, unbiased, 150.0**2 * np.eye(30)).values
     assert deviations_of_errors(found, truth, 150) < 0.25  # unbiased 1, synthetic 1.4
 
 
@@ -94,7 +95,7 @@ def test_common_noise_is_no_evidence():
     unbiased = synthetic + 200 + 10 * np.random.default_rng(2).normal(size=30)
     common = np.full((30, 30), 100.0**2) + np.diag(np.full(30, 10.0**2))
     kept, believed = (
-        (shrunk_towards(synthetic, unbiased, noise) - synthetic).mean()
+        (shrunk_towards(synthetic, unbiased, noise).values - synthetic).mean()
         for noise in (common, np.diag(common.diagonal()))
     )
     assert abs(kept) < 60
@@ -103,11 +104,11 @@ def test_common_noise_is_no_evidence():
 
 def test_one_answer_moves_by_less_than_half_a_deviation():
     for residual, moved in ((0.0, 0.01), (0.4, 0.4), (2.0, 0.45), (30.0, 0.45)):
-        found = shrunk_towards(np.array([100.0]), np.array([100.0 + residual]), np.eye(1))[0]
+        found = shrunk_towards(np.array([100.0]), np.array([100.0 + residual]), np.eye(1)).values[0]
         assert max(100.0, 100 + residual - moved) - 1e-3 <= found <= 100 + residual
-    exact = shrunk_towards(np.array([7.0]), np.array([3.0]), np.zeros((1, 1)))
+    exact = shrunk_towards(np.array([7.0]), np.array([3.0]), np.zeros((1, 1))).values
     assert exact[0] == 3.0  # no pairs, no noise
-    assert len(shrunk_towards(np.empty(0), np.empty(0), np.empty((0, 0)))) == 0
+    assert len(shrunk_towards(np.empty(0), np.empty(0), np.empty((0, 0))).values) == 0
 
 
 @pytest.mark.parametrize("synthetic", [2.0, 100.0])
@@ -120,9 +121,10 @@ def test_one_answer_alone_is_a_tenth_worse_at_most(synthetic, bias):
     truth, points = synthetic + bias, np.linspace(-8, 8, 1601)
     chances = np.exp(-(points**2) / 2)
     chances /= chances.sum()
-    found = np.array([
-        shrunk_towards(np.array([synthetic]), np.array([truth + z]), np.eye(1))[0] for z in points
-    ])  # fmt: skip
+    fitted = np.array([synthetic])
+    found = np.array(
+        [shrunk_towards(fitted, np.array([truth + z]), np.eye(1)).values[0] for z in points]
+    )
     assert chances @ np.abs(found - truth) <= 1.1 * (chances @ np.abs(points))
 
 
@@ -142,7 +144,8 @@ def test_a_mixed_list_is_divided_and_a_cut_that_is_named_twice_is_one():
 
     def shrunk(cuts, *names):
         made, seen = (np.concatenate([of[name] for name in names]) for of in (synthetic, unbiased))
-        return shrunk_list(cuts, made, seen, covariances, hollow=True, symmetric=True)
+        found = shrunk_list(cuts, made, seen, covariances, hollow=True, symmetric=True)
+        return found.values
 
     apart = np.concatenate([shrunk(communities, "communities"), shrunk(halves, "halves")])
     mixed = shrunk(communities + halves, "communities", "halves")
@@ -182,7 +185,7 @@ def test_parts_are_another_kind_than_random_sets_of_their_size():
                 lambda some: 40.0**2 * np.eye(len(some)),
                 hollow=True,
                 symmetric=True,
-            )
+            ).values
 
         mixed = shrunk(slice(None))
         first, second = slice(count[0]), slice(count[0], None)
@@ -279,3 +282,52 @@ def test_unions_of_groups_go_by_the_better_side():
     synthetic, unbiased, shrunk = errors
     assert 2 * synthetic < unbiased
     assert shrunk < 1.25 * synthetic
+
+
+def test_communities_that_exchanged_vertices_are_another_kind_than_halves():
+    """Their list learns as if it were alone, though no two of its sets are disjoint."""
+    rng, n = np.random.default_rng(8), 400
+    block = np.arange(n) // 100
+    parts = []
+    for part in range(4):
+        mask = block == part
+        out, into = rng.choice(np.flatnonzero(mask), 5), rng.choice(np.flatnonzero(~mask), 5)
+        mask[out], mask[into] = False, True
+        parts.append((mask, ~mask))
+    halves = [(S, ~S) for S in (rng.permutation(n) < 200 for _ in range(60))]
+    cuts = parts + halves
+    synthetic, noise = np.full(len(cuts), 2000.0), 300.0
+    unbiased = synthetic + noise * rng.normal(size=len(cuts))
+    unbiased[:4] = 900 + noise * np.array([0.5, -0.3, 0.2, -0.4])
+
+    def shrunk(some, seen):
+        return shrunk_list(
+            some,
+            np.full(len(some), 2000.0),
+            seen,
+            lambda each: noise**2 * np.eye(len(each)),
+            hollow=True,
+            symmetric=True,
+        ).values
+
+    np.testing.assert_array_equal(shrunk(cuts, unbiased)[:4], shrunk(parts, unbiased[:4]))
+
+
+def test_typical_errors_of_a_kind_are_those_that_it_has():
+    """Root mean squares over draws of the truth and of the noise, in lists that may be wrong."""
+    rng, count = np.random.default_rng(9), 40
+    for bias, scatter in ((0.0, 0.0), (0.0, 3.0), (-0.4, 0.0)):
+        stated, measured = [], []
+        for _ in range(60):
+            synthetic = rng.uniform(800, 1200, count)
+            truth = synthetic * (1 + bias) + (20 + 100 * scatter) * rng.normal(size=count)
+            unbiased = truth + 100 * rng.normal(size=count)
+            found = shrunk_towards(
+                synthetic,
+                unbiased,
+                100.0**2 * np.eye(count),
+                misfit=MisfitVariances(np.full(count, 20.0**2), np.zeros(count)),
+            )
+            stated.append(found.error_variances)
+            measured.append((found.values - truth) ** 2)
+        assert 0.75 < np.sqrt(np.mean(stated) / np.mean(measured)) < 1.35, (bias, scatter)

@@ -16,7 +16,7 @@ from graphcuts_dp.estimate.cut_sets import sets_of_masks
 from graphcuts_dp.estimate.measurement import weight_classes
 from graphcuts_dp.estimate.sparse_model import SparseModel
 from graphcuts_dp.privacy.distributions import LaplaceNoise
-from graphcuts_dp.synth import residual_degrees
+from graphcuts_dp.synth import residual_degrees, sparse_fit
 from graphcuts_dp.synth.residual_degrees import corrections, posterior_residuals
 from graphcuts_dp.synth.sampling import sample_edges, saturated_pairs
 from graphcuts_dp.synth.weight_prior import WeightPrior
@@ -88,9 +88,10 @@ def test_cuts_and_degrees_are_those_of_the_matrix(kind):
             counted = np.outer(S, T)
             if model.symmetric:
                 counted = np.triu(counted | counted.T)
-            (value,), (deviation,) = model.expected(sets_of_masks(model, [(S, T)], [0]))
+            (value,), (chance,), (structure,) = model.expected(sets_of_masks(model, [(S, T)], [0]))
             assert value == pytest.approx(dense[counted].sum(), abs=1e-9)
-            assert deviation >= 0
+            assert chance >= 0
+            assert structure >= 0
     rows, columns = model.degrees()
     assert rows == pytest.approx(dense.sum(axis=1))
     assert columns == pytest.approx(dense.sum(axis=0))
@@ -137,19 +138,53 @@ def test_the_mean_of_many_graphs_is_the_model(kind, cap, weighted):
     assert (np.abs(mean - dense) <= 6 * deviation + 1e-4).all()
 
 
-def test_the_typical_error_is_that_of_resampling():
-    """Poisson edges on every pair: the deviation of many draws is the model's, but for 10 %."""
-    rng = np.random.default_rng(5)
-    nothing = {"spread": np.zeros(4), "chances": np.ones(4), "row_spread": np.zeros(12)}
-    model = replace(model_on(KINDS["plain"]), **nothing, column_spread=np.zeros(12))
-    masks = [np.arange(12) < 5, np.arange(12) >= 5]
-    values = []
-    for _ in range(2000):
-        (rows, columns), weights = sample_edges(model, rng, weighted=True)
-        values.append(weights[masks[0][rows] != masks[0][columns]].sum())
-    (value,), (deviation,) = model.expected(sets_of_masks(model, [masks], [0]))
-    assert np.std(values) == pytest.approx(deviation, rel=0.1)
-    assert np.mean(values) == pytest.approx(value, abs=6 * deviation / math.sqrt(2000))
+def test_the_variance_by_chance_is_what_degrees_do_not_tell():
+    """Poisson edges on every pair, and known degrees: what least squares leave of a cut."""
+    n, rng = 60, np.random.default_rng(5)
+    factors = rng.random(n) + 0.5
+    factors /= factors.sum()
+    nothing, codes = np.zeros(n), np.zeros(n, dtype=np.int64)
+    none = np.zeros(0)
+    model = replace(
+        model_on(gc.Graph([], [], vertices=n).space),
+        **{name: none.astype(np.int32) for name in ("rows", "columns")},
+        **dict.fromkeys(("weights", "spread", "chances"), none),
+        **dict.fromkeys(("row_codes", "column_codes"), codes),
+        **dict.fromkeys(("row_factors", "column_factors"), factors),
+        **dict.fromkeys(("row_spread", "column_spread"), nothing),
+        blocks=np.array([[2000.0]]),
+    )
+    above = np.triu_indices(n, 1)
+    weights = dense_of(model)[above]
+    ends = (np.eye(n)[above[0]] + np.eye(n)[above[1]]) * np.sqrt(weights)[:, None]
+    for size in (1, 10, 30):
+        mask = np.arange(n) < size
+        crossing = (mask[above[0]] != mask[above[1]]) * np.sqrt(weights)
+        left = crossing - ends @ np.linalg.lstsq(ends, crossing, rcond=None)[0]
+        expected = model.expected(sets_of_masks(model, [(mask, ~mask)], [0]))
+        assert expected.by_chance[0] == pytest.approx(left @ left, rel=0.1, abs=1)
+
+
+def test_kept_weights_within_a_group_are_lowered_as_between_groups():
+    """The mean of a sum K of variance V and a sum M of variance U, each pair counted once."""
+    rng = np.random.default_rng(4)
+    rows = rng.integers(0, 20, 60)
+    columns = (rows + rng.integers(1, 20, 60)) % 20
+    graph = gc.Graph(rows, columns, np.full(60, 40.0), vertices=20, max_weight_change=1)
+    groups = gc.Groups(graph.vertices, {"all": ["a"] * 10 + ["b"] * 10})
+    made = gc.release_graph(graph, epsilon=4.0, mechanism="sparse", groups=groups, seed=1)
+    fit = sparse_fit._SparseFit(made.measurements, made.space, None)
+    model = replace(made._model, weights=made._model.weights * 2)
+    lowered = fit._within_groups(model)
+    sums = fit.cells.values
+    for cell, (a, b) in enumerate(zip(*fit.groups.map.ends, strict=True)):
+        first, second = model.row_codes[model.rows], model.column_codes[model.columns]
+        inside = ((first == a) & (second == b)) | ((first == b) & (second == a))
+        kept, variance = model.weights[inside].sum(), model.spread[inside].sum()
+        noise = fit.cells.variances[cell]
+        precise = kept - max(kept - max(sums[cell], 0), 0) * variance / (variance + noise)
+        assert kept > sums[cell]
+        assert lowered.weights[inside].sum() == pytest.approx(precise)
 
 
 def test_posteriors_are_those_of_the_points():
