@@ -162,19 +162,26 @@ def test_the_variance_by_chance_is_what_degrees_do_not_tell():
         crossing = (mask[above[0]] != mask[above[1]]) * np.sqrt(weights)
         left = crossing - ends @ np.linalg.lstsq(ends, crossing, rcond=None)[0]
         expected = model.expected(sets_of_masks(model, [(mask, ~mask)], [0]))
-        assert expected.by_chance[0] == pytest.approx(left @ left, rel=0.1, abs=1)
+        assert expected.by_chance[0] == pytest.approx(left @ left, rel=0.1, abs=3)
 
 
 def test_kept_weights_within_a_group_are_lowered_as_between_groups():
     """The mean of a sum K of variance V and a sum M of variance U, each pair counted once."""
     rng = np.random.default_rng(4)
-    rows = rng.integers(0, 20, 60)
-    columns = (rows + rng.integers(1, 20, 60)) % 20
-    graph = gc.Graph(rows, columns, np.full(60, 40.0), vertices=20, max_weight_change=1)
+    rows, columns = np.triu_indices(20, 1)
+    weights = rng.integers(20, 400, len(rows)).astype(float)
+    graph = gc.Graph(rows, columns, weights, vertices=20, max_weight_change=1)
     groups = gc.Groups(graph.vertices, {"all": ["a"] * 10 + ["b"] * 10})
     made = gc.release_graph(graph, epsilon=4.0, mechanism="sparse", groups=groups, seed=1)
+    model = replace(
+        made._model,
+        rows=rows.astype(np.int32),
+        columns=columns.astype(np.int32),
+        weights=weights * 2,
+        spread=np.full(len(rows), 0.5),
+        chances=np.ones(len(rows)),
+    )
     fit = sparse_fit._SparseFit(made.measurements, made.space, None)
-    model = replace(made._model, weights=made._model.weights * 2)
     lowered = fit._within_groups(model)
     sums = fit.cells.values
     for cell, (a, b) in enumerate(zip(*fit.groups.map.ends, strict=True)):
