@@ -118,7 +118,8 @@ def overlap_by_chance(sets: Sequence[BoolMatrix]) -> bool:
     The number of vertices that two random sets of sizes a and b have in common is hypergeometric,
     of mean a b/n. Its squared deviation over its variance has mean 1 and a variance of about
     2 + 1/variance. The mean over all pairs of distinct sets is compared with 1 plus four of its
-    standard deviations, as if pairs were independent. With fewer than three distinct sets nothing
+    standard deviations, as if pairs were independent, and so is the sum of all deviations, which
+    shows small sets that are disjoint. With fewer than three distinct sets nothing
     can be told, and the answer is False; single vertices are never told from random ones.
 
     Args:
@@ -136,6 +137,8 @@ def overlap_by_chance(sets: Sequence[BoolMatrix]) -> bool:
     means = (np.outer(sizes, sizes) / n)[above]
     outside = (np.outer(n - sizes, n - sizes) / (n * max(n - 1, 1)))[above]
     variances = np.maximum(means * outside, _TINY)
+    if abs(float((common - means).sum())) > _DEVIATIONS_OF_CHANCE * math.sqrt(variances.sum()):
+        return False
     squares = (common - means) ** 2 / variances
     deviation = math.sqrt(float(np.mean(2 + 1 / variances)) / len(squares))
     return float(squares.mean()) < 1 + _DEVIATIONS_OF_CHANCE * deviation

@@ -212,7 +212,7 @@ class SparseEstimator:
         for cut, bounds in enumerate(self._cell_bounds(counts_S, counts_T)):
             sizes = Sizes(*size_table[:, cut].tolist())
             if not sizes.S or not sizes.T:
-                yield QueryEstimate(0.0, (0.0, 0.0), 0.0)
+                yield QueryEstimate(0.0, (0.0, 0.0), 0.0, typical=0.0)
                 continue
             pairs = pairs_of_sizes(*sizes, symmetric=self.model.symmetric)
             # `pairs` is how many pairs a cut of these sizes joins, `most` what they can weigh.
