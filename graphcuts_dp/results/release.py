@@ -357,7 +357,8 @@ class Release(Displayed):
         give together, so that values may be added up and averaged; the interval alone is cut to
         what is possible. It holds whatever the graph is, see `NoiseSum.radius`. A sparse release
         measured some cuts only: unions of groups, one vertex and the others. Elsewhere its model
-        answers, `estimate` is "model", and there is a typical error beside the proven interval.
+        answers, and `estimate` is "model". The typical error beside the proven interval is then an
+        estimate and no guarantee, see `CutAnswer`.
 
         Rank-one, matrix and other linear queries are answered from entries and degrees, of
         releases up to 2^24 pairs; a sparse release answers cuts alone.
@@ -401,7 +402,7 @@ class Release(Displayed):
 
         Each interval holds with the given confidence by itself, or all cuts of the graph at once.
         Shrunk estimates of a list are made together: how far the synthetic graph is right for a
-        kind of cuts (sets that lie alike, no size far from the next) is learnt from all of that
+        kind of cuts (sets that overlap alike, no size far from the next) is learnt from all of that
         kind, so a list of thirty cuts gains much more than one cut.
 
         Args:
