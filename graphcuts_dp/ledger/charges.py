@@ -23,6 +23,7 @@ of a second measurement leaves the process before 3c, and a second MEASURED or F
 
 import contextlib
 import hashlib
+import math
 import shlex
 import warnings
 import weakref
@@ -257,16 +258,41 @@ def begin_charge(
         "column": column,
         "inputs": inputs,
     }
-    with closing(_opened_to_charge(chosen_store, data, cost, guarantee)) as ledger, ledger.locked():
-        if chosen_store.resume:
-            charge = _taken_up(ledger, chosen_store, described)
-        else:
-            use = begin_use(ledger, **described, store=chosen_store)
-            if chosen_store.same_people:
-                join_data(ledger, data)
-            charge = Charge(_provenance(ledger, use), chosen_store, use)
+    with closing(_opened_to_charge(chosen_store, data, cost, guarantee)) as ledger:
+        before = math.inf
+        try:
+            with ledger.locked():
+                before = ledger.spending.uses
+                if chosen_store.resume:
+                    charge = _taken_up(ledger, chosen_store, described)
+                else:
+                    use = begin_use(ledger, **described, store=chosen_store)
+                    if chosen_store.same_people:
+                        join_data(ledger, data)
+                    charge = Charge(_provenance(ledger, use), chosen_store, use)
+        except LedgerError:
+            _observe_if_charged(ledger, chosen_store, before, cost)
+            raise
     observe(charge)
     return charge
+
+
+def _observe_if_charged(ledger: Ledger, store: Store, before: float, cost: Cost) -> None:
+    """Observe the charge of a use whose record is in the store although writing it failed.
+
+    The last of the system calls of a transaction can fail when the record is on the disk already.
+    Then the use is charged, and the error says so.
+
+    Args:
+        ledger: the ledger.
+        store: the options of the store.
+        before: how many uses there were before; infinite if that was not read.
+        cost: of the use.
+    """
+    with contextlib.suppress(LedgerError), ledger.locked():
+        for use in uses_of(ledger):
+            if use.number > before and use.cost == cost:
+                observe(Charge(_provenance(ledger, use), store, use))
 
 
 def charge_of_use(ledger: Ledger, store: Store, use: Use) -> Charge:

@@ -3,7 +3,7 @@
 import json
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +15,9 @@ import graphcuts_dp as gc
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.ledger import charges, uses
 from graphcuts_dp.ledger.charges import begin_charge
+from graphcuts_dp.ledger.file import StoreFile
 from graphcuts_dp.ledger.ledger import Kind
+from graphcuts_dp.ledger.observed import observed_charges
 from graphcuts_dp.ledger.opening import open_ledger
 from graphcuts_dp.ledger.public_inputs import public_digest
 from graphcuts_dp.privacy.composition import Cost
@@ -284,6 +286,27 @@ def test_a_store_may_keep_nothing(path, graph):
     with closing(open_ledger(path)) as ledger, ledger.locked():
         counted = ledger.file.connection.execute("SELECT COUNT(*) FROM contents").fetchone()
     assert counted == (0,)
+
+
+def test_a_charge_is_told_of_where_its_record_was_written_and_an_error_came_after(
+    path, graph, monkeypatch
+):
+    gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    transaction = StoreFile.transaction
+
+    @contextmanager
+    def failing(file):
+        with transaction(file) as connection:
+            yield connection
+        raise LedgerError("the disk fails")
+
+    monkeypatch.setattr(StoreFile, "transaction", failing)
+    with observed_charges() as begun, pytest.raises(LedgerError, match="the disk fails"):
+        gc.release_graph(graph, epsilon=1.0, store=path, fit="none")
+    monkeypatch.undo()
+    assert [charge.use.number for charge in begun] == [2]
+    assert "epsilon = 1 was spent (use 2)" in begun[0].advice
+    assert len(gc.store_status(path).uses) == 2
 
 
 def test_what_is_too_large_to_keep_is_refused_before_it_is_charged(path, graph, monkeypatch):
