@@ -23,7 +23,7 @@ from graphcuts_dp.estimate.measurement import (
 )
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.estimate.usable_sums import with_fresh_sums
-from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
 from graphcuts_dp.measure.cells import refinable_groups
 from graphcuts_dp.measure.edge_counts import measure_edge_counts
 from graphcuts_dp.measure.entries import measure_kept_edges, randomized_response
@@ -34,6 +34,7 @@ from graphcuts_dp.measure.statistics import (
     refinable_degrees,
     refinable_total,
 )
+from graphcuts_dp.measure.structure_test import measure_structure, measure_unevenness
 from graphcuts_dp.privacy.budget_plan import BudgetPlan, PlanExecution
 from graphcuts_dp.privacy.composition import rounded_up, stated_cost
 from graphcuts_dp.privacy.distributions import LaplaceNoise, NoiseDistribution
@@ -51,7 +52,9 @@ from graphcuts_dp.synth.budget_plans import (
     KEPT_EDGES,
     SECOND_GROUPS,
     SQUARED_DISTANCE,
+    STRUCTURE,
     TOTAL,
+    UNEVENNESS,
     WEIGHTS,
 )
 from graphcuts_dp.synth.decisions import Decisions
@@ -259,6 +262,35 @@ class KeptEdgesStatistic(GraphStatistic):
         )
 
 
+@final
+class UnevennessStatistic(GraphStatistic):
+    """How far degrees are from their median: see `measure_unevenness`."""
+
+    name = UNEVENNESS
+
+    def measure(self, purchase: Purchase) -> Measurement:
+        """See `GraphStatistic.measure`."""
+        return measure_unevenness(
+            unweighted(self.graph), epsilon=purchase.epsilon, source=purchase.source
+        )
+
+
+@final
+class StructureStatistic(GraphStatistic):
+    """The value of the structure test: see `measure_structure`."""
+
+    name = STRUCTURE
+
+    def measure(self, purchase: Purchase) -> Measurement:
+        """See `GraphStatistic.measure`."""
+        return measure_structure(
+            unweighted(self.graph),
+            purchase.decisions.test_setting(),
+            epsilon=purchase.epsilon,
+            source=purchase.source,
+        )
+
+
 # What a budget plan can name.
 STATISTICS: Mapping[str, type[GraphStatistic]] = {
     statistic.name: statistic
@@ -272,6 +304,8 @@ STATISTICS: Mapping[str, type[GraphStatistic]] = {
         FineWeightsStatistic,
         EdgesStatistic,
         KeptEdgesStatistic,
+        UnevennessStatistic,
+        StructureStatistic,
     )
 }
 
@@ -436,6 +470,17 @@ def check_amounts(run: BudgetPlan, measured: Mapping[str, Measurement]) -> None:
         most = amount if cost.pure is not None else Fraction(rounded_up(amount))
         stated_cost(cost, epsilon=most, delta=delta)
         delta_left -= delta
+
+
+def unweighted(graph: AnyGraph) -> Graph:
+    """Return a graph of one vertex set without directions and weights, which a test takes.
+
+    Raises:
+        TypeError: another one.
+    """
+    if not isinstance(graph, Graph) or graph.weighted:
+        raise TypeError("structure is tested of graphs without weights and directions")
+    return graph
 
 
 def sparse_distribution(graph: AnyGraph, noise: str, epsilon: Fraction | float) -> LaplaceNoise:

@@ -45,6 +45,7 @@ from graphcuts_dp.privacy.budget_plan import (
 from graphcuts_dp.privacy.distributions import NoiseDistribution
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON
 from graphcuts_dp.schema.groups import Groups, Sides
+from graphcuts_dp.synth.detected_structure import DEGREE_SHARES, MOST_TESTED
 from graphcuts_dp.synth.mechanisms import AUTO, RESPONSE, SPLIT, Mechanism
 
 # Names of statistics, in steps and in receipts.
@@ -53,6 +54,7 @@ WEIGHTS, KEPT_EDGES = "weights", "kept edges"
 EDGES = "edges"  # how many there are, and how many are fractional
 # As "weights", in public classes of weight that do not depend on epsilon.
 FINE_WEIGHTS = "fine weights"
+UNEVENNESS, STRUCTURE = "unevenness", "structure"  # see `synth.detected_structure`
 SECOND_GROUPS = "second group sums"  # of groups at whose first sums a decision has looked
 SQUARED_DISTANCE = "squared distance"  # of the fit, which is asked for after the fit
 # Names of measurements in receipts that differ from the statistic: degrees that were measured only
@@ -70,6 +72,7 @@ ENTRIES_SHOW_NOTHING = "entries show nothing"
 DEGREES_UNCERTAIN = "degrees stay uncertain"
 EDGES_WORTH_KEEPING = "edges are worth keeping"
 COMMUNITIES_FOUND = "kept edges show communities"
+DEGREES_HELP = "degrees help beside what is detected"
 
 # Of the whole epsilon, for the squared distance of the fit: the mean-square certificate.
 CERTIFICATE_SHARE = Fraction(1, 100)
@@ -90,6 +93,15 @@ EARLY_SHARE = Fraction(2, 25)  # for a first look
 SECOND_LOOK_SHARE = Fraction(1, 5)  # if the first look leaves open whether degrees are even
 UNDETECTABLE_SHARE = Fraction(3, 5)  # if communities are undetectable in the entries
 UNCERTAIN_SHARE = Fraction(3, 4)  # if an early look shows that 3/5 would leave them uncertain
+
+# Shares of the tests that choose the share of the degrees, each of what groups, the total and the
+# test before leave. With a share c the noise moves the eigenvalue that the structure test detects
+# by about 2/(c epsilon n), so fewer vertices need more.
+_UNEVENNESS_SHARE, _UNEVENNESS_SHARE_OF_FEW = Fraction(1, 200), Fraction(1, 100)
+_FEW_VERTICES = 200
+_LEAST_STRUCTURE_SHARE, _LARGEST_STRUCTURE_SHARE = 0.005, 0.03
+_STRUCTURE_NUMERATOR = 60.0  # the share is this over n^1.5 for n tested vertices
+FEWEST_TESTED = 40  # vertices; with fewer, looks at degrees choose
 
 MOST_GROUPS = 256  # of one level: a step of the fit takes O(n^2 groups) operations
 # Constants of `group_share`, tuned with bench_groups.py on its tuning graphs at epsilon 1, random
@@ -248,6 +260,8 @@ class MatrixShares:
         groups: informative groups. They give the shares for the case that a first look has found
             the groups informative, and both looks are measured. None for the case without groups,
             or with groups that are not informative.
+        tested: whether "auto" chooses the share of the degrees by the structure test; if not, it
+            does by looks at degrees.
     """
 
     shape: tuple[int, int]
@@ -255,6 +269,7 @@ class MatrixShares:
     noise: str
     options: Mechanism = field(default_factory=Mechanism)
     groups: MeasuredGroups | None = None
+    tested: bool = False
 
     @property
     def mechanism(self) -> str:
@@ -276,6 +291,24 @@ class MatrixShares:
         """Share of the total when decisions look at it, part of `total`, or all of it."""
         sides = math.sqrt(math.prod(self.shape))
         return self.total * (_FIRST_LOOK_AT_TOTAL if sides >= _VERTICES_FOR_FIRST_TOTAL else 1)
+
+    @property
+    def unevenness(self) -> Fraction:
+        """Share of the unevenness of degrees, of what groups and total leave."""
+        few = max(self.shape) < _FEW_VERTICES
+        return _UNEVENNESS_SHARE_OF_FEW if few else _UNEVENNESS_SHARE
+
+    @property
+    def structure(self) -> Fraction:
+        """Share of the structure test, of what groups, total and unevenness leave."""
+        share = _STRUCTURE_NUMERATOR / min(max(self.shape), MOST_TESTED) ** 1.5
+        clipped = min(max(share, _LEAST_STRUCTURE_SHARE), _LARGEST_STRUCTURE_SHARE)
+        return Fraction(clipped).limit_denominator(1000)
+
+    @property
+    def left_by_tests(self) -> Fraction:
+        """Part of epsilon that total and tests leave to degrees and entries."""
+        return (1 - self.total) * (1 - self.unevenness) * (1 - self.structure)
 
     @property
     def fixed(self) -> Fraction | None:
@@ -371,8 +404,9 @@ def matrix_plan(
        than the entries: no interval is made of sums at which a decision has looked.
     3. Without informative groups, "degrees+randomized-response" gives degrees their share. "auto"
        measures the total, unless the groups determine it, and then degrees with a share that
-       depends on the total and on a first and second look at the degrees. Decisions look at early
-       degrees alone, and later ones refine these.
+       earlier results choose. For graphs with `shares.tested` these are the unevenness of degrees
+       and the structure test. For others they are the total and a first and second look at the
+       degrees: decisions look at early degrees alone, and later ones refine these.
     4. Entries, with all that is left.
     5. After the fit, its squared distance from the private graph, see `measure.mean_square`.
 
@@ -599,6 +633,16 @@ def _steps_by_total(
     if shares.first_total < shares.total:
         yield _count_step(TOTAL, shares.first_total, *of_total)
     yield _count_step(TOTAL, shares.total, *of_total)
+    if shares.tested and shares.fixed is None:
+        yield _count_step(UNEVENNESS, shares.unevenness, *conditions)
+        yield _count_step(STRUCTURE, shares.structure, *conditions)
+        yield BudgetStep(
+            statistic=DEGREES,
+            share=DEGREE_SHARES,
+            noise=_COUNT_NOISE,
+            conditions=(*conditions, Condition(DEGREES_HELP)),
+        )
+        return
     yield _count_step(DEGREES, EARLY_SHARE, *undecided, name=EARLY_DEGREES)
     yield _count_step(DEGREES, SECOND_LOOK_SHARE, *still_undecided, name=EARLY_DEGREES)
     yield _count_step(DEGREES, shares.beside_entries, *conditions, Condition(BESIDE_ENTRIES))

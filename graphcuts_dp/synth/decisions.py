@@ -58,13 +58,22 @@ from graphcuts_dp.estimate.measurement import (
     CountMeasurement,
     Degrees,
     MeasurementMap,
+    NonlinearCounts,
     Total,
 )
 from graphcuts_dp.privacy.budget_plan import BudgetStep
 from graphcuts_dp.privacy.distributions import LaplaceNoise
 from graphcuts_dp.schema.groups import Sides
 from graphcuts_dp.synth import budget_plans
-from graphcuts_dp.synth.budget_plans import DEGREES, GROUPS, TOTAL, MatrixShares
+from graphcuts_dp.synth.budget_plans import (
+    DEGREES,
+    GROUPS,
+    STRUCTURE,
+    TOTAL,
+    UNEVENNESS,
+    MatrixShares,
+)
+from graphcuts_dp.synth.detected_structure import TestSetting, chosen_share
 from graphcuts_dp.synth.group_sums import CellEstimates
 
 # Thresholds of `MatrixDecisions` were tuned on the graphs called "tuning" in
@@ -152,6 +161,14 @@ class Decisions(ABC):
             LookupError: the release keeps no edges.
         """
         raise LookupError(f"no edges are kept with noise {distribution.name}")
+
+    def test_setting(self) -> TestSetting:
+        """Return the public setting of the structure test, from what is measured before it.
+
+        Raises:
+            LookupError: the release makes no such test.
+        """
+        raise LookupError("no structure is tested")
 
     def record(self, statistic: str, measurement: Measurement) -> None:
         """Record a measurement. It replaces earlier ones of the same statistic."""
@@ -255,9 +272,34 @@ class MatrixDecisions(Decisions):
                 return self._final_choice is DegreeChoice.BESIDE_ENTRIES
             case budget_plans.ENTRIES_SHOW_NOTHING:
                 return self._final_choice is DegreeChoice.ENTRIES_SHOW_NOTHING
+            case budget_plans.DEGREES_HELP:
+                return self._tested_share > 0
             case budget_plans.DEGREES_UNCERTAIN:
                 return self.degrees_are_uncertain(self._counts(DEGREES, Degrees))
         raise LookupError(f"no decision is called {condition!r}")
+
+    def share(self, step: BudgetStep) -> Fraction:
+        """See `Decisions.share`: that of the degrees follows from the tests if it is open."""
+        return self._tested_share if step.shares[1:] else super().share(step)
+
+    def test_setting(self) -> TestSetting:
+        """See `Decisions.test_setting`."""
+        return TestSetting.of(max(self.shares.shape), self._total)
+
+    @cached_property
+    def _tested_share(self) -> Fraction:
+        """The share of the degrees that the structure test and their unevenness choose."""
+        left = self._left_by_total / (1 - self.shares.total) * self.shares.left_by_tests
+        structure, unevenness = (
+            float(self._counts(statistic, NonlinearCounts).values[0][0])
+            for statistic in (STRUCTURE, UNEVENNESS)
+        )
+        return chosen_share(
+            self.test_setting(),
+            structure=structure,
+            unevenness=unevenness,
+            deviation=lambda part: self.shares.deviation(left * part),
+        )
 
     @cached_property
     def _total_of_groups(self) -> float | None:

@@ -54,6 +54,7 @@ _RHO = claimed_for(1e-6)
 # Of each user: which pairs, and what each row weighs.
 Users = dict[int, tuple[tuple[int, ...], float]]
 Result = TypeVar("Result")
+Data = TypeVar("Data")
 Table = Callable[[gc.Rows], IntVector]
 
 
@@ -141,14 +142,14 @@ def _table(rows: gc.Rows, bound: int) -> IntVector:
 _SIDES = (gc.Groups(gc.VertexSet(_N), {"vertex": list(range(_N))}),) * 2
 
 
-def once(of: Callable[[gc.Rows], Result]) -> Callable[[gc.Rows], Result]:
-    """The same of the same rows: what has no noise is computed once for all runs."""
-    known: dict[int, tuple[gc.Rows, Result]] = {}
+def once(of: Callable[[Data], Result]) -> Callable[[Data], Result]:
+    """The same of the same data: what has no noise is computed once for all runs."""
+    known: dict[int, tuple[Data, Result]] = {}
 
-    def found(rows: gc.Rows) -> Result:
-        if id(rows) not in known:
-            known[id(rows)] = rows, of(rows)
-        return known[id(rows)][1]
+    def found(data: Data) -> Result:
+        if id(data) not in known:
+            known[id(data)] = data, of(data)
+        return known[id(data)][1]
 
     return found
 

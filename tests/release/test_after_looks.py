@@ -185,7 +185,7 @@ def test_plans_spend_epsilon_in_every_branch_and_look_early():
         assert (SECOND_GROUPS in run.amounts) is not refined
         if not refined:
             assert run.amounts[SECOND_GROUPS] == plan.first_look
-    alone = job_of(graph).budget_plan
+    alone = job_of(graph, tested=False).budget_plan
     assert {run.spent for run in alone.possible_runs} == {Fraction(1)}
     steps = [(step.statistic, step.shares[0]) for step in alone.steps]
     assert steps[:2] == [("total", TOTAL_SHARE / 4), ("total", TOTAL_SHARE)]
@@ -197,7 +197,7 @@ def test_plans_spend_epsilon_in_every_branch_and_look_early():
 
 def test_a_total_of_many_vertices_is_refined_and_decisions_read_its_first_look():
     graph = uneven(210, 0.3, 12.0)
-    measured = job_of(graph).measure(graph, SeededEntropy(3))
+    measured = job_of(graph, tested=False).measure(graph, SeededEntropy(3))
     total = measured.find(Total)
     assert total.look is not None
     assert total.epsilon == TOTAL_SHARE
@@ -226,7 +226,7 @@ def test_small_graphs_leave_the_total_out_of_answers():
 def test_the_choice_of_a_larger_share_reads_an_early_look_alone(spread):
     """Where entries can show nothing, degrees get .6 or .75, and only the early look is seen."""
     graph = uneven(300, spread, 20.0)
-    measured = job_of(graph).measure(graph, SeededEntropy(1))
+    measured = job_of(graph, tested=False).measure(graph, SeededEntropy(1))
     degrees = measured.find(Degrees)
     left = 1 - TOTAL_SHARE
     assert degrees.epsilon in {UNDETECTABLE_SHARE * left, UNCERTAIN_SHARE * left}

@@ -46,8 +46,8 @@ def graph_of(shape=30, **options):
     return random_graph(shape, **{"max_weight_change": None} | options)
 
 
-def drawn(graph, how, *, epsilon=1.0, noise="binary", share=None, seed=0):
-    options = {"epsilon": epsilon, "noise": noise, "share": share}
+def drawn(graph, how, *, epsilon=1.0, noise="binary", share=None, seed=0, tested=True):
+    options = {"epsilon": epsilon, "noise": noise, "share": share, "tested": tested}
     return Release(measurements=measured(graph, how, source=SeededEntropy(seed), **options))
 
 
@@ -443,11 +443,11 @@ def test_where_the_total_shows_nothing_uneven_degrees_are_refined(uneven, share,
         chance[40:, 40:], chance[:40], chance[:, :40] = 0.0, 0.5, 0.5
     ends = np.nonzero(np.triu(random.random((400, 400)) < chance, 1))
     graph = Graph(*ends, vertices=400)
-    data = drawn(graph, "auto", epsilon=0.5)
+    data = drawn(graph, "auto", epsilon=0.5, tested=False)
     assert sum(spent.values()) == Fraction(1, 2)
     parts = {value.name: value.epsilon for value in data.measurements.values}
     assert parts["degrees"] == share * (1 - TOTAL_SHARE) / 2
-    told = job_of(graph, epsilon=0.5).least_distribution.epsilon
+    told = job_of(graph, epsilon=0.5, tested=False).least_distribution.epsilon
     assert told <= parts["entries"]
 
 
@@ -457,7 +457,7 @@ def test_refined_degrees_are_charged_with_the_early_ones():
     chance = np.full((400, 400), 0.05)
     chance[:40], chance[:, :40] = 0.5, 0.5
     ends = np.nonzero(np.triu(random.random((400, 400)) < chance, 1))
-    data = drawn(Graph(*ends, vertices=400), "auto", epsilon=1.0)
+    data = drawn(Graph(*ends, vertices=400), "auto", epsilon=1.0, tested=False)
     parts = {value.name: value.epsilon for value in data.measurements.values}
     assert set(parts) == {"total", "degrees", "entries"}
     assert parts["degrees"] == (1 - TOTAL_SHARE) * UNDETECTABLE_SHARE
@@ -473,7 +473,7 @@ def test_doubtful_early_degrees_are_refined_before_they_choose(spent):
     left, found = 1 - TOTAL_SHARE, set()
     for seed in range(12):
         spent.clear()
-        data = drawn(graph, "auto", seed=seed)
+        data = drawn(graph, "auto", seed=seed, tested=False)
         found.add((data.guarantee.spent[1][0], data.degrees.epsilon / left))
         assert sum(spent.values()) == 1
     assert found <= {("early degrees", SECOND_LOOK_SHARE), ("degrees", degree_share(300))}
@@ -484,7 +484,7 @@ def test_early_degrees_are_bought_kept_and_charged():
     """The total is drawn with a deviation of 70 for 20,000: the choice is the same for any draw."""
     random = np.random.default_rng(0)
     ends = np.nonzero(np.triu(random.random((400, 400)) < 0.113, 1))
-    data = drawn(Graph(*ends, vertices=400), "auto", epsilon=1.0)
+    data = drawn(Graph(*ends, vertices=400), "auto", epsilon=1.0, tested=False)
     assert [name for name, _ in data.guarantee.spent] == ["total", "early degrees", "entries"]
     assert data.degrees.epsilon == (1 - TOTAL_SHARE) * EARLY_SHARE
     assert sum(part.epsilon for part in data.measurements.values) == 1

@@ -1,0 +1,173 @@
+"""Regret of the default's choice of a share for degrees: its worst cut over that of the best share.
+
+Run `python -m scripts.bench.bench_regret [--quick] [--part tuning] [--save FILE] [--seconds S]`.
+Each graph of regret_graphs.py is fitted with fixed shares of epsilon for the degrees (0, .2, .35,
+.6, .95; the rest goes to entries), with the default, and with the former default, which looked at
+degrees. Regret: error of the worst cut that a local search finds on the expected weights of the
+fit, over the least one of the fixed shares with the same seed. Kept: where the best share keeps
+more than half of the modularity of the communities, how many graphs keep at least .8 of that with
+the default. The file of --save has one line of JSON for each run; a later call goes on where it
+ended, and one with --seconds 0 prints the table of what is there.
+"""
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import graphcuts_dp as gc
+from graphcuts_dp.estimate.measurement import Degrees, Total
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.release.graphs import MatrixJob, graph_job
+from graphcuts_dp.synth.base import FitProblem
+from graphcuts_dp.synth.budget_plans import matrix_plan
+from graphcuts_dp.synth.methods import FitOptions
+from scripts.bench.harness import Table, run
+from scripts.bench.regret_graphs import LARGE, TUNING, VALIDATION, RegretGraph
+
+PARTS = {"tuning": TUNING, "validation": VALIDATION, "large": LARGE}
+EPSILONS = (1.0, 1.5, 2.5, 0.5, 0.3)
+SHARES = (0.0, 0.2, 0.35, 0.6, 0.95)
+DEFAULT, FORMER = "default", "former"
+_STARTS, _ROUNDS = 12, 60  # of the search for the worst cut
+
+
+def worst_cut(difference: Any) -> float:
+    """Largest |sum over S x T| that a local search finds, from eigenvectors and random starts."""
+    random = np.random.default_rng(0)
+    _, vectors = np.linalg.eigh(difference)
+    starts = [vectors[:, index] for index in (0, 1, 2, -1, -2, -3)]
+    starts += list(random.standard_normal((_STARTS - len(starts), len(difference))))
+    best = 0.0
+    for start in starts:
+        for sign in (1.0, -1.0):
+            columns, value = sign * start > 0, -math.inf
+            for _ in range(_ROUNDS):
+                rows = difference[:, columns].sum(axis=1) > 0
+                sums = difference[rows].sum(axis=0)
+                columns, new = sums > 0, float(np.maximum(sums, 0).sum())
+                if new <= value + 1e-9:
+                    break
+                value = new
+            best = max(best, value)
+    return best
+
+
+def worst_cut_error(difference: Any) -> float:
+    """Of either sign."""
+    return max(worst_cut(difference), worst_cut(-difference))
+
+
+def modularity(matrix: Any, labels: Any) -> float:
+    """Of a partition."""
+    degrees, total = matrix.sum(axis=0), matrix.sum()
+    return sum(
+        float(matrix[np.ix_(part, part)].sum() / total - (degrees[part].sum() / total) ** 2)
+        for part in (labels == label for label in np.unique(labels))
+    )
+
+
+def fitted(graph: Any, epsilon: float, how: str | float, seed: int) -> tuple[Any, Any]:
+    """Expected weights of a fit, and what was measured."""
+    mechanism = gc.Mechanism("auto")
+    if how == 0.0:
+        mechanism = gc.Mechanism("randomized-response")
+    elif isinstance(how, float):
+        mechanism = gc.Mechanism("degrees+randomized-response", degree_share=how)
+    job = graph_job(graph, epsilon=epsilon, mechanism=mechanism)
+    assert isinstance(job, MatrixJob)
+    if how == FORMER:
+        shares = replace(job.shares, tested=False)
+        plan = matrix_plan(shares, job.distribution, epsilon=job.budget_plan.amount)
+        job = replace(job, shares=shares, budget_plan=plan)
+    measured = job.measure(job.bounded(graph), SeededEntropy(seed))
+    noisy, method = measured.matrix, FitOptions().method(1.0)
+    assert noisy is not None
+    assert method is not None
+    problem = FitProblem(noisy.blocks, 1.0, measured.find(Degrees), measured.find(Total))
+    return method.run(problem, time_limit=None).matrix, measured
+
+
+def results(
+    part: str, epsilons: tuple[float, ...], seeds: range
+) -> Iterator[tuple[RegretGraph, tuple[Any, ...]]]:
+    """Every run that is wanted, those of few vertices and of one seed first."""
+    for seed in seeds:
+        for epsilon in epsilons:
+            for entry in PARTS[part]:
+                for how in (*SHARES, DEFAULT, FORMER):
+                    yield entry, (entry.name, epsilon, seed, how)
+
+
+def measure(entry: RegretGraph, key: tuple[Any, ...]) -> dict[str, Any]:
+    """A run."""
+    graph, labels = entry.drawn()
+    _, epsilon, seed, how = key
+    x, measured = fitted(graph, epsilon, how, seed)
+    truth = graph.dense()
+    return {
+        "key": key, "n": graph.n, "cut": worst_cut_error(x - truth),
+        "modularity": float(modularity(x, labels)),
+        "true": float(modularity(truth, labels)),
+        "spent": [[name, part] for name, part in measured.guarantee.spent],
+    }  # fmt: skip
+
+
+def regrets(lines: list[dict[str, Any]], how: Any) -> list[tuple[str, float, float]]:
+    """Name, regret of the worst cut, and modularity over that of the best share, 1 if that is low.
+
+    Over the runs of which all fixed shares are there.
+    """
+    by_key = {tuple(line["key"]): line for line in lines}
+    found = []
+    for name, epsilon, seed, other in by_key:
+        fixed = [by_key.get((name, epsilon, seed, share)) for share in SHARES]
+        if other == how and all(fixed):
+            best = min((line for line in fixed if line), key=lambda line: line["cut"])
+            line = by_key[name, epsilon, seed, how]
+            shows = best["modularity"] > best["true"] / 2 and best["true"] > 0.1
+            kept = line["modularity"] / best["modularity"] if shows else math.nan
+            found.append((name, line["cut"] / best["cut"], kept))
+    return found
+
+
+def main(quick: bool, part: str, save: Path, seconds: float, seeds: int) -> None:
+    """Print the table; --quick takes four graphs at epsilon 1."""
+    lines = [json.loads(line) for line in save.read_text().splitlines()] if save.exists() else []
+    known = {tuple(line["key"]) for line in lines}
+    started = time.monotonic()
+    epsilons = EPSILONS[:1] if quick else EPSILONS
+    wanted = list(results(part, epsilons, range(1 if quick else seeds)))
+    for entry, key in wanted[: 4 * 7 if quick else None]:
+        if key in known:
+            continue
+        if time.monotonic() - started > seconds:
+            break
+        lines.append(measure(entry, key))
+        with save.open("a") as file:
+            file.write(json.dumps(lines[-1]) + "\n")
+    names = {entry.name for entry in PARTS[part]}
+    table = Table(
+        "epsilon:>8 choice:>12 runs:>5 mean:>7.3f largest:>8.2f kept:>6.2f of:>4 :<2 worst:<36"
+    )
+    for epsilon in sorted(epsilons):
+        own = [line for line in lines if line["key"][1] == epsilon and line["key"][0] in names]
+        for how in (DEFAULT, FORMER, *SHARES):
+            found = regrets(own, how)
+            if found:
+                _, cuts, kept = zip(*found, strict=True)
+                shown = [part for part in kept if not math.isnan(part)]
+                share = float(np.mean([part >= 0.8 for part in shown])) if shown else 1.0
+                mean = math.exp(float(np.mean(np.log(cuts))))
+                worst = max(found, key=lambda one: one[1])[0]
+                row = (mean, max(cuts), share, len(shown), "", worst)
+                table.row(epsilon, how, len(found), *row)
+
+
+if __name__ == "__main__":
+    run(main, __doc__, part="tuning", save=Path("regret.jsonl"), seconds=math.inf, seeds=1)
