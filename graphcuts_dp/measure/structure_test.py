@@ -30,7 +30,7 @@ from graphcuts_dp.resources import one_blas_thread
 from graphcuts_dp.synth.detected_structure import TestSetting
 
 STRUCTURE_STEPS = 1024  # grid units of a change of the value by 1
-_LARGEST_ERROR = 2.0**-6  # width of the interval that a computed value is proven to lie in
+_LARGEST_ERROR = 2.0**-6  # by which the errors of two computed values can differ
 # Grid units by which one pair can change the count: a change of f by 2, and the error.
 STRUCTURE_CHANGE = int(STRUCTURE_STEPS * (2 + _LARGEST_ERROR))
 _UNEVENNESS_CHANGE = 2
@@ -49,10 +49,10 @@ _LOGARITHM_ROUNDING = 2.0**-48  # relative error of a logarithm and of what is a
 
 @final
 class ProvenValue(NamedTuple):
-    """A computed f(B), and the width of the interval that it is proven to be in.
+    """A computed f(B), and twice the width of the interval that it is proven to be in.
 
     Attributes:
-        value: f(B) lies in [value - b, value + a] for some a, b >= 0 with a + b <= width.
+        value: f(B) lies in [value - a, value + b] for some a, b >= 0 with 2 (a + b) <= width.
         width: see `value`.
     """
 
@@ -184,12 +184,11 @@ def structure_count(graph: Graph, setting: TestSetting) -> int:
 
     Sensitivity: at most `STRUCTURE_CHANGE` = 1024 (2 + 1/64). Neighbours differ in one pair {i, j},
     so their matrices differ in two entries, by at most 1, or not at all if i or j is no vertex of
-    the setting. f is the maximum over X (positive semidefinite, ones on the diagonal) of <B, X>
-    plus a function of X alone, so f changes by at most the largest |<B - B', X>|, which is at most
-    2 |X_ij| <= 2. So does the larger of two such values. What is computed lies in an interval of
-    width 1/64 around it, of the same position for all matrices of one setting up to its width
-    (`ProvenValue`), so it changes by at most 2 + 1/64, and
-    floor(b) <= floor(a + k) = floor(a) + k for a <= b <= a + k with a whole k.
+    the setting: f changes by at most 2, and so does the larger of both values (Theorem "The
+    structure test changes by two"). The computed value exceeds f by at most a, and f exceeds it by
+    at most b, with a + b <= 1/128 for every matrix (Theorem "Certified values of the structure
+    test"; `proven_value` doubles the width). So computed values of neighbours differ by at most
+    2 + 1/64, and floor(y) <= floor(x + k) = floor(x) + k for x <= y <= x + k with a whole k.
 
     That it is so near is proven after each computation. If it is not proven, the count is the
     largest that the public setting allows. The guarantee of the noise is for all matrices with

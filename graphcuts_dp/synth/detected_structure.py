@@ -34,9 +34,14 @@ _DENSITY_STEPS = 4096  # of a public density, so that entries of the matrix are 
 # Constants of `chosen_share` and `signal_of`, see scripts/bench/regret_graphs.py for the graphs
 # that they were chosen on.
 _NO_SIGNAL = 0.25  # of the value without structure: smaller excesses count as none
-HIDDEN_SHARE = Fraction(3, 4)  # share of the degrees if structure is undetectable
+HIDDEN_SHARE = Fraction(4, 5)  # share of the degrees if structure is undetectable
 DEGREE_SHARES = (Fraction(1, 5), Fraction(7, 20), HIDDEN_SHARE)
-_UNEVEN = 0.75  # spread above which degrees are worth a share beside clear structure
+# The strength with all of the budget that structure must have to count: .95, and .4 more for each
+# unit of the spread beyond .1, since uneven degrees are lost if the entries get all.
+_LEAST_STRENGTH, _STRENGTH_FOR_SPREAD, _LITTLE_SPREAD = 0.95, 0.4, 0.1
+_UNEVEN = 0.75  # spread from which degrees are worth a share beside clear structure
+# Strengths that entries must keep if degrees get .35, and .2.
+_CLEAR, _CLEAR_BESIDE_UNEVEN, _STILL_SHOWN = 1.6, 1.35, 1.2
 
 
 @final
@@ -115,10 +120,11 @@ def chosen_share(
     """Return the share of the degrees in what the tests leave; 0 for none.
 
     1. If structure is undetectable, the worst cut is that of the degrees: they get `HIDDEN_SHARE`.
-       The strength with all of the budget must exceed 1.1, and more if degrees are uneven.
-    2. If the strength with .65 of the budget is at least 1.75, or 1.35 and degrees are uneven,
+       To be detectable, it needs a strength of .95 with all of the budget, and more if degrees are
+       uneven.
+    2. If its strength with .65 of the budget is at least 1.6, or 1.35 if degrees are uneven,
        degrees get .35: structure shows all the same.
-    3. If it is at least 1.2 with .8 of the budget and degrees are uneven, they get .2.
+    3. If it is at least 1.2 with .8 of the budget, and degrees are uneven, they get .2.
     4. Else the entries get all.
 
     Args:
@@ -138,10 +144,11 @@ def chosen_share(
     beyond_chance = max(mean_distance**2 - 2 / math.pi * n * p * (1 - p), 0.0)
     spread = math.sqrt(beyond_chance) / (deviation(Fraction(1)) * math.sqrt(n))
     uneven = spread >= _UNEVEN
-    if strength(Fraction(1)) < 1.1 + 0.35 * max(spread - 0.5, 0.0):
+    least = _LEAST_STRENGTH + _STRENGTH_FOR_SPREAD * max(spread - _LITTLE_SPREAD, 0.0)
+    if strength(Fraction(1)) < least:
         return HIDDEN_SHARE
-    if strength(Fraction(13, 20)) >= (1.35 if uneven else 1.75):
+    if strength(Fraction(13, 20)) >= (_CLEAR_BESIDE_UNEVEN if uneven else _CLEAR):
         return Fraction(7, 20)
-    if uneven and strength(Fraction(4, 5)) >= 1.2:
+    if uneven and strength(Fraction(4, 5)) >= _STILL_SHOWN:
         return Fraction(1, 5)
     return Fraction(0)
