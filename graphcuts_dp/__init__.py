@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from graphcuts_dp.release.flow_tables import release_flows as release_flows
     from graphcuts_dp.release.graphs import release_graph as release_graph
     from graphcuts_dp.release.resume import resume as resume
+    from graphcuts_dp.release.structure import DetectedStructure as DetectedStructure
+    from graphcuts_dp.release.structure import detect_structure as detect_structure
     from graphcuts_dp.results.bundle import load as load
     from graphcuts_dp.results.flows import FlowAnswer as FlowAnswer
     from graphcuts_dp.results.flows import Flows as Flows

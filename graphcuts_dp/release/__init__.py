@@ -13,5 +13,6 @@ __getattr__, __dir__, __all__ = exports(
             "release_contributions",
         ),
         "job": ("BudgetPlan",),  # which a job has before, and a result after
+        "structure": ("DetectedStructure", "detect_structure"),
     },
 )

@@ -18,6 +18,7 @@ from graphcuts_dp.release.contributions import (
     DegreeBound,
     contributions_from,
 )
+from graphcuts_dp.release.structure import DetectedStructure
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.flows import Flows
 from graphcuts_dp.results.packing import SavedParts, unpack
@@ -32,6 +33,7 @@ _READERS: dict[str, Callable[[SavedParts], Any]] = {
     "contributions": contributions_from,
     "bound": ContributionBound.from_saved,
     "degree bound": DegreeBound.from_saved,
+    "structure test": DetectedStructure.from_saved,
 }
 _ITERATIVE = ("iterative construction", "answers")
 

@@ -171,8 +171,8 @@ class FitSummary:
             # "..., or epsilon >= 3, could show them"; `answer` is a method of releases.
             return (
                 "this graph has the degrees of yours and none of its communities, if it has any: "
-                f"{what_could_show(self.shown_from)} them, mechanism='randomized-response' gives them "
-                "the whole budget, and answer tells sums between groups"
+                f"{what_could_show(self.shown_from)} them, mechanism='randomized-response' spends "
+                "all on what could, and answer tells sums between groups"
             )
         if not self.near_noise:
             return None

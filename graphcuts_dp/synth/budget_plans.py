@@ -99,8 +99,8 @@ UNCERTAIN_SHARE = Fraction(3, 4)  # if an early look shows that 3/5 would leave 
 # by about 2/(c epsilon n), so fewer vertices need more.
 _UNEVENNESS_SHARE, _UNEVENNESS_SHARE_OF_FEW = Fraction(1, 200), Fraction(1, 100)
 _FEW_VERTICES = 200
-_LEAST_STRUCTURE_SHARE, _LARGEST_STRUCTURE_SHARE = 0.005, 0.03
-_STRUCTURE_NUMERATOR = 60.0  # the share is this over n^1.5 for n tested vertices
+_LEAST_STRUCTURE_SHARE, _LARGEST_STRUCTURE_SHARE = 0.005, 0.02
+_STRUCTURE_NUMERATOR = 30.0  # the share is this over n^1.5 for n tested vertices
 FEWEST_TESTED = 40  # vertices; with fewer, looks at degrees choose
 
 MOST_GROUPS = 256  # of one level: a step of the fit takes O(n^2 groups) operations

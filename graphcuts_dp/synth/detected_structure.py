@@ -41,7 +41,7 @@ DEGREE_SHARES = (Fraction(1, 5), Fraction(7, 20), HIDDEN_SHARE)
 _LEAST_STRENGTH, _STRENGTH_FOR_SPREAD, _LITTLE_SPREAD = 0.95, 0.4, 0.1
 _UNEVEN = 0.75  # spread from which degrees are worth a share beside clear structure
 # Strengths that entries must keep if degrees get .35, and .2.
-_CLEAR, _CLEAR_BESIDE_UNEVEN, _STILL_SHOWN = 1.6, 1.35, 1.2
+_CLEAR, _CLEAR_BESIDE_UNEVEN, _STILL_SHOWN = 1.6, 1.35, 1.35
 
 
 @final
@@ -110,6 +110,19 @@ class TestSetting:
         return signal * self.all_vertices / m
 
 
+def shows_structure_at(signal: float, vertices: int, density: float, deviation: float) -> bool:
+    """Return whether entries with noise of a deviation are likely to show structure.
+
+    Args:
+        signal: largest eigenvalue of the structure, see `TestSetting.signal_of`.
+        vertices: n.
+        density: p.
+        deviation: standard deviation of the noise of an entry.
+    """
+    noise = math.sqrt(vertices * (deviation**2 + density * (1 - density)))
+    return signal >= _LEAST_STRENGTH * noise
+
+
 def chosen_share(
     setting: TestSetting,
     *,
@@ -124,7 +137,7 @@ def chosen_share(
        uneven.
     2. If its strength with .65 of the budget is at least 1.6, or 1.35 if degrees are uneven,
        degrees get .35: structure shows all the same.
-    3. If it is at least 1.2 with .8 of the budget, and degrees are uneven, they get .2.
+    3. If it is at least 1.35 with .8 of the budget, and degrees are uneven, they get .2.
     4. Else the entries get all.
 
     Args:

@@ -56,9 +56,10 @@ class Mechanism:
             "degrees+randomized-response" spends a part on noisy degrees, which are cheap and hold
             most of a sparse graph's cuts.
             "auto" measures the total weight, and then a structure test and the unevenness of
-            degrees, or early degrees if needed, and chooses between these two; see `synth.decisions.MatrixDecisions`. Only the fit "maximum-entropy" uses
-            degrees: with any other, "auto" is "randomized-response". For large graphs "auto" is
-            "sparse"; see `release.graphs.takes_sparse`.
+            degrees, or early degrees if needed, and chooses between these two; see
+            `synth.decisions.MatrixDecisions`. Only the fit "maximum-entropy" uses degrees: with any
+            other, "auto" is "randomized-response". For large graphs "auto" is "sparse"; see
+            `release.graphs.takes_sparse`.
             "sparse" has a cost in time and memory that grows with the edges and not with the pairs.
             It measures the edges whose noisy weight reaches a threshold, degrees, and sums between
             groups; see `synth.budget_plans.sparse_plan`.

@@ -36,7 +36,7 @@ from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import distinguisher, lists, rank_one
 from graphcuts_dp.iterative.query_lists import CutList, QuestionList
 from graphcuts_dp.ledger import opening, uses
-from graphcuts_dp.measure import cells, entries, statistics
+from graphcuts_dp.measure import cells, entries, statistics, structure_test
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -116,6 +116,8 @@ BLINDED = {
     (Grid, "digits_of"): lambda grid, weights: [
         np.zeros(len(weights), dtype=np.int64) for _ in range(grid.digits)
     ],
+    (structure_test, "structure_count"): lambda *_: 0,
+    (structure_test, "unevenness"): lambda *_: 0,
     (EdgeCounter, "counts"): lambda _, queries: [0] * len(queries),
     (CutList, "counts"): zeros(lambda self, *_: len(self)),
     (QuestionList, "_fine"): lambda _, places, *__: [0] * len(list(places)),
@@ -345,6 +347,10 @@ def named(watch, graph):
         }
 
 
+def structure_detected(_, graph):
+    return repr(gc.detect_structure(graph, epsilon=1.0, seed=3))
+
+
 def bound_chosen(_, graph):
     return repr(gc.choose_degree_bound(graph, epsilon=1.0, seed=3))
 
@@ -449,6 +455,7 @@ MECHANISMS = {
     ),
     "session, vertex": ("plain", asked("frieze-kannan", privacy_unit="vertex:2")),
     "degree bound": ("plain", bound_chosen),
+    "structure test": ("plain", structure_detected),
     "flows, cap": ("weighted", tabled()),
     "flows, no cap": ("weighted no cap", tabled({"whole": True})),
 }
@@ -680,6 +687,7 @@ def test_every_command_is_watched_or_excused():
 
 WATCHED = {  # public functions that spend: in `MECHANISMS`, `OF_PEOPLE` and `PRIVATE`
     *("release_graph", "release_iteratively", "open_session", "choose_degree_bound"),
+    "detect_structure",
     *("release_flows", "release_contributions", "choose_contribution_bound", "least_cut"),
     *("distances.answer_distances", "distances.open_distance_session"),
 }

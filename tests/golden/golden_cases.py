@@ -595,6 +595,11 @@ def _users() -> dict[str, Case]:
             gc.choose_contribution_bound, owned, bound=lambda made: made.max_contributions
         ),
         "degree bound": case(gc.choose_degree_bound, plain, bound=lambda made: made.max_degree),
+        "structure test": case(
+            gc.detect_structure,
+            partial(plain, 48),
+            structure=lambda made: exact(np.array([made.value])),
+        ),
     }
 
 

@@ -1,0 +1,204 @@
+"""`detect_structure`: whether a release would show structure of a graph, and at which epsilon.
+
+It is the structure test of "auto" by itself, for a small part of a budget, before a mechanism is
+chosen. `synth.detected_structure` says what its noisy value means.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self, final
+
+from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.estimate.noises import noise_distribution
+from graphcuts_dp.files import PathLike
+from graphcuts_dp.graph.adjacency import AnyGraph, Graph
+from graphcuts_dp.graph.rows import without_rows
+from graphcuts_dp.ledger.opening import Store
+from graphcuts_dp.measure.entries import distribution_for
+from graphcuts_dp.measure.statistics import measure_total
+from graphcuts_dp.measure.structure_test import measure_structure
+from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep, PlanExecution
+from graphcuts_dp.privacy.composition import stated_cost
+from graphcuts_dp.privacy.entropy import EntropySource
+from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, exact_epsilon
+from graphcuts_dp.release.guarantees import release_guarantee
+from graphcuts_dp.release.job import Job, execute
+from graphcuts_dp.resources import Progress, silent
+from graphcuts_dp.results.packing import ResultParts, SavedParts
+from graphcuts_dp.synth.budget_plans import STRUCTURE, TOTAL
+from graphcuts_dp.synth.detected_structure import TestSetting, shows_structure_at
+
+_TOTAL_SHARE = Fraction(1, 2)  # of epsilon, for the density that the test needs
+_NOISE = "discrete Laplace"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class DetectedStructure:
+    """Structure of a private graph beyond its density, as far as a noisy test tells it.
+
+    Attributes:
+        signal: the largest eigenvalue of the structure, estimated; 0 if none was detected. Of
+            communities it is about the mean number of neighbours in the own community beyond what
+            the density explains. Uneven degrees have some as well.
+        density: noisy, rounded.
+        vertices: number of vertices of the graph.
+        value: of the test, noisy.
+        guarantee: of the test; what is released afterwards costs more beside it.
+    """
+
+    signal: float
+    density: float
+    vertices: int
+    value: float
+    guarantee: PrivacyGuarantee
+
+    @classmethod
+    def from_saved(cls, saved: SavedParts) -> Self:
+        """Read what a store has kept of the test."""
+        return cls.of(saved.fields["measured"], saved.fields["vertices"], saved.guarantee)
+
+    @classmethod
+    def of(cls, measured: Mapping[str, float], vertices: int, guarantee: PrivacyGuarantee) -> Self:
+        """Return what was detected.
+
+        Args:
+            measured: the noisy total, and the noisy value of the test.
+            vertices: number of vertices.
+            guarantee: of both.
+        """
+        setting, value = TestSetting.of(vertices, measured["total"]), measured["value"]
+        return cls(
+            signal=setting.signal_of(value),
+            density=setting.density,
+            vertices=vertices,
+            value=value,
+            guarantee=guarantee,
+        )
+
+    def shows_at(self, epsilon: float) -> bool:
+        """Return whether a release would show it if all of an epsilon went to the entries.
+
+        Args:
+            epsilon: of a release with `mechanism="randomized-response"`, in [1e-6, 50].
+
+        Raises:
+            ParameterError: epsilon is out of range.
+        """
+        noise = noise_distribution("binary", epsilon=exact_epsilon(epsilon), max_weight=1.0)
+        return shows_structure_at(
+            self.signal, self.vertices, self.density, noise.standard_deviation
+        )
+
+
+def detect_structure(
+    graph: AnyGraph,
+    *,
+    epsilon: float,
+    store: PathLike | Store | None = None,
+    seed: int | None = None,
+) -> DetectedStructure:
+    """Test privately whether a graph has structure that a release could show.
+
+    Args:
+        graph: the private graph, without weights and directions, on two vertices at least; with
+            fewer than 40 there is hardly a structure that a release could show.
+        epsilon: privacy parameter of the test, for one edge, in [1e-5, 50]: of 300 vertices .01
+            moves the signal by about 1.3, of 100 vertices .05 do.
+        store: path of the store, or a `Store`, that the test is charged to; see `release_graph`.
+        seed: makes the run repeatable and voids the guarantee; None for the system's entropy.
+
+    Returns:
+        A `DetectedStructure`, whose `shows_at` answers for an epsilon of a release.
+
+    Raises:
+        ParameterError: an option out of range, or a graph of another kind.
+        GraphError: fewer than two vertices.
+        BudgetError: the budget of the store does not allow it. Nothing was spent.
+        LedgerError: the store cannot be used.
+
+    Guarantee: epsilon-DP at edge level: see `measure_total` and `measure_structure`, whose epsilons
+        add up to it; the second reads the noisy total of the first.
+
+    Examples:
+        >>> flights = gc.datasets.load("us-flights", weighted=False)
+        >>> found = gc.detect_structure(flights, epsilon=0.1)
+        >>> advice = "auto" if found.shows_at(1.0) else "more epsilon, or public groups"
+    """
+    exact = exact_epsilon(epsilon)
+    if exact < 10 * Fraction(SMALLEST_EPSILON):
+        raise ParameterError("a structure test takes epsilon from 1e-5 on")
+    if not isinstance(graph, Graph) or graph.weighted:
+        raise ParameterError("a structure test is for graphs without weights and directions")
+    if graph.n < 2:
+        raise GraphError("a graph of one vertex has no pairs: there is nothing to test")
+    plan = BudgetPlan(
+        steps=(
+            BudgetStep(statistic=TOTAL, share=_TOTAL_SHARE, noise=_NOISE),
+            BudgetStep(statistic=STRUCTURE, share=ALL_LEFT, noise=_NOISE),
+        ),
+        amount=exact,
+    )
+    public = without_rows(graph)
+    job = StructureJob(
+        public=public,
+        epsilon=epsilon,
+        budget_plan=plan,
+        guarantee=release_guarantee(public, stated_cost(plan.cost, epsilon=epsilon)),
+        vertices=graph.n,
+    )
+    return execute(job, graph, store=store, seed=seed)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class StructureJob(Job[DetectedStructure]):
+    """A structure test.
+
+    Attributes:
+        vertices: number of vertices.
+    """
+
+    kind: str = "structure test"
+    vertices: int
+
+    def measure(
+        self, bounded: Graph, source: EntropySource, progress: Progress = silent
+    ) -> dict[str, float]:
+        """See `Job.measure`.
+
+        Guarantee: epsilon-DP. The total costs what its step gets, the test, which depends on the
+            noisy total, what is left: sequential composition. Source: DR14 Theorem 3.16.
+        """
+        del progress
+        execution = PlanExecution(self.budget_plan)
+        of_total, of_test = (Fraction(execution.take(step) or 0) for step in self.budget_plan.steps)
+        distribution = distribution_for(bounded, "binary", self.budget_plan.amount)
+        total = measure_total(bounded, distribution, epsilon=of_total, source=source).total
+        setting = TestSetting.of(self.vertices, total)
+        tested = measure_structure(bounded, setting, epsilon=of_test, source=source)
+        return {"total": float(total), "value": float(tested.values[0][0])}
+
+    def finish(
+        self,
+        measured: dict[str, float],
+        guarantee: PrivacyGuarantee,
+        source: EntropySource,
+        progress: Progress = silent,
+    ) -> DetectedStructure:
+        """See `Job.finish`."""
+        del source, progress
+        return DetectedStructure.of(measured, self.vertices, guarantee)
+
+    def parts(self, measured: dict[str, float], guarantee: PrivacyGuarantee) -> ResultParts:
+        """See `Job.parts`."""
+        fields = {"measured": measured, "vertices": self.vertices}
+        return ResultParts(kind=self.kind, guarantee=guarantee, fields=fields)
+
+    def completed(
+        self, saved: SavedParts, completion: Mapping[str, Any], progress: Progress = silent
+    ) -> DetectedStructure:
+        """See `Job.completed`."""
+        del completion, progress
+        return DetectedStructure.from_saved(saved)
