@@ -1,0 +1,142 @@
+"""The structure test by itself, and the choice that a release makes of it."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import graphcuts_dp as gc
+from graphcuts_dp.errors import BudgetError, ParameterError
+from graphcuts_dp.estimate.measurement import Degrees
+from graphcuts_dp.privacy.entropy import SeededEntropy
+from graphcuts_dp.synth.budget_plans import DEGREES, STRUCTURE, UNEVENNESS, MatrixShares
+from graphcuts_dp.synth.detected_structure import (
+    DEGREE_SHARES,
+    HIDDEN_SHARE,
+    TestSetting,
+    chosen_share,
+)
+from scripts.figures.random_graphs import planted_partition
+from tests.release_cases import job_of
+
+PLANTED = planted_partition(150, 3, 0.5, 0.08, seed=1)
+UNIFORM = planted_partition(150, 1, 0.2, 0.2, seed=1)
+SPREAD = 150 * 30.0  # unevenness of degrees far from even
+
+
+def test_structure_is_detected_from_one_store_and_kept(tmp_path):
+    store = tmp_path / "graph.db"
+    found = gc.detect_structure(PLANTED, epsilon=0.2, store=gc.Store(store, budget=1.0))
+    assert found.shows_at(5.0)
+    assert not found.shows_at(0.01)
+    assert found.guarantee.epsilon == 0.2
+    again = gc.resume(store)
+    assert (again.value, again.signal) == (found.value, found.signal)
+    with pytest.raises(BudgetError):
+        gc.detect_structure(PLANTED, epsilon=0.9, store=store)
+    assert not gc.detect_structure(UNIFORM, epsilon=0.2, seed=1).shows_at(1.0)
+    assert not gc.detect_structure(UNIFORM, epsilon=0.2, seed=1).guarantee.is_private
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.0, 51.0])
+def test_epsilon_out_of_range_is_refused(epsilon):
+    with pytest.raises(ParameterError):
+        gc.detect_structure(PLANTED, epsilon=epsilon)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        gc.Graph([0], [1], [0.5], vertices=5, max_weight=1.0),
+        gc.DirectedGraph([0], [1], vertices=5),
+        gc.BipartiteGraph([0], [1], left=5, right=5),
+    ],
+)
+def test_other_kinds_of_graphs_are_refused(graph):
+    with pytest.raises(ParameterError, match="without weights and directions"):
+        gc.detect_structure(graph, epsilon=1.0)
+
+
+def test_entries_get_all_where_structure_shows_and_degrees_most_where_none_does():
+    left = MatrixShares((150, 150), 1.0, "binary", tested=True).left_by_tests
+    for graph, share in ((PLANTED, 0), (UNIFORM, HIDDEN_SHARE)):
+        for seed in range(3):
+            measured = job_of(graph).measure(graph, SeededEntropy(seed))
+            amounts = measured.guarantee.budget_plan.amounts
+            assert amounts.get(DEGREES, 0) == share * left
+            assert amounts[STRUCTURE] + amounts[UNEVENNESS] < Fraction(1, 25)
+            assert sum(amounts.values()) == 1
+            degrees = measured.find(Degrees)
+            assert degrees is None or not degrees.used_in_decision
+
+
+def test_communities_are_kept_that_looks_at_degrees_lose():
+    block = np.arange(150) * 3 // 150
+    release = gc.release_graph(PLANTED, epsilon=1.0, seed=2)
+    weights = release.expected.dense()
+    inside = weights[block[:, None] == block].sum() / weights.sum()
+    assert inside > 0.6
+    truth = PLANTED.dense()
+    assert truth[block[:, None] == block].sum() / truth.sum() > 0.7
+
+
+@pytest.mark.parametrize("kind", ["weighted", "directed", "bipartite", "few", "share"])
+def test_other_releases_keep_the_earlier_choice(kind):
+    rows, columns = PLANTED.rows, PLANTED.columns
+    ones = np.ones(len(rows))
+    graph = {
+        "weighted": gc.Graph(rows, columns, ones, vertices=150, max_weight=1.0),
+        "directed": gc.DirectedGraph(rows, columns, vertices=150),
+        "bipartite": gc.BipartiteGraph(rows, columns, left=150, right=150),
+        "few": planted_partition(38, 2, 0.5, 0.1, seed=1),
+        "share": PLANTED,
+    }[kind]
+    plan = job_of(graph, share=0.3 if kind == "share" else None).budget_plan
+    assert not {STRUCTURE, UNEVENNESS} & set(plan.statistics)
+    assert {STRUCTURE, UNEVENNESS} < set(job_of(PLANTED).budget_plan.statistics)
+
+
+def value_of(setting, signal):
+    """The value whose signal is this, by bisection."""
+    low, high = 0.0, 1e7
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if setting.signal_of(middle) < signal else (low, middle)
+    return high
+
+
+@pytest.mark.parametrize(
+    ("strength", "unevenness", "share"),
+    [
+        (0.0, 0.0, HIDDEN_SHARE),
+        (0.9, 0.0, HIDDEN_SHARE),
+        (1.05, 0.0, 0),
+        (1.05, SPREAD, HIDDEN_SHARE),
+        (8.0, 0.0, Fraction(7, 20)),
+        (9.0, SPREAD, Fraction(7, 20)),
+    ],
+)
+def test_the_choice_follows_strength_and_unevenness(strength, unevenness, share):
+    """With noise of deviation 1 on entries that get all, and 1/part with a part."""
+    setting = TestSetting.of(150, 0.2 * 150 * 149)
+    p = setting.density
+    signal = strength * np.sqrt(150 * (1 + p * (1 - p)))
+    found = chosen_share(
+        setting,
+        structure=value_of(setting, signal),
+        unevenness=unevenness,
+        deviation=lambda part: 1 / float(part),
+    )
+    assert found == share
+    assert found == 0 or found in DEGREE_SHARES
+
+
+def test_a_signal_is_the_eigenvalue_of_planted_structure():
+    """Of k equal blocks: (inside - between) n/k, as the semicircle law predicts."""
+    rng = np.random.default_rng(0)
+    n, inside, between = 300, 0.4, 0.1
+    block = rng.permutation(n) % 2
+    upper = np.triu(rng.random((n, n)) < np.where(block[:, None] == block, inside, between), 1)
+    graph = gc.Graph(*np.nonzero(upper), vertices=n)
+    signal = gc.detect_structure(graph, epsilon=50.0, seed=0).signal
+    assert signal == pytest.approx((inside - between) * n / 2, rel=0.1)
