@@ -24,6 +24,7 @@ from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.guarantee import SMALLEST_EPSILON, PrivacyGuarantee, exact_epsilon
 from graphcuts_dp.release.guarantees import release_guarantee
 from graphcuts_dp.release.job import Job, execute
+from graphcuts_dp.release.measuring import check_amounts
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.synth.budget_plans import STRUCTURE, TOTAL
@@ -175,10 +176,11 @@ class StructureJob(Job[DetectedStructure]):
         execution = PlanExecution(self.budget_plan)
         of_total, of_test = (Fraction(execution.take(step) or 0) for step in self.budget_plan.steps)
         distribution = distribution_for(bounded, "binary", self.budget_plan.amount)
-        total = measure_total(bounded, distribution, epsilon=of_total, source=source).total
-        setting = TestSetting.of(self.vertices, total)
+        total = measure_total(bounded, distribution, epsilon=of_total, source=source)
+        setting = TestSetting.of(self.vertices, total.total)
         tested = measure_structure(bounded, setting, epsilon=of_test, source=source)
-        return {"total": float(total), "value": float(tested.values[0][0])}
+        check_amounts(execution.plan, {TOTAL: total, STRUCTURE: tested})
+        return {"total": float(total.total), "value": float(tested.values[0][0])}
 
     def finish(
         self,

@@ -170,4 +170,4 @@ def main(quick: bool, part: str, save: Path, seconds: float, seeds: int) -> None
 
 
 if __name__ == "__main__":
-    run(main, __doc__, part="tuning", save=Path("regret.jsonl"), seconds=math.inf, seeds=1)
+    run(main, __doc__, part="validation", save=Path("regret.jsonl"), seconds=math.inf, seeds=1)

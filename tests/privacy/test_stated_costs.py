@@ -52,6 +52,7 @@ from graphcuts_dp.privacy.privacy_unit import PrivacyUnit
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release import contributions, flow_tables, measuring
+from graphcuts_dp.release import structure as structure_release
 from graphcuts_dp.session import plain
 from graphcuts_dp.session.plain import BinaryAnswers, PerQueryNoise
 from graphcuts_dp.session.terms import METHODS, SessionTerms
@@ -130,14 +131,14 @@ def of_noise(module, factor=Fraction(5, 2)):
     return lambda monkeypatch: monkeypatch.setattr(module, "ValueNoise", cheap)
 
 
-def of_part(name):
+def of_part(name, module=measuring):
     """A part of a release that is given a hundredth more than it is charged with."""
-    real = getattr(measuring, name)
+    real = getattr(module, name)
 
     def dearer(*positional, epsilon, **keywords):
         return real(*positional, epsilon=epsilon * HUNDREDTH, **keywords)
 
-    return lambda monkeypatch: monkeypatch.setattr(measuring, name, dearer)
+    return lambda monkeypatch: monkeypatch.setattr(module, name, dearer)
 
 
 def of_result(module, name, change):
@@ -197,6 +198,13 @@ CASES = {
             made("auto", noise="laplace"),
             {"total": of_part("refinable_total"), "entries": ENTRIES},
         ),
+        "tested": (
+            lambda: gc.release_graph(DENSE, **SEEDED),
+            {
+                "structure": of_part("measure_structure"),
+                "unevenness": of_part("measure_unevenness"),
+            },
+        ),
         "degrees": (
             made("auto", mechanism="degrees+randomized-response", noise="discrete-laplace"),
             {"degrees": DEGREES, "entries": ENTRIES},
@@ -253,6 +261,15 @@ CASES = {
         "choice": (
             lambda: gc.choose_degree_bound(DENSE, **SEEDED),
             {"rate": of_result(contributions, "score_rate", twice)},
+        )
+    },
+    "detect_structure": {
+        "test": (
+            lambda: gc.detect_structure(DENSE, **SEEDED),
+            {
+                name: of_part(name, structure_release)
+                for name in ("measure_total", "measure_structure")
+            },
         )
     },
     "release_flows": {
