@@ -218,11 +218,13 @@ def test_noise_costs_what_was_asked_for():
     graph = graph_of(two_cliques(12), 12)
     setting, source = TestSetting.of(12, 60.0), SeededEntropy(0)
     epsilon = Fraction(1, 7)
-    for measured in (
-        measure_structure(graph, setting, epsilon=epsilon, source=source),
-        measure_unevenness(graph, epsilon=epsilon, source=source),
+    for measured, change in (
+        (measure_structure(graph, setting, epsilon=epsilon, source=source), 2064),
+        (measure_unevenness(graph, epsilon=epsilon, source=source), 2),
     ):
         assert measured.cost().pure == epsilon
+        assert measured.changes == ((change, change**2),)
+    assert STRUCTURE_CHANGE == 2064
     errors = [
         measure_structure(graph, setting, epsilon=Fraction(50), source=SeededEntropy(seed)).values[
             0
