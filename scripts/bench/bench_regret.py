@@ -79,7 +79,7 @@ def fitted(graph: Any, epsilon: float, how: str | float, seed: int) -> tuple[Any
         mechanism = gc.Mechanism("randomized-response")
     elif isinstance(how, float):
         mechanism = gc.Mechanism("degrees+randomized-response", degree_share=how)
-    job = graph_job(graph, epsilon=epsilon, mechanism=mechanism)
+    job = graph_job(graph, epsilon=epsilon, mechanism=mechanism, fitted=False)
     assert isinstance(job, MatrixJob)
     if how == FORMER:
         shares = replace(job.shares, tested=False)
