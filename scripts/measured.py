@@ -104,9 +104,13 @@ def _starts(cells: Row, part: str) -> Sequence[str] | None:
 
 
 def _typical(cells: Row, part: str) -> Sequence[str] | None:
-    if len(cells) != 10 or cells[0] not in {"mean", "least", "largest"}:
-        return None
-    return part.partition(": ")[2].partition(",")[0], *cells
+    del part
+    summary = re.fullmatch(
+        r"(\w+): (\d+ %) of (\d+) ratios from 0.7 to 1.5, (\d+ %) below .5, "
+        r"least ([\d.]+), largest ([\d.]+)",
+        " ".join(cells),
+    )
+    return summary and summary.groups()
 
 
 CUTS = {
@@ -298,23 +302,11 @@ CUTS = {
         _sparse,
     ),
     "typical_errors": Cut(
-        "Stated typical errors over measured errors, as root mean squares, by kind of cut: "
-        "geometric mean, least and largest of the graphs without weights that no constant was "
-        "tuned on, at epsilon = 1. Neighbourhoods of vertices are chosen by looking at the private "
-        "graph; typical errors are not meant for them.",
-        (
-            "answers",
-            "of the graphs",
-            "halves",
-            "community, rest",
-            "two communities",
-            "inside one",
-            "exchanged",
-            "one vertex",
-            "n/10",
-            "sqrt(n)",
-            "neighbourhoods",
-        ),
+        "Stated typical errors over measured errors, as root mean squares: ratios of eight kinds "
+        "of cuts on each of the graphs without weights that no constant was tuned on, at epsilon = "
+        "1. What was printed has each kind, and neighbourhoods of vertices, for which typical "
+        "errors are not meant.",
+        ("answers", ".7 to 1.5", "ratios", "below .5", "least", "largest"),
         _typical,
     ),
 }
