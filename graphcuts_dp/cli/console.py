@@ -105,7 +105,8 @@ def foretold(
     picture: dict[str, Any] | None = None,
 ) -> Report:
     """Forecast a use of the budget; forms read the fields, and draw simulated cells."""
-    sentences = privacy_unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta).sentences
+    explanation = privacy_unit.explain(epsilon=guarantee.epsilon, delta=guarantee.delta)
+    sentences = explanation.sentences
     said = [*filter(None, (warning, *notes))]
     rows = [*errors]
     fields = {
@@ -114,6 +115,7 @@ def foretold(
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
         "unit_in_words": sentences["The guarantee"],
+        "odds": [vars(odds) for odds in explanation.odds],
         "errors": [{"of": of, "bound": error} for of, error in rows],
         "notes": said,
         "picture": picture and {**picture, "deviation": picture["error"] / DEFAULT_DEVIATIONS},

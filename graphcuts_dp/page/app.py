@@ -29,8 +29,10 @@ from graphcuts_dp.confidence import DEFAULT_PERCENT
 from graphcuts_dp.errors import FileFormatError, GraphCutsError
 from graphcuts_dp.files import open_secret
 from graphcuts_dp.page import result
-from graphcuts_dp.page.form import PRODUCTS, head_of
-from graphcuts_dp.page.runs import DONE, Runs, spent_on
+from graphcuts_dp.page.form import LOOK, PRODUCTS, with_store
+from graphcuts_dp.page.runs import DONE, PROGRAM, Runs, budget_of, spent_on
+from graphcuts_dp.page.understood import counts_for_your_eyes, head_of, look, proposed
+from graphcuts_dp.page.words import STEPS, UNITS
 from graphcuts_dp.server import app as server
 from graphcuts_dp.server.settings import Binding
 
@@ -40,8 +42,8 @@ _BODY = 1 << 20  # bytes of a request that is no file
 _API = "/api/"
 _PARTIAL = ".part"  # name of an upload that is not whole
 # By methods of `Page`.
-_ASKED = ("form", "head", "preview", "start", "resume", "runs", "run", "truth", "spent")
-NOT_PRIVATE = "x-not-private"  # heads the one reply that reads the truth
+_ASKED = ("form", "head", "look", "eyes", "preview", "start", "resume", "runs", "run", "truth")
+NOT_PRIVATE = "x-not-private"  # heads the replies that hold something private, for the panels
 # A result's picture stands in the page as data.
 _POLICY = (
     server.POLICY.replace("img-src 'self'", "img-src 'self' data: blob:")
@@ -130,33 +132,60 @@ class Page:
         ]
 
     def form(self, _: dict[str, Any]) -> dict[str, Any]:
-        """All products with their fields, and the confidence with which stated errors hold."""
+        """All steps and products with their fields, and the confidence of stated errors."""
         products = {
             name: {
                 "title": each.title,
                 "about": (each.function.__doc__ or "").partition("\n")[0],
                 "preset": each.preset,
+                "offered": bool(each.offered_as),
                 "fields": list(each.fields()),
             }
             for name, each in PRODUCTS.items()
         }
-        return {"products": products, "confidence": DEFAULT_PERCENT}
+        steps = [
+            {"name": name, "title": title, "next": next_step}
+            for name, (title, next_step) in STEPS.items()
+        ]
+        told = {"products": products, "confidence": DEFAULT_PERCENT}
+        return told | {"steps": steps, "units": UNITS}
 
     def head(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """The columns of a file."""
-        return {"names": head_of(str(asked["path"]), asked.get("values", {}))}
+        """The columns of a file, and what their names suggest."""
+        names = head_of(str(asked["path"]), asked.get("values", {}))
+        return {"names": names, "proposed": proposed(names)}
+
+    def look(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """How a file would be read, from its head."""
+        return look(str(asked["path"]), asked["values"])
+
+    def eyes(self, asked: dict[str, Any]) -> Response:
+        """How many rows would be left out: not private, for the marked panel."""
+        counted = counts_for_your_eyes(str(asked["path"]), asked["values"], PROGRAM)
+        for fault in counted["faults"]:
+            fault["text"] = LOOK.in_words(fault["text"])
+        return JSONResponse(counted, headers={NOT_PRIVATE: "counted from rows"})
 
     def preview(self, asked: dict[str, Any]) -> dict[str, Any]:
         """What a dry run says; with an error to keep, at the epsilon that keeps it."""
-        product, values = PRODUCTS[asked["product"]], asked["values"]
+        product = PRODUCTS[asked["product"]]
+        values = with_store(asked["values"], str(asked.get("source", "")))
         if asked.get("error"):
             error, place = float(asked["error"]), int(asked.get("place", 0))
             values = {**values, "epsilon": f"{product.epsilon_for(values, error, place):g}"}
-        return product.preview(values)
+        expected = product.preview(values)
+        store = product.store(values, self._runs.folder)
+        words = {
+            "notes": [product.in_words(note) for note in expected["notes"]],
+            "unit_in_words": product.in_words(expected["unit_in_words"]),
+        }
+        return expected | words | {"budget": budget_of(store, values, expected)}
 
     def start(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Begin a run."""
-        run = self._runs.start(asked["product"], asked["values"], str(asked["source"]))
+        """Begin a run of the amount that was confirmed."""
+        confirmed = float(asked.get("confirmed", 0))
+        source = str(asked["source"])
+        run = self._runs.start(asked["product"], asked["values"], source, confirmed)
         return {"run": run.folder.name}
 
     def resume(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -175,24 +204,21 @@ class Page:
         """Where a run stands; of one that is done, its result."""
         run = self._runs.find(str(asked["run"]))
         told = run.state() | {"title": run.product.title, "time": run.plan["time"]}
+        told["errors"] = [run.product.in_words(each) for each in told.get("errors", [])]
         told |= {
             "command": result.command_of(run),
-            "unit_in_words": run.plan["expected"]["unit_in_words"],
+            "unit_in_words": run.product.in_words(run.plan["expected"]["unit_in_words"]),
         }
         if told["state"] == DONE:
             told |= {"html": result.fragment(run), "files": run.files}
             told |= {"spent": spent_on(run.plan["store"]), "truth": run.product.truth is not None}
+            told |= {"mostly_noise": result.noise_warning(run), "report": run.report}
         return told
 
     def truth(self, asked: dict[str, Any]) -> Response:
-        """The result against the private file: the one reply that is not private."""
+        """The result against the private file: not private, for the marked panel."""
         text = self._runs.find(str(asked["run"])).against_truth()
         return JSONResponse({"text": text}, headers={NOT_PRIVATE: "reads the truth"})
-
-    def spent(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """What a store has recorded."""
-        store = PRODUCTS[asked["product"]].store(asked["values"], self._runs.folder)
-        return {"store": store, "spent": spent_on(store)}
 
     async def upload(self, request: Request) -> Response:
         """Keep a file that was dropped, for its owner alone; it leaves this machine nowhere."""
@@ -242,10 +268,13 @@ def _handler(ask: Callable[[dict[str, Any]], Any]) -> Callable[[Request], Awaita
             body += part
             if len(body) > _BODY:
                 return _refused(413, "that is too much for a form")
+        asked: Any = {}
         try:
-            made = await run_in_threadpool(ask, json.loads(body or b"{}"))
+            asked = json.loads(body or b"{}")
+            made = await run_in_threadpool(ask, asked)
         except GraphCutsError as problem:
-            return _refused(422, " ".join(str(problem).split()))
+            product = PRODUCTS.get(asked.get("product"), LOOK)
+            return JSONResponse(product.refusal(problem), 422)
         except (AttributeError, KeyError, TypeError, ValueError) as problem:
             server.log_failure(problem)
             return _refused(400, "that is no form of this page")

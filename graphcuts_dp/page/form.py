@@ -16,10 +16,11 @@ from typing import Any, final
 
 from typer.models import ArgumentInfo
 
-from graphcuts_dp.cli import cuts, evaluate, flows, options, release, session
+from graphcuts_dp.cli import cuts, evaluate, flows, inspect, options, release, session
 from graphcuts_dp.cli.console import heard
 from graphcuts_dp.display import up_to_digits
-from graphcuts_dp.errors import FileFormatError, GraphCutsError, ParameterError
+from graphcuts_dp.errors import GraphCutsError, ParameterError
+from graphcuts_dp.ledger.opening import Budget
 from graphcuts_dp.options import (
     GROUPS,
     INPUT,
@@ -30,24 +31,26 @@ from graphcuts_dp.options import (
     described,
     read_options,
 )
+from graphcuts_dp.page.words import (
+    BOUND_PRESET,
+    CHECK,
+    EXACT,
+    NOT_OF_BOUND,
+    OUT,
+    PLAIN,
+    SETTLED,
+    WHO,
+    place_of,
+    plain,
+    shown,
+)
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.privacy.privacy_unit import PRIVACY_UNITS
-from graphcuts_dp.schema.bad_rows import BadRows
-from graphcuts_dp.schema.columns import Columns, parse_number
-from graphcuts_dp.schema.file_bytes import opened_unpacked
-from graphcuts_dp.schema.text_format import TextFormat
-from graphcuts_dp.schema.text_rows import begin
 
 Values = Mapping[str, str]  # what was typed, by the key of the field
-IS, WHO, OUT, EXACT = "is", "whom", "out", "exact"  # steps of the page
-_STEPS = {INPUT: IS, PRIVACY: EXACT, METHOD: OUT, OUTPUT: OUT}
+_STEPS = {INPUT: CHECK, PRIVACY: EXACT, METHOD: OUT, OUTPUT: OUT}  # of fields without plain words
 _DATA, _RESULT = "GRAPH", "OUT"  # metavars of the arguments that the page settles
-# What the page settles, or leaves to the command line: files are new, noise is never seeded, every
-# run has a store, and what users contribute is a question of its own.
-SETTLED = ("force", "seed", "uncounted", "expect_head", "contributions", "partition")
 DRY_RUN, _STORE = "dry_run", "store"
-_ROLES = ("epsilon", _STORE, DRY_RUN)  # what the page has a place of its own for
-_TABLES = {".csv": ",", ".tsv": "\t"}
 _HALVINGS = 12  # of the logarithm of epsilon: to less than a percent
 _SMALLEST = 1e-3
 _one_at_a_time = threading.Lock()  # warnings are caught for the whole process
@@ -66,6 +69,8 @@ class Product:
         result: the file that it writes.
         preset: what its form begins with, by key.
         truth: what measures the result against the private file, by its command; or None.
+        without: names of options that its form does not have.
+        offered_as: whether it is one of the things that can come out; "" for a helper.
     """
 
     title: str
@@ -75,6 +80,8 @@ class Product:
     result: str = ""
     preset: Values = dataclasses.field(default_factory=dict)
     truth: "Product | None" = None
+    without: Container[str] = SETTLED
+    offered_as: str = "result"
 
     @cached_property
     def made(self) -> Any:
@@ -92,7 +99,7 @@ class Product:
     @cached_property
     def offered(self) -> tuple[Option, ...]:
         """The options that the form has."""
-        return tuple(each for each in self.made.known if each.name not in SETTLED)
+        return tuple(each for each in self.made.known if each.name not in self.without)
 
     @property
     def guessed(self) -> bool:
@@ -104,20 +111,37 @@ class Product:
         for name, about in self.arguments.items():
             if about.metavar not in (_DATA, _RESULT):
                 told = {"key": name, "label": name, "flag": about.metavar, "help": about.help}
-                told |= {"control": "file", "step": IS}
-                yield told | dict.fromkeys(("read", "usual", "required"), True)
+                told |= {"control": "file", "step": CHECK}
+                yield _in_plain_words(told | dict.fromkeys(("read", "usual", "required"), True))
         for each in self.offered:
             if each.name == DRY_RUN and not self.guessed:
                 continue
             step = WHO if each.of is PRIVACY_UNITS else _STEPS[each.group]
-            role = each.name if each.name in _ROLES else None
-            guess = {"label": str(each.metavar).lower()} if role == DRY_RUN else {}
-            yield _field(each) | {"step": EXACT if role else step, "role": role} | guess
+            yield _in_plain_words(_field(each) | {"step": step})
+
+    @cached_property
+    def by_key(self) -> dict[str, dict[str, Any]]:
+        """All fields by their keys, those within others, too."""
+        found = {}
+        for each in self.fields():
+            found[each["key"]] = each
+            for inner in each.get("kinds", {}).values():
+                found |= {field["key"]: {"step": each["step"], **field} for field in inner}
+        return found
+
+    def refusal(self, problem: Exception | str) -> dict[str, Any]:
+        """Return a message in the words of the page, and the step at which it can be mended."""
+        text = str(problem)
+        return {"detail": self.in_words(text), "step": place_of(text, self.by_key)}
+
+    def in_words(self, text: str) -> str:
+        """Return a message of the command in the words of the page."""
+        return plain(text, {key: field["label"] for key, field in self.by_key.items()})
 
     def typed(self, values: Values) -> Iterator[tuple[Option, str]]:
         """The options that have a value, each as one word."""
         for about in self.offered:
-            text = _typed(about, values)
+            text = typed_value(about, values)
             if text:
                 yield about, text
 
@@ -135,7 +159,10 @@ class Product:
         places = {_DATA: _whole(source), _RESULT: self.result}
         words = self.command.split()
         for name, argument in self.arguments.items():
-            words.append(places.get(str(argument.metavar)) or _whole(values[name]))
+            word = places.get(str(argument.metavar)) or values.get(name)
+            if word:
+                own = argument.metavar in (_DATA, _RESULT)
+                words.append(word if own else _whole(word))
         return [*words, *self.option_words(values, stores)]
 
     def option_words(
@@ -154,13 +181,13 @@ class Product:
         return words
 
     def store(self, values: Values, stores: Path) -> str:
-        """The file of the store that is charged.
+        """The file of the store that is charged, see `with_store`.
 
         Raises:
             ParameterError: none is named.
         """
         about = next(each for each in self.offered if each.name == _STORE)
-        text = _typed(about, values)
+        text = typed_value(about, values)
         if not text:
             raise ParameterError("name a store: it records what is spent on these data")
         return _placed(about, text, stores)
@@ -171,29 +198,33 @@ class Product:
         Raises:
             GraphCutsError: what is missing, or does not fit.
         """
+        given = self.given(values)
+        for name, argument in self.arguments.items():
+            if argument.metavar in (_DATA, _RESULT):
+                given[name] = "data" if argument.metavar == _DATA else self.result or None
+            elif given[name] is None and self.result:
+                raise ParameterError(f"name the file of the {name}")
+        if not self.guessed:
+            given[DRY_RUN] = True
+        elif given[DRY_RUN] is None:
+            switch = f"--{DRY_RUN.replace('_', '-')}"
+            raise ParameterError(f"give {switch}: a public guess of how many edges there are")
+        for about in self.offered:
+            if about.default is dataclasses.MISSING and given[about.name] is None:
+                raise ParameterError(f"give {about.switch}: {about.help}")
+        messages: list[str] = []
+        fields: dict[str, Any] = quietly(self, given, messages)
+        warned = [text.partition(": ")[2] for text in messages if text.startswith("warning")]
+        return fields | {"notes": [*warned, *fields["notes"]]}
+
+    def given(self, values: Values) -> dict[str, Any]:
+        """What the command gets in this process, of what was typed; files to write are left out."""
         given: dict[str, Any] = {each.name: None for each in self.made.known}
         given |= {each.name: False for each in self.made.known if _is_flag(each)}
         for about, text in self.typed(values):
             if not (about.group == OUTPUT and "FILE" in (about.metavar or "")):
                 given[about.name] = True if _is_flag(about) else text
-        for name in self.arguments:
-            given[name] = values.get(name) or None
-        for name, argument in self.arguments.items():
-            if argument.metavar in (_DATA, _RESULT):
-                given[name] = "data" if argument.metavar == _DATA else self.result
-            elif given[name] is None:
-                raise ParameterError(f"name the file of the {name}")
-        if not self.guessed:
-            given[DRY_RUN] = True
-        elif given[DRY_RUN] is None:
-            raise ParameterError("a preview needs a public guess of how many edges there are")
-        for about in self.offered:
-            if about.default is dataclasses.MISSING and given[about.name] is None:
-                raise ParameterError(f"give {about.switch}: {about.help}")
-        with _one_at_a_time, heard() as messages:
-            fields: dict[str, Any] = dict(self.made.report(**given).fields)
-        warned = [text.partition(": ")[2] for text in messages if text.startswith("warning")]
-        return fields | {"notes": [*warned, *fields["notes"]]}
+        return given | {name: values.get(name) or None for name in self.arguments}
 
     def epsilon_for(self, values: Values, error: float, place: int) -> float:
         """About the least epsilon at which the error at this place of a preview is so small.
@@ -219,6 +250,66 @@ class Product:
             middle = (low + high) / 2
             low, high = (low, middle) if enough(middle) else (middle, high)
         return min(LARGEST_EPSILON, up_to_digits(math.exp(high), 3))
+
+
+def quietly(product: Product, given: dict[str, Any], messages: list[str] | None = None) -> Any:
+    """Return the fields of the report of a command in this process.
+
+    Args:
+        product: that the command makes.
+        given: from `Product.given`.
+        messages: to which is added what the command says.
+
+    Raises:
+        GraphCutsError: as the command.
+    """
+    with _one_at_a_time, heard() as heard_messages:
+        fields = dict(product.made.report(**given).fields)
+    if messages is not None:
+        messages += heard_messages
+    return fields
+
+
+def with_store(values: Values, source: str) -> dict[str, str]:
+    """Return values with a store: the one that was typed, or one named after the private file."""
+    name = values.get(_STORE, "").strip() or f"{Path(source).name or 'data'}.db"
+    return {**values, _STORE: name}
+
+
+def typed_budget(values: Values) -> float | None:
+    """Return the budget that was typed for a new store; None without one.
+
+    Raises:
+        ParameterError: no budget.
+    """
+    about = next(each for each in PRODUCTS["table"].offered if each.of is Budget)
+    text = typed_value(about, values)
+    return float(read_options(text, Budget).epsilon) if text else None
+
+
+def _in_plain_words(told: dict[str, Any]) -> dict[str, Any]:
+    """A field, and those within it, with what `page.words` calls them."""
+    known = PLAIN.get(told["key"])
+    kinds = {
+        name: [_in_plain_words({"step": told["step"], **each}) for each in fields]
+        for name, fields in told.get("kinds", {}).items()
+    }
+    told = told | {
+        "shown": shown(told["key"]),
+        "role": None,
+        "dated": False,
+        "words": {},
+        "order": 0,
+        "empty": "none",
+    }
+    if kinds:
+        told["kinds"] = kinds
+    if known is None:
+        return told
+    help_of_option = told["help"] if known.hint is None else known.hint
+    told |= {"label": known.label, "step": known.step, "hint": help_of_option, "role": known.role}
+    told |= {"dated": known.needs_column, "words": dict(known.choices), "empty": known.empty}
+    return told | {"order": list(PLAIN).index(told["key"])}
 
 
 def _is_flag(about: Option) -> bool:
@@ -264,7 +355,7 @@ def _field(about: Option, within: str = "") -> dict[str, Any]:
     return told | {"control": control, "read": control == "file" and about.group == INPUT}
 
 
-def _typed(about: Option, values: Values) -> str:
+def typed_value(about: Option, values: Values) -> str:
     """The value of an option as one word; empty where none is given."""
     given = values.get(about.key, "").strip()
     if about.of is None:
@@ -303,39 +394,9 @@ def _placed(about: Option, text: str, stores: Path) -> str:
     return ",".join(part if part.isdigit() else _whole(part) for part in text.split(","))
 
 
-def head_of(path: str, values: Values) -> list[str]:
-    """The names of the columns of a table, which its first line tells; no row is looked at.
-
-    None where the file's name, or what was typed, does not say that the first line is one of names,
-    and where it holds a number: then it may be a row.
-
-    Args:
-        path: of the file.
-        values: how columns are read, as typed.
-
-    Raises:
-        FileFormatError: there is no such file, or it cannot be read.
-    """
-    about = next(each for each in PRODUCTS["table"].offered if each.of is Columns)
-    columns = read_options(_typed(about, values) or None, Columns)
-    place = Path(path).expanduser()
-    if not place.exists():
-        raise FileFormatError(f"{path} does not exist")
-    ending = Path(place.name.lower().removesuffix(".gz")).suffix
-    named = columns.header is True or (columns.header is None and ending in _TABLES)
-    if place.is_dir() or not named:
-        return []
-    with opened_unpacked(place) as file:
-        form = TextFormat(_TABLES.get(ending))
-        head = begin(file, form, columns, BadRows())
-    if any(parse_number(cell) is not None for cell in head.first_cells):
-        return []
-    return head.first_cells
-
-
 PRODUCTS = {
     "table": Product(
-        title="A table of how much passes between groups",
+        title="A table of how much passes between places",
         command="flows",
         function=flows.flows,
         kind="flows",
@@ -343,7 +404,7 @@ PRODUCTS = {
         preset={"plot": "table.png"},
     ),
     "graph": Product(
-        title="A synthetic graph",
+        title="A simulated network that resembles yours",
         command="release",
         function=release.release,
         kind="release",
@@ -351,16 +412,27 @@ PRODUCTS = {
         truth=Product(title="", command="evaluate release", function=evaluate.release),
     ),
     "cut": Product(
-        title="A least cut between vertices",
+        title="A split of the places where the least passes",
         command="cuts",
         function=cuts.cuts,
         kind="cut",
         result="parts.csv",
     ),
     "session": Product(
-        title="A session for analysts",
+        title="Questions of analysts, answered one by one",
         command="session start",
         function=session.start,
         kind="session",
     ),
+    "bound": Product(
+        title="How many rows people have",
+        command="flows",
+        function=flows.flows,
+        kind="bound",
+        preset=BOUND_PRESET,
+        without=(*(name for name in SETTLED if name not in BOUND_PRESET), *NOT_OF_BOUND),
+        offered_as="",
+    ),
 }
+# What tells how a private file would be read.
+LOOK = Product(title="", command="inspect", function=inspect.inspect)

@@ -18,6 +18,8 @@ from graphcuts_dp.results.flow_table import ALL_NUMBERS, NUMBERS
 from graphcuts_dp.results.flows import Flows
 
 _MOST_ROWS = 400
+_MOSTLY = 0.5  # share of numbers above which a result is mostly noise
+DROWNS = "drowns in noise"  # a verdict of `release.usefulness`
 _ERROR = f"error at most ({DEFAULT_PERCENT})"
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem}"
@@ -45,15 +47,23 @@ def _name_of_file(part: re.Match[str]) -> str:
     return path.name if path.is_absolute() else part[0]
 
 
+def _without_folder(value: Any) -> Any:
+    """Return a value of a report, of the path of a file its name alone."""
+    return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+
+
 def fragment(run: PageRun) -> str:
     """The result as HTML, every text escaped; it reads what was released, and the plan."""
     if not run.product.result:
         left = {name: value for name, value in run.report.items() if not isinstance(value, dict)}
-        return _table(("", ""), [(name.replace("_", " "), left[name]) for name in left])
+        facts = [(name.replace("_", " "), _without_folder(left[name])) for name in left]
+        return _table(("", ""), facts)
     made = bundle.load(run.result)
     parts = [_rows(made)] if isinstance(made, Flows) else []
     if isinstance(made, Displayed):
-        parts.append(made._repr_html_())
+        card = made._repr_html_()
+        folded = f"<details><summary>Technical details</summary>{card}</details>"
+        parts.append(folded if parts else card)
     good = run.report.get("good_for")
     if isinstance(good, dict):
         heads = ("question", "measures about", _ERROR, "verdict")
@@ -61,6 +71,34 @@ def fragment(run: PageRun) -> str:
         rows = [[each[name] for name in names] for each in good["questions"]]
         parts += [_table(heads, rows), f"<p>{escape(good['advice'])}</p>"]
     return "\n".join(parts)
+
+
+def noise_warning(run: PageRun) -> str:
+    """Return a sentence where most of the numbers that were released are noise; else "".
+
+    It compares each number of the finest level with its own half width, both released.
+    """
+    if run.product.result and isinstance(made := bundle.load(run.result), Flows):
+        columns, finest = made.columns(), made.cells.depth - 1
+        widths = made.half_widths_of(finest)
+        estimates = np.asarray(columns["estimate"][-len(widths) :])
+        share = float(np.mean(np.abs(estimates) <= widths))
+        if share > _MOSTLY:
+            return (
+                f"Most of this table is noise: {share:.0%} of its numbers are smaller than their "
+                f"own \u00b1 ({DEFAULT_PERCENT}). Larger areas, longer periods or more of the "
+                "budget give clearer numbers."
+            )
+    good = run.report.get("good_for")
+    if isinstance(good, dict):
+        questions = good["questions"]
+        drowned = sum(each["verdict"] == DROWNS for each in questions)
+        if questions and drowned / len(questions) > _MOSTLY:
+            return (
+                f"Most of this is noise: {drowned} of {len(questions)} questions below drown in "
+                "noise. More of the budget gives clearer answers."
+            )
+    return ""
 
 
 def _rows(flows: Flows) -> str:

@@ -28,13 +28,14 @@ from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.files import atomic_write
 from graphcuts_dp.ledger.opening import Store
 from graphcuts_dp.options import INPUT
-from graphcuts_dp.page.form import PRODUCTS, Product, Values
+from graphcuts_dp.page.form import PRODUCTS, Product, Values, typed_budget, with_store
 from graphcuts_dp.results.bundle import receipt_path
 from graphcuts_dp.session.transcript import LedgerStatus, UseStatus, store_status
 
 RUNNING, DONE, LOST, REFUSED, STOPPED = "running", "done", "lost", "refused", "stopped"
 _OWN = ".run"  # folder within that of a run: plan, lock, report, notes, progress, outcome
 _ERROR = "error: "
+_ROUNDING = 1e-9  # of sums of epsilon
 _SECONDS = 600  # of the comparison with the truth
 
 
@@ -97,8 +98,7 @@ class PageRun:
 
     def _ended(self) -> dict[str, Any]:
         charge = self._charge()
-        session = not self.product.result
-        if charge is not None and (session or receipt_path(self.result).exists()):
+        if charge is not None and self._is_whole:
             return {"state": DONE, "message": "", **self._notes(), "charge": charge}
         if charge is not None:
             told = (
@@ -112,6 +112,13 @@ class PageRun:
             return {"state": REFUSED, "message": "Nothing was spent.", **notes}
         told = "It ended before anything was charged, and nothing was spent: run it again."
         return {"state": STOPPED, "message": told, **notes}
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether its result is there: a session's is its store, a helper's what was printed."""
+        if self.product.result:
+            return receipt_path(self.result).exists()
+        return bool(self.product.offered_as) or bool(self.report)
 
     def _charge(self) -> dict[str, Any] | None:
         """Its use of the store, as plain values."""
@@ -150,7 +157,7 @@ class PageRun:
             raise ParameterError("only a synthetic graph is compared with the truth here")
         source = str(Path(self.plan["source"]).expanduser().resolve())
         options = truth.option_words(self.plan["values"], self.folder.parent, (INPUT,))
-        line = [*_PROGRAM, *truth.command.split(), source, str(self.result), *options]
+        line = [*PROGRAM, *truth.command.split(), source, str(self.result), *options]
         try:
             ended = subprocess.run(  # noqa: S603  # our own program
                 line, capture_output=True, text=True, check=False, timeout=_SECONDS
@@ -162,7 +169,7 @@ class PageRun:
         return ended.stdout
 
 
-_PROGRAM = (sys.executable, "-m", "graphcuts_dp")
+PROGRAM = (sys.executable, "-m", "graphcuts_dp")
 
 
 @final
@@ -196,22 +203,34 @@ class Runs:
             raise ParameterError("there is no such run") from None
         return PageRun(folder=place, plan=plan)
 
-    def start(self, name: str, values: Values, source: str) -> PageRun:
+    def start(
+        self, name: str, values: Values, source: str, confirmed: float | None = None
+    ) -> PageRun:
         """Begin a run.
 
         Args:
             name: of the product.
             values: what was typed.
             source: the private file.
+            confirmed: the epsilon that somebody was shown and confirmed.
 
         Raises:
-            GraphCutsError: what the preview refuses; another run is at work. Nothing was spent.
+            GraphCutsError: what the preview refuses; another amount was confirmed; the budget does
+                not allow it; another run is at work. Nothing was spent.
         """
         product = PRODUCTS[name]
         if not source or not Path(source).expanduser().exists():
             raise ParameterError("name the private file")
+        values = with_store(values, source)
         expected = product.preview(values)
+        if confirmed != expected["epsilon"]:
+            raise ParameterError(
+                f"this uses up {expected['epsilon']:g}, which was not confirmed: confirm it"
+            )
         store = product.store(values, self.folder)
+        refusal = budget_of(store, values, expected)["refusal"]
+        if refusal is not None:
+            raise ParameterError(refusal)
         if any(each.state()["state"] == RUNNING for each in self.all()):
             raise ParameterError("a run is at work: wait for its end")
         place = self.folder / f"{datetime.now().astimezone():%Y-%m-%d-%H%M%S-%f}-{name}"
@@ -274,7 +293,7 @@ def _start_process(folder: Path, words: list[str], lock: int) -> None:
     own = folder / _OWN
     with (own / "report.json").open("wb") as out, (own / "notes.txt").open("wb") as err:
         child = subprocess.Popen(  # noqa: S603  # our own program
-            [*_PROGRAM, *words],
+            [*PROGRAM, *words],
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -309,3 +328,39 @@ def spent_on(store: str) -> dict[str, Any] | None:
         for name in ("epsilon", "delta", "budget", "left", "privacy_unit")
     }
     return told | {"uses": [each.to_dict() for each in found.uses]}
+
+
+def budget_of(store: str, values: Values, expected: dict[str, Any]) -> dict[str, Any]:
+    """Return what a use would leave of the budget, and why it is refused, if it is.
+
+    A store that exists has its budget for ever; of a new one it is what was typed. The store
+    decides in the end: of a use with a delta this looks at epsilon alone.
+
+    Args:
+        store: its file.
+        values: what was typed.
+        expected: from a preview.
+
+    Returns:
+        `uses`, `total`, `left` and `after`, numbers or None without a budget, and `refusal`.
+
+    Raises:
+        LedgerError: the store cannot be read.
+    """
+    spent = spent_on(store)
+    typed = typed_budget(values)
+    left = typed if spent is None else spent["left"]
+    used = 0.0 if spent is None else spent["epsilon"]
+    uses = expected["epsilon"]
+    told = {"uses": uses, "used": used, "left": left, "refusal": None, "after": None}
+    told["total"] = None if left is None else left + used
+    if left is None:
+        return told
+    if uses > left * (1 + _ROUNDING):
+        told["refusal"] = (
+            f"only {left:g} of the budget is left, and this would use up {uses:g}: choose at most "
+            f"{left:g} under \u201cHow exact\u201d, which makes the numbers less exact"
+            if left > 0
+            else "the budget of these data is used up: nothing more can come out of them"
+        )
+    return told | {"after": max(0.0, left - uses)}

@@ -12,14 +12,13 @@ import tempfile
 
 from selenium import webdriver
 from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from scripts.demo import ROOT
 
 PICTURE = ROOT / "figures" / "curator_page.png"
 FLIGHTS, AIRPORTS = (ROOT / "datasets" / f"us_{name}_2008.csv" for name in ("flights", "airports"))
-TYPED = {
+LIST = {
     "groups": str(AIRPORTS),
     "groups-columns.vertex": "airport",
     "groups-columns.levels": "state",
@@ -27,7 +26,7 @@ TYPED = {
 
 
 def draw(link: str) -> None:
-    """Fill the form in, make the table, and take the picture of the end of the page."""
+    """Go from step to step, and take the picture of how exact the table would be."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
     for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
@@ -35,7 +34,7 @@ def draw(link: str) -> None:
     driver = webdriver.Chrome(
         options=options, service=webdriver.ChromeService(shutil.which("chromedriver"))
     )
-    driver.set_window_size(1280, 1700)
+    driver.set_window_size(1280, 1000)
     waiting = WebDriverWait(driver, 60)
 
     def find(selector: str) -> webdriver.remote.webelement.WebElement:
@@ -44,24 +43,23 @@ def draw(link: str) -> None:
     try:
         driver.get(link)
         waiting.until(lambda _: find("body").get_attribute("data-ready") == "yes")
-        find("#source").send_keys(str(FLIGHTS) + Keys.TAB)
-        waiting.until(lambda _: find("[data-key='groups']").is_enabled())
-        for key, text in TYPED.items():
+
+        def go(step: str) -> None:
+            find("#next").click()
+            waiting.until(lambda _: find("body").get_attribute("data-step") == step)
+
+        find("#source").send_keys(str(FLIGHTS))
+        go("check")
+        driver.execute_script(
+            "for (const each of document.querySelectorAll('details')) each.open = true;"
+        )
+        for key, text in LIST.items():
             find(f"[data-key='{key}']").send_keys(text)
         for key in ("ignore-weights", "public-vertices-from-file"):
-            driver.execute_script(
-                "for (const each of document.querySelectorAll('details')) each.open = true;"
-                f"document.querySelector(\"[data-key='{key}']\").click()"
-            )
-        find("[data-key='kind']").send_keys("undirected")
-        waiting.until(lambda _: find("#run").is_enabled())
-        find("#run").click()
-        waiting.until(lambda _: "done" in (find("#result").get_attribute("data-run") or ""))
-        waiting.until(lambda _: find("#pictures img").get_property("naturalWidth"))
-        driver.execute_script(
-            "for (const each of document.querySelectorAll('details')) each.open = false;"
-            "document.querySelector('#slider').scrollIntoView(); window.scrollBy(0, -60)"
-        )
+            find(f"[data-key='{key}']").click()
+        for step in ("who", "count", "out", "exact"):
+            go(step)
+        waiting.until(lambda _: find("body").get_attribute("data-preview") == "1")
         driver.save_screenshot(str(PICTURE))
     finally:
         driver.quit()

@@ -60,6 +60,20 @@ def write_trips(folder, *, users=200):
     return folder / "trips.csv"
 
 
+def write_contacts(folder):
+    """Contacts between wards, with German dates."""
+    drawn = random.Random(1)
+    wards = ["Ward A", "Ward B", "Ward C", "ICU"]
+    rows = [f"{ward};{'north' if i < 2 else 'south'}" for i, ward in enumerate(wards)]
+    (folder / "wards.csv").write_text("\n".join(["ward;house", *rows]) + "\n")
+    lines = ["patient;from;to;date"]
+    for _ in range(300):
+        day = f"{drawn.randint(1, 28):02}.{drawn.randint(1, 6):02}.2025"
+        lines.append(f"p{drawn.randint(1, 80)};{';'.join(drawn.sample(wards, 2))};{day}")
+    (folder / "contacts.csv").write_text("\n".join(lines) + "\n")
+    return folder / "contacts.csv"
+
+
 def write_mail(folder):
     """A graph of mail between people of three departments."""
     drawn = random.Random(5)

@@ -11,11 +11,15 @@ from page_cases import MAIL, TRIPS, placed, write_mail, write_trips
 from graphcuts_dp import page as room
 from graphcuts_dp.cli import main
 from graphcuts_dp.errors import FileFormatError, ParameterError
-from graphcuts_dp.page.form import PRODUCTS, SETTLED, head_of
+from graphcuts_dp.page.form import PRODUCTS
+from graphcuts_dp.page.understood import head_of
+from graphcuts_dp.page.words import PLAIN, STEPS
 
 CUT = {"vertices": "staff.txt", "first": "p1", "second": "p2", "epsilon": "4", "store": "mail.db"}
 SESSION = {"vertices": "staff.txt", "queries.queries": "20", "epsilon": "3", "store": "mail.db"}
-FORMS = {"table": TRIPS, "graph": MAIL, "cut": CUT, "session": SESSION}
+BOUND = {**{key: text for key, text in TRIPS.items() if not key.startswith(("privacy", "by"))}}
+BOUND |= PRODUCTS["bound"].preset
+FORMS = {"table": TRIPS, "graph": MAIL, "cut": CUT, "session": SESSION, "bound": BOUND}
 
 
 @pytest.fixture(autouse=True)
@@ -31,16 +35,30 @@ def test_every_option_of_a_command_is_in_its_form_in_its_own_words(name):
     shown = {field["key"]: field for field in product.fields()}
     for about in product.made.known:
         dry = about.name == "dry_run" and not product.guessed
-        assert (about.key in shown) is not (about.name in SETTLED or dry), about.name
+        assert (about.key in shown) is not (about.name in product.without or dry), about.name
         if about.key in shown:
             assert shown[about.key]["help"].startswith(about.help)
             inner = shown[about.key].get("kinds", {})
             assert list(inner) == list(about.kinds)
 
 
+def test_plain_words_are_of_options_and_stand_at_a_step_of_the_page():
+    fields = {}
+    for product in PRODUCTS.values():
+        fields |= product.by_key
+    assert set(PLAIN) <= set(fields)
+    for key, field in fields.items():
+        assert field["step"] in STEPS
+        if key in PLAIN:
+            assert set(PLAIN[key].choices) <= {*field.get("choices", []), *field.get("kinds", [])}
+    roles = [each.role for each in PLAIN.values() if each.role]
+    assert len(set(roles)) == len(roles)
+
+
 def test_no_option_is_spelled_in_the_code_of_the_page():
     folder = Path(room.__file__).parent
-    code = "".join(file.read_text() for file in [*folder.glob("*.py"), *folder.glob("web/*.js")])
+    files = [*folder.glob("*.py"), *folder.glob("web/*.js")]
+    code = "".join(file.read_text() for file in files if file.name != "words.py")
     known = {each.name for product in PRODUCTS.values() for each in product.offered}
     inner = {
         field["key"].rpartition(".")[2]
@@ -66,6 +84,10 @@ def test_no_option_is_spelled_in_the_code_of_the_page():
         "privacy_unit",
         "delta",
         "start",
+        "cells",
+        "period",
+        "target",
+        "user",
     }
     spelled = [
         name

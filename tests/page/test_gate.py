@@ -40,7 +40,9 @@ def test_who_is_let_in(page, headers, status):
     assert reply.headers["x-frame-options"] == "DENY"
 
 
-@pytest.mark.parametrize("path", ["/", "/web/page.js", "/page/shared.js", "/page/app.css"])
+@pytest.mark.parametrize(
+    "path", ["/", "/web/page.js", "/web/state.js", "/page/shared.js", "/page/app.css"]
+)
 def test_the_files_of_the_page_need_no_token_and_hold_none(page, path):
     reply = page.client.get(path)
     assert reply.status_code == 200
@@ -137,14 +139,17 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
     page = page_of(tmp_path / "results")
     ends = []
     for number, (product, values, state) in enumerate(RUNS):
-        given = placed(values, tmp_path) | {"store": f"{number}.db"}
+        given = placed(values, tmp_path) | {"store": f"{number}.db", "separate-budget": "a test"}
         page.post("head", path=str(source), values=given)
         about = {"product": product, "values": given}
         page.post("preview", **about)
         page.post("preview", **about, error=9)
-        run = page.post("start", **about, source=str(source))["run"]
+        page.post("look", path=str(source), values=given)
+        page.post("eyes", path=str(source), values=given)
+        assert NOT_PRIVATE in page.replies[-1].headers
+        about["source"] = str(source)
+        run = page.post("start", **about, confirmed=float(given["epsilon"]))["run"]
         told = page.end_of(run)
-        page.post("spent", **about)
         ends.append((product, told["state"], told["errors"]))
         assert (told["state"], bool(told["errors"])) == (state, state == "refused"), told
         for name in (*told.get("files", []), "report.html", "notebook.ipynb"):
@@ -168,7 +173,9 @@ def test_no_cell_of_the_private_file_is_in_any_reply(tmp_path):
     for reply in page.replies:
         sent = b"".join(unpacked(reply)) + json.dumps(dict(reply.headers)).encode()
         assert not [mark for mark in marks if mark.encode() in sent], reply.url
-    assert sum(NOT_PRIVATE in reply.headers for reply in page.replies) == 1
+    panels = [reply for reply in page.replies if NOT_PRIVATE in reply.headers]
+    assert {Path(reply.url.path).name for reply in panels} == {"eyes", "truth"}
+    assert len(panels) == len(RUNS) + 1
 
 
 def test_the_command_shows_a_link_whose_token_stands_in_no_log(tmp_path):

@@ -106,6 +106,7 @@ def test_a_run_is_at_work_while_a_process_holds_its_lock(page, tmp_path):
         (tmp_path / "staff.txt").write_text("a\nb\nc\n")
         (tmp_path / "staff.csv").write_text("p,d\na,1\nb,1\nc,2\n")
         begin = {"product": "graph", "values": values | {"dry-run": "2", "epsilon": "9"}}
+        begin["confirmed"] = 9
         refusal = page.post("start", **begin, source=str(tmp_path / "mail.csv"), status=422)
         assert "at work" in refusal["detail"]
         refusal = page.post("start", **begin, source="", status=422)
@@ -123,7 +124,9 @@ def test_a_page_goes_on_with_what_is_in_its_folder(page, tmp_path):
 
 
 def started(page, name, values, source):
-    return page.post("start", product=name, values=values, source=str(source))["run"]
+    about = {"product": name, "values": values, "source": str(source)}
+    confirmed = page.post("preview", **about)["epsilon"]
+    return page.post("start", **about, confirmed=confirmed)["run"]
 
 
 @pytest.mark.slow
@@ -155,11 +158,12 @@ def test_the_command_and_the_notebook_do_the_same_again(page, trips, tmp_path):
     assert "`graphcuts-dp resume trips.db` writes it again" in ended.stderr
     # A second release of the same data says what is left.
     page.post("runs")
-    spent = page.post("spent", product="table", values=values)["spent"]
-    assert (spent["epsilon"], spent["budget"]) == (2.0, "epsilon = 2")
-    told = page.end_of(started(page, "table", values, trips))
-    assert told["state"] == REFUSED
-    assert "does not allow another use" in told["errors"][0]
+    about = {"product": "table", "values": values, "source": str(trips)}
+    budget = page.post("preview", **about)["budget"]
+    assert (budget["used"], budget["left"], budget["total"]) == (2.0, 0.0, 2.0)
+    refusal = page.post("start", **about, confirmed=1, status=422)
+    assert "used up" in refusal["detail"]
+    assert gc.store_status(store).epsilon == 2.0
 
 
 def process_in(folder):

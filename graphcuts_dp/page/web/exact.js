@@ -1,0 +1,227 @@
+// What a dry run says: who is protected, how exact it is, what it uses up; and the confirmation.
+import { busy, element, facts, number, show, small } from "/page/shared.js";
+import { ask, by, keep, live, put, role, state, valueOf } from "/web/state.js";
+import { shareText } from "/web/understood.js";
+
+let asked = 0, latest = Promise.resolve(), reach = () => {}, started = () => {};
+export const onReach = (work) => { reach = work; };
+export const onStart = (work) => { started = work; };
+
+const epsilonKey = () => role("epsilon").key;
+const place = () => Math.max(0, by("place").selectedIndex);
+
+// A message with a way to where it can be mended.
+export function refuse(target, problem) {
+  show(target, `${problem.message[0].toUpperCase()}${problem.message.slice(1)}.`.replace(/\.\.$/, "."));
+  const step = live.steps.find((each) => each.name === problem.body?.step);
+  if (step && step.name !== state.step) target.append(" ", element("button", { type: "button", text: `Change it in “${step.title}”`, onclick: () => reach(step.name) }));
+}
+
+// Ask for a preview; the newest question alone counts.
+export function foresee(error = "") {
+  latest = preview(error);
+  return latest;
+}
+
+// Wait for the answer to the newest question.
+export async function settled() {
+  for (let waited = null; waited !== latest; ) {
+    waited = latest;
+    await waited;
+  }
+}
+
+async function preview(error) {
+  const turn = ++asked;
+  by("run").disabled = true;
+  if (!state.source) return;
+  if (!state.values[epsilonKey()]) put(epsilonKey(), "1");
+  const body = { product: state.product, values: state.values, source: state.source, error, place: place() };
+  const answer = await ask("preview", body).catch((problem) => ({ problem }));
+  if (turn !== asked) return;
+  live.preview = answer.problem ? null : answer;
+  live.problem = answer.problem ?? null;
+  if (live.preview && error) put(epsilonKey(), live.preview.epsilon);
+  tell(error);
+}
+
+function tell(error) {
+  const { preview, problem } = live;
+  const open = ["out", "exact", "confirm"].includes(state.step);
+  if (problem && open) refuse(by("missing"), problem);
+  else if (open) show(by("missing"), "");
+  document.body.setAttribute("data-preview", preview ? preview.epsilon : "none");
+  dial(error);
+  errors(error);
+  simulate();
+  by("why").textContent = preview ? `Protected is ${preview.unit_in_words}` : "";
+  by("guarantee").textContent = preview?.guarantee ?? "";
+  by("notes").replaceChildren(...(preview?.notes ?? []).map((text) => element("li", { text })));
+  by("odds").textContent = preview ? oddsText(preview) : "";
+  left();
+  confirmation();
+}
+
+const percent = (share) => `${(100 * share).toLocaleString("en", { maximumSignificantDigits: 3 })} %`;
+
+function oddsText({ odds }) {
+  const { prior, highest } = odds.find((each) => each.prior === 0.01) ?? odds[0];
+  return `Whoever holds a guess about one of the protected for ${percent(prior)} likely, can hold it for at most ${percent(highest)} likely after seeing the result.`;
+}
+
+const budgetText = ({ uses, total, after }) =>
+  total === null ? `This uses up ${small(uses)}. There is no budget, so nothing limits all results together.` : `This uses up ${small(uses)} of a budget of ${small(total)}`;
+
+function left() {
+  const budget = live.preview?.budget;
+  if (!budget) return show(by("left"), "");
+  if (budget.refusal) return show(by("left"), `${budget.refusal[0].toUpperCase()}${budget.refusal.slice(1)}.`, "bad");
+  const before = budget.used ? `, of which ${small(budget.used)} is used up` : "";
+  show(by("left"), budget.total === null ? budgetText(budget) : `${budgetText(budget)}${before}; ${small(budget.after)} is left for later results.`, budget.total === null ? "" : "good");
+}
+
+function dial(error) {
+  const value = Number(state.values[epsilonKey()]);
+  if (error || document.activeElement !== by("epsilon")) by("epsilon").value = value;
+  if (value > 0 && document.activeElement !== by("slider")) by("slider").value = Math.log10(value);
+  const bound = live.preview?.errors[place()]?.bound;
+  by("slider").setAttribute("aria-valuetext", `uses up ${value}${bound ? `, plus or minus ${small(bound)}` : ""}`);
+}
+
+function errors(error) {
+  const list = live.preview?.errors ?? [], index = place();
+  if (!list.length) return;
+  by("place").replaceChildren(...list.map((each, i) => element("option", { text: each.of, selected: i === Math.min(index, list.length - 1) })));
+  by("place").parentElement.classList.toggle("hidden", list.length < 2);
+  if (!error && document.activeElement !== by("error")) by("error").value = Number(list[place()].bound.toPrecision(3));
+}
+
+// The same simulated numbers at every epsilon, so that what changes is the size of the noise.
+const uniform = (i) => { const x = Math.sin(i * 12.9898 + 1) * 43758.5453; return x - Math.floor(x); };
+const normal = (i) => Math.sqrt(-2 * Math.log(uniform(i) || 0.5)) * Math.cos(2 * Math.PI * uniform(i + 0.5));
+const ROWS = 5;
+
+export function simulate() {
+  const size = live.preview?.picture;
+  by("simulated").parentElement.classList.toggle("hidden", !size);
+  by("cell").parentElement.classList.toggle("hidden", !size || size.cell !== null);
+  if (!size) return;
+  const usual = size.cell ?? Number(by("cell").value);
+  const rows = Array.from({ length: ROWS }, (_, i) => {
+    const truth = Math.round(usual * (0.25 + 1.5 * uniform(i))), noisy = truth + size.deviation * normal(i + 0.25);
+    const clear = Math.abs(noisy) > size.error;
+    return [`row ${i + 1}`, number(truth, 0), `${number(noisy, 1)} ± ${number(size.error, 1)}`, clear ? "a number" : "could be nothing"];
+  });
+  by("simulated").tBodies[0].replaceChildren(...rows.map((cells) => element("tr", {}, ...cells.map((text, i) => element("td", { text, class: i === 1 || i === 2 ? "number" : "" })))));
+}
+
+function confirmation() {
+  const { preview, eyes } = live, budget = preview?.budget;
+  const product = live.products[state.product];
+  const bound = preview?.errors[place()];
+  facts(by("summary"), preview ? [
+    ["Private file", state.source],
+    ["Protected is", preview.unit_in_words],
+    ["Comes out", product.title],
+    ["How exact", bound ? `${bound.of}: ± ${small(bound.bound)} (${live.confidence})` : ""],
+    ["Keeps account", state.values[role("store").key] || `${state.source.split(/[\\/]/).pop()}.db`],
+  ] : []);
+  by("doubt").classList.toggle("hidden", !(eyes?.share > 0));
+  if (eyes?.share > 0) by("doubt").lastElementChild.textContent = shareText(eyes);
+  by("price").textContent = budget ? `This spends ${small(budget.uses)}${budget.total === null ? "" : ` of ${small(budget.total)}`}.` : "";
+  if (budget?.refusal && state.step === "confirm") refuse(by("missing"), { message: budget.refusal, body: { step: "exact" } });
+  by("run").textContent = budget ? `Spend ${small(budget.uses)}, and start` : "Start";
+  by("run").disabled = !preview || Boolean(budget.refusal);
+}
+
+async function begin() {
+  await busy(by("run"), async () => {
+    const body = { product: state.product, values: state.values, source: state.source, confirmed: live.preview.epsilon };
+    const { run } = await ask("start", body);
+    await started(run);
+  }).catch((problem) => refuse(by("missing"), problem));
+  by("run").disabled = !live.preview || Boolean(live.preview.budget.refusal);
+}
+
+// Where nobody chose: a person if a column names people, a row if rows have dates, else a link.
+export function proposeUnit() {
+  const unit = role("unit");
+  if (state.values[unit.key] && state.proposed[unit.key] !== state.values[unit.key]) return;
+  const proposed = live.units[["person", "date"].find(valueOf) ?? ""];
+  state.proposed[unit.key] = proposed;
+  put(unit.key, proposed);
+}
+
+// The price of a private estimate, and its own confirmation.
+const boundBody = () => {
+  const product = live.products.bound, own = new Set(product.fields.flatMap((field) => [field.key, ...Object.values(field.kinds ?? {}).flat().map((inner) => inner.key)]));
+  const values = Object.fromEntries(Object.entries(state.values).filter(([key]) => own.has(key)));
+  return { product: "bound", source: state.source, values: { ...values, ...product.preset, [epsilonKey()]: by("bound-price").value } };
+};
+let boundPrice = 0;
+
+async function priceOfBound() {
+  by("bound-confirm").classList.add("hidden");
+  const { epsilon, budget } = await ask("preview", boundBody());
+  if (budget.refusal) return show(by("bound-state"), `${budget.refusal}.`);
+  boundPrice = epsilon;
+  show(by("bound-state"), budgetText(budget) + (budget.total === null ? "" : "."), "");
+  by("bound-confirm").textContent = `Spend ${small(epsilon)} on this estimate`;
+  by("bound-confirm").classList.remove("hidden");
+}
+
+async function startBound() {
+  by("bound-confirm").classList.add("hidden");
+  const { run } = await ask("start", { ...boundBody(), confirmed: boundPrice });
+  for (;;) {
+    const status = await ask("run", { run });
+    if (status.state !== "running") return boundDone(status);
+    show(by("bound-state"), "At work.", "");
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+}
+
+function boundDone(status) {
+  const rows = status.report?.max_contributions;
+  if (!rows) return show(by("bound-state"), [...status.errors, status.message].join(" "));
+  const field = role("most_rows");
+  show(by("bound-state"), `About 5 of 100 people have more than ${rows} rows. This used up ${small(boundPrice)}. `, "good");
+  by("bound-state").append(element("button", { type: "button", text: `Use ${rows}`, onclick: () => { put(field.key, rows); by(`f-${field.key}`).value = rows; by(`f-${field.key}`).focus(); foresee(); } }));
+}
+
+export function showCount() {
+  const unit = role("unit"), chosen = state.values[unit.key];
+  const own = (unit.kinds[chosen] ?? []).filter((field) => field.step === "count" && field.shown);
+  by("nothing-to-count").textContent = own.length ? "" : "Each counts once, so there is nothing to decide here.";
+  by("bound").classList.toggle("hidden", !own.some((field) => field.role === "most_rows"));
+}
+
+export function listen() {
+  const failed = (problem) => refuse(by("bound-state"), problem);
+  const epsilon = (value) => { put(epsilonKey(), value); foresee(); };
+  by("slider").addEventListener("input", (event) => { const value = String(Number((10 ** event.target.value).toPrecision(2))); by("epsilon").value = value; epsilon(value); });
+  by("epsilon").addEventListener("input", (event) => epsilon(event.target.value));
+  by("error").addEventListener("change", (event) => foresee(event.target.value));
+  by("place").addEventListener("change", () => tell(""));
+  by("cell").addEventListener("input", simulate);
+  by("run").addEventListener("click", begin);
+  by("bound-price").value = live.products.bound.preset[epsilonKey()];
+  by("bound-price").addEventListener("input", () => by("bound-confirm").classList.add("hidden"));
+  by("bound-ask").addEventListener("click", () => priceOfBound().catch(failed));
+  by("bound-confirm").addEventListener("click", () => startBound().catch(failed));
+}
+
+// Radio buttons of what can come out.
+export function products(choose) {
+  const offered = Object.entries(live.products).filter(([, each]) => each.offered);
+  by("products").replaceChildren(...offered.map(([name, each]) =>
+    element("label", {}, element("input", { type: "radio", name: "product", value: name, checked: name === state.product, onchange: () => choose(name) }), element("span", { text: each.title }))));
+}
+
+export function choose(name) {
+  state.product = name;
+  state.values = { ...live.products[name].preset, ...state.values };
+  by("error").value = "";
+  keep();
+}
+

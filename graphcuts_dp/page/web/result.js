@@ -1,0 +1,98 @@
+// A run and its result: where it stands, the table, pictures, downloads, and what came before.
+import { busy, element, fill, show, small } from "/page/shared.js";
+import { ask, bearer, by, keep, state } from "/web/state.js";
+
+let failed = () => {}, opened = () => {};
+
+export function spentText(spent) {
+  if (!spent) return "";
+  const budget = spent.budget ? `of a budget of ${spent.budget.replace("epsilon = ", "")}: ${small(spent.left)} is left` : "and there is no budget";
+  const delta = spent.delta ? `, delta = ${small(spent.delta)}` : "";
+  return `All results of these data have used up ${small(spent.epsilon)}${delta}, ${budget}.`;
+}
+
+export async function follow(run) {
+  state.run = run;
+  keep();
+  opened();
+  for (const id of ["files", "shown", "pictures", "compared"]) by(id).replaceChildren();
+  for (const id of ["truth", "resume"]) by(id).classList.add("hidden");
+  by("reveal").checked = false;
+  show(by("spent"), "");
+  document.querySelector('section[data-step="result"]').removeAttribute("data-run");
+  let status;
+  for (;;) {
+    status = await ask("run", { run });
+    if (state.run !== run) return;
+    by("title-result").textContent = `${status.title}, ${status.time}`;
+    by("command").textContent = status.command;
+    by("progress").classList.toggle("hidden", status.state !== "running");
+    if (status.state !== "running") break;
+    by("progress").value = status.done;
+    show(by("state"), `At work: ${status.message || "reading"}. You may close this page: the run goes on.`, "");
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  const good = status.state === "done";
+  const ready = status.mostly_noise ? `${status.mostly_noise} The files below may be published, but they say little.` : "It is ready. All files below may be published.";
+  show(by("state"), [...status.errors, status.message, good ? ready : ""].filter(Boolean).join(" "), good && !status.mostly_noise ? "good" : "bad");
+  if (good) {
+    show(by("spent"), spentText(status.spent), "");
+    await open(run, status);
+  }
+  by("resume").classList.toggle("hidden", status.state !== "lost");
+  by("notes-of-run").replaceChildren(...status.notes.map((text) => element("li", { text })));
+  document.querySelector('section[data-step="result"]').setAttribute("data-run", `${run} ${status.state}`);
+  await past();
+}
+
+async function open(run, status) {
+  by("shown").innerHTML = status.html; // written by our own server, every text escaped
+  const names = [...status.files, "report.html", "notebook.ipynb"];
+  by("files").append(...names.map((name) => element("button", { type: "button", text: `Download ${name}`, onclick: () => download(run, name).catch(failed) })));
+  by("truth").classList.toggle("hidden", !status.truth);
+  for (const name of status.files.filter((each) => each.endsWith(".png")))
+    by("pictures").append(element("img", { alt: `Picture of the result: ${name}`, src: URL.createObjectURL(await file(run, name)) }));
+}
+
+async function file(run, name) {
+  const reply = await fetch(`/api/file/${encodeURIComponent(run)}/${encodeURIComponent(name)}`, { headers: bearer() });
+  return reply.blob();
+}
+
+async function download(run, name) {
+  const link = element("a", { href: URL.createObjectURL(await file(run, name)), download: name });
+  link.click();
+}
+
+async function reveal(event) {
+  by("compared").textContent = "";
+  if (!event.target.checked) return;
+  const { text } = await ask("truth", { run: state.run }).catch((error) => ({ text: error.message }));
+  by("compared").textContent = text;
+}
+
+export async function past() {
+  const runs = await ask("runs");
+  by("before").classList.toggle("hidden", !runs.length);
+  fill(by("past"), runs.map((each) => [
+    each.time,
+    each.title,
+    { number: small(each.epsilon) },
+    each.state,
+    element("button", { type: "button", text: "Open", "aria-label": `Open ${each.title} of ${each.time}`, onclick: () => follow(each.run).catch(failed) }),
+  ]));
+}
+
+async function resume() {
+  await busy(by("resume"), async () => {
+    const { run } = await ask("resume", { run: state.run });
+    await follow(run);
+  }).catch(failed);
+}
+
+export function listen(onOpen, onFailure) {
+  opened = onOpen;
+  failed = onFailure;
+  by("resume").addEventListener("click", resume);
+  by("reveal").addEventListener("change", reveal);
+}

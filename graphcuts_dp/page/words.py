@@ -1,0 +1,331 @@
+"""The words of the page for people who do not program: its steps, and a plain label for options.
+
+This table alone spells options; a test checks that each of its keys is one. The page shows fields
+that stand here in their step at once, and all others, in the words of the command, under "details"
+of the step to which their group belongs. `plain` puts messages of the commands into these words.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+DATA, CHECK, WHO, COUNT = "data", "check", "who", "count"
+OUT, EXACT, CONFIRM, RESULT = "out", "exact", "confirm", "result"
+
+# Of each step its title, and a sentence about what happens next.
+STEPS: Mapping[str, tuple[str, str]] = {
+    DATA: (
+        "Choose the data",
+        "Next, the page shows how it understands the file. Nothing leaves this machine.",
+    ),
+    CHECK: (
+        "Check what was understood",
+        "Next, you say who is protected. Nothing is used up yet.",
+    ),
+    WHO: (
+        "Who is protected",
+        "Next, you say how much of each may count. Nothing is used up yet.",
+    ),
+    COUNT: (
+        "How much counts",
+        "Next, you choose what comes out. Nothing is used up yet.",
+    ),
+    OUT: (
+        "What comes out",
+        "Next, you see how exact it would be. Nothing is used up yet.",
+    ),
+    EXACT: (
+        "How exact",
+        "Next, you see all of it once more and confirm. Nothing is used up yet.",
+    ),
+    CONFIRM: (
+        "Confirm",
+        "The button uses up the amount that it names, for ever. Until then nothing happens.",
+    ),
+    RESULT: ("Result", "Files that are listed here may be published."),
+}
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class PlainWords:
+    """What the page calls an option.
+
+    Attributes:
+        label: of its field.
+        step: where the field stands.
+        hint: below the field; None for the help of the command.
+        role: by which the scripts of the page know it; None for a field like others.
+        choices: plain words for words that may be typed.
+        needs_column: whether it is shown only where the file names a column of the date.
+        empty: what a list shows where nothing is chosen.
+    """
+
+    label: str
+    step: str
+    hint: str | None = None
+    role: str | None = None
+    choices: Mapping[str, str] = field(default_factory=dict)
+    needs_column: bool = False
+    empty: str = "none"
+
+
+PLAIN: Mapping[str, PlainWords] = {
+    "columns.source": PlainWords(
+        label="Column: from", step=CHECK, role="from", hint="", empty="as the file names it"
+    ),
+    "columns.target": PlainWords(
+        label="Column: to", step=CHECK, role="to", hint="", empty="as the file names it"
+    ),
+    "columns.user": PlainWords(
+        label="Column that names the person",
+        step=CHECK,
+        role="person",
+        hint="",
+        empty="rows name no person",
+    ),
+    "columns.period": PlainWords(
+        label="Column of the date", step=CHECK, role="date", hint="", empty="rows have no date"
+    ),
+    "periods": PlainWords(
+        label="Months to report",
+        step=CHECK,
+        role="months",
+        needs_column=True,
+        hint="The first and the last, as 2026-01..2026-12. Days, quarters and years work, too.",
+    ),
+    "columns.date-format": PlainWords(
+        label="How dates are written",
+        step=CHECK,
+        role="date_format",
+        needs_column=True,
+        hint="Empty: as 2026-01-31. Else with %d, %m and %Y, as %d.%m.%Y for 31.01.2026.",
+    ),
+    "columns.time-zone": PlainWords(
+        label="Time zone",
+        step=CHECK,
+        needs_column=True,
+        hint="Only for times with an offset, as Europe/Berlin.",
+    ),
+    "kind": PlainWords(
+        label="Trips from A to B, and from B to A",
+        step=CHECK,
+        role="direction",
+        hint="For links without a direction, such as friendship: together.",
+        choices={
+            "undirected": "count together",
+            "directed": "count apart",
+            "bipartite": "go between two lists, such as readers and books",
+        },
+    ),
+    "groups": PlainWords(
+        label="Public list of the places",
+        step=CHECK,
+        role="places",
+        hint="A table that anybody may see: a line for each place, with the area to which it "
+        "belongs. In a network of people, the places are its members.",
+    ),
+    "vertices": PlainWords(
+        label="Names of all places, if the list above does not have them",
+        step=CHECK,
+        role="names",
+        hint="A file that anybody may see, with one name on each line; or how many there are.",
+    ),
+    "columns.on-bad": PlainWords(
+        label="Rows that cannot be used",
+        step=CHECK,
+        role="bad_rows",
+        hint="Such as rows without a place, or with a place that is not in the list.",
+        choices={"refuse": "stop, and use nothing up", "skip": "leave them out"},
+    ),
+    "privacy-unit": PlainWords(
+        label="Protected is",
+        step=WHO,
+        role="unit",
+        hint="Whoever sees the result, and knows all other rows, cannot tell whether this one is "
+        "in the file. A person needs a column that names people.",
+        choices={
+            "user": "a person, with all rows of that person",
+            "row": "a row, such as one trip",
+            "edge": "a link between two places or people",
+            "vertex": "a place or member, with all its links",
+        },
+    ),
+    "privacy-unit.max-contributions": PlainWords(
+        label="At most so many rows of a person count",
+        step=COUNT,
+        role="most_rows",
+        hint="A person with more has only so many counted. More rows need more noise.",
+    ),
+    "privacy-unit.per-period": PlainWords(
+        label="In each month separately",
+        step=COUNT,
+        hint="A person is then protected in each month, not in all of them together.",
+    ),
+    "privacy-unit.max-units": PlainWords(label="Most that one row may count for", step=COUNT),
+    "privacy-unit.group-size": PlainWords(label="So many links together", step=COUNT),
+    "privacy-unit.max-degree": PlainWords(
+        label="At most so many links of a place count", step=COUNT, role="most_links"
+    ),
+    "by": PlainWords(
+        label="One table for each",
+        step=OUT,
+        hint="day, month, quarter or year. Empty: as the months to report are written.",
+        needs_column=True,
+    ),
+    "first": PlainWords(label="This place", step=OUT, hint="It is kept apart from the other one."),
+    "second": PlainWords(label="The other place", step=OUT, hint="As it stands in the list."),
+    "queries.queries": PlainWords(
+        label="How many questions in all", step=OUT, hint="Asked by analysts, one by one."
+    ),
+    "dry-run": PlainWords(
+        label="About how many links there are",
+        step=OUT,
+        hint="A guess from what is public, for the preview alone.",
+    ),
+    "epsilon": PlainWords(label="Uses up", step=EXACT, role="epsilon"),
+    "budget.epsilon": PlainWords(
+        label="Budget: all results of these data together use up at most",
+        step=EXACT,
+        role="budget",
+        hint="For ever. Set once, with the first result. Empty: no limit.",
+    ),
+    "budget.delta": PlainWords(label="and with delta at most", step=EXACT, hint="Usually empty."),
+    "store": PlainWords(
+        label="File that keeps account",
+        step=EXACT,
+        role="store",
+        hint="Empty: named after the private file.",
+    ),
+}
+# Shown at once; the others of the table stand under "details", with their plain words.
+_IN_DETAILS = (
+    "columns.time-zone",
+    "privacy-unit.per-period",
+    "privacy-unit.group-size",
+    "budget.delta",
+    "store",
+)
+
+# Names of columns, in small letters, from which a column is proposed.
+PERSONS = (
+    *("user", "userid", "person", "personid", "patient", "patientid", "customer", "client"),
+    *("member", "passenger", "rider", "card", "employee", "student", "nutzer", "kunde"),
+)
+DATES = (
+    *("date", "day", "time", "month", "datetime", "timestamp", "started", "started_at"),
+    *("start_time", "when", "created", "datum", "tag", "zeit", "monat"),
+)
+# How dates may be written, with an example.
+DATE_FORMATS = {
+    "%d.%m.%Y": "31.01.2026",
+    "%d/%m/%Y": "31/01/2026",
+    "%m/%d/%Y": "01/31/2026",
+    "%d.%m.%Y %H:%M": "31.01.2026 08:30",
+    "%Y%m%d": "20260131",
+}
+
+# What the page settles, or leaves to the command line: files are new, noise is never seeded, every
+# run has a store, and what users contribute is a question of its own.
+SETTLED = ("force", "seed", "uncounted", "expect_head", "contributions", "partition")
+# A private estimate of how many rows people have: one that about 5 of 100 people exceed.
+BOUND_PRESET = {"contributions": "choice", "contributions.share-above": "0.05", "epsilon": "0.1"}
+# Who is proposed to be protected, where columns name people, or dates, or neither.
+UNITS = {"person": "user", "date": "row", "": "edge"}
+# What the command that counts rows of people does not have of that of tables.
+NOT_OF_BOUND = (
+    *("privacy_unit", "locations", "by", "known_max", "plot", "od", "margins", "spreadsheet"),
+    *("accurate", "noise", "whole", "expected_cell"),
+)
+
+
+def shown(key: str) -> bool:
+    """Return whether the field of an option is shown at once."""
+    return key in PLAIN and key not in _IN_DETAILS
+
+
+_SWITCH = re.compile(r"--([a-z][a-z-]*)(?:[ =](?:([a-z-]+):)?([a-z][a-z-]*)=)?")
+_ARGUMENT = re.compile(r"(?<![\w\"-])([a-z][a-z_-]*)=('[^']*'|\"[^\"]*\"|[\w.,-]*\w)?")
+_COMPOUND = re.compile(r"(?<![\w\u201c-])[a-z]+(?:[_-][a-z]+)+(?![\w\u201d-])")
+_NAMED = re.compile(  # an option in a message: --by, user=, the file of the groups, max_units
+    r"--([a-z][a-z-]*)|(?<![\w-])([a-z][a-z_-]*)=|file of the (\w+)"
+    r"|(?<![\w-])([a-z]+(?:[_-][a-z]+)+)(?![\w-])"
+)
+_METAVAR = re.compile(r"\u201d [A-Z]{3,}\b")
+_AGAIN = re.compile(r"\u201d \(\u201c[^\u201d]*\u201d\)")  # the same in Python, in brackets
+_SHORT = 4  # letters of options that are also words of sentences, such as --by
+_GENERAL = {  # words of the command line and of Python, in those of the page
+    "a dry run": "a preview",
+    "the command": "the page",
+    "vertex set": "list of places",
+    "vertices": "places",
+    "vertex": "place",
+    "endpoints": "places",
+    "users": "people",
+    "user": "person",
+    "edges": "links",
+    "edge": "link",
+    "pass": "set",
+    "GRAPH": "the private file",
+}
+
+
+def label_of(key: str, labels: Mapping[str, str]) -> str:
+    """Return what the page calls an option.
+
+    Args:
+        key: as it is typed, of an option within another one with or without the name of that.
+        labels: of all fields of the form, by key.
+    """
+    key = key.replace("_", "-")
+    full = key if key in labels else next((k for k in labels if k.endswith(f".{key}")), key)
+    return labels.get(full, key.replace("-", " "))
+
+
+def plain(text: str, labels: Mapping[str, str]) -> str:
+    """Return a message of a command in the words of the page: it names fields, and no options.
+
+    Args:
+        text: one line.
+        labels: of all fields of the form, by key.
+    """
+
+    def switch(match: re.Match[str]) -> str:
+        return f"\u201c{label_of(match[3] or match[1], labels)}\u201d"
+
+    def argument(match: re.Match[str]) -> str:
+        label = f"\u201c{label_of(match[1], labels)}\u201d"
+        value = (match[2] or "").strip("'\"")
+        words = next((p.choices[value] for p in PLAIN.values() if value in p.choices), value)
+        return f"{label}: {words}" if words and not words.isupper() else label
+
+    def bare(match: re.Match[str]) -> str:
+        key = match[0].replace("_", "-")
+        known = key in labels or any(each.endswith(f".{key}") for each in labels)
+        return f"\u201c{label_of(key, labels)}\u201d" if known else match[0]
+
+    text = _ARGUMENT.sub(argument, _SWITCH.sub(switch, " ".join(text.split())))
+    text = _COMPOUND.sub(bare, text)
+    text = _AGAIN.sub("\u201d", _METAVAR.sub("\u201d", text))
+    for words, instead in _GENERAL.items():
+        text = re.sub(rf"(?<![\w\u201c]){words}(?!\w)", instead, text)
+    return text
+
+
+def place_of(text: str, fields: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Return the step at which a message can be mended: that of the first option that it names.
+
+    Args:
+        text: of a command.
+        fields: of the form, by key, as `form.Product.fields` tells them.
+    """
+    for name, (title, _) in STEPS.items():
+        if f"\u201c{title}\u201d" in text:
+            return name
+    named = [next(filter(None, groups)) for groups in _NAMED.findall(text)]
+    named += [word for word in re.findall(r"\w+", text) if len(word) > _SHORT and word in fields]
+    keys = [name.replace("_", "-") for name in named]
+    within = [next((k for k in fields if k.endswith(f".{key}")), "") for key in keys]
+    found = [key for key in within if key] + [key for key in keys if key in fields]
+    return str(fields[found[0]]["step"]) if found else None

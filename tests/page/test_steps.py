@@ -1,0 +1,170 @@
+"""The steps without a browser: what is understood, what is confirmed, and how messages read."""
+
+import csv
+import json
+import re
+
+import pytest
+from page_cases import MAIL, TRIPS, placed, write_contacts
+
+import graphcuts_dp as gc
+from graphcuts_dp.page.app import NOT_PRIVATE
+from graphcuts_dp.page.form import LOOK, PRODUCTS, with_store
+from graphcuts_dp.page.runs import uses_on
+from graphcuts_dp.page.words import STEPS
+
+WARDS = {"periods": "2025-01..2025-06", "privacy-unit": "user"}
+WARDS |= {"privacy-unit.max-contributions": "8"}
+OPTIONS = re.compile(r"--[a-z]|\\b[a-z_-]+=|\\b[a-z]+_[a-z]+\\b")
+
+
+@pytest.fixture
+def contacts(tmp_path):
+    return write_contacts(tmp_path)
+
+
+def of_wards(page, contacts):
+    """What the page proposes of the file, with the list of the wards."""
+    proposed = page.post("head", path=str(contacts), values={})["proposed"]
+    return {**proposed, **WARDS, "groups": str(contacts.parent / "wards.csv")}
+
+
+def test_columns_propose_who_is_a_person_and_what_is_a_date(page, contacts, mail):
+    told = page.post("head", path=str(contacts), values={})
+    assert told["names"] == ["patient", "from", "to", "date"]
+    assert told["proposed"]["columns.user"] == "patient"
+    assert told["proposed"]["columns.period"] == "date"
+    assert page.post("head", path=str(mail), values={})["proposed"] == {}
+
+
+def test_what_was_understood_is_said_without_any_row(page, contacts):
+    values = of_wards(page, contacts)
+    told = page.post("look", path=str(contacts), values=values)
+    assert "from the place in \u201cfrom\u201d to the place in \u201cto\u201d" in told["direction"]
+    sample = told["sample"]
+    assert sample["means"] == ["from", "to", "person", "date"]
+    places = {"Ward A", "Ward B", "Ward C", "ICU"}
+    assert {cell for row in sample["rows"] for cell in row[:2]} <= places
+    # The same for other rows below the same head.
+    head = contacts.read_text().splitlines()[0]
+    contacts.write_text(f"{head}\nsecret;x;y;never\n")
+    assert page.post("look", path=str(contacts), values=values) == told
+
+
+def test_german_dates_are_told_before_anything_is_spent(page, contacts):
+    values = of_wards(page, contacts)
+    with contacts.open() as file:
+        rows = len(list(csv.reader(file))) - 1
+    eyes = page.post("eyes", path=str(contacts), values=values)
+    assert NOT_PRIVATE in page.replies[-1].headers
+    assert (eyes["rows"], eyes["skipped"], eyes["share"]) == (rows, rows, 1.0)
+    assert not OPTIONS.search(eyes["faults"][0]["text"])
+    (written,) = (key for key, example in eyes["date_formats"].items() if example == "31.01.2026")
+    values["columns.date-format"] = written
+    eyes = page.post("eyes", path=str(contacts), values=values)
+    assert (eyes["skipped"], eyes["date_formats"]) == (0, {})
+    with contacts.open("a") as file:  # rows without a place, counted here by hand
+        file.write("p1;;ICU;01.01.2025\np1;nowhere;ICU;01.01.2025\n")
+    eyes = page.post("eyes", path=str(contacts), values=values)
+    assert (eyes["rows"], eyes["skipped"]) == (rows + 2, 2)
+
+
+@pytest.mark.parametrize("confirmed", [None, 0, 0.5, 2, 1.0000001])
+def test_only_the_amount_that_was_confirmed_is_spent(page, trips, tmp_path, confirmed):
+    about = {"product": "table", "values": placed(TRIPS, tmp_path), "source": str(trips)}
+    amount = {} if confirmed is None else {"confirmed": confirmed}
+    refusal = page.post("start", **about, **amount, status=422)
+    assert "confirm" in refusal["detail"]
+    assert not list((tmp_path / "results").iterdir())
+
+
+def spend(page, about, confirmed):
+    run = page.post("start", **about, confirmed=confirmed)["run"]
+    return page.end_of(run)
+
+
+@pytest.mark.slow
+def test_a_budget_that_does_not_suffice_is_told_before_and_refused(page, trips, tmp_path):
+    values = placed(TRIPS, tmp_path) | {"budget.epsilon": "2"}
+    about = {"product": "table", "values": values, "source": str(trips)}
+    budget = page.post("preview", **about)["budget"]
+    assert (budget["uses"], budget["total"], budget["after"]) == (1.0, 2.0, 1.0)
+    assert budget["refusal"] is None
+    assert spend(page, about, 1)["state"] == "done"
+    more = about | {"values": values | {"epsilon": "1.5"}}
+    budget = page.post("preview", **more)["budget"]
+    assert budget["left"] == pytest.approx(1)
+    refusal = page.post("start", **more, confirmed=1.5, status=422)
+    assert refusal["detail"].casefold() == budget["refusal"].casefold()
+    assert refusal["step"] == "exact"
+    assert not OPTIONS.search(refusal["detail"])
+    assert len(uses_on(str(tmp_path / "results" / "trips.db"))) == 1
+    exact = about | {"values": values | {"epsilon": f"{budget['left']:g}"}}
+    assert spend(page, exact, float(f"{budget['left']:g}"))["state"] == "done"
+
+
+@pytest.mark.slow
+def test_an_estimate_of_rows_has_its_own_price_in_the_same_account(page, trips, tmp_path):
+    values = placed(TRIPS, tmp_path)
+    own = PRODUCTS["bound"].by_key
+    values = {key: text for key, text in values.items() if key in own}
+    values |= {**PRODUCTS["bound"].preset, "budget.epsilon": "2"}
+    about = {"product": "bound", "values": values, "source": str(trips)}
+    price = page.post("preview", **about)["budget"]
+    assert price["uses"] == float(PRODUCTS["bound"].preset["epsilon"])
+    page.post("start", **about, confirmed=1, status=422)
+    told = spend(page, about, price["uses"])
+    assert told["state"] == "done"
+    assert told["report"]["max_contributions"] >= 1
+    (use,) = gc.store_status(tmp_path / "results" / "trips.db").uses
+    assert use.use.guarantee.epsilon == price["uses"]
+    about = {"product": "table", "values": placed(TRIPS, tmp_path), "source": str(trips)}
+    assert page.post("preview", **about)["budget"]["used"] == pytest.approx(price["uses"])
+
+
+@pytest.mark.usefixtures("mail")
+@pytest.mark.parametrize(
+    ("product", "values", "more", "step"),
+    [
+        ("table", TRIPS, {"groups": ""}, "check"),
+        ("table", TRIPS, {"columns.user": ""}, "check"),
+        ("table", TRIPS, {"periods": "soon"}, "check"),
+        ("table", TRIPS, {"columns.date-format": "%d"}, "check"),
+        ("table", TRIPS, {"privacy-unit.max-contributions": ""}, "count"),
+        ("table", TRIPS, {"privacy-unit": "vertex", "privacy-unit.max-degree": "3"}, None),
+        ("table", TRIPS, {"by": "week"}, None),
+        ("table", TRIPS, {"epsilon": "100"}, "exact"),
+        ("graph", MAIL, {"dry-run": ""}, "out"),
+        ("graph", MAIL, {"privacy-unit": "vertex"}, "count"),
+        ("session", {"vertices": "staff.txt", "epsilon": "1"}, {}, "out"),
+    ],
+)
+def test_a_message_names_fields_of_the_page_and_the_step_to_go_to(
+    page, trips, tmp_path, product, values, more, step
+):
+    given = placed(values, tmp_path) | more
+    about = {"product": product, "values": given, "source": str(trips)}
+    refusal = page.post("preview", **about, status=422)
+    assert not OPTIONS.search(refusal["detail"].replace(str(tmp_path), "")), refusal
+    assert step is None or refusal["step"] == step, refusal
+    assert refusal["step"] in (None, *STEPS)
+
+
+def test_the_account_is_named_after_the_file_that_is_read_in_the_end():
+    assert with_store({}, "/a/wrong.csv")["store"] == "wrong.csv.db"
+    assert with_store({"columns.user": "who"}, "/a/right.csv")["store"] == "right.csv.db"
+    assert with_store({"store": "mine.db"}, "/a/right.csv")["store"] == "mine.db"
+
+
+def test_odds_and_errors_are_those_of_the_dry_run(page, trips, tmp_path):
+    values = placed(TRIPS, tmp_path)
+    told = page.post("preview", product="table", values=values, source=str(trips))
+    unit = gc.PrivacyUnit.user(max_contributions=20)
+    stated = [vars(odds) for odds in unit.explain(epsilon=1.0).odds]
+    assert json.loads(json.dumps(stated)) == told["odds"]
+    assert told["errors"] == PRODUCTS["table"].preview(values)["errors"]
+
+
+def test_the_reader_of_private_files_writes_nothing_here():
+    assert not LOOK.result
+    assert LOOK.in_words("pass --columns user=COLUMN, or --by") != "pass --columns user=COLUMN"
