@@ -110,6 +110,7 @@ def people(**options: Any) -> Iterator[tuple[str, Releases]]:
 
     def sums_over_periods(flows: Any) -> Misses:
         answers = [flows.between(start.split(" to ")[0], "part 1", "part") for start in sums]
+        all_rows = [answer.all_rows for answer in answers]
         ends = [(low, math.inf if high is None else high) for low, high in all_rows]
         low, high = np.array(ends).T
         return missed(low, high, np.array(list(sums.values())))
