@@ -133,6 +133,13 @@ CUTS = {
         ("epsilon", "graphs", "worst cut", "Laplace", "rounded", "degrees"),
         _baselines,
     ),
+    "coverage": Cut(
+        "Share of releases whose intervals of 95 % miss, mean over the numbers that are compared "
+        "and the worst of them, of so many releases with generated data. The limit is 5 % and "
+        "three standard errors.",
+        ("release", "numbers", "releases", "mean", "worst", "limit"),
+        lambda cells, _: cells if len(cells) == 6 and cells[0] != "release" else None,
+    ),
     "cut_norm": Cut(
         "Time, and the certified upper bound over the lower one: median and worst.",
         ("matrix", "seconds", "upper/lower", "worst"),
