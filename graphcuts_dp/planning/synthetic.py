@@ -145,7 +145,7 @@ def response_forecast(
 
 
 def _difference(least: float) -> str:
-    return f"{least:.2g}" if least <= 1 else f"more than 1 ({least:.2g}, so never)"
+    return f"{least:.2g}" if least <= 1 else f"more than 1 ({least:.2g}), which no graph has,"
 
 
 Kept = Literal["communities", "strong communities", "degrees", "nothing"]

@@ -199,9 +199,7 @@ def test_what_a_plan_says_of_partitions_is_the_half_of_their_interval(epsilon):
     """Of a graph in which both ends of it are possible."""
     inside = np.triu_indices(60, 1)
     graph = gc.Graph(*(side[::2] for side in inside), vertices=60)
-    release = gc.release_graph(
-        graph, epsilon=epsilon, mechanism="randomized-response", fit="none", seed=1
-    )
+    release = gc.release_graph(graph, epsilon=epsilon, mechanism="randomized-response", seed=1)
     found = release.partition("balanced")
     row = rows_of_parts(gc.plan(60, epsilon=epsilon))["partition"]
     cut = gc.CutQuery(found.codes == 0)

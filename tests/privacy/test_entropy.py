@@ -134,12 +134,12 @@ def test_samples(name):
 
 
 RELEASES = {
-    ("simple", "binary", "randomized-response"): "38d425570e98f435",
-    ("simple", "binary", "auto"): "13fd943b1962a755",
-    ("simple", "discrete-laplace", "degrees+randomized-response"): "eec5106bdd249ab1",
-    ("bipartite", "binary", "degrees+randomized-response"): "5ed2e2b4ac6ef197",
-    ("weighted", "laplace", "degrees+randomized-response"): "63ede3229c067063",
-    ("weighted", "discrete-laplace", "auto"): "2fec27109b87819f",
+    ("simple", "binary", "randomized-response"): "4973e6feeb1354c9",
+    ("simple", "binary", "auto"): "3668a1e2707dec6d",
+    ("simple", "discrete-laplace", "degrees+randomized-response"): "dce1c62e310b8fc5",
+    ("bipartite", "binary", "degrees+randomized-response"): "0e1fb55f21dfbe8b",
+    ("weighted", "laplace", "degrees+randomized-response"): "508209adceb5524d",
+    ("weighted", "discrete-laplace", "auto"): "54912f0c18820d02",
 }
 
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from group_cases import cliques, drawn, two_sided
-from release_cases import job_of
+from release_cases import job_of, measured
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import BudgetError, GraphError, ParameterError
@@ -95,8 +95,7 @@ def test_without_a_second_look_the_mechanism_is_that_of_no_groups():
     chance = np.random.default_rng(3).permutation(groups.codes())
     made = drawn(graph, Groups(graph.vertices, {"g": chance.tolist()}), "auto", epsilon=1.0)
     kinds = [each.name for each in made.measurements.values]
-    plain = drawn(graph, None, "auto", epsilon=1.0)
-    without = [each.name for each in plain.measurements.values]
+    without = [each.name for each in measured(graph, "auto", epsilon=1.0).values]
     assert kinds[0] == "groups"
     assert made.measurements.values[0].epsilon == shares_of(graph, groups).first_look
     assert [name for name in kinds if name in ("degrees", "entries")] == [

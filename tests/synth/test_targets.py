@@ -236,7 +236,8 @@ def test_degrees_and_sums_between_groups_agree_and_are_near_the_truth(kind, how)
     assert np.allclose(sums.left_frame[:, : count[0]] * lengths[0], left)
     assert np.allclose(wanted.sum(axis=1), left.T @ sums.rows)
     assert np.allclose(wanted.sum(axis=0), right.T @ sums.columns)
-    assert (sums.slack[: count[0], : count[1]] < sums.slack.max()).all()
+    if sums.slack.shape != count:  # besides the groups
+        assert (sums.slack[: count[0], : count[1]] < sums.slack.max()).all()
     spread = 2 * np.sqrt(cells.variances.max())
     assert np.abs(wanted - left.T @ graph.dense() @ right).max() <= 6 * spread
 
