@@ -133,7 +133,8 @@ def of_book(path: Path) -> dict[str, Any]:
 
 
 def _answer(given: Any) -> list[float]:
-    return [float(given.value), *(float(end) for end in given.interval)]
+    estimate = getattr(given, "estimate", given.value)  # answers of sessions have a value alone
+    return [float(estimate), *(float(end) for end in given.interval)]
 
 
 def _cuts(space: Any) -> list[gc.CutQuery]:

@@ -137,8 +137,8 @@ def test_tables_for_pandas(made):
     answers = release.answer_all(queries)
     assert answers == list(answers)
     table = answers.to_frame()
-    assert table["value"].tolist() == [answer.possible for answer in answers]
-    assert table["unclipped"].tolist() == [answer.value for answer in answers]
+    assert table["value"].tolist() == [answer.value for answer in answers]
+    assert table["estimate"].tolist() == [answer.estimate for answer in answers]
     assert list(zip(table["low"], table["high"], strict=True)) == [a.interval for a in answers]
     assert set(table["mark"]) == {""}
     assert "8 answers" in Page(answers._repr_html_()).text

@@ -121,7 +121,8 @@ def answer(
                 "a table of flows answers --from GROUP, with or without --to GROUP and --period"
             )
         sums = _sum_of_cells(release, typed, period, intervals)
-        return Report(asdict(sums) | {"guarantee": str(release.guarantee)}, [str(sums)])
+        facts_of_sum = {"value": sums.value} | asdict(sums)
+        return Report(facts_of_sum | {"guarantee": str(release.guarantee)}, [str(sums)])
     if period is not None:
         raise ParameterError("--period is for a table of flows that has periods")
     space = release.space if isinstance(release, Release) else release.universe.space
@@ -225,7 +226,7 @@ def _shrunk(release: Release, queries: Sequence[LinearQuery]) -> list[float | No
     except QueryError:  # a cut that mixes both sides is another query
         return found
     for i, each in zip(places, made, strict=True):
-        found[i] = each.possible
+        found[i] = each.value
     return found
 
 
@@ -238,15 +239,14 @@ def _random_halves(release: _Answering) -> list[str]:
 def _facts(found: CutAnswer, shrunk: float | None) -> dict[str, Any]:
     told = {"value": shrunk, "note": NO_GUARANTEE}
     facts = {name: value for name, value in asdict(found).items() if name != "seeded"}
-    facts |= {"value": found.possible, "unclipped": found.value}
-    return facts | {"shrunk": None if shrunk is None else told}
+    return {"value": found.value} | facts | {"shrunk": None if shrunk is None else told}
 
 
 def _table(
     asked: Sequence[AskedQuery], found: Sequence[CutAnswer], shrunk: Sequence[float | None]
 ) -> list[Any]:
     rows = [
-        (each.title, *map(_shown, (one.possible, *one.interval, value)))
+        (each.title, *map(_shown, (one.value, *one.interval, value)))
         for each, one, value in zip(asked, found, shrunk, strict=True)
     ]
     _, _, scope = str(found[0]).partition("] (")
@@ -271,19 +271,18 @@ def _write(
 ) -> None:
     """A table with a row for each query; of a seeded release every row says so.
 
-    A value lies in its interval; the column `unclipped` has the estimate before it was moved there.
-
-    Where a model answers some of them, each row says whether it is unbiased.
+    Values lie in their intervals, estimates need not. Where a model answers some of them, each row
+    says of which kind its estimate is.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     seeded = any(each.seeded for each in found)
-    modelled = any(each.estimate == "model" for each in found)
-    header = ["S", "T", "value", *found.interval_columns, "shrunk", "unclipped"]
-    header += ["estimate", "typical_error"] if modelled else []
+    modelled = any(each.kind == "model" for each in found)
+    header = ["S", "T", "value", *found.interval_columns, "shrunk", "estimate"]
+    header += ["kind", "typical_error"] if modelled else []
     writer.writerow([*header, "mark"] if seeded else header)
     for a, one, value in zip(asked, found, shrunk, strict=True):
-        row = [a.S, a.T, one.possible, *one.interval, value, one.value]
-        row += [one.estimate, one.typical_error] if modelled else []
+        row = [a.S, a.T, one.value, *one.interval, value, one.estimate]
+        row += [one.kind, one.typical_error] if modelled else []
         writer.writerow([*row, SEEDED_WARNING] if seeded else row)
     write_out([text.getvalue()], path, force=force)

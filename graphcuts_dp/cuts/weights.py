@@ -19,6 +19,7 @@ from typing import final
 import numpy as np
 
 from graphcuts_dp.arrays import BoolVector, IntVector
+from graphcuts_dp.estimate.answers import nearest_within
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.learn.least_cut_error import CutErrors, CutRates
 from graphcuts_dp.privacy.entropy import EntropySource
@@ -52,8 +53,8 @@ class LightestCut:
 
     Attributes:
         codes: the part of each vertex, shape (n,).
-        value: its measured weight.
-        interval: holds its weight.
+        value: its measured weight, moved into the interval where noise made it impossible.
+        interval: holds its weight, and `value`.
         optimum: holds the weight of the least cut that keeps the terminals apart.
         shortfall: how much more than the least cut it weighs at most.
     """
@@ -156,7 +157,7 @@ def lightest(
     optimum = min(high, max(0.0, least / halvings)), high
     return LightestCut(
         codes=codes,
-        value=weight,
+        value=nearest_within(weight, (low, high)),
         interval=(low, high),
         optimum=optimum,
         shortfall=max(0.0, min(high, errors.noisy + above_noisy)),

@@ -1,5 +1,9 @@
 """Answers to cut queries as callers get them: limited to what is possible, as lists and tables.
 
+The number to read is the `value`, which lies in its interval; the number to add up is the
+`estimate`, which may be impossible, such as one below 0. These two words mean the same in all
+results, tables and files.
+
 An `Estimator` returns a `QueryEstimate` for each query. `answer_queries` turns it into a
 `CutAnswer`: it cuts the interval to what the query can be on any graph, and adds what the interval
 holds for. Queries are cuts, or any other linear functions of the weights, in spite of the name. The
@@ -28,33 +32,33 @@ class CutAnswer:
     """An estimate of the value of a cut, with its interval.
 
     Attributes:
-        value: the estimate. It may lie outside of the interval: an unbiased estimate can be
-            negative, or more than the cut can weigh, and a shrunk one has no guarantee. In texts,
-            tables and files it is moved to the nearest number of the interval, `possible`.
+        estimate: of the weight; sums are made of unbiased estimates. It may lie outside of the
+            interval: an unbiased one can be negative, or more than the cut can weigh, and a shrunk
+            one has no guarantee.
         interval: (low, high), which holds the true value with probability `confidence`, cut to what
-            the pairs of the cut can weigh.
+            the pairs of the cut can weigh. `value` lies in it.
         confidence: in (0, 1]; 1 if the interval holds all possible values.
         simultaneous: whether the confidence is for all cuts of the graph at once, so that the cut
             may have been chosen after looking at other answers. Otherwise it is for cuts that were
             chosen before.
         together: how many cuts, chosen before, the confidence is for at once.
         seeded: whether the noise came from a seed, so that the answer is not private.
-        estimate: kind of `value`. "unbiased"; "shrunk", towards the synthetic graph; or "model",
-            the value of a sparse release's model, for a cut that is no sum of measured numbers.
-            The last two have no guarantee; the interval is proven for all three.
-        typical_error: error of `value` that is to be expected, as a root mean square. Of unbiased
-            values it is the standard deviation of their noise; of others an estimate by a model of
-            what the fit may have missed, no guarantee, and made for sets that were not chosen by
-            looking at the private graph, as the neighbours of a vertex are. None of queries that
-            are no cuts.
+        kind: of the estimate. "unbiased"; "shrunk", towards the synthetic graph; or "model", that
+            of a sparse release's model, for a cut that is no sum of measured numbers. The last two
+            have no guarantee; the interval is proven for all three.
+        typical_error: error of `estimate` that is to be expected, as a root mean square. Of
+            unbiased ones it is the standard deviation of their noise; of others an estimate by a
+            model of what the fit may have missed, no guarantee, and made for sets that were not
+            chosen by looking at the private graph, as the neighbours of a vertex are. None of
+            queries that are no cuts.
     """
 
-    value: float
+    estimate: float
     interval: tuple[float, float]
     confidence: float
     simultaneous: bool = False
     seeded: bool = False
-    estimate: EstimateKind = "unbiased"
+    kind: EstimateKind = "unbiased"
     together: int = 1
     typical_error: float | None = None
 
@@ -63,28 +67,28 @@ class CutAnswer:
         scope = "this cut" if self.together == 1 else f"{self.together:,} cuts at once"
         scope = "all cuts at once" if self.simultaneous else scope
         mark = " [seeded: not private]" if self.seeded else ""
-        note = "" if self.estimate == "unbiased" else f" ({NO_GUARANTEE})"
+        note = "" if self.kind == "unbiased" else f" ({NO_GUARANTEE})"
         if note and self.typical_error is not None:
             note = f" (typical error {self.typical_error:.1f})" + note
         return (
-            f"{self.possible:.1f}{note} in [{low:.1f}, {high:.1f}] "
+            f"{self.value:.1f}{note} in [{low:.1f}, {high:.1f}] "
             f"({percent(self.confidence)}, {scope}){mark}"
         )
 
     @property
-    def possible(self) -> float:
-        """The number of the interval nearest to the estimate: biased, but possible."""
-        return nearest_within(self.value, self.interval)
+    def value(self) -> float:
+        """The number to read: of the interval the nearest to the estimate. Biased, but possible."""
+        return nearest_within(self.estimate, self.interval)
 
 
-def nearest_within(value: float, interval: tuple[float, float]) -> float:
-    """Return the number of an interval that is nearest to an estimate, for display.
+def nearest_within(estimate: float, interval: tuple[float, float]) -> float:
+    """Return the number of an interval that is nearest to an estimate: the value of an answer.
 
     An unbiased estimate can be impossible, such as one below 0. It then lies outside of its
     interval, which holds possible values only. NaN stays NaN.
     """
     low, high = interval
-    return min(max(value, low), high)
+    return min(max(estimate, low), high)
 
 
 def answer_queries(
@@ -101,14 +105,14 @@ def answer_queries(
     estimates = estimator.estimate(queries, options)
     return AnswerList(
         CutAnswer(
-            value=estimate.value,
+            estimate=estimate.value,
             # The part of the interval between the least and the most that the query can be; the
             # parameters come in the order (interval, most, least).
             interval=possible_part(estimate.interval, estimate.most, estimate.least),
             confidence=1.0 if estimate.certain else options.confidence,
             simultaneous=estimates.simultaneous,
             seeded=seeded,
-            estimate=estimate.kind,
+            kind=estimate.kind,
             together=estimates.together,
             typical_error=estimate.typical,
         )
@@ -140,11 +144,11 @@ class AnswerList(list[CutAnswer], Displayed):
     def to_frame(self, kind: Any = None) -> Any:
         """Return a table with one row for each answer.
 
-        Its columns are value, low, high, confidence, simultaneous, estimate, together, unclipped
-        and mark. If an interval holds for several cuts at once, they are simultaneous_low and
-        simultaneous_high in place of low and high. A value lies in its interval; `unclipped` is the
-        estimate before it was moved there, and may be added up. The mark of a seeded answer says
-        that it is not private; otherwise it is empty.
+        Its columns are value, low, high, confidence, simultaneous, kind, together, estimate and
+        mark. If an interval holds for several cuts at once, they are simultaneous_low and
+        simultaneous_high in place of low and high. Values lie in their intervals; estimates need
+        not, and unbiased ones may be added up. The mark of a seeded answer says that it is not
+        private; otherwise it is empty.
 
         Args:
             kind: of data frame, see `Graph.to_frame`.
@@ -153,13 +157,13 @@ class AnswerList(list[CutAnswer], Displayed):
             (
                 *self._row(answer),
                 answer.together,
-                answer.value,
+                answer.estimate,
                 "seeded: not private" if answer.seeded else "",
             )
             for answer in self
         ]
         # In the order of the entries of `rows`.
-        names = [*self._columns, "together", "unclipped", "mark"]
+        names = [*self._columns, "together", "estimate", "mark"]
         columns = {name: [row[index] for row in rows] for index, name in enumerate(names)}
         return made_frame(columns, kind)
 
@@ -172,17 +176,17 @@ class AnswerList(list[CutAnswer], Displayed):
     @property
     def _columns(self) -> tuple[str, ...]:
         """The columns whose entries `_row` returns, in this order."""
-        return ("value", *self.interval_columns, "confidence", "simultaneous", "estimate")
+        return ("value", *self.interval_columns, "confidence", "simultaneous", "kind")
 
     @staticmethod
     def _row(answer: CutAnswer) -> tuple[object, ...]:
         """Return the entries of `_columns` for an answer."""
         return (
-            answer.possible,
+            answer.value,
             *answer.interval,
             answer.confidence,
             answer.simultaneous,
-            answer.estimate,
+            answer.kind,
         )
 
     def _card(self) -> Card:

@@ -44,7 +44,7 @@ class QueryEstimate(NamedTuple):
             It may exceed what is possible.
         most: the largest value that the query has on any graph.
         least: the smallest value that it has, 0 for cuts.
-        kind: of the value, see `CutAnswer.estimate`.
+        kind: of the estimate, see `CutAnswer.kind`.
         typical: typical error. Of flows and unbiased cuts it is the standard deviation of the
             error; of shrunk and model values it is an estimate, see `misfit`, and no proof; None of
             other estimates.

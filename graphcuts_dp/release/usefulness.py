@@ -145,7 +145,7 @@ def usefulness_of(release: Release, *, edges: float | None = None) -> Usefulness
     interval = None
     if edges is None:
         total = release.answer(CutQuery(*_everything(release)))
-        edges, interval = total.possible, total.interval
+        edges, interval = total.value, total.interval
     whole = pairs_of_cut(*_everything(release), release.space)
     questions = []
     for what, cuts in _kinds(release):

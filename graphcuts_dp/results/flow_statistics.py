@@ -130,16 +130,22 @@ class RankedFlow:
     Attributes:
         source: label of the group of the row.
         target: of the column.
-        value: the unbiased estimate, in units of weight.
-        interval: of the cell; the intervals of all cells of the level hold at once.
+        estimate: unbiased, in units of weight; it may lie outside of the interval.
+        interval: of the cell; the intervals of all cells of the level hold at once. `value` lies
+            in it.
         ranks: the best and the worst place that the cell can have, from 1, on these intervals.
     """
 
     source: Label
     target: Label
-    value: float
+    estimate: float
     interval: tuple[float, float]
     ranks: tuple[int, int]
+
+    @property
+    def value(self) -> float:
+        """The number to read: of the interval the nearest to the estimate."""
+        return nearest_within(self.estimate, self.interval)
 
 
 @final
@@ -394,6 +400,7 @@ class FlowStatistics(FlowTable):
         failure = checked_failure(confidence)
         ranked = _Ranked(self, place, count)
         low, high = ranked.bounds(failure)
+        lowest, highest = self._possible(low, high, self.cells.pairs(place))
         a, b = self.cells.cells(place)
         left, right = self.labels(level)
         sorted_low, sorted_high = np.sort(low), np.sort(high)
@@ -405,8 +412,8 @@ class FlowStatistics(FlowTable):
                 RankedFlow(
                     source=left[a[cell]],
                     target=right[b[cell]],
-                    value=float(ranked.values[cell]),
-                    interval=(max(0.0, float(low[cell])), max(0.0, float(high[cell]))),
+                    estimate=float(ranked.values[cell]),
+                    interval=(float(lowest[cell]), float(highest[cell])),
                     ranks=(int(better) + 1, int(not_worse)),
                 )
             )
@@ -790,7 +797,9 @@ class _Ranked:
         radii = radii + ROUNDING * np.abs(self.values)
         low, high = self.values - radii, self.values + radii
         if noisy.map.whole:
-            return np.ceil(low), np.floor(high)
+            low, high = np.ceil(low), np.floor(high)
+            # No whole number lies between: take those beside.
+            return np.minimum(low, high), np.maximum(low, high)
         return low, high + self._flows.lost_by_rounding(self._place)
 
     def _apart(self, log_failure: float, *, ordered: bool) -> bool:

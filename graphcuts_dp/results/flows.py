@@ -53,24 +53,24 @@ _DIGITS = 10  # significant ones of the numbers in the saved table
 class FlowAnswer:
     """The weight between groups, or a linear combination of cells, in units of weight.
 
-    It prints as the possible value with its interval.
+    It prints as the value with its interval.
 
     Attributes:
-        value: unbiased, so it may be below 0 and beside the interval; values may be added up.
+        estimate: unbiased, so it may be below 0 and beside the interval; estimates may be added up.
         deviation: standard deviation of its error; exact for Laplace noise, at most that for
             Gaussian noise.
-        interval: (low, high), cut to what is possible.
+        interval: (low, high), cut to what is possible. `value` lies in it.
         confidence: that the interval holds the truth, in (0, 1).
         simultaneous: whether the interval holds at once with those of all cells; of a sum, with
             those of all sums.
         seeded: whether the noise came from a seed, so that the answer is not private.
         all_rows: where a bound on users (or on the weight of a row) leaves out rows: an interval of
-            the same for all rows, with None for an end that nothing bounds. The value and
+            the same for all rows, with None for an end that nothing bounds. Estimate, value and
             `interval` are of counted rows. None where nothing is left out.
         counted: which rows count and what is left out, in a sentence; empty where all count.
     """
 
-    value: float
+    estimate: float
     deviation: float
     interval: tuple[float, float]
     confidence: float
@@ -80,16 +80,16 @@ class FlowAnswer:
     counted: str = ""
 
     @property
-    def possible(self) -> float:
-        """The value in the interval that is nearest to the estimate: it is biased, but possible."""
-        return nearest_within(self.value, self.interval)
+    def value(self) -> float:
+        """The number to read: of the interval the nearest to the estimate. Biased, but possible."""
+        return nearest_within(self.estimate, self.interval)
 
     def __str__(self) -> str:
         low, high = self.interval
         scope = f"{percent(self.confidence)}{', all at once' if self.simultaneous else ''}"
         mark = f" [{SEEDED_WARNING}]" if self.seeded else ""
         counted = f"; {self._all_rows_text}; {self.counted}" if self.counted else ""
-        return f"{self.possible:,.6g} in [{low:,.6g}, {high:,.6g}] ({scope}){counted}{mark}"
+        return f"{self.value:,.6g} in [{low:,.6g}, {high:,.6g}] ({scope}){counted}{mark}"
 
     @property
     def _all_rows_text(self) -> str:
@@ -585,7 +585,7 @@ class Flows(FlowStatistics, Displayed):
         options = AnswerOptions(confidence=confidence, simultaneous=simultaneous)
         (found,) = self.estimate([query], options).queries
         return FlowAnswer(
-            value=found.value,
+            estimate=found.value,
             deviation=0.0 if found.typical is None else found.typical,
             interval=found.interval,
             confidence=confidence,

@@ -73,8 +73,9 @@ class Partition(Displayed):
         confidence: that shortfall, interval and optimum are right, together.
         options: that it was asked for with, the resolution filled in; None of a least cut.
         value: in the release: `measure` of the synthetic weights that it was found in. Nearly
-            always better than the truth, since it was chosen for it. Of a least cut its noisy
-            weight, which may be below 0; None of one that version 0.1 made.
+            always better than the truth, since it was chosen for it: no estimate of it, so it may
+            lie outside of `interval`. Of a least cut its noisy weight, moved into the interval
+            where noise made it impossible; None of one that version 0.1 made.
         interval: holds its value in the true graph, although it was chosen after looking; likewise.
         optimum: holds the value of the best such partition of the true graph; likewise.
         notes: what else there is to say of it, in sentences.

@@ -113,7 +113,7 @@ def communities(graph: Any) -> tuple[list[Mask], list[Mask]]:
 
 def values(answers: list[Any]) -> Any:
     """Of answers."""
-    return np.array([answer.value for answer in answers])
+    return np.array([answer.estimate for answer in answers])
 
 
 def run(entry: Entry, graph: Any, epsilon: float, seed: int) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def _row(kind: str, n: int, seeds: int) -> dict[str, float]:
         plain = release.answer_all(cuts)
         shrunk = release.answer_all(cuts, estimate="shrunk")
         errors = [
-            np.sqrt(np.mean((np.array([one.value for one in answers]) - truth) ** 2))
+            np.sqrt(np.mean((np.array([one.estimate for one in answers]) - truth) ** 2))
             for answers in (plain, shrunk)
         ]
         width = np.mean([(one.interval[1] - one.interval[0]) / 2 for one in shrunk])

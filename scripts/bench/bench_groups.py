@@ -134,7 +134,7 @@ def errors(case: Case, release: gc.Release) -> tuple[float, float, float]:
     sets = [(members[:, a] > 0, members[:, b] > 0) for a, b in zip(*pairs, strict=True)]
     cuts = [gc.CutQuery(S, T) for S, T in sets if S.any() and T.any()]
     truth = [cut.value(graph) for cut in cuts]
-    told = [answer.value for answer in release.answer_all(cuts)]
+    told = [answer.estimate for answer in release.answer_all(cuts)]
     return worst, made, np.abs(np.subtract(told, truth)).mean() / raw
 
 

@@ -107,9 +107,9 @@ def answered(done, mail, tmp_path):
 def test_one_answer(done, told, answered):
     one = ("answer", "s.csv", "--from", "0,1,2", "--to", "3,4")
     found, expected = told(*one), answered.answer([0, 1, 2], [3, 4])
-    assert (found["value"], tuple(found["interval"])) == (expected.possible, expected.interval)
-    assert found["unclipped"] == expected.value
-    shrunk = answered.answer([0, 1, 2], [3, 4], estimate="shrunk").possible
+    assert (found["value"], tuple(found["interval"])) == (expected.value, expected.interval)
+    assert found["estimate"] == expected.estimate
+    shrunk = answered.answer([0, 1, 2], [3, 4], estimate="shrunk").value
     assert found["shrunk"] == {"value": shrunk, "note": "estimate, no guarantee"}
     assert told("answer", "s.csv", "--from", "@group.txt", "--to", "3,4") == found
     assert done(*one)[0].splitlines() == [
@@ -127,21 +127,21 @@ def test_answers_to_a_file_of_queries(done, told, refused, answered, tmp_path, o
     for file in ("cuts.csv", "cuts.jsonl"):
         answers = told(*ask, file)["answers"]
         assert [tuple(each["interval"]) for each in answers] == [a.interval for a in expected]
-        assert [each["shrunk"]["value"] for each in answers] == [a.possible for a in shrunk]
+        assert [each["shrunk"]["value"] for each in answers] == [a.value for a in shrunk]
         assert {each["together"] for each in answers} == {2 if options else 1}
         assert (answers[1]["S"], answers[1]["T"]) == ("5", None)
     text, _ = done(*ask, "cuts.csv")
-    for words in ("5 - others", f"{expected[1].possible:,.1f}", "2 cuts at once" * bool(options)):
+    for words in ("5 - others", f"{expected[1].value:,.1f}", "2 cuts at once" * bool(options)):
         assert words in text
     write = (*ask, "cuts.jsonl", "-o", "a.csv")
     assert done(*write)[0] == ""
     header, *rows = csv.reader((tmp_path / "a.csv").read_text().splitlines())
     at_once = "simultaneous_" if options else ""
-    columns = ["S", "T", "value", f"{at_once}low", f"{at_once}high", "shrunk", "unclipped", "mark"]
+    columns = ["S", "T", "value", f"{at_once}low", f"{at_once}high", "shrunk", "estimate", "mark"]
     assert header == columns
     values = [tuple(map(float, row[2:5])) for row in rows]
-    assert [float(row[6]) for row in rows] == [a.value for a in expected]
-    assert values == [(a.possible, *a.interval) for a in expected]
+    assert [float(row[6]) for row in rows] == [a.estimate for a in expected]
+    assert values == [(a.value, *a.interval) for a in expected]
     assert {row[-1] for row in rows} == {"seeded: not private"}
     assert "exists" in refused(*write)
     done(*write, "--force")
@@ -312,7 +312,7 @@ def test_a_sparse_release_is_made_and_asked(done, told, calls, tmp_path):
     asked = ("answer", "x.graphml", "--queries", "cuts.csv", "-o", "a.csv", *groups)
     done(*asked, "levels=team/half")
     rows = list(csv.DictReader((tmp_path / "a.csv").read_text().splitlines()))
-    assert [row["estimate"] for row in rows] == ["unbiased", "unbiased", "model", "model"]
+    assert [row["kind"] for row in rows] == ["unbiased", "unbiased", "model", "model"]
     assert all(float(row["typical_error"]) > 0 for row in rows)
     member = np.arange(60) % 3
     queries = [gc.CutQuery(member == 0, member == 1), gc.CutQuery(member < 2)]

@@ -53,7 +53,7 @@ def test_answers_of_a_release_name_its_groups_or_others(told, done, refused, tmp
     answers = told(*ANSWER, *TABLE, "levels=room/unit")["answers"]
     asked = {(each["S"], each["T"]): each["value"] for each in answers}
     assert len(asked) == 3 * 4 // 2
-    assert asked["@IT", "@Sales"] == gc.load("out.graphml").answer(["ann", "bob"], ["eve"]).possible
+    assert asked["@IT", "@Sales"] == gc.load("out.graphml").answer(["ann", "bob"], ["eve"]).value
     assert "@IT - @Sales" in done(*ANSWER, *TABLE, "levels=unit")[0]
     done(*ANSWER, *TABLE, "levels=room", "--joint", "-o", "pairs.csv")
     assert (tmp_path / "pairs.csv").read_text().splitlines()[1].startswith("@x,@x,")

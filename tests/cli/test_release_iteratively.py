@@ -77,7 +77,7 @@ def test_learns_from_listed_cuts(release, told, refused):
     assert (facts["distinguisher"], len(facts["files"])) == ("exponential", 3)
     assert facts["error_at_most"] == made.accuracy.error
     asked = ("answer", "out.graphml", "--from", "0,1")
-    assert told(*asked)["value"] == made.answer([0, 1]).possible
+    assert told(*asked)["value"] == made.answer([0, 1]).value
     assert "leave out --confidence" in refused(*asked, "--confidence", "0.9")
 
 

@@ -90,7 +90,7 @@ def test_the_value_is_the_best_of_all_unbiased_ones(case, how, epsilon):
     symmetric = release.noisy.symmetric
     for S, T in cuts_of(release, 8):
         wanted = coefficients(pairs, S, T, symmetric=symmetric)
-        assert release.answer(S, T).value == pytest.approx(wanted @ best, rel=1e-6, abs=1e-5)
+        assert release.answer(S, T).estimate == pytest.approx(wanted @ best, rel=1e-6, abs=1e-5)
         variance = release.estimator.estimate_cut(S, T).noise.variance
         assert variance == pytest.approx(wanted @ inverse @ wanted, rel=1e-6, abs=1e-12)
     others = ~S if symmetric or release.noisy.directed else np.ones_like(T)
@@ -200,7 +200,7 @@ def test_intervals_hold_as_often_as_they_say(case, how):
                 together[place] += ((truth < low) | (truth > high)).any()
             estimates = [release.estimator.estimate_cut(*each) for each in masks]
             claimed = np.array([each.noise.deviation for each in estimates])
-            errors.append(([answer.value for answer in found] - truth) / claimed)
+            errors.append(([answer.estimate for answer in found] - truth) / claimed)
         assert misses.max() <= scipy.stats.binom.isf(ALARM, runs, 0.2)
         assert together.max() <= scipy.stats.binom.isf(ALARM, runs, 0.5)
         means, spreads = np.mean(errors, axis=0), np.std(errors, axis=0)
@@ -225,8 +225,8 @@ def test_an_interval_is_of_one_public_width_and_not_too_wide(noise):
             low, high = answer.interval
             misses[confidence] += not low <= truth <= high
             if 0 < low < high:  # not cut to what is possible
-                widths[confidence].add(round(2 * (answer.value - low), 6))
-        errors.append(answer.value - truth)
+                widths[confidence].add(round(2 * (answer.estimate - low), 6))
+        errors.append(answer.estimate - truth)
     for confidence, most in levels.items():
         assert misses[confidence] <= scipy.stats.binom.isf(ALARM, RUNS, 1 - confidence)
         (width,) = widths[confidence]  # it depends on sizes alone
@@ -300,7 +300,7 @@ def test_intervals_lie_where_a_cut_can_and_values_stay_unbiased(noise, cap, bipa
         for simultaneous in (False, True):
             answer = made.answer(S, T, simultaneous=simultaneous)
             assert 0 <= answer.interval[0] <= answer.interval[1] <= most
-            outside += not 0 <= answer.value <= most
+            outside += not 0 <= answer.estimate <= most
     assert outside > 0  # an estimate that was cut, too, would be biased
 
 
@@ -312,7 +312,7 @@ def test_answers_by_label_and_what_they_say_of_themselves():
                          fit="none")  # fmt: skip
     queries = [CutQuery(["a"], ["b", "c"]), CutQuery(["b"])]
     both = made.answer_all(queries, confidence=0.9)
-    assert both[0].value == made.answer(["a"], ["b", "c"]).value
+    assert both[0].estimate == made.answer(["a"], ["b", "c"]).estimate
     assert both[1] == made.answer(["b"], confidence=0.9)
     assert (made.answer([]).value, made.answer([]).interval) == (0, (0, 0))  # no pairs, no doubt
     assert both[0].seeded
@@ -322,10 +322,10 @@ def test_answers_by_label_and_what_they_say_of_themselves():
     private = release_graph(random_graph(6, 0), epsilon=20.0, fit="none").answer([0])
     assert not private.seeded
     assert "not private" not in str(private)
-    for value, shown in ((4.07, "4.0"), (3.52, "3.5"), (-1, "3.0")):  # as text it is possible
-        answer = replace(private, value=value, interval=(3.0, 4.0))
-        assert str(answer).startswith(f"{shown} in [3.0, 4.0]")
-        assert answer.value == value
+    for estimate, value in ((4.07, 4.0), (3.52, 3.52), (-1, 3.0)):  # what is read is possible
+        answer = replace(private, estimate=estimate, interval=(3.0, 4.0))
+        assert str(answer).startswith(f"{value:.1f} in [3.0, 4.0]")
+        assert (answer.value, answer.estimate) == (value, estimate)
 
 
 CUT = CutQuery([0])

@@ -269,12 +269,12 @@ def test_one_answer_is_the_first_of_a_list(release_case):
     for query, among in zip(release_case.queries, answers, strict=True):
         alone = made.answer(query)
         assert made.answer_all([query])[0] == alone
-        assert among.value == pytest.approx(alone.value, rel=1e-9, abs=1e-9)
+        assert among.estimate == pytest.approx(alone.estimate, rel=1e-9, abs=1e-9)
         assert among.confidence == alone.confidence
         low, high = alone.interval
         assert 0 <= low <= high
         if low < alone.value < high:
-            assert alone.possible == alone.value
+            assert alone.value == alone.estimate
         assert alone.confidence in (1.0, getattr(made, "accuracy", alone).confidence)
 
 
@@ -282,7 +282,7 @@ def test_a_flow_is_the_estimate_of_its_cells():
     flows = CASES["flows"].make()
     (between,) = flows.estimate([CASES["flows"].queries[0]], AnswerOptions(confidence=0.9)).queries
     answer = flows.between("a", "a", confidence=0.9)
-    assert (answer.value, answer.interval) == (between.value, between.interval)
+    assert (answer.estimate, answer.interval) == (between.value, between.interval)
     assert answer.deviation == between.typical
 
 
@@ -294,7 +294,7 @@ def test_answers_say_what_their_estimates_do(release_case):
     answers = made.answer_all(queries, **joint)
     for answer, known in zip(answers, found.queries, strict=True):
         assert (answer.together, answer.simultaneous) == (found.together, found.simultaneous)
-        assert (answer.value, answer.estimate) == (known.value, known.kind)
+        assert (answer.estimate, answer.kind) == (known.value, known.kind)
         assert answer.typical_error == known.typical
         assert answer.interval == within(known.interval, known.least, known.most)
         assert (answer.confidence == 1) is known.certain

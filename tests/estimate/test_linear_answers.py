@@ -54,7 +54,7 @@ def test_answers_are_right_on_average_and_intervals_hold(kind, mechanism):
     for seed in range(runs):
         made = made_of(graph, mechanism, seed)
         answers = made.answer_all(queries)
-        values.append([answer.value for answer in answers])
+        values.append([answer.estimate for answer in answers])
         ends = np.array([answer.interval for answer in answers])
         missed += (truths < ends[:, 0]) | (truths > ends[:, 1])
     if mechanism == "randomized-response":

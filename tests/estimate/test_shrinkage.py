@@ -236,7 +236,7 @@ def test_agreement_with_a_graph_that_follows_the_noise_is_no_evidence():
     shares = made._synthetic.independent_shares(masks)
     assert shares[0] < 0.05
     assert shares[1] > 0.8
-    own, moved = (made.answer(across, estimate=each).value for each in ("unbiased", "shrunk"))
+    own, moved = (made.answer(across, estimate=each).estimate for each in ("unbiased", "shrunk"))
     deviation = made.estimator.estimate_cut(*across.masks(made.space)).noise.deviation
     assert abs(own - moved) < 0.05 * deviation
 
@@ -247,15 +247,15 @@ def test_answers_are_labelled_and_keep_the_proven_interval():
     truth = np.array([query.value(release.graph) for query in queries])
     unbiased, shrunk = (release.answer_all(queries, estimate=e) for e in ("unbiased", "shrunk"))
     for own, moved in zip(unbiased, shrunk, strict=True):
-        assert (own.estimate, moved.estimate) == ("unbiased", "shrunk")
+        assert (own.kind, moved.kind) == ("unbiased", "shrunk")
         assert own.interval == moved.interval
         assert "estimate, no guarantee" not in str(own)
         assert "estimate, no guarantee" in str(moved)
         assert 0 <= moved.value <= 29
-    own, moved = (np.array([one.value for one in each]) for each in (unbiased, shrunk))
+    own, moved = (np.array([one.estimate for one in each]) for each in (unbiased, shrunk))
     assert np.abs(moved - truth).mean() < np.abs(own - truth).mean()
     alone = release.answer(queries[0], estimate="shrunk")
-    assert alone.value == release.answer_all(queries[:1], estimate="shrunk")[0].value
+    assert alone.estimate == release.answer_all(queries[:1], estimate="shrunk")[0].estimate
 
 
 def test_unions_of_groups_go_by_the_better_side():
@@ -274,7 +274,7 @@ def test_unions_of_groups_go_by_the_better_side():
         values = [
             np.array(gc.answer_all(asked, made.expected)),
             *(
-                np.array([answer.value for answer in made.answer_all(asked, estimate=estimate)])
+                np.array([answer.estimate for answer in made.answer_all(asked, estimate=estimate)])
                 for estimate in ("unbiased", "shrunk")
             ),
         ]

@@ -61,13 +61,13 @@ def check_answers(release, queries, alone=None, ways=WAYS):
         together = release.answer_all(queries, **options)
         for query, found in zip(alone or queries, together, strict=True):
             single = release.answer(query, **options)
-            for name in ("confidence", "simultaneous", "together", "estimate", "seeded"):
+            for name in ("confidence", "simultaneous", "together", "kind", "seeded"):
                 assert getattr(found, name) == getattr(single, name)
             numbers = [[each.value, *each.interval] for each in (found, single)]
             np.testing.assert_allclose(numbers[0], numbers[1], rtol=1e-9, atol=1e-7)
             # A list may show that its sets lie by chance; then structure does not count.
             assert found.typical_error <= single.typical_error * (1 + 1e-9) + 1e-7
-            estimates.add(found.estimate)
+            estimates.add(found.kind)
     return estimates
 
 
@@ -170,4 +170,4 @@ def test_names_of_all_levels_are_read_back(tmp_path):
     assert not read.has_graph
     assert read.groups.left == own[0]
     assert read.answer("@c1", "@f0") == release.answer("@c1", "@f0")
-    assert read.answer(["@c1", "@f0"], ["@fine:f4"]).estimate == "unbiased"
+    assert read.answer(["@c1", "@f0"], ["@fine:f4"]).kind == "unbiased"

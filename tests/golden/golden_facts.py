@@ -57,7 +57,7 @@ def facts_of(guarantee):
 
 def answer(given):
     """A value and its interval, and what else an answer of its kind tells."""
-    told = [float(given.value), *(float(end) for end in given.interval)]
+    told = [float(getattr(given, "estimate", given.value)), *(float(end) for end in given.interval)]
     extra = getattr(given, "typical_error", None)
     return told if extra is None else [*told, float(extra)]
 
@@ -136,7 +136,7 @@ def of_release(made, shape):
             told["rounded"] = of_graph
             told["expected"] = [query.value(made.expected) for query in cuts]
         nearer = made.answer_all(cuts, estimate="shrunk")
-        told[nearer[0].estimate] = [answer(given) for given in nearer]
+        told[nearer[0].kind] = [answer(given) for given in nearer]
     return told
 
 

@@ -141,14 +141,14 @@ def test_unions_of_groups_and_vertices_are_measured(with_groups):
     widest = 20 / float(min(each.epsilon for each in noise.values()))
     for query in queries:
         found, true = with_groups.answer(query), query.value(GRAPH)
-        assert found.estimate == "unbiased"
+        assert found.kind == "unbiased"
         assert 0 < found.typical_error < widest
         # Intervals of a fixed seed; each misses with 1e-9.
         low, high = with_groups.answer(query, confidence=1 - 1e-9).interval
         assert low <= true <= high
         assert abs(found.value - true) < widest
         model = with_groups.answer(query, estimate="model")
-        assert model.estimate == "model"
+        assert model.kind == "model"
         assert model.typical_error > 0
         assert model.interval == found.interval
 
@@ -162,7 +162,7 @@ def test_bounds_hold_for_all_cuts_that_were_not_measured(kind):
     queries += [gc.CutQuery(codes != 1, (codes != 1) | (rng.random(N) < 0.5)) for _ in range(5)]
     lower = 0
     for query, found in zip(queries, release.answer_all(queries, confidence=1 - 1e-9), strict=True):
-        assert found.estimate == "model"
+        assert found.kind == "model"
         low, high = found.interval
         assert low <= query.value(graph) <= high
         lower += low > 0
@@ -175,7 +175,7 @@ def test_bounds_hold_for_all_cuts_that_were_not_measured(kind):
         few, everything = np.arange(N) < 40, np.ones(N, dtype=bool)
         for query in (gc.CutQuery(few, everything), gc.CutQuery(everything, few)):
             found = release.answer(query, confidence=1 - 1e-9)
-            assert found.estimate == "unbiased"
+            assert found.kind == "unbiased"
             assert found.interval[0] <= query.value(graph) <= found.interval[1]
 
 

@@ -44,7 +44,7 @@ def test_values_of_every_level_are_the_sums_of_weights(exact):
         assert np.allclose(exact.values(level), truth(GRAPH, level), atol=1e-6)
         assert exact.deviations(level).shape == exact.values(level).shape
     assert np.array_equal(exact.values(), exact.values("fine"))
-    assert exact.total.value == pytest.approx(len(GRAPH.rows), abs=1e-6)
+    assert exact.total.estimate == pytest.approx(len(GRAPH.rows), abs=1e-6)
     assert exact.groups == GROUPS.tree
     assert exact.right_groups is exact.groups
     assert repr(exact) == "Flows(2 top, 4 middle, 9 fine, epsilon=50, seeded: not private)"
@@ -54,12 +54,12 @@ def test_between_groups_and_unions_counts_every_edge_once(exact):
     for a, b in ((0, 1), (3, 3), ([0, 1, 2], [5, 6]), ([0, 1, 2], [1, 2, 3]), ([4, 7], [4, 7])):
         own = np.array(GROUPS.labels())[GROUPS.codes()]
         query = gc.CutQuery(*(np.isin(own, np.atleast_1d(side)) for side in (a, b)))
-        assert exact.between(a, b).value == pytest.approx(query.value(GRAPH), abs=1e-6)
+        assert exact.between(a, b).estimate == pytest.approx(query.value(GRAPH), abs=1e-6)
     query = gc.CutQuery(GROUPS.members(0, "top"), GROUPS.members(1, "top"))
-    assert exact.between(0, 1, "top").value == pytest.approx(query.value(GRAPH), abs=1e-6)
+    assert exact.between(0, 1, "top").estimate == pytest.approx(query.value(GRAPH), abs=1e-6)
     one = exact.groups.labels()[int(np.flatnonzero(GROUPS.sizes() == 1)[0])]
     alone = exact.between(one, one)
-    assert (alone.value, alone.interval, alone.deviation) == (0, (0, 0), 0)
+    assert (alone.estimate, alone.interval, alone.deviation) == (0, (0, 0), 0)
     everything, m = str(exact.between(range(9), range(9))), len(GRAPH.rows)
     assert everything.endswith(f"in [{m}, {m}] ({DEFAULT_PERCENT}) [seeded: not private]")
 
@@ -70,7 +70,7 @@ def test_linear_combinations_have_the_variance_of_their_parts():
     first, second = (m + m.T for m in rng.normal(size=(2, 9, 9)))
     plus, minus = flows.linear(first + second), flows.linear(first - second)
     alone = [flows.linear(each) for each in (first, second)]
-    assert plus.value == pytest.approx(sum(each.value for each in alone))
+    assert plus.estimate == pytest.approx(sum(each.estimate for each in alone))
     assert plus.deviation**2 + minus.deviation**2 == pytest.approx(
         2 * sum(each.deviation**2 for each in alone)
     )
@@ -92,8 +92,8 @@ def test_levels_add_up_and_total_is_that_of_every_level():
     fine, middle = (np.triu(noisy.values(level)) for level in ("fine", "middle"))
     member = np.eye(4)[GROUPS.parents("fine")]
     assert np.allclose(np.triu(member.T @ fine @ member), middle)
-    assert np.triu(middle).sum() == pytest.approx(noisy.total.value)
-    assert noisy.linear(np.ones((9, 9))).value == pytest.approx(noisy.total.value)
+    assert np.triu(middle).sum() == pytest.approx(noisy.total.estimate)
+    assert noisy.linear(np.ones((9, 9))).estimate == pytest.approx(noisy.total.estimate)
 
 
 def test_the_table_has_a_row_for_every_cell(exact):
@@ -120,8 +120,8 @@ def test_two_sides_have_cells_of_their_own():
     table = np.zeros((3, 2))
     np.add.at(table, (left.codes()[graph.rows], right.codes()[graph.columns]), 1)
     assert np.allclose(flows.values(), table)
-    assert flows.between(2, "b").value == pytest.approx(table[2, 1])
-    assert flows.between([0, 1, 2], ["a", "b"]).value == pytest.approx(len(graph.rows))
+    assert flows.between(2, "b").estimate == pytest.approx(table[2, 1])
+    assert flows.between([0, 1, 2], ["a", "b"]).estimate == pytest.approx(len(graph.rows))
     assert flows.guarantee.public == "both vertex sets and the groups"
     with pytest.raises(QueryError, match="unknown group"):
         flows.between("b", 2)
@@ -129,7 +129,7 @@ def test_two_sides_have_cells_of_their_own():
     same = gc.Groups(square.left, {"half": np.arange(9) % 2})
     both = released(square, (same, same), epsilon=HUGE)
     assert both.cells.size(1) == 4
-    assert both.total.value == pytest.approx(len(square.rows))
+    assert both.total.estimate == pytest.approx(len(square.rows))
 
 
 @pytest.mark.parametrize("options", [{"max_weight": 3.0}, {"max_weight_change": 1}])
@@ -161,7 +161,7 @@ def test_rounded_tables_are_possible_and_near(exact):
     rounded = exact.rounded()
     for level in exact.levels:
         assert np.array_equal(rounded.values(level), np.rint(exact.values(level)))
-    assert rounded.between([0, 1], [5, 6]) == round(exact.between([0, 1], [5, 6]).value)
+    assert rounded.between([0, 1], [5, 6]) == round(exact.between([0, 1], [5, 6]).estimate)
     noisy = released(epsilon=0.4, seed=5)
     rounded = noisy.rounded()
     for place in range(1, 4):
@@ -278,5 +278,5 @@ def test_flows_of_a_directed_graph_have_a_direction():
     groups = gc.Groups.of({"a": "X", "b": "X", "c": "Y", "d": "Y"}, graph)
     flows = released(graph, groups, epsilon=HUGE)
     for (a, b), arcs in {"XY": 2, "YX": 1, "XX": 1, "YY": 2}.items():
-        assert flows.between(a, b).value == arcs
+        assert flows.between(a, b).estimate == arcs
     assert "one ordered pair is an arc" in flows.guarantee.neighbours

@@ -55,7 +55,7 @@ def test_every_number_is_the_sum_of_its_periods(kind, by):
     cells = cells_of(kind, by)
     finest = finest_of(cells)
     flows = flows_of(cells, finest, epsilon=EXACT)
-    assert flows.total.value == pytest.approx(finest.sum())
+    assert flows.total.estimate == pytest.approx(finest.sum())
     for place, level in enumerate(flows.levels, 1):
         table = table_of(cells, place, finest)
         periods = cells.periods.labels(cells.period_level(place))
@@ -71,7 +71,7 @@ def test_every_number_is_the_sum_of_its_periods(kind, by):
                 within = periods if picked is None else np.atleast_1d(picked)
                 true = sum_of(cells, table, *lists, within)
                 between = flows.between(a, b, level, period=picked)
-                assert between.value == pytest.approx(true, abs=1e-6)
+                assert between.estimate == pytest.approx(true, abs=1e-6)
                 assert between.interval[0] <= true <= between.interval[1]
                 rounded = flows.rounded().between(a, b, level, period=picked)
                 assert rounded == pytest.approx(true)
@@ -96,7 +96,7 @@ def test_sums_of_periods_have_the_error_of_a_combination(kind, by):
             at_once = flows.intervals(level, period, simultaneous=True)
             for (i, a), (j, b) in product(enumerate(rows[:3]), enumerate(columns[:3])):
                 one = flows.between(a, b, level, period=period)
-                assert one.value == pytest.approx(flows.values(level, period)[i, j])
+                assert one.estimate == pytest.approx(flows.values(level, period)[i, j])
                 assert one.deviation == pytest.approx(deviations[i, j])
                 low, high = (float(end[i, j]) for end in intervals)
                 # Bounds on coefficients are not exact for nested periods, but on the safe side.
@@ -203,17 +203,17 @@ def test_combinations_across_periods():
     flows = flows_of(cells, finest, epsilon=EXACT)
     weights = np.random.default_rng(1).normal(size=(6, 4, 4))
     true = weights[cells.periods_of(2), *cells.cells(2)] @ finest
-    assert flows.linear(weights).value == pytest.approx(true, abs=1e-6)
+    assert flows.linear(weights).estimate == pytest.approx(true, abs=1e-6)
     change = np.zeros((6, 4, 4))
     change[1], change[0] = 1, -1
     more = flows.linear(change)
     ones = np.ones((4, 4))
     months = [flows.linear(ones, period=label) for label in MONTHS.labels[:2]]
-    assert more.value == pytest.approx(months[1].value - months[0].value)
+    assert more.estimate == pytest.approx(months[1].estimate - months[0].estimate)
     assert more.deviation**2 == pytest.approx(sum(each.deviation**2 for each in months))
-    assert flows.linear(ones).value == pytest.approx(finest.sum())
+    assert flows.linear(ones).estimate == pytest.approx(finest.sum())
     both = flows.linear(ones, period=["2025-11", "2025-12"])
-    assert both.value == pytest.approx(sum(each.value for each in months))
+    assert both.estimate == pytest.approx(sum(each.estimate for each in months))
     for wrong, options, problem in (
         (np.ones((5, 4, 4)), {}, "finite numbers of shape"),
         (change, {"period": "2026-01"}, "leave it out"),
@@ -264,19 +264,19 @@ def test_what_is_shown():
     assert flows_of(cells_of("directed", None), np.zeros(16, int)).periods is None
 
 
-def test_a_shown_value_lies_in_its_interval_and_values_add_up():
+def test_a_value_lies_in_its_interval_and_estimates_add_up():
     cells = cells_of("directed", "month")
     flows = flows_of(cells, 0 * finest_of(cells), epsilon=0.1)
     answers = [flows.between(a, b, period=p)
                for p, a, b in product(MONTHS.labels, *flows.labels(None))]  # fmt: skip
-    assert sum(each.value for each in answers) == pytest.approx(flows.total.value)
-    beside = [each for each in answers if each.value < 0]
+    assert sum(each.estimate for each in answers) == pytest.approx(flows.total.estimate)
+    beside = [each for each in answers if each.estimate < 0]
     assert beside
     for each in answers:
         low, high = each.interval
-        assert low <= each.possible <= high
-        assert each.possible == min(max(each.value, low), high)
-        assert str(each).startswith(f"{each.possible:,.6g} in [{low:,.6g}, {high:,.6g}]")
+        assert low <= each.value <= high
+        assert each.value == min(max(each.estimate, low), high)
+        assert str(each).startswith(f"{each.value:,.6g} in [{low:,.6g}, {high:,.6g}]")
     table = flows.table
     assert (table["estimate"] < 0).any()
     assert (table["count"] >= 0).all()
@@ -292,9 +292,9 @@ def test_sums_in_steps_of_a_row_have_no_slack_for_rounding():
     assert not flows.noisy.map.whole
     one = flows.between("n1", "n2", period="2026-01")
     place = cells.locate(2, np.array([0]), np.array([1]), np.array([2]))
-    assert one.value == pytest.approx(finest[place[0]] / 1024, abs=0.2)
+    assert one.estimate == pytest.approx(finest[place[0]] / 1024, abs=0.2)
     low, high = one.interval
-    assert one.value - low == pytest.approx(high - one.value)
+    assert one.estimate - low == pytest.approx(high - one.estimate)
     rounded = replace(flows.noisy.map, rounding="pairs")
     pairs = replace(flows, noisy=replace(flows.noisy, map=rounded))
     wider = pairs.between("n1", "n2", period="2026-01").interval
@@ -406,7 +406,7 @@ def test_statistics_count_the_ends_of_loops(kind, level):
         off = (table - wanted) ** 2 / (wanted + flows.deviations(level) ** 2)
         assert test.statistic == pytest.approx(np.triu(off).sum())
     if level == "county" and kind == "directed":
-        assert flows.top_flows(1, level).flows[0].value == ends.max()
+        assert flows.top_flows(1, level).flows[0].estimate == ends.max()
 
 
 def test_single_vertices_have_loops_inside():
@@ -415,7 +415,7 @@ def test_single_vertices_have_loops_inside():
     finest = np.zeros(cells.size(2), dtype=int)
     finest[one] = 7
     flows = flows_of(cells, finest, epsilon=EXACT)
-    assert flows.between("n1", "n1").value == pytest.approx(7, abs=1e-6)
+    assert flows.between("n1", "n1").estimate == pytest.approx(7, abs=1e-6)
     assert flows.share_inside().value == pytest.approx(1)
 
 

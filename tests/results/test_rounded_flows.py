@@ -92,7 +92,7 @@ def test_sums_of_estimates_are_unbiased_and_sums_of_counts_are_not(releases):
     for seed in range(releases):
         flows = flows_of(cells, zeros, epsilon=0.5, seed=seed, workload="all cells")
         place = flows.cells.depth - 1
-        estimate = flows.linear(np.ones(flows.cells.shape(place))).value
+        estimate = flows.linear(np.ones(flows.cells.shape(place))).estimate
         sums.append((estimate, flows.rounded().counts[place].sum()))
     estimates, counts = np.array(sums).T
     assert abs(estimates.mean()) <= 3 * estimates.std() / releases**0.5
@@ -232,7 +232,7 @@ def test_margins_are_the_sums_of_cells_with_their_own_intervals(kind, by):
                 for end, labels in (("from", left), ("to", right)))  # fmt: skip
         period = None if by is None else row["period"]
         answer = flows.between(a, b, period=period)
-        assert row["estimate"] == pytest.approx(answer.value)
+        assert row["estimate"] == pytest.approx(answer.estimate)
         assert (row["low"], row["high"]) == pytest.approx(answer.interval)
         rounded = flows.rounded().between(a, b, period=period)
         assert row["count"] == rounded

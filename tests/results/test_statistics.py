@@ -190,7 +190,7 @@ def test_ranks_and_chances_hold():
     for flows in many_flows(graph, groups, epsilon=2.0, count=RELEASES, seed=1):
         top = flows.top_flows(3)
         claimed += top.set_chance > 0.5
-        cells = [exact.between(each.source, each.target).value for each in top.flows]
+        cells = [exact.between(each.source, each.target).estimate for each in top.flows]
         wrong_orders += top.order_chance >= 0.95 and cells != best
         wrong_sets += top.set_chance >= 0.95 and sorted(cells, reverse=True) != best
         wrong_ranks += not all(
@@ -206,7 +206,7 @@ def test_ranks_of_a_table_without_noise():
     exact = exact_flows(graph, groups)
     values = np.sort(exact.estimates[-1])[::-1]
     top = exact.top_flows(3).flows
-    assert [each.value for each in top] == values[:3].tolist()
+    assert [each.estimate for each in top] == values[:3].tolist()
     assert [each.ranks[0] for each in top] == [1 + (values > value).sum() for value in values[:3]]
 
 

@@ -53,7 +53,7 @@ def _answers(run: Run) -> Submission:
     made = _released(run)
 
     def answer(S: BoolVector, T: BoolVector) -> float:
-        return float(made.answer_all([CutQuery(S, T)])[0].value)
+        return float(made.answer_all([CutQuery(S, T)])[0].estimate)
 
     return Submission(estimate=answer, guarantee=made.guarantee)
 
