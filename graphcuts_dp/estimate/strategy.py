@@ -21,7 +21,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.margin_fit import MarginFit, check_margins
 from graphcuts_dp.estimate.measurement import place_variances
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.options import check, option
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetPlan, BudgetStep
 from graphcuts_dp.privacy.count_noise import COUNT_NOISES, Change, count_noise

@@ -6,13 +6,14 @@ the vertex set and the schema (weighted or not, maximum weight), which are publi
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.io import libraries, sources
 from graphcuts_dp.io.assemble import Options, RawEdges, numbered

@@ -27,7 +27,6 @@ How it is found: the largest sum of x_e is a fractional b-matching, see `doubled
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +35,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from graphcuts_dp.arrays import BoolVector, IntegerVector, IntVector
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, Graph
 from graphcuts_dp.queries.linear import CutQuery
 from graphcuts_dp.schema.value_bounds import most_weight

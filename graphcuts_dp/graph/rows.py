@@ -13,13 +13,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Self, final, get_args
+from typing import Any, BinaryIO, Self, get_args
 
 import numpy as np
 
 from graphcuts_dp.arrays import IntegerVector, IntVector
 from graphcuts_dp.errors import FileFormatError, GraphError, ParameterError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph import engine
 from graphcuts_dp.graph.adjacency import AnyGraph, from_parts_on

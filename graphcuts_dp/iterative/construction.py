@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, cast, final
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from graphcuts_dp.arrays import FloatMatrix
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import HypothesisError, ParameterError, QueryError
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.graph.adjacency import AnyGraph, from_rows_on
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative.accuracy import Accuracy

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntMatrix, IntVector
 from graphcuts_dp.display import up_to_digits
 from graphcuts_dp.errors import GraphError, HypothesisError, ParameterError, QueryError
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, on_space
 from graphcuts_dp.iterative.accuracy import Accuracy, CountNoise, NetChoice
 from graphcuts_dp.iterative.distinguisher import root_at_most

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Any, ClassVar, cast, final
+from typing import Any, ClassVar, cast
 
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noises import noise_distribution
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.graph.rows import PrivateData

@@ -28,11 +28,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, Protocol, Self, final
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from graphcuts_dp.errors import ParameterError, QueryError
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.learn.base import Construction, DenseHypothesis, Hypothesis, Rule
 from graphcuts_dp.learn.blocks import BlockHypothesis
 from graphcuts_dp.learn.bounds import UpdateBound, entropy_start, squared_start

@@ -20,10 +20,10 @@ Terms used here:
 """
 
 from dataclasses import dataclass, replace
-from typing import final
 
 from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.learn.sizes import CutSizes, Size, pairs_of, shape_of, usual_edges
 from graphcuts_dp.options import OUTPUT, Checked, check, is_number, option
 from graphcuts_dp.privacy.default_unit import EDGE

@@ -12,11 +12,12 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 from graphcuts_dp._version import __version__
 from graphcuts_dp.errors import LedgerError, ParameterError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.graph.rows import PrivateData, Rows
 from graphcuts_dp.ledger.file import APPLICATION
 from graphcuts_dp.ledger.identity import (

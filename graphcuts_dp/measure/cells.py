@@ -134,7 +134,7 @@ def sides_of_groups(graph: PrivateData, groups: Groups | tuple[Groups, Groups]) 
     one_set = sets[0] is sets[1]
     pair = isinstance(groups, tuple) and len(groups) == 2
     given = groups if isinstance(groups, tuple) else (groups, groups)
-    if pair is one_set or not all(isinstance(each, Groups) for each in given):
+    if pair is one_set or not all(type(each) is Groups for each in given):
         wanted = "a Groups" if one_set else "a pair of Groups, left and right"
         raise GraphError(f"the groups of this graph are {wanted}; make them with Groups.read")
     if any(each.vertices != own for each, own in zip(given, sets, strict=True)):

@@ -32,10 +32,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Literal, Self, cast, final
+from typing import Any, ClassVar, Literal, Self, cast
 
 from graphcuts_dp.display import Card, Tabled
 from graphcuts_dp.errors import BudgetError
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.privacy.composition import Cost, rounded_up
 
 Currency = Literal["epsilon", "rho"]

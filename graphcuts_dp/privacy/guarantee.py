@@ -20,10 +20,11 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Self
 
 from graphcuts_dp.display import Card, Displayed
 from graphcuts_dp.errors import ParameterError, PrivacyWarning
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.privacy.budget_plan import BudgetPlan
 from graphcuts_dp.privacy.composition import rounded_up
 from graphcuts_dp.privacy.entropy import SEEDED_WARNING

@@ -32,9 +32,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Literal, Self, TypeVar, final, get_args
+from typing import Annotated, Literal, Self, TypeVar, get_args
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.former_names import refuses_former_options
 from graphcuts_dp.options import PRIVACY, Option, check_probability, chosen
 from graphcuts_dp.privacy.composition import Cost, as_stored, stated_cost, zcdp_epsilon, zcdp_rho
@@ -246,7 +247,8 @@ class PrivacyUnit:
         Raises:
             ParameterError: the name is unknown, or a bound is missing, unknown or out of range.
         """
-        if not isinstance(privacy_unit, str | PrivacyUnit):
+        # The class itself: what only calls itself one could state any budget for a change.
+        if not isinstance(privacy_unit, str) and type(privacy_unit) is not PrivacyUnit:
             raise ParameterError(
                 f"privacy_unit is a name or a PrivacyUnit, not {privacy_unit!r:.60}"
             )

@@ -13,13 +13,14 @@ formulas of that order.
 """
 
 from collections.abc import Sequence
-from typing import Any, Self, final
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from graphcuts_dp.errors import GraphError
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.queries.linear import (
     AnyGraph,
     CutQuery,

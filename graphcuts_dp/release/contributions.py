@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self, final
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from graphcuts_dp.confidence import DEFAULT_FAILURE
 from graphcuts_dp.errors import ParameterError
 from graphcuts_dp.estimate.noisy_contributions import Contributions, check_bounds
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.graph.adjacency import AnyGraph
 from graphcuts_dp.graph.rows import Rows, without_rows
 from graphcuts_dp.ledger.opening import Store

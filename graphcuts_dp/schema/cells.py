@@ -21,13 +21,14 @@ in this order, so it must not change.
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.schema.group_tree import GroupTree, listed
 from graphcuts_dp.schema.vertices import Label
 

@@ -17,7 +17,7 @@ of the level before that holds each group), shape (groups,) each.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self, final
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ import numpy.typing as npt
 from graphcuts_dp.arrays import BoolVector, IntVector
 from graphcuts_dp.errors import GraphError, QueryError
 from graphcuts_dp.files import PathLike
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.schema.columns import Column, Columns
 from graphcuts_dp.schema.group_codes import codes_of, sorted_within, with_default_groups
 from graphcuts_dp.schema.group_tables import levels_of, read_levels

@@ -24,12 +24,13 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self, final
+from typing import Any, Self
 
 import numpy as np
 
 from graphcuts_dp.arrays import IntVector
 from graphcuts_dp.errors import GraphError, ParameterError
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.schema.group_tree import GroupTree
 from graphcuts_dp.schema.vertices import VertexSet
 

@@ -23,13 +23,14 @@ import unicodedata
 from abc import abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, Self, cast, final
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from graphcuts_dp.arrays import BoolVector
 from graphcuts_dp.errors import GraphError, QueryError
+from graphcuts_dp.final_classes import final
 
 Label = str | int
 ALL = "*"  # stands for all vertices: `mask("*")`. In a list, `mask(["*"])`, "*" is a vertex label.

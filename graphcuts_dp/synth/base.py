@@ -28,13 +28,14 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, final
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from graphcuts_dp.arrays import RealMatrix
 from graphcuts_dp.estimate.blocks import Blocks
 from graphcuts_dp.estimate.measurement import CellSums, CountMeasurement, Degrees, Total
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.privacy.guarantee import LARGEST_EPSILON
 from graphcuts_dp.resources import NEVER, Deadline, Progress, one_blas_thread, silent
 

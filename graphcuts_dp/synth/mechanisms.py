@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import final
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.options import check, option
 
 AUTO = "auto"

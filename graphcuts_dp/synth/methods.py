@@ -15,9 +15,10 @@ proven to be below a bound that the true graph itself keeps with high probabilit
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Self, final
+from typing import Self
 
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.final_classes import final
 from graphcuts_dp.options import check, chosen, option
 from graphcuts_dp.synth.base import FitMethod
 from graphcuts_dp.synth.cutting_plane import cutting_plane
