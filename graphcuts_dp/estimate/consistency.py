@@ -50,11 +50,14 @@ class ErrorSpread:
         squares: exact sum of the squared coefficients of a level's noise, shape (estimates, depth).
         largest: bound on the largest absolute coefficient, shape (estimates, depth).
         absolute: bound on the sum of the absolute coefficients, shape (estimates, depth).
+        least_largest: lower bound on the largest absolute coefficient, same shape; None where
+            `largest` is the coefficient itself.
     """
 
     squares: FloatMatrix
     largest: FloatMatrix
     absolute: FloatMatrix
+    least_largest: FloatMatrix | None = None
 
 
 class TableFit(Protocol):
@@ -216,9 +219,7 @@ class LeastSquares:
         outside of the parent. So squares and absolute values of coefficients add up, and the
         largest coefficient is the largest of the three.
 
-        `squares` and `absolute` are exact. `largest` is a bound: for the siblings, the largest
-        coefficient of all parts is taken, that of the part itself included. The root of `squares`
-        is another bound, and the smaller of both is returned.
+        All three are exact. That `largest` is no mere bound matters: see `error_radii`.
         """
         depth = self.cells.depth
         # Spreads of z (inside) and of the rest (outside), for each level. Each has the shape (3,
@@ -231,10 +232,10 @@ class LeastSquares:
             t = self._of_parent(current, 1 - k * (1 - self._own[above]))
             own_sum = k * self._own[above]  # coefficient of the parent's y in the parent's x
             # Spread of k own y + rest for the cells of the level above. y has noise of that level,
-            # and so may the rest have, from siblings of the parent. The sum of both largest
-            # coefficients is taken then: a bound, if not the best.
-            outer = outside[above].copy()
-            outer[:, above] += np.array([own_sum**2, own_sum, own_sum])
+            # and so may the rest have, from siblings of the parent: other noise than that of y.
+            of_own = np.zeros((3, depth, len(own_sum)))
+            of_own[:, above] = np.array([own_sum**2, own_sum, own_sum])
+            outer = _joined(outside[above], of_own)
             parents = self.cells.parents(current)
             siblings = self._sibling_spreads(current, inside[current])
             outside.append(
@@ -243,7 +244,7 @@ class LeastSquares:
             k = 1 - share * t
         spread = _joined(outside[level_index], _scaled(inside[level_index], k))
         squares, largest, absolute = spread
-        return ErrorSpread(squares.T, np.minimum(largest, np.sqrt(squares)).T, absolute.T)
+        return ErrorSpread(squares.T, largest.T, absolute.T)
 
     def _upward_spreads(self) -> list[FloatMatrix]:
         """Return the spread of the z of all cells, for each level.
@@ -276,8 +277,8 @@ class LeastSquares:
     def _sibling_spreads(self, level_index: int, inside: FloatMatrix) -> FloatMatrix:
         """Return the spread of the sum of the z of each cell's siblings.
 
-        The largest coefficient is that of all parts of the parent, the cell itself included; 0 if
-        the cell has no siblings.
+        The largest coefficient is that of all parts of the parent but the cell itself; 0 if the
+        cell has no siblings.
 
         Args:
             level_index: of the cells.
@@ -290,9 +291,9 @@ class LeastSquares:
                 of_cells = inside[measure, noise_index]
                 of_parents = _sum_to_parents(self.cells, level_index, of_cells)
                 spreads[measure, noise_index] = np.maximum(of_parents[parents] - of_cells, 0)
-            largest = np.zeros(parent_count)
-            np.maximum.at(largest, parents, inside[1, noise_index])
-            spreads[1, noise_index] = largest[parents]
+            spreads[1, noise_index] = _largest_of_siblings(
+                inside[1, noise_index], parents, parent_count
+            )
         only_part = np.bincount(parents, minlength=parent_count)[parents] == 1
         spreads[:, :, only_part] = 0
         return spreads
@@ -302,6 +303,24 @@ def _sum_to_parents(cells: CellTree, level_index: int, values: FloatVector) -> F
     """Return the sums of the values of a level's cells over the cells of the level above."""
     parents, parent_count = cells.parents(level_index), cells.size(level_index - 1)
     return np.bincount(parents, weights=values, minlength=parent_count).astype(np.float64)
+
+
+def _largest_of_siblings(values: FloatVector, parents: IntVector, parent_count: int) -> FloatVector:
+    """Return for each cell the largest value of the other cells of its parent, 0 if it is alone.
+
+    Args:
+        values: of the cells, >= 0, shape (cells,).
+        parents: of the cells, in order, shape (cells,).
+        parent_count: number of parents.
+    """
+    first, second = np.zeros(parent_count), np.zeros(parent_count)
+    np.maximum.at(first, parents, values)
+    is_first = values == first[parents]
+    np.maximum.at(second, parents[~is_first], values[~is_first])
+    # Where two cells or more have the largest value, it is also that of the others of each.
+    shared = np.bincount(parents[is_first], minlength=parent_count) > 1
+    second[shared] = first[shared]
+    return np.where(is_first, second[parents], first[parents])
 
 
 def _scaled(spread: FloatMatrix, factor: FloatVector) -> FloatMatrix:

@@ -18,7 +18,7 @@ limited (`MOST_MARGIN_PRODUCTS`).
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 import numpy as np
 import scipy
@@ -32,6 +32,8 @@ from graphcuts_dp.schema.cells import MOST_MARGIN_PRODUCTS, CellTree
 if TYPE_CHECKING:
     from graphcuts_dp.estimate.strategy import FlowStrategy
 
+# Cells of a level times finest cells, up to which the coefficients of each cell are computed.
+_MOST_EXACT = 1 << 16
 _UPWARD = (
     1 + 1e-9
 )  # factor on sums of squares, moduli and largest coefficients: more than floats lose
@@ -198,13 +200,17 @@ class _PeriodFit:
         Schwarz. The root of the sum of squares is another bound.
         """
         before, gains, depth = self.tree.spreads(level), self._gains[level], self.cells.depth
-        squares, largest, absolute = (np.zeros((gains.shape[1], depth + 1)) for _ in range(3))
+        squares, largest, absolute, squares_below = (
+            np.zeros((gains.shape[1], depth + 1)) for _ in range(4)
+        )
         for noise in self._measured:
             lowered = 2 * (gains * self._products[noise][level]).sum(axis=0)
             raised = (gains * (self._squares[noise] @ gains)).sum(axis=0)
             own = before.squares[:, noise] + np.maximum(raised - lowered, -before.squares[:, noise])
             # Of nearly equal numbers, whose difference is less sure than their sizes.
-            own += (_UPWARD - 1) * (before.squares[:, noise] + np.abs(lowered) + raised)
+            lost = (_UPWARD - 1) * (before.squares[:, noise] + np.abs(lowered) + raised)
+            squares_below[:, noise] = np.maximum(own - lost, 0.0)
+            own += lost
             covariance = np.sqrt(self.variances[level] * self.variances[noise].max())
             squares[:, noise] = own
             largest[:, noise] = np.minimum(np.sqrt(own), covariance / self._v[noise] * _UPWARD)
@@ -214,7 +220,28 @@ class _PeriodFit:
         squares[:, depth] = (gains**2).sum(axis=0) * _UPWARD
         largest[:, depth] = np.abs(gains).max(axis=0) * _UPWARD
         absolute[:, depth] = np.abs(gains).sum(axis=0) * _UPWARD**2
-        return ErrorSpread(squares, largest, absolute)
+        least = self._least_largest(level, squares_below, absolute)
+        return ErrorSpread(squares, largest, absolute, least)
+
+    def _least_largest(
+        self, level: int, squares: FloatMatrix, absolute: FloatMatrix
+    ) -> FloatMatrix:
+        """Return lower bounds on the largest coefficients, see `ErrorSpread`.
+
+        The sum of squares is at most the largest coefficient times the sum of moduli. Of the noise
+        of the k cells of a level that lie in a cell e, the coefficients add up to the variance of
+        x'_e over that of this noise, see `spreads`, since their x' add up to x'_e; so the largest
+        is at least a k-th part of that. Coefficients of the noise of margins are known.
+        """
+        found = np.divide(squares, absolute, out=np.zeros_like(squares), where=absolute > 0)
+        for noise in [noise for noise in self._measured if noise >= level]:
+            parts = np.ones(self.cells.size(noise), dtype=np.int64)
+            for finer in range(noise, level, -1):
+                parts = self.cells.sums(finer, parts)
+            means = self.variances[level] / (self._v[noise] * parts)
+            found[:, noise] = np.maximum(found[:, noise], means)
+        found[:, -1] = np.abs(self._gains[level]).max(axis=0)
+        return np.maximum(found, 0.0) / _UPWARD
 
 
 @final
@@ -329,17 +356,25 @@ class MarginFit:
     def spreads(self, level_index: int) -> ErrorSpread:
         """Return the spreads of the estimates of all cells of a level below the root.
 
-        `squares` are exact up to floats, which are rounded up; the others are bounds.
+        `squares` are exact up to floats, which are rounded up. The others are bounds, which are far
+        off for cells of coarse levels; of few cells in a small table all three are exact.
         """
-        tables = [np.zeros((self.cells.size(level_index), self.cells.depth + 1)) for _ in range(3)]
+        count = self.cells.size(level_index)
+        if count * self.cells.size(self.cells.depth - 1) <= _MOST_EXACT:
+            rows = [
+                self.spread_of(self.coefficients({level_index: cell})) for cell in np.eye(count)
+            ]
+            exact = ((row.squares, row.largest, row.absolute) for row in rows)
+            return ErrorSpread(*(np.concatenate(parts) for parts in zip(*exact, strict=True)))
+        tables = [np.zeros((self.cells.size(level_index), self.cells.depth + 1)) for _ in range(4)]
         done: dict[int, ErrorSpread] = {}
         for block, cells, _ in self._parts:
             if id(block) not in done:
                 done[id(block)] = block.spreads(level_index)
             spread = done[id(block)]
-            parts = (spread.squares, spread.largest, spread.absolute)
+            parts = (spread.squares, spread.largest, spread.absolute, spread.least_largest)
             for table, part in zip(tables, parts, strict=True):
-                table[cells[level_index]] = part
+                table[cells[level_index]] = cast(FloatMatrix, part)
         return ErrorSpread(*tables)
 
     @property

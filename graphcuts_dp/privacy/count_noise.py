@@ -272,6 +272,8 @@ class CountDistribution(ABC):
         max_coefficients: FloatMatrix,
         absolute_sums: FloatMatrix,  # noqa: ARG002
         failure: float,
+        *,
+        least_max_coefficients: FloatMatrix | None = None,  # noqa: ARG002
     ) -> FloatVector:
         """Return radii t with P(|sum| > t) <= failure, proven, shape (combinations,).
 
@@ -283,6 +285,8 @@ class CountDistribution(ABC):
             max_coefficients: as for `chernoff_radii`.
             absolute_sums: sums of |c_m|, shape (combinations, kinds).
             failure: probability of both tails, for each combination, in (0, 1).
+            least_max_coefficients: lower bounds on the largest |c_m|, where `max_coefficients` are
+                upper bounds, same shape; None where those are the largest |c_m| themselves.
         """
         log_failures = math.log(2 / failure)
         return self.chernoff_radii(
@@ -498,6 +502,8 @@ class LaplaceCounts(CountDistribution):
         max_coefficients: FloatMatrix,
         absolute_sums: FloatMatrix,
         failure: float,
+        *,
+        least_max_coefficients: FloatMatrix | None = None,
     ) -> FloatVector:
         """Return radii t with P(|sum| > t) <= failure; see `CountDistribution.combination_radii`.
 
@@ -512,23 +518,30 @@ class LaplaceCounts(CountDistribution):
         from 0 on. Put j = (t - R)/a, and take the mean over R. ln C(s) is `_log_tail_constant`.
         E e^(s R) is bounded as in `chernoff_radii`. If there is no R, s near r/a gives nearly the
         exact tail, which plain Chernoff bounds do not reach.
+
+        a need not be known. Both ln C(s), which falls where s a rises, and the sum of squares left
+        are at most what they are for a lower bound on a; the limit r/a on s is at least what it is
+        for an upper bound, and the largest coefficient left is at most that bound.
         """
+        least_sizes = max_coefficients if least_max_coefficients is None else least_max_coefficients
         rates = parameters
         rows = np.arange(len(squared_sums))
         # The kind of the exact term, its coefficient a and its rate r, shape (combinations,).
         # Absent kinds have the coefficient 0, so their ratio is infinite and they are not chosen.
         with np.errstate(divide="ignore"):
-            exact_kind = np.argmin(rates / max_coefficients, axis=1)
+            exact_kind = np.argmin(rates / least_sizes, axis=1)
         exact_size, exact_rate = max_coefficients[rows, exact_kind], rates[exact_kind]
+        least_size = np.where(exact_size > 0, least_sizes[rows, exact_kind], 1.0)
         exact_size = np.where(exact_size > 0, exact_size, 1.0)
 
         # The tables of R. They differ from the given ones only in the kind of the exact term, from
-        # which one coefficient a is removed. The sum of squares left is sum c_m^2 - a^2. The
-        # largest coefficient left is not known, but it is at most each of three numbers: a, the
-        # root of the sum of squares left, and the sum of moduli left, sum |c_m| - a.
+        # which one coefficient a is removed, at least `least_size`. The sum of squares left is
+        # sum c_m^2 - a^2. The largest coefficient left is not known, but it is at most each of
+        # three numbers: a, the root of the sum of squares left, and the sum of moduli left,
+        # sum |c_m| - a.
         other_squares, other_max = squared_sums.copy(), max_coefficients.copy()
-        squares_left = np.maximum(other_squares[rows, exact_kind] - exact_size**2, 0)
-        absolute_left = np.maximum(absolute_sums[rows, exact_kind] - exact_size, 0)
+        squares_left = np.maximum(other_squares[rows, exact_kind] - least_size**2, 0)
+        absolute_left = np.maximum(absolute_sums[rows, exact_kind] - least_size, 0)
         max_left = np.minimum.reduce([exact_size, np.sqrt(squares_left), absolute_left])
         other_max[rows, exact_kind] = max_left
         other_squares[rows, exact_kind] = np.where(max_left > 0, squares_left, 0)
@@ -543,7 +556,7 @@ class LaplaceCounts(CountDistribution):
         def radii_at(log_tilts: FloatVector) -> FloatVector:
             s = limits * np.exp(log_tilts)
             log_mgfs = self.log_mgf(rates, np.where(present, s[:, None] * sizes, 0.0))
-            log_constants = _log_tail_constant(exact_rate, s * exact_size)  # ln C(s)
+            log_constants = _log_tail_constant(exact_rate, s * least_size)  # ln C(s)
             log_moments = log_constants + (equal_terms * log_mgfs).sum(axis=1)
             return np.asarray((math.log(2 / failure) + log_moments) / s)
 
@@ -690,6 +703,8 @@ class GaussianCounts(CountDistribution):
         max_coefficients: FloatMatrix,  # noqa: ARG002
         absolute_sums: FloatMatrix,
         failure: float,
+        *,
+        least_max_coefficients: FloatMatrix | None = None,  # noqa: ARG002
     ) -> FloatVector:
         """Return the smaller of two radii; see `CountDistribution.combination_radii`.
 

@@ -477,11 +477,14 @@ class FlowTable:
             failure /= self.cells.total_size
         spread = self.fit.spreads(place)
         if together:
-            tables = (spread.squares, spread.largest, spread.absolute)
-            squares, largest, absolute = (
+            least = spread.largest if spread.least_largest is None else spread.least_largest
+            tables = (spread.squares, spread.largest, spread.absolute, least)
+            squares, largest, absolute, least = (
                 table.reshape(count, -1, table.shape[1]) for table in tables
             )
-            spread = ErrorSpread(squares.sum(axis=0), largest.max(axis=0), absolute.sum(axis=0))
+            spread = ErrorSpread(
+                squares.sum(axis=0), largest.max(axis=0), absolute.sum(axis=0), least.max(axis=0)
+            )
         indices = noisy.map.noise_indices
         radii: FloatVector = error_radii(noisy.noise, indices, spread, failure=failure)
         return radii * float(noisy.unit)

@@ -112,6 +112,72 @@ def test_a_radius_that_is_too_short_is_noticed():
     assert failures > allowed(1)
 
 
+FAILURES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+COEFFICIENTS = (
+    [1] * 2,
+    [1] * 5,
+    [1] * 16,
+    [3] * 9,
+    [4, 3],
+    [4, 1, 1],
+    [8, 1, 1, 1, 1],
+    [8, *[2] * 8],
+    [7, 7, 1],
+    [16, 8, 4, 2, 1],
+    [1, 2, 3, 4, 5, 6],
+)
+
+
+def failure_beyond(coefficients, rate, radius):
+    """The exact P(|sum of c X| > radius) of discrete Laplace noise and whole coefficients c."""
+    size = 1 << 15  # of a circle on which sums are counted: what goes round it is below 1e-12
+    steps = np.arange(size // 2)
+    law = np.exp(-rate * steps) * np.tanh(rate / 2)
+    transform = np.ones(size // 2 + 1)
+    for c in coefficients:
+        circle = np.zeros(size)
+        np.add.at(circle, (steps * c) % size, law)
+        np.add.at(circle, (-steps[1:] * c) % size, law[1:])
+        transform = transform * np.fft.rfft(circle).real
+    found = np.fft.irfft(transform, size)
+    values = np.minimum(np.arange(size), size - np.arange(size))
+    return float(found[values > radius].sum())
+
+
+def spread_of(coefficients, bound, *, is_exact):
+    """The spread of one combination, with bounds in the place of its largest coefficient."""
+    sizes = np.array(coefficients, dtype=np.float64)
+    numbers = (sizes**2).sum(), bound, sizes.sum(), (sizes**2).sum() / sizes.sum()
+    tables = [np.array([[number]]) for number in numbers]
+    return ErrorSpread(*(tables[:3] if is_exact else tables))
+
+
+def most_short(rate, *, is_exact):
+    """By which factor a radius from a bound on the largest coefficient fails too often, at most."""
+    noise, worst = LevelNoise("laplace", (Fraction(rate),)), 0.0
+    for coefficients in COEFFICIENTS:
+        largest, most = max(coefficients), np.sqrt(np.square(coefficients).sum())
+        for share in (0.0, 0.1, 0.5, 0.9, 1.0):
+            bound = largest + share * (most - largest)
+            spread = spread_of(coefficients, bound, is_exact=is_exact or not share)
+            for failure in FAILURES:
+                radius = error_radii(noise, (0,), spread, failure=failure)[0]
+                found = failure_beyond(coefficients, float(Fraction(rate)), radius)
+                worst = max(worst, found / failure)
+    return worst
+
+
+@pytest.mark.parametrize("rate", ["1/2", "1/8"])
+def test_radii_from_bounds_on_coefficients_hold_at_every_confidence(rate):
+    """Theorem "One exact tail in a sum of Laplace noises", also if a is known by bounds alone."""
+    assert most_short(rate, is_exact=False) <= 1 + 1e-9
+
+
+def test_an_upper_bound_in_the_place_of_the_largest_coefficient_is_too_short():
+    """The incorrect variant: of few large noises more is near 0 than of many small ones."""
+    assert most_short("1/8", is_exact=True) > 1.02
+
+
 def test_one_noise_alone_has_its_exact_tail():
     noise = LevelNoise("laplace", (Fraction(1, 3),))
     ratio = np.exp(-1 / 3)

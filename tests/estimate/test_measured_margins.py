@@ -12,6 +12,7 @@ from test_coverage import CONFIDENCE, RUNS, allowed
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import ParameterError
+from graphcuts_dp.estimate import margin_fit
 from graphcuts_dp.estimate.cell_changes import cell_changes, margin_change
 from graphcuts_dp.estimate.margin_fit import MarginFit
 from graphcuts_dp.estimate.strategy import MARGIN_SHARE, MARGINS, choose_strategy
@@ -98,7 +99,10 @@ def test_edges_of_a_vertex_change_margins_by_no_more_than_their_cells(kind):
 
 @pytest.mark.parametrize("kind", ["directed", "undirected", "bipartite"])
 @pytest.mark.parametrize("by", [None, "month", ("year", "month")])
-def test_estimates_are_those_of_dense_least_squares(kind, by):
+@pytest.mark.parametrize("most_exact", [0, 1 << 16])
+def test_estimates_are_those_of_dense_least_squares(kind, by, most_exact, monkeypatch):
+    """With bounds on coefficients, and in small tables with the coefficients themselves."""
+    monkeypatch.setattr(margin_fit, "_MOST_EXACT", most_exact)
     cells = cells_of(kind, by)
     variances = np.full(cells.depth, np.inf)
     variances[[1, -1]] = 3.0, 7.0
@@ -134,8 +138,13 @@ def test_estimates_are_those_of_dense_least_squares(kind, by):
             squares = (values**2).sum(axis=1)
             np.testing.assert_allclose(spread.squares[:, index], squares, rtol=1e-7)
             assert (spread.squares[:, index] >= squares * (1 - 1e-12)).all()
-            assert (spread.largest[:, index] >= np.abs(values).max(axis=1) - 1e-14).all()
-            assert (spread.absolute[:, index] >= np.abs(values).sum(axis=1) - 1e-14).all()
+            assert (spread.largest[:, index] >= np.abs(values).max(axis=1) * (1 - 1e-12)).all()
+            assert (spread.absolute[:, index] >= np.abs(values).sum(axis=1) * (1 - 1e-12)).all()
+            if most_exact:
+                assert spread.least_largest is None
+                np.testing.assert_allclose(spread.largest[:, index], np.abs(values).max(axis=1))
+                continue
+            assert (spread.least_largest[:, index] <= np.abs(values).max(axis=1) + 1e-14).all()
 
 
 def trips(count=4000, seed=4, periods=None):
