@@ -153,7 +153,7 @@ def main(quick: bool, tuning_table: int) -> None:
     if tuning_table:
         tuning(runs)
         return
-    form = "graph:<26 n:>6,d epsilon:>8,.1f optimum:>8,.0f trivial:>8,.2f old:>8,.2f worst:>8,.2f "
+    form = "graph:<26 n:>6,d epsilon:>8,.1f optimum:>8,.0f trivial:>9,.2f old:>9,.2f worst:>10,.2f "
     form += "new:>8,.2f worst:>8,.2f lost:>6,.0f stated:>7,.0f broken:>7,d"
     shown, sums = Table(form, title=None), {}
     for name, graph in test_graphs():
@@ -171,7 +171,7 @@ def main(quick: bool, tuning_table: int) -> None:
             shown.row(name, graph.n, epsilon, *row, lost.max(), errors.above_trivial, broken)
             sums.setdefault(epsilon, []).append((*means, *worsts, len(rows), broken))
     print()
-    form = "all_graphs:>10 epsilon:>8,.1f trivial:>8,.2f old:>8,.2f worst:>8,.2f new:>8,.2f "
+    form = "all_graphs:>10 epsilon:>8,.1f trivial:>9,.2f old:>9,.2f worst:>10,.2f new:>9,.2f "
     shown = Table(form + "worst:>8,.2f runs:>6,d broken:>7,d", title=None)
     for epsilon, rows in sums.items():
         trivial, old, new, _, old_worst, new_worst, count, broken = np.array(rows).T
