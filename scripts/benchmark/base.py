@@ -1,10 +1,10 @@
-"""What enters the benchmark: private graphs, or private answers to cuts, behind one protocol."""
+"""What enters the benchmark: private graphs, answers to cuts, or partitions, by one protocol."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, final
 
-from graphcuts_dp.arrays import BoolVector, FloatMatrix
+from graphcuts_dp.arrays import BoolVector, FloatMatrix, IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph, DirectedGraph
 from graphcuts_dp.privacy.guarantee import PrivacyGuarantee, change_of_one_pair
 from graphcuts_dp.schema.groups import Groups
@@ -13,7 +13,21 @@ Kind = Literal["undirected", "directed", "bipartite"]
 # (S, T), masks of the rows and columns -> the cut's estimated weight
 Answers = Callable[[BoolVector, BoolVector], float]
 SparseMatrix: TypeAlias = Any  # a scipy sparse array
-Estimate: TypeAlias = AnyGraph | FloatMatrix | SparseMatrix | Answers
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """A partition of the vertices, handed in without a graph.
+
+    Attributes:
+        codes: the part of each vertex, integers >= 0, shape (n,).
+    """
+
+    codes: IntVector
+
+
+Estimate: TypeAlias = AnyGraph | FloatMatrix | SparseMatrix | Answers | Clustering
 
 
 @final
@@ -24,7 +38,7 @@ class Submission:
     Attributes:
         estimate: a graph on the same vertices; or a matrix of weights, dense or sparse, shape
             (n, n) and symmetric but for a directed graph, or (n_left, n_right), entries of any
-            sign; or a function that answers the cut of two masks.
+            sign; or a function that answers the cut of two masks; or a `Clustering`.
         guarantee: what the method claims.
     """
 
@@ -71,6 +85,8 @@ class Contender:
         source: the paper, or "this package".
         kinds: of graphs that it takes.
         weights: whether it takes weights (within the graph's public bound).
+        unbounded_weights: whether it takes weights without a public bound, too, where neighbours
+            differ by at most 1 in one weight.
         most_vertices: on larger graphs it is not run.
         needs_groups: whether it is run only where there are public groups, and uses them.
         needs_delta: whether it has no pure guarantee.
@@ -84,6 +100,7 @@ class Contender:
     source: str
     kinds: frozenset[Kind] = frozenset({"undirected"})
     weights: bool = False
+    unbounded_weights: bool = False
     most_vertices: int = 2_000
     needs_groups: bool = False
     needs_delta: bool = False

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from graphcuts_dp.errors import MatrixError
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
-from scripts.benchmark.base import Answers, Estimate, SparseMatrix
+from scripts.benchmark.base import Answers, Clustering, Estimate, SparseMatrix
 
 _DENSE = 0.2  # share of entries above which a sparse matrix costs more than a dense one
 _DENSE_ENTRIES = 5_000**2
@@ -19,8 +19,8 @@ def truth_of(graph: AnyGraph) -> SparseMatrix:
     return graph.to_scipy()
 
 
-def checked_estimate(estimate: Estimate, graph: AnyGraph) -> SparseMatrix | Answers:
-    """The estimate as a dense or sparse matrix of the graph's shape, or as a function.
+def checked_estimate(estimate: Estimate, graph: AnyGraph) -> SparseMatrix | Answers | Clustering:
+    """The estimate as a dense or sparse matrix of the graph's shape, a function, or a partition.
 
     Args:
         estimate: what was handed in.
@@ -31,8 +31,11 @@ def checked_estimate(estimate: Estimate, graph: AnyGraph) -> SparseMatrix | Answ
         a graph that is more than a fifth full comes as a dense one, up to 25 million entries.
 
     Raises:
-        MatrixError: another shape or kind, entries that are not finite, or no symmetry.
+        MatrixError: another shape or kind, entries that are not finite, no symmetry, or a partition
+            of two sides or without a part for each vertex.
     """
+    if isinstance(estimate, Clustering):
+        return _checked_clustering(estimate, graph)
     if isinstance(estimate, Graph | DirectedGraph | BipartiteGraph):
         if type(estimate) is not type(graph):
             raise MatrixError("the estimate is a graph of another kind")
@@ -40,6 +43,16 @@ def checked_estimate(estimate: Estimate, graph: AnyGraph) -> SparseMatrix | Answ
     if callable(estimate):
         return estimate
     return _one_form(estimate, graph)
+
+
+def _checked_clustering(given: Clustering, graph: AnyGraph) -> Clustering:
+    """The same with parts that are numbered from 0 on, without gaps."""
+    codes = np.asarray(given.codes)
+    if isinstance(graph, BipartiteGraph):
+        raise MatrixError("a partition is of one set of vertices, and this graph has two")
+    if codes.shape != graph.shape[:1] or codes.dtype.kind not in "iu" or (codes < 0).any():
+        raise MatrixError("a partition has one integer from 0 on for each vertex")
+    return Clustering(np.unique(codes, return_inverse=True)[1].astype(np.int64))
 
 
 def _one_form(given: Any, graph: AnyGraph) -> SparseMatrix:
@@ -70,7 +83,9 @@ def _dense(given: Any) -> Any:
     except (TypeError, ValueError):
         matrix = np.empty(0)
     if matrix.ndim != 2:
-        raise MatrixError("an estimate is a graph, a matrix, or a function of two masks")
+        raise MatrixError(
+            "an estimate is a graph, a matrix, a partition, or a function of two masks"
+        )
     return matrix
 
 

@@ -30,11 +30,13 @@ class GraphCase:
     Attributes:
         name: shown and typed.
         title: what it is.
-        make: returns the graph, the same each time; weights have a public cap.
+        make: returns the graph, the same each time.
         vertices: how many, of two sides both together.
         groups: returns public groups of its vertices, or None.
         kind: undirected, directed or bipartite.
         weighted: whether there are weights.
+        bounded: whether weights have a public bound; if not, neighbours differ by at most 1 in one
+            weight.
         licence: of the graph.
         quick: whether it is one of the few of a quick run.
     """
@@ -46,6 +48,7 @@ class GraphCase:
     groups: Callable[[], Groups] | None = None
     kind: Kind = "undirected"
     weighted: bool = False
+    bounded: bool = True
     licence: str = _MADE
     quick: bool = False
 
@@ -54,6 +57,7 @@ class GraphCase:
         return (
             self.kind in contender.kinds
             and (contender.weights or not self.weighted)
+            and (contender.unbounded_weights or self.bounded)
             and self.vertices <= contender.most_vertices
             and (self.groups is not None or not contender.needs_groups)
         )
@@ -111,6 +115,9 @@ MADE = (
          make=lambda: made.similarity(300), groups=_blocks(300, 3, "cloud"), weighted=True),
     GraphCase(name="counts-300", title="whole weights up to 5, three blocks", vertices=300,
          make=lambda: made.counts(300, 3, 5), groups=_blocks(300, 3), weighted=True),
+    GraphCase(name="heavy-300", title="whole weights of 7 to 400, a change by 1 is hidden; three "
+         "blocks", vertices=300, make=lambda: made.heavy(300, 3), weighted=True,
+         bounded=False, groups=_blocks(300, 3)),
     GraphCase(name="arcs-400", title="arcs round four blocks", vertices=400, kind="directed",
          make=lambda: made.arcs(400, 4), groups=_blocks(400, 4)),
     GraphCase(name="two-sides-250-350", title="groups of rows like groups of columns", vertices=600,

@@ -155,6 +155,15 @@ def counts(n: int, blocks: int, cap: int) -> Graph:
     return Graph(rows, columns, found, vertices=n, max_weight=float(cap))
 
 
+def heavy(n: int, blocks: int) -> Graph:
+    """Edges in blocks with whole weights of 7 to 400, mean 31, of which a change by 1 is hidden."""
+    block = equal_blocks(n, blocks)
+    chances = np.where(block[:, None] == block, 0.3, 0.05)
+    rows, columns = np.nonzero(np.triu(uniform(37, (n, n)) < chances, 1))
+    weights = np.floor(8 / (uniform(38, len(rows)) + 0.02))
+    return Graph(rows, columns, weights, vertices=n, max_weight_change=1)
+
+
 def arcs(n: int, blocks: int) -> DirectedGraph:
     """Arcs that go round the blocks, with degrees that differ on both sides."""
     block = equal_blocks(n, blocks)

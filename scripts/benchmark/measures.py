@@ -10,12 +10,13 @@ import scipy.sparse as sp
 from graphcuts_dp.cutnorm.cut_norm import cut_norm
 from graphcuts_dp.errors import MatrixError
 from graphcuts_dp.graph.adjacency import BipartiteGraph, DirectedGraph
-from scripts.benchmark.base import Estimate, SparseMatrix
+from scripts.benchmark.base import Clustering, Estimate, SparseMatrix
 from scripts.benchmark.estimates import checked_estimate
 from scripts.benchmark.min_cuts import MOST_EDGES, FlowNetwork, global_min_cut, one_matrix
-from scripts.benchmark.spectra import largest_singular, modularity
+from scripts.benchmark.spectra import best_parts, largest_singular, modularity
 from scripts.benchmark.truth import Truth, upper_half
 
+OF_PARTITIONS = frozenset({"found communities", "disagreements"})
 TOLERANCE = 0.05  # between the cut that is found and the proof
 _SECONDS = 20.0  # of search for the worst cut
 _DENSE_ENTRIES = 5_000**2
@@ -56,6 +57,12 @@ MEASURES = (
             "by Gomory-Hu trees, to 200 vertices."),
     Measure(name="spectral distance", about="Largest singular value of estimate - truth."),
     Measure(name="modularity", about="Error of the modularity of the true communities."),
+    Measure(name="found communities", about="How much less modular a partition is, in the true "
+            "graph, than its communities: of a contender that hands in a partition, that one; of a "
+            "graph or a matrix, the communities that Louvain finds in it."),
+    Measure(name="disagreements", about="Edges of the true graph between parts, and pairs within "
+            "parts that are no edges: of the partition that was handed in, or of the one that "
+            "Leiden finds in the graph for the least of these. It has no partition without any."),
     Measure(name="seconds", about="Elapsed time of the method with one thread in numerical "
             "libraries; other work on the machine counts.", relative=False),
     Measure(name="memory", about="Peak resident memory of the process while the method ran, less "
@@ -67,20 +74,22 @@ def measured(estimate: Estimate, truth: Truth) -> dict[str, float]:
     """Measure an estimate: the error of each measure over that of the empty graph.
 
     Args:
-        estimate: a graph, a matrix, or a function of two masks.
+        estimate: a graph, a matrix, a function of two masks, or a partition.
         truth: of the graph that it is an estimate of.
 
     Returns:
         A number >= 0 for each measure that the estimate can have: 1 is what the empty graph gets. A
-        function has cuts of the families alone; least cuts are of matrices without entries below
-        0, and of at most a million edges. What cannot be had is left out, and so is what the empty
-        graph gets right.
+        function has cuts of the families alone, a partition the measures of partitions; least cuts
+        are of matrices without entries below 0, and of at most a million edges. What cannot be had
+        is left out, and so is what the empty graph gets right.
 
     Raises:
         MatrixError: an estimate of another shape or kind, or with entries or answers that are not
             finite.
     """
     found = checked_estimate(estimate, truth.graph)
+    if isinstance(found, Clustering):
+        return relative(truth.partition_errors(found.codes), truth.empty)
     errors: dict[str, float] = {}
     for family, values in zip(truth.families, truth.cut_values, strict=True):
         answers = family.values(found)
@@ -90,6 +99,7 @@ def measured(estimate: Estimate, truth: Truth) -> dict[str, float]:
     if not callable(found):
         errors |= _of_matrix(found, truth)
         errors |= _of_least_cuts(found, truth)
+        errors |= _of_found_parts(found, truth)
     return relative(errors, truth.empty)
 
 
@@ -110,6 +120,16 @@ def _of_matrix(estimate: SparseMatrix, truth: Truth) -> dict[str, float]:
     if truth.communities is not None and truth.modularity is not None:
         errors["modularity"] = abs(modularity(estimate, truth.communities) - truth.modularity)
     return errors
+
+
+def _of_found_parts(estimate: SparseMatrix, truth: Truth) -> dict[str, float]:
+    """Of the partitions that are found in an estimate: post-processing of it."""
+    entries = estimate.data if sp.issparse(estimate) else estimate
+    if truth.communities is None or np.count_nonzero(entries) > 2 * MOST_EDGES:
+        return {}
+    both = estimate + estimate.T
+    clusters = best_parts(both / 2, resolution=0.5) if truth.plain else None
+    return truth.partition_errors(best_parts(both, resolution=None), clusters)
 
 
 def worst_cut(difference: SparseMatrix) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """Makes the benchmark's pages and figures of its table, docs/benchmark/results.csv.gz.
 
-`python -m scripts.benchmark.pages [RUNS.jsonl]`: with a file of runs, the table is made of it
-first. Pages of graphs that the table does not have are deleted. The same table gives the same
-pages.
+`python -m scripts.benchmark.pages [--add] [RUNS.jsonl]`: with a file of runs, the table is made of
+it first; with --add its runs take the place of those on the same graphs, and the others stay. Pages
+of graphs that the table does not have are deleted. The same table gives the same pages.
 """
 
 import sys
@@ -66,8 +66,12 @@ def main() -> None:
     """Write all pages and figures."""
     folder = DOCS / "benchmark"
     folder.mkdir(exist_ok=True)
-    if len(sys.argv) > 1:
-        write_table(read_runs(sys.argv[1]), DOCS / TABLE)
+    *options, path = sys.argv[1:] or [""]
+    if path:
+        added = read_runs(path)
+        graphs = {run.graph for run in added}
+        kept = [run for run in read_runs(DOCS / TABLE) if run.graph not in graphs]
+        write_table([*kept, *added] if options == ["--add"] else added, DOCS / TABLE)
     runs = read_runs(DOCS / TABLE)
     made = pages(runs)
     for old in (*folder.glob("*.md"), *folder.glob("*.png")):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from scripts.benchmark.contenders.table import CONTENDERS
-from scripts.benchmark.measures import MEASURES
+from scripts.benchmark.measures import MEASURES, OF_PARTITIONS
 from scripts.benchmark.runs import BenchmarkRun
 
 OURS = "ours"  # names of this package's contenders begin so
@@ -17,6 +17,7 @@ TITLES = (
     "Graphs",
     "Graphs, with public groups",
     "Answers to cuts, without a graph",
+    "Partitions, without a graph",
     "Graphs, by contenders whose claim does not hold",
 )
 _OF_GRAPHS = "worst cut proven"  # a measure that every graph has, and no answers have
@@ -33,7 +34,7 @@ class Standing:
         ratio: its error over that of the best contender of the table, a geometric mean over the
             graphs on which all contenders of the table have the measure.
         share: its error over that of the empty graph, a geometric mean over the same graphs.
-        worst: the largest ratio.
+        worst: the largest ratio of a single run, over the mean of the best contender on its graph.
         worst_graph: where that is.
         rank: from 1 among contenders whose claim holds; None for the others.
         graphs: how many these are.
@@ -69,11 +70,28 @@ class Results:
         for run in self.runs:
             self._cells[run.contender, run.graph, run.epsilon].append(run)
         self._known = {(run.graph, name) for run in self.runs for name in run.errors}
-        measured = {run.contender for run in self.runs if run.errors}
-        self.answering = measured - {run.contender for run in self.runs if _OF_GRAPHS in run.errors}
+        self.ordered = {run.graph for run in self.runs if not run.shuffled}
+        kinds: dict[str, set[str]] = defaultdict(set)
+        for run in self.runs:
+            kinds[run.contender] |= set(run.errors) & set(RANKED)
+        self.partitioning = {name for name, have in kinds.items() if have and have <= OF_PARTITIONS}
+        self.answering = {
+            name
+            for name, have in kinds.items()
+            if have and _OF_GRAPHS not in have and name not in self.partitioning
+        }
+
+    def seeds(self, graph: str) -> int:
+        """Return how many repetitions a graph has."""
+        return len({run.seed for run in self.runs if run.graph == graph})
 
     def error(self, contender: str, graph: str, epsilon: float, measure: str) -> float | None:
-        """Mean over seeds; None where it was not run, or cannot have the measure.
+        """Mean over seeds; None where it was not run, or cannot have the measure."""
+        values = self.values(contender, graph, epsilon, measure)
+        return math.fsum(values) / len(values) if values else None
+
+    def values(self, contender: str, graph: str, epsilon: float, measure: str) -> list[float]:
+        """The errors of all seeds; none where it was not run, or cannot have the measure.
 
         A run that failed counts as the empty graph, in what other runs on this graph have.
         """
@@ -81,10 +99,10 @@ class Results:
         known = [run for run in runs if not run.failure]
         values = [run.errors[measure] for run in known if measure in run.errors]
         if known and not values:
-            return None
+            return []
         if measure in RANKED and (graph, measure) in self._known:
             values += [FAILED] * (len(runs) - len(known))
-        return math.fsum(values) / len(values) if values else None
+        return values
 
     def errors(self, graph: str, epsilon: float, measure: str) -> dict[str, float]:
         """By contender, those that have it."""
@@ -103,11 +121,13 @@ class Results:
         return {title: names for title, names in found.items() if names}
 
     def _title(self, name: str) -> str:
-        graphs, grouped, answers, unsound = TITLES
+        graphs, grouped, answers, partitions, unsound = TITLES
         if name not in self.sound:
             return unsound
         if name in self.answering:
             return answers
+        if name in self.partitioning:
+            return partitions
         return grouped if needs_groups(name) else graphs
 
     def standings(self, epsilon: float, measure: str, title: str) -> list[Standing]:
@@ -131,7 +151,12 @@ class Results:
                 kept.append(name)
                 common = left
         shared = {graph: errors[graph] for graph in self.graphs if graph in common}
-        made = [self._standing(name, kept, shared) for name in kept]
+        worst = {
+            (name, graph): max(self.values(name, graph, epsilon, measure))
+            for name in kept
+            for graph in shared
+        }
+        made = [self._standing(name, kept, shared, worst) for name in kept]
         made.sort(key=lambda each: (each.contender not in self.sound, each.ratio, each.contender))
         return [
             replace(each, rank=place) if each.contender in self.sound else each
@@ -139,21 +164,34 @@ class Results:
         ]
 
     def _standing(
-        self, name: str, names: Sequence[str], errors: Mapping[str, Mapping[str, float]]
+        self,
+        name: str,
+        names: Sequence[str],
+        errors: Mapping[str, Mapping[str, float]],
+        worst_runs: Mapping[tuple[str, str], float],
     ) -> Standing:
-        """Of one contender among those of a table, without its rank."""
+        """Of one contender among those of a table, without its rank.
+
+        Args:
+            name: of the contender.
+            names: of all in the table.
+            errors: by graph and contender, means over seeds.
+            worst_runs: the largest error of a run, by contender and graph.
+        """
         others = [other for other in names if other in self.sound] or names
         shares = {graph: max(each[name], LEAST) for graph, each in errors.items()}
-        ratios = {
-            graph: shares[graph] / max(min(each[other] for other in others), LEAST)
+        best = {
+            graph: max(min(each[other] for other in others), LEAST)
             for graph, each in errors.items()
         }
-        worst = max(ratios, key=ratios.__getitem__)
+        ratios = {graph: shares[graph] / best[graph] for graph in errors}
+        largest = {graph: max(worst_runs[name, graph], LEAST) / best[graph] for graph in errors}
+        worst = max(largest, key=largest.__getitem__)
         return Standing(
             contender=name,
             ratio=geometric_mean(list(ratios.values())),
             share=geometric_mean(list(shares.values())),
-            worst=ratios[worst],
+            worst=largest[worst],
             worst_graph=worst,
             rank=None,
             graphs=len(errors),

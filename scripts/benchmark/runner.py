@@ -24,7 +24,8 @@ from scripts.benchmark.runs import BenchmarkRun, RunFile, open_runs
 from scripts.benchmark.worker import FAILED, MADE, MEASURED, Job, serve
 
 EPSILONS, QUICK_EPSILONS = (0.5, 1.0, 2.0, 5.0), (1.0,)
-SEEDS, QUICK_SEEDS = 3, 1
+SEEDS, LARGE_SEEDS, QUICK_SEEDS = 5, 3, 1
+MOST_SMALL = 1_000  # vertices of graphs that have all SEEDS
 DELTA = 1e-6  # of contenders that have no pure guarantee
 QUICK_CONTENDERS = ("ours", "ours-groups", "empty-graph", "raw-response", "degrees-chung-lu")
 SECONDS = 600.0  # for the method of one run
@@ -41,13 +42,14 @@ class BenchmarkPlan:
         cases: the graphs.
         contenders: names in the table, or "module:NAME".
         epsilons: each in [1e-6, 50].
-        seeds: how many repetitions, at least 1.
+        seeds: how many repetitions, at least 1; None for 5 on graphs of up to 1,000 vertices, and 3
+            on larger ones.
     """
 
     cases: tuple[GraphCase, ...]
     contenders: tuple[str, ...]
     epsilons: tuple[float, ...] = EPSILONS
-    seeds: int = SEEDS
+    seeds: int | None = None
 
     @classmethod
     def of(
@@ -67,7 +69,7 @@ class BenchmarkPlan:
             contenders: of the table; none for all of it, or with `quick` a few.
             added: of your own, as module:NAME.
             epsilons: none for .5, 1, 2 and 5.
-            seeds: repetitions; None for 3.
+            seeds: repetitions; None for 5 on graphs of up to 1,000 vertices, and 3 on larger ones.
             quick: three small graphs, a few contenders, epsilon 1, one repetition.
 
         Raises:
@@ -77,8 +79,8 @@ class BenchmarkPlan:
         for spec in (*names, *added):
             load_contender(spec)
         given = tuple(epsilons) or (QUICK_EPSILONS if quick else EPSILONS)
-        count = (QUICK_SEEDS if quick else SEEDS) if seeds is None else seeds
-        if count < 1:
+        count = QUICK_SEEDS if quick and seeds is None else seeds
+        if count is not None and count < 1:
             raise ParameterError(f"there is at least one seed, not {count}")
         return cls(
             cases=find_cases(graphs, quick=quick),
@@ -87,6 +89,12 @@ class BenchmarkPlan:
             seeds=count,
         )
 
+    def seeds_of(self, case: GraphCase) -> int:
+        """Return how many repetitions a graph has."""
+        if self.seeds is not None:
+            return self.seeds
+        return SEEDS if case.vertices <= MOST_SMALL else LARGE_SEEDS
+
     def runs(self) -> Iterator[tuple[Job, BenchmarkRun]]:
         """Each run, with what is known of it beforehand; graph by graph."""
         known, folder = versions(), str(Path.cwd())
@@ -94,7 +102,7 @@ class BenchmarkPlan:
         for case in self.cases:
             for epsilon in self.epsilons:
                 for spec, contender in loaded.items():
-                    for seed in range(self.seeds) if case.takes(contender) else ():
+                    for seed in range(self.seeds_of(case)) if case.takes(contender) else ():
                         delta = DELTA if contender.needs_delta else 0.0
                         drawn = seed_of(case.name, epsilon, seed)
                         yield (
@@ -105,13 +113,13 @@ class BenchmarkPlan:
                                 graph=case.name, epsilon=epsilon, delta=delta, seed=seed,
                                 claimed_epsilon=None, claimed_delta=None,
                                 claim_holds=contender.claim_holds, audited=is_audited(spec),
-                                failure="", errors={}, versions=known,
+                                failure="", shuffled=True, errors={}, versions=known,
                             ),
                         )  # fmt: skip
 
 
 def seed_of(graph: str, epsilon: float, seed: int) -> int:
-    """The seed of a run's noise: another one for each graph, epsilon and repetition."""
+    """The seed of noise and of the order of vertices: another one for each run of a contender."""
     return zlib.crc32(f"{graph} {epsilon!r} {seed}".encode())
 
 

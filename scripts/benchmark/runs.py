@@ -16,7 +16,7 @@ from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.files import PathLike, atomic_write
 from scripts.benchmark.measures import MEASURES
 
-HEADER = {"format": "graphcuts_dp benchmark", "version": 1}
+HEADER = {"format": "graphcuts_dp benchmark", "version": 2}
 _NAMES = tuple(measure.name for measure in MEASURES)
 _DIGITS = 6  # of the numbers in a table
 
@@ -38,6 +38,8 @@ class BenchmarkRun:
         claim_holds: whether that is true as far as is known.
         audited: whether it is a contender of this package's table.
         failure: why there are no measures, in one line; else empty.
+        shuffled: whether the vertices had a random order. If not (until version 1 of the file),
+            those of generated graphs stood in the order of their planted groups.
         errors: by measure; those that could be had.
         versions: of the package, Python and the libraries.
     """
@@ -53,6 +55,7 @@ class BenchmarkRun:
     claim_holds: bool
     audited: bool
     failure: str
+    shuffled: bool
     errors: Mapping[str, float]
     versions: str
 

@@ -1,12 +1,10 @@
 """What is true of a graph of the benchmark: computed once, compared with every estimate of it."""
 
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-import scipy.sparse as sp
 
 from graphcuts_dp.arrays import FloatVector, IntVector
 from graphcuts_dp.graph.adjacency import AnyGraph, BipartiteGraph, DirectedGraph, Graph
@@ -23,9 +21,7 @@ from scripts.benchmark.min_cuts import (
     one_matrix,
     pairs_to_part,
 )
-from scripts.benchmark.spectra import largest_singular, modularity
-
-_SEED = 1  # of the search for communities
+from scripts.benchmark.spectra import best_parts, disagreements, largest_singular, modularity
 
 
 @final
@@ -47,6 +43,7 @@ class Truth:
         least_all: of all pairs, shape (n, n); likewise.
         spectral: largest singular value.
         modularity: of the communities.
+        plain: whether it is an undirected graph without weights; disagreements are of such.
     """
 
     graph: AnyGraph
@@ -61,6 +58,7 @@ class Truth:
     least_all: FloatVector | None
     spectral: float
     modularity: float | None
+    plain: bool
 
     @property
     def empty(self) -> Mapping[str, float]:
@@ -82,7 +80,28 @@ class Truth:
             found["Gomory-Hu tree"] = float(self.least_all.mean())
         if self.modularity is not None:
             found["modularity"] = abs(self.modularity)
+        found |= self.partition_errors(np.arange(self.matrix.shape[0]))
         return {name: value for name, value in found.items() if value > 0}
+
+    def partition_errors(
+        self, communities: IntVector, clusters: IntVector | None = None
+    ) -> dict[str, float]:
+        """Return how much worse partitions are than the best, in the true graph.
+
+        The empty graph has each vertex in a part of its own.
+
+        Args:
+            communities: part of each vertex, for modularity.
+            clusters: likewise, for few disagreements; None for the same.
+        """
+        found = {}
+        if self.modularity is not None:
+            lost = self.modularity - modularity(self.matrix, communities)
+            found["found communities"] = max(lost, 0.0)
+        if self.plain:
+            parts = communities if clusters is None else clusters
+            found["disagreements"] = disagreements(self.matrix, parts)
+        return found
 
 
 def truth_of_case(case: GraphCase) -> Truth:
@@ -119,6 +138,7 @@ def truth_of_graph(graph: AnyGraph, groups: Groups | None = None) -> Truth:
         least_all=None if directed or n > MOST_TREE else upper_half(network.all_pairs()),
         spectral=largest_singular(matrix),
         modularity=None if communities is None else modularity(matrix, communities),
+        plain=isinstance(graph, Graph) and not graph.weighted,
     )
 
 
@@ -129,18 +149,6 @@ def upper_half(matrix: FloatVector) -> FloatVector:
 
 
 def communities_of(graph: Graph | DirectedGraph) -> IntVector:
-    """Communities of a graph, without directions, by Louvain's method.
-
-    Source: Blondel, Guillaume, Lambiotte, Lefebvre 2008, as in igraph.
-    """
-    import igraph  # slow to import, and only needed here
-
+    """Communities of a graph, without directions, by Louvain's method; see `best_parts`."""
     both = truth_of(graph)
-    upper = sp.triu(both if isinstance(graph, Graph) else both + both.T, 1).tocoo()
-    network = igraph.Graph(n=graph.shape[0], edges=np.column_stack([upper.row, upper.col]))
-    igraph.set_random_number_generator(random.Random(_SEED))  # noqa: S311
-    try:
-        found = network.community_multilevel(weights=upper.data.tolist())
-    finally:
-        igraph.set_random_number_generator(random)
-    return np.asarray(found.membership, dtype=np.int64)
+    return best_parts(both if isinstance(graph, Graph) else both + both.T, resolution=None)

@@ -13,10 +13,14 @@ from typing import Any, final
 from threadpoolctl import threadpool_limits
 
 from graphcuts_dp.errors import AccuracyWarning, ParameterError, PrivacyWarning
+from graphcuts_dp.graph.adjacency import AnyGraph
+from graphcuts_dp.schema.groups import Groups
 from scripts.benchmark.base import Contender, Submission
 from scripts.benchmark.entering import load_contender, one_line
+from scripts.benchmark.estimates import checked_estimate
 from scripts.benchmark.graphs import find_cases
 from scripts.benchmark.measures import measured
+from scripts.benchmark.shuffle import Shuffle
 from scripts.benchmark.truth import Truth, truth_of_case
 
 READY, MADE, MEASURED, FAILED = "ready", "made", "measured", "failed"
@@ -35,7 +39,7 @@ class Job:
         graph: name of the case.
         epsilon: to spend.
         delta: likewise.
-        seed: of the noise.
+        seed: of the noise, and of the order of the vertices.
     """
 
     contender: str
@@ -86,13 +90,16 @@ def answers(job: Job, truths: dict[str, Truth], warmed: set[str]) -> Iterator[tu
     try:
         contender = load_contender(job.contender, Path(job.folder))
         truth = _truth(job.graph, truths)
+        shuffle = Shuffle.of(truth.graph, job.seed)
+        graph, groups = shuffle.graph(truth.graph), shuffle.groups(truth.groups)
         yield (READY,)
         if job.contender not in warmed:
             warmed.add(job.contender)
             _warm_up(contender, job.delta)
-        made, facts = _timed(contender, truth, job)
+        made, facts = _timed(contender, graph, groups, job)
         yield MADE, facts
-        yield MEASURED, measured(made.estimate, truth)
+        estimate = checked_estimate(made.estimate, graph)
+        yield MEASURED, measured(shuffle.restored(estimate), truth)
     except MemoryError:
         yield FAILED, "not enough memory"
     except Exception as problem:  # a contender may raise whatever it likes
@@ -108,11 +115,13 @@ def _truth(graph: str, truths: dict[str, Truth]) -> Truth:
     return truths[graph]
 
 
-def _timed(contender: Contender, truth: Truth, job: Job) -> tuple[Submission, dict[str, float]]:
+def _timed(
+    contender: Contender, graph: AnyGraph, groups: Groups | None, job: Job
+) -> tuple[Submission, dict[str, float]]:
     before = start_of_peak()
     started = time.perf_counter()
     made = contender.method(
-        truth.graph, epsilon=job.epsilon, delta=job.delta, groups=truth.groups, seed=job.seed
+        graph, epsilon=job.epsilon, delta=job.delta, groups=groups, seed=job.seed
     )
     seconds = time.perf_counter() - started
     after = _memory("VmHWM")

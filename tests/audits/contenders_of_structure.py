@@ -249,6 +249,26 @@ def _louvain(
         yield DistributionPair(f"threshold {threshold}", laws[0], laws[1], beside=counts)
 
 
+@audited_laws(
+    "benchmark: louvain-dp-parts",
+    twins={
+        "as published: a fixed number of empty cells passes": {"empty": "one of them"},
+        "public code: empty cells never pass": {"empty": "none"},
+        "the number of filled cells is not charged": {"charged": False},
+    },
+)
+def _louvain_parts(
+    epsilon: float, empty: EmptyCells = "each by its noise", charged: bool = True
+) -> Iterator[DistributionPair]:
+    """For several thresholds; the count of filled cells stands beside."""
+    shares = LouvainShares.of_parts(Fraction(epsilon))
+    filled_rate = shares.filled if charged else Fraction(epsilon)
+    beside = (laplace_pair(filled_rate, _FAR),)
+    for threshold in (1, 2, 5):
+        laws = [_passing(filled, shares.cells, threshold, empty) for filled in (False, True)]
+        yield DistributionPair(f"threshold {threshold}", laws[0], laws[1], beside=beside)
+
+
 # Regions: counts of each depth, and the exponential mechanism within one region.
 
 _PAIRS = 6

@@ -17,7 +17,7 @@ def run_of(contender="ours", graph="karate", **fields):
     """A run of the benchmark as it stands in its file."""
     known = {
         "source": "this package", "epsilon": 1.0, "delta": 0.0, "seed": 0, "claimed_epsilon": 1.0,
-        "claimed_delta": 0.0, "claim_holds": True, "audited": True, "failure": "",
+        "claimed_delta": 0.0, "claim_holds": True, "audited": True, "failure": "", "shuffled": True,
         "errors": {"worst cut proven": 0.25, "seconds": 1.5}, "versions": "graphcuts_dp 0",
     }  # fmt: skip
     return BenchmarkRun(contender=contender, graph=graph, **(known | fields))

@@ -35,7 +35,9 @@ def test_random_bits_are_those_of_splitmix64():
 def test_a_graph_is_what_its_line_says(case):
     graph = case.make()
     assert (KINDS[type(graph)], graph.weighted) == (case.kind, case.weighted)
-    assert graph.max_weight is not None
+    assert (graph.max_weight is not None) == case.bounded
+    if not case.bounded:
+        assert (graph.max_weight_change, graph.weights.min() >= 5) == (1, True)
     vertices = sum(graph.shape) if case.kind == "bipartite" else graph.shape[0]
     assert vertices == case.vertices
     assert len(graph.rows) > 0

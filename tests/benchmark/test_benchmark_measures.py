@@ -1,6 +1,6 @@
 """Measures of the benchmark beside brute force and direct computations on small graphs."""
 
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 
 import networkx as nx
 import numpy as np
@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import graphcuts_dp as gc
 from graphcuts_dp.errors import MatrixError
+from scripts.benchmark.base import Clustering
 from scripts.benchmark.estimates import checked_estimate
 from scripts.benchmark.families import families_of
 from scripts.benchmark.measures import MEASURES, TOLERANCE, measured, worst_cut
@@ -19,7 +20,7 @@ from scripts.benchmark.min_cuts import (
     pairs_to_part,
     paths_of,
 )
-from scripts.benchmark.spectra import largest_singular, modularity
+from scripts.benchmark.spectra import best_parts, disagreements, largest_singular, modularity
 from scripts.benchmark.truth import truth_of_graph, upper_half
 from scripts.figures.random_graphs import planted_partition
 
@@ -144,9 +145,11 @@ def test_cuts_of_families_are_those_of_queries(kind):
 
 MISSING = {
     "undirected": set(),
-    "weighted": set(),
-    "directed": {"global min cut", "Gomory-Hu tree"},
-    "bipartite": {"group cuts", "community cuts", "modularity"},
+    "weighted": {"disagreements"},
+    "directed": {"global min cut", "Gomory-Hu tree", "disagreements"},
+    "bipartite": {
+        *("group cuts", "community cuts", "modularity", "found communities", "disagreements"),
+    },
 }
 
 
@@ -155,9 +158,15 @@ def test_the_truth_has_no_error_and_the_empty_graph_has_1(kind):
     graph = GRAPHS[kind]
     truth = truth_of_graph(graph, None if kind == "bipartite" else GROUPS)
     right, empty = (measured(each, truth) for each in (graph, np.zeros(graph.shape)))
+    # No partition agrees with every pair of the graph; what is found in the graph itself is the
+    # least that is known.
+    least = right.pop("disagreements", 0.0)
+    assert 0 <= least < 1
     assert right == dict.fromkeys(right, pytest.approx(0.0, abs=1e-9))
+    right |= {"disagreements": least} if "disagreements" in empty else {}
     assert empty == dict.fromkeys(empty, pytest.approx(1.0))
-    assert list(right) == list(empty) == [name for name in NAMES if name in truth.empty]
+    assert sorted(right) == sorted(empty)
+    assert list(empty) == [name for name in NAMES if name in truth.empty]
     some = {"community cuts"}  # where communities are found
     assert set(NAMES) - set(right) - some == MISSING[kind] - some | {"seconds", "memory"}
 
@@ -207,6 +216,63 @@ def test_what_an_estimate_cannot_have_is_left_out():
     negative = measured(np.full((N, N), -0.5), truth)
     assert not set(negative) & {"s-t cuts", "global min cut", "Gomory-Hu tree"}
     assert negative["worst cut proven"] > 1
+
+
+def test_disagreements_are_those_of_every_pair():
+    random, codes = np.random.default_rng(10), np.array([0, 0, 1, 2, 1, 0, 2, 2, 2])
+    matrix = (symmetric(random, 9) > 0.4).astype(float)
+    pairs = combinations(range(9), 2)
+    expected = sum((codes[a] == codes[b]) != bool(matrix[a, b]) for a, b in pairs)
+    for form in (matrix, sp.csr_array(matrix)):
+        assert disagreements(form, codes) == expected
+    assert disagreements(matrix, np.arange(9)) == np.triu(matrix).sum()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_partitions_that_are_found_are_near_the_best(seed):
+    """Of all partitions of seven vertices, by their restricted growth strings."""
+    matrix = (symmetric(np.random.default_rng(seed), SMALL) > 0.4).astype(float)
+    every = [np.array(codes) for codes in product(range(SMALL), repeat=SMALL) if grows(codes)]
+    assert len(every) == 877  # Bell's number
+    best = max(modularity(matrix, codes) for codes in every)
+    found = modularity(matrix, best_parts(matrix, resolution=None))
+    assert best - 0.1 <= found <= best + 1e-12
+    least = min(disagreements(matrix, codes) for codes in every)
+    assert least <= disagreements(matrix, best_parts(matrix, resolution=0.5)) <= least + 1
+
+
+def grows(codes):
+    return all(code <= max(codes[:i], default=-1) + 1 for i, code in enumerate(codes))
+
+
+def test_a_partition_has_the_measures_of_partitions():
+    truth = truth_of_graph(PLAIN, GROUPS)
+    singles = measured(Clustering(np.arange(N)), truth)
+    assert singles == {"found communities": pytest.approx(1), "disagreements": pytest.approx(1)}
+    halves = np.arange(N) // 20
+    found = measured(Clustering(3 * halves + 1), truth)  # numbers may have gaps
+    apart = truth.modularity - modularity(PLAIN.dense(), np.arange(N))
+    lost = max(truth.modularity - modularity(PLAIN.dense(), halves), 0)
+    assert found["found communities"] == pytest.approx(lost / apart)
+    disagreeing = disagreements(PLAIN.dense(), halves)
+    assert found["disagreements"] == pytest.approx(disagreeing / len(PLAIN.rows))
+    assert set(measured(Clustering(halves), truth_of_graph(GRAPHS["weighted"]))) == {
+        "found communities"
+    }
+
+
+@pytest.mark.parametrize(
+    ("codes", "kind", "message"),
+    [
+        (np.zeros(N - 1, dtype=int), "undirected", "one integer"),
+        (np.zeros(N), "undirected", "one integer"),
+        (np.full(N, -1), "undirected", "one integer"),
+        (np.zeros(15, dtype=int), "bipartite", "one set of vertices"),
+    ],
+)
+def test_partitions_that_are_none_are_refused(codes, kind, message):
+    with pytest.raises(MatrixError, match=message):
+        measured(Clustering(codes), truth_of_graph(GRAPHS[kind]))
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,11 @@ from scripts.benchmark import worker
 from scripts.benchmark.base import Contender, Submission
 from scripts.benchmark.contenders.table import CONTENDERS
 from scripts.benchmark.entering import claiming, is_audited, load_contender
+from scripts.benchmark.measures import measured
 from scripts.benchmark.runner import (
     DELTA,
     EPSILONS,
+    LARGE_SEEDS,
     QUICK_CONTENDERS,
     SEEDS,
     BenchmarkPlan,
@@ -61,6 +63,27 @@ def test_a_worker_tells_what_a_method_claims_and_its_errors(methods):
     for name in ("worst cut found", "worst cut proven", "group cuts", "s-t cuts"):
         assert measured[1][name] == pytest.approx(0.5), name
     assert measured[1]["modularity"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_method_that_reads_the_order_of_the_vertices_learns_nothing(methods):
+    """It knows the planted blocks of the file, which would give it an error near 0."""
+    truths = {}
+    errors = []
+    for seed in range(3):
+        job = Job(contender="my_methods:in_order", folder=str(methods), graph="blocks-150",
+                  epsilon=1.0, delta=0.0, seed=seed)  # fmt: skip
+        *_, (what, found) = worker.answers(job, truths, {"my_methods:in_order"})
+        assert what == MEASURED
+        errors.append(found["group cuts"])
+        assert found["found communities"] > 0.5
+    truth = truths["blocks-150"]
+    from my_methods import in_order
+
+    in_true_order = measured(in_order(truth.graph), truth)
+    assert in_true_order["group cuts"] < 0.2
+    assert in_true_order["found communities"] == 0.0
+    assert min(errors) > 1
+    assert len(set(errors)) == 3, "each seed has an order of its own"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +137,7 @@ def test_a_file_that_was_hardly_begun_is_begun_again(cut, tmp_path):
     with open_runs(path) as file:
         file.append(run_of())
     head, line = path.read_text().splitlines()
-    assert json.loads(head)["version"] == 1
+    assert json.loads(head)["version"] == 2
     assert json.loads(line)["errors"] == {"worst cut proven": 0.25, "seconds": 1.5}
     assert read_runs(path) == [run_of()]
 
@@ -122,7 +145,8 @@ def test_a_file_that_was_hardly_begun_is_begun_again(cut, tmp_path):
 @pytest.mark.parametrize(
     "content",
     [b"my thesis", b"my thesis\nlines\n", b'{"format": "other"}\n',
-     b'{"format": "graphcuts_dp benchmark", "version": 1}\n{"contender": 1}\n'],
+     b'{"format": "graphcuts_dp benchmark", "version": 2}\n{"contender": 1}\n',
+     b'{"format": "graphcuts_dp benchmark", "version": 1}\n'],
 )  # fmt: skip
 def test_other_files_are_left_alone(content, tmp_path):
     path = tmp_path / "runs.jsonl"
@@ -167,16 +191,19 @@ def test_a_table_holds_all_runs_in_six_digits(ending, tmp_path):
 
 def test_a_plan_runs_each_contender_where_it_can_be_run():
     plan = BenchmarkPlan.of(graphs=["karate", "davis", "counts", "blocks-100000"])
-    assert (plan.epsilons, plan.seeds) == (EPSILONS, SEEDS)
+    assert (plan.epsilons, plan.seeds) == (EPSILONS, None)
+    repeated = {case.name: plan.seeds_of(case) for case in plan.cases}
+    assert (repeated["karate"], repeated["blocks-100000"]) == (SEEDS, LARGE_SEEDS) == (5, 3)
     assert plan.contenders == tuple(CONTENDERS)
     runs = list(plan.runs())
     pairs = {(known.contender, known.graph) for _, known in runs}
     assert {("ours", "karate"), ("ours-sparse", "blocks-100000")} <= pairs
     impossible = {("ours", "blocks-100000"), ("ours-groups", "davis-women")}
     assert not pairs & (impossible | {("degrees-drawn", "counts-300")})
-    assert len({known.key for _, known in runs}) == len(runs) == 12 * len(pairs)
+    assert len({known.key for _, known in runs}) == len(runs)
+    assert len(runs) == sum(4 * repeated[graph] for _, graph in pairs)
     assert all(job.delta in (0.0, DELTA) for job, _ in runs)
-    assert len({job.seed for job, _ in runs}) == 4 * 4 * 3  # the same for all contenders
+    assert len({job.seed for job, _ in runs}) == 4 * (3 * 5 + 3)  # the same for all contenders
     assert seed_of("karate", 1.0, 0) == seed_of("karate", 1.0, 0) != seed_of("karate", 1.0, 1)
 
 

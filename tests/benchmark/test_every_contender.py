@@ -17,6 +17,7 @@ from graphcuts_dp.errors import GraphError, ParameterError
 from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.privacy import count_noise
 from graphcuts_dp.privacy.entropy import SeededEntropy
+from scripts.benchmark.base import Clustering
 from scripts.benchmark.contenders import (
     der,
     dgg,
@@ -75,6 +76,8 @@ def hand_in(contender, graph, *, epsilon=2.0, seed=5):
 
 
 def matrix_of(estimate):
+    if isinstance(estimate, Clustering):  # whether two vertices are in one part
+        return (estimate.codes[:, None] == estimate.codes).astype(float)
     if isinstance(estimate, np.ndarray):
         return estimate
     return estimate.toarray() if sp.issparse(estimate) else estimate.dense()
@@ -90,6 +93,9 @@ def test_what_is_handed_in_is_of_the_graph_s_shape_and_claims_what_was_given(con
     assert made.guarantee.delta <= (1e-6 if contender.needs_delta else 0.0)
     assert made.guarantee.seed == 5
     assert sum(part for _, part in made.guarantee.spent) in (0, pytest.approx(2.0))
+    if isinstance(made.estimate, Clustering):
+        assert made.estimate.codes.shape == graph.shape[:1]
+        return
     if callable(made.estimate):
         S = np.arange(graph.shape[0]) < 10
         T = np.arange(graph.shape[1]) >= 10
@@ -161,6 +167,8 @@ def test_the_table_holds_them_by_name():
 ELSEWHERE = {
     "ours": ("auto, binary", "auto, laplace"),
     "ours-answers": ("auto, binary", "auto, laplace"),
+    "ours-communities": ("auto, binary",),
+    "ours-clusters": ("auto, binary",),
     "ours-response": ("response, binary", "response, laplace"),
     "ours-degrees": ("degrees+randomized-response, binary", "degrees+randomized-response, laplace"),
     "ours-groups": ("groups, binary", "groups, laplace"),
@@ -351,6 +359,13 @@ def test_the_rates_of_louvain(drawn, watch):
     assert sum(rates) == RATE
     assert sizes[0] == 1
     assert sizes[1] <= 3 * 4 // 2  # cells of groups of 16, 16 and 13 vertices
+
+
+def test_the_rates_of_louvain_s_communities_alone(drawn, watch):
+    exceeding = watch(louvain_dp, "sample_exceeding", lambda rate, *_: rate)
+    run(CONTENDERS["louvain-dp-parts"], GRAPH, float(RATE))
+    assert [rate for rate, _ in drawn] == [RATE / 50, RATE * 49 / 50]
+    assert exceeding == [RATE * 49 / 50]
 
 
 def test_random_groups_do_not_read_the_graph():

@@ -40,7 +40,7 @@ def test_without_a_file_everything_is_listed(call):
     assert status == 0
     assert json.loads(out) == {
         "graphs": ["karate"], "contenders": ["ours"], "epsilons": [0.5, 1.0, 2.0, 5.0],
-        "seeds": 3, "runs": 12,
+        "seeds": {"karate": 5}, "runs": 20,
     }  # fmt: skip
 
 

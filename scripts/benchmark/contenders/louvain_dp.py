@@ -53,6 +53,11 @@ class LouvainShares:
         """One part in fifty, half less that, and half."""
         return cls(filled=epsilon / 50, cells=epsilon * 12 / 25, blocks=epsilon / 2)
 
+    @classmethod
+    def of_parts(cls, epsilon: Fraction) -> "LouvainShares":
+        """One part in fifty, the rest for the cells, and nothing for blocks."""
+        return cls(filled=epsilon / 50, cells=epsilon * 49 / 50, blocks=Fraction(0))
+
     @property
     def cost(self) -> Cost:
         """All together."""

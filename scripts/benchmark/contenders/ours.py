@@ -16,7 +16,7 @@ from graphcuts_dp.queries.universe import Universe
 from graphcuts_dp.release.flow_tables import release_flows
 from graphcuts_dp.release.graphs import release_graph
 from graphcuts_dp.results.release import Release
-from scripts.benchmark.base import Contender, Kind, Submission
+from scripts.benchmark.base import Clustering, Contender, Kind, Submission
 from scripts.benchmark.contenders.blocks import spread_evenly
 from scripts.benchmark.contenders.opening import Run, contender
 
@@ -58,6 +58,16 @@ def _answers(run: Run) -> Submission:
     return Submission(estimate=answer, guarantee=made.guarantee)
 
 
+def _parts(run: Run, *, resolution: float | None) -> Submission:
+    """The clusters of the default release: a partition without a graph.
+
+    Guarantee: that of `release_graph`; the partition is computed from what it measured.
+    """
+    made = _released(run)
+    found = made.partition("clusters", resolution=resolution)
+    return Submission(estimate=Clustering(found.codes), guarantee=made.guarantee)
+
+
 def _iterative(run: Run) -> Submission:
     """Multiplicative weights on cuts that are found on a noisy matrix.
 
@@ -88,12 +98,18 @@ def _flows(run: Run) -> Submission:
 def _ours(
     name: str, note: str, body: Callable[[Run], Submission] = _release, **about: Any
 ) -> Contender:
-    known = {"kinds": ALL_KINDS, "weights": True, "most_vertices": _DENSE_VERTICES}
+    known = {
+        "kinds": ALL_KINDS,
+        "weights": True,
+        "unbounded_weights": True,
+        "most_vertices": _DENSE_VERTICES,
+    }
     return contender(body, name=name, note=note, source=SOURCE, **known | about)
 
 
 _MANY = {"most_vertices": _SPARSE_VERTICES}
 _GROUPED = {"needs_groups": True, "kinds": frozenset({"undirected", "directed"})}
+_PARTS = {"kinds": frozenset({"undirected"}), "weights": False, "most_vertices": 1_000}
 OURS = (
     _ours("ours", "release_graph with its defaults."),
     _ours(
@@ -101,6 +117,18 @@ OURS = (
         "The unbiased answers of the default release, not a graph: each is computed by itself.",
         _answers,
         most_vertices=1_000,
+    ),
+    _ours(
+        "ours-communities",
+        "The clusters of the default release, with the mean weight of a pair for resolution.",
+        partial(_parts, resolution=None),
+        **_PARTS,
+    ),
+    _ours(
+        "ours-clusters",
+        "The clusters of the default release with the least disagreements (resolution .5).",
+        partial(_parts, resolution=0.5),
+        **_PARTS,
     ),
     _ours(
         "ours-response",
@@ -111,6 +139,7 @@ OURS = (
         "ours-degrees",
         "release_graph with mechanism='degrees+randomized-response': a fixed share for degrees.",
         partial(_release, mechanism="degrees+randomized-response"),
+        unbounded_weights=False,
     ),
     _ours(
         "ours-groups",
@@ -142,6 +171,7 @@ OURS = (
         "ours-iterative",
         "release_iteratively with distinguisher='response-rank-one': for comparison, not advised.",
         _iterative,
+        unbounded_weights=False,
         most_vertices=1_000,
     ),
 )

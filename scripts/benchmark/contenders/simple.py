@@ -139,6 +139,7 @@ EMPTY = _simple(
     _empty,
     "nothing is read",
     most_vertices=_LINEAR_VERTICES,
+    unbounded_weights=True,
     note="Spends nothing: what is worse than this is useless.",
 )
 DRAWN = _simple(
@@ -155,6 +156,7 @@ GROUP_SUMS = _simple(
     "a block model on public groups",
     most_vertices=_LINEAR_VERTICES,
     needs_groups=True,
+    unbounded_weights=True,
     kinds=frozenset({"undirected", "directed"}),
     note="Noisy sums between public groups, spread evenly over their pairs.",
 )
@@ -171,7 +173,13 @@ _OF_BASELINES = {
 SIMPLE = (
     EMPTY,
     *(
-        _simple(name, partial(_of_baseline, make), source, note=note)
+        _simple(
+            name,
+            partial(_of_baseline, make),
+            source,
+            note=note,
+            unbounded_weights=name == "raw-response",
+        )
         for name, (make, source, note) in _OF_BASELINES.items()
     ),
     DRAWN,

@@ -9,7 +9,7 @@ from scripts.benchmark.contenders.simple import SIMPLE
 
 _FILES = (
     *("tmf", "high_pass_filter", "topology_sampler", "johnson_lindenstrauss", "dgg", "dp_1k"),
-    *("isotonic_degrees", "der", "hrg", "privgraph", "privskg", "louvain_dp"),
+    *("isotonic_degrees", "der", "hrg", "privgraph", "privskg", "louvain_dp", "louvain_dp_parts"),
 )
 
 
