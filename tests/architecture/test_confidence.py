@@ -52,7 +52,11 @@ MEASURED = {
     "distances.md": ["proven with 95 %: 0.0032"],
     "releases.md": ["Its 95 % intervals are proven for every graph, and"],
     "queries.md": ["the radius that holds for all at once with 95 %:", "as what 95 % of the draws"],
-    "measured.md": ["with a sum outside its 95 % interval"],
+    "measured.md": [
+        "with a sum outside its 95 % interval",
+        "by more than was stated before, with 95 %",
+        "How often intervals of 95 % miss the truth",
+    ],
 }
 
 
