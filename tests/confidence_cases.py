@@ -196,7 +196,7 @@ def forecast_as_given() -> dict[str, Any]:
                 .queries
             )
             low, high = found.interval
-            typical = answer.typical_error
+            typical = None if answer.kind == "unbiased" else answer.typical_error
             of_kinds.append((high - low) / 2 if typical is None else deviations * typical)
         errors.append([*of_kinds, made[name].worst_cut_error_bound(CONFIDENCE)])
     everything = flows._answer(CellSum(0, np.ones(1), union=True), CONFIDENCE, False)

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin,
 
 from graphcuts_dp.errors import FileFormatError
 from graphcuts_dp.estimate.kept_edges import KeptEdges
+from graphcuts_dp.estimate.mean_square import SquaredDistance
 from graphcuts_dp.estimate.measurement import map_kind
 from graphcuts_dp.estimate.noisy_matrix import NoisyMatrix
 
@@ -457,7 +458,7 @@ _COUNTS: Mapping[str, type[Counts]] = {
     "weight classes": WeightClasses,
     "nonlinear counts": NonlinearFields,
     "cell sums": CellsFields,
-    "squared distance": SquaredDistanceFields,
+    SquaredDistance.kind: SquaredDistanceFields,
 }
 # Objects that are passed on whole to a class of the same fields, so that they have no others.
 _CLOSED = (

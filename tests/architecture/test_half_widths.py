@@ -16,6 +16,8 @@ SIGN = re.compile(r"\u00b1|\\u00b1|\\xb1|\\N\{PLUS-MINUS SIGN\}|&plusmn;|\+-\{",
 OF_ONE_NUMBER = {
     "estimate/flow_errors.py",
     "page/result.py",
+    "page/web/exact.js",
+    "page/web/page.html",
     "plotting/flow_tables.py",
     "results/flow_table.py",
 }

@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from contextlib import closing
 
 import numpy as np
@@ -34,6 +36,14 @@ GRAPHS = {
     "two sides": gc.BipartiteGraph([0, 1, 2, 2], [0, 3, 1, 2], left=6, right=5),
     "directed": gc.DirectedGraph([0, 1, 1, 5, 7], [1, 0, 2, 7, 5], vertices=9),
 }
+
+
+def test_a_process_that_only_inspects_knows_what_was_measured(tmp_path):
+    gc.release_graph(GRAPHS["weighted"], epsilon=2.0, seed=1).save(tmp_path / "a.csv")
+    line = [sys.executable, "-m", "graphcuts_dp", "inspect", "a.csv"]
+    ended = subprocess.run(line, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert "squared distance" in ended.stdout
 
 
 class Killed(BaseException):
