@@ -30,13 +30,21 @@ from helpers import StandingClock
 import graphcuts_dp as gc
 from graphcuts_dp.cli import main
 from graphcuts_dp.cuts import least
+from graphcuts_dp.cuts import weights as cut_weights
 from graphcuts_dp.distances import locations as distance_locations
 from graphcuts_dp.distances.locations import Locations
 from graphcuts_dp.graph.grid import Grid
 from graphcuts_dp.iterative import distinguisher, lists, rank_one
 from graphcuts_dp.iterative.query_lists import CutList, QuestionList
 from graphcuts_dp.ledger import opening, uses
-from graphcuts_dp.measure import cells, entries, statistics, structure_test
+from graphcuts_dp.measure import (
+    cells,
+    edge_counts,
+    entries,
+    mean_square,
+    statistics,
+    structure_test,
+)
 from graphcuts_dp.privacy.budget_plan import ALL_LEFT, BudgetStep
 from graphcuts_dp.privacy.distributions import BinaryResponse, LaplaceNoise
 from graphcuts_dp.privacy.entropy import SeededEntropy
@@ -116,6 +124,9 @@ BLINDED = {
     (Grid, "digits_of"): lambda grid, weights: [
         np.zeros(len(weights), dtype=np.int64) for _ in range(grid.digits)
     ],
+    (edge_counts, "count_edges"): lambda _: (np.zeros(1, dtype=np.int64),) * 2,
+    (mean_square, "squared_distance"): lambda *_, **__: 0,
+    (cut_weights, "_sum"): lambda *_: 0,
     (structure_test, "structure_count"): lambda *_: 0,
     (structure_test, "unevenness"): lambda *_: 0,
     (EdgeCounter, "counts"): lambda _, queries: [0] * len(queries),
