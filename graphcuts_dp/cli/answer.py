@@ -147,8 +147,8 @@ def answer(
         _write(output, asked, found, shrunk, force=force)
         say(f"{len(asked):,} answers in {output}")
     answers = [{"S": each.S, "T": each.T, **fact} for each, fact in zip(asked, facts, strict=True)]
-    parts = _table(asked, found, shrunk) if output is None else []
-    return Report({"answers": answers} | guarantee, [*parts, *halves])
+    parts = [*_table(asked, found, shrunk), *halves] if output is None else []
+    return Report({"answers": answers} | guarantee, parts)
 
 
 def _sum_of_cells(

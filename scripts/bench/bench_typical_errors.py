@@ -71,7 +71,7 @@ def kinds_of(graph: Any) -> dict[str, list[gc.CutQuery]]:
 
 def _squares(answers: Any, truth: Any) -> tuple[list[float], list[float]]:
     """Squared typical errors, and squared errors."""
-    values = np.array([one.value for one in answers])
+    values = np.array([one.estimate for one in answers])
     stated = np.array([one.typical_error for one in answers])
     return list(stated**2), list((values - truth) ** 2)
 

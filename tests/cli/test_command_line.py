@@ -115,6 +115,7 @@ def test_one_answer(done, told, answered):
     assert done(*one)[0].splitlines() == [
         str(expected),
         f"{shrunk:.1f} with the synthetic graph (estimate, no guarantee)",
+        f"Of the synthetic graph: {answered.random_halves()}.",
     ]
 
 
@@ -405,7 +406,8 @@ def test_json_alone(call, mail):
     status, out, err = call("release", mail, "s.csv", "--epsilon", "2", *how, "--json")
     facts = json.loads(out)
     assert (status, facts["noise"], len(facts["files"])) == (0, "binary", 4)
-    assert facts["epsilon_spent_on"] == pytest.approx({"degrees": 0.5, "entries": 1.5})
+    spent = {"degrees": 0.495, "entries": 1.485, "squared distance": 0.02}
+    assert facts["epsilon_spent_on"] == pytest.approx(spent)
     assert "published" not in out + err
 
 
