@@ -61,7 +61,7 @@ class ErrorSpread:
 
 
 class TableFit(Protocol):
-    """What rounding reads of the least squares of a table: `LeastSquares` or `MarginFit`."""
+    """Name what rounding reads of the least squares of a table: `LeastSquares` or `MarginFit`."""
 
     @property
     def variances(self) -> Values:

@@ -182,7 +182,7 @@ class _PeriodFit:
 
     @cached_property
     def variances(self) -> Values:
-        """Of x', for each level an array of shape (cells,)."""
+        """Return those of x', for each level an array of shape (cells,)."""
         found = []
         for level, before in enumerate(self.tree.variances):
             lowered = (self._margin_covariances(level) * self._gains[level]).sum(axis=0)
@@ -301,7 +301,7 @@ class MarginFit:
 
     @cached_property
     def variances(self) -> Values:
-        """Of the estimates, for each level an array of shape (cells,)."""
+        """Return those of the estimates, for each level an array of shape (cells,)."""
         return self._joined([block.variances for block in self._blocks])
 
     def estimates(self, sums: Mapping[int, FloatVector]) -> Values:

@@ -155,7 +155,7 @@ class FittedWeights:
 
     @property
     def pairs(self) -> int:
-        """How many pairs of vertices there are."""
+        """Return the number of pairs of vertices."""
         rows, columns = self.layout.shape
         return rows * (columns - 1) // 2 if self.layout.hollow else rows * columns
 

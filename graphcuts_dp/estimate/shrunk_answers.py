@@ -89,7 +89,7 @@ class ShrunkEstimator:
 
     @cached_property
     def _misfit(self) -> Misfit | None:
-        """How far the synthetic graph is typically off, from public numbers."""
+        """Return the typical error of the synthetic graph, from public numbers."""
         if self.synthetic is None:
             return None
         noisy, (row_count, column_count) = self.unbiased.noisy, self.shape

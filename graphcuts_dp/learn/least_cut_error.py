@@ -192,7 +192,7 @@ class CutErrors:
 
     @property
     def above_trivial(self) -> float:
-        """By how much more than the lightest trivial cut the released one may weigh.
+        """Return a bound on how much more than the lightest trivial cut the released one weighs.
 
         The released cut has the least measured weight. If it is the noisy cut, both weights may be
         in error; if it is another trivial one, the two differ in one terminal each.
@@ -201,7 +201,7 @@ class CutErrors:
 
     @property
     def above_least(self) -> float:
-        """By how much more than the least cut the released one may weigh, in any run.
+        """Return a bound on how much more than the least cut the released one weighs, always.
 
         The noisy cut is within `noisy` of it. A trivial one is released only if its measured weight
         is the lower one, so that it weighs at most `across` + `trivial` more than the noisy cut.

@@ -237,7 +237,7 @@ def changes_on(
 def margin_change_on(
     grid: Grid, cells: CellTree, privacy_unit: PrivacyUnit, reach: Reach | None = None
 ) -> Change:
-    """By how much all margins of the finest level can change, in steps; see `changes_on`."""
+    """Return the largest change of all margins of the finest level, in grid units."""
     return margin_change(
         cells,
         privacy_unit,
