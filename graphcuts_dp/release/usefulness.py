@@ -125,7 +125,7 @@ class Usefulness(Displayed):
     def _card(self) -> Card:
         return Card(
             title=f"Is it good for my questions? ({DEFAULT_PERCENT}, each question by itself)",
-            facts=(("edges", self.total),),
+            facts=(("edges, or their weight", self.total),),
             columns=("question", "measures about", "off by at most", "basis", "verdict"),
             rows=[
                 (each.what, short(each.size), short_bound(each.error), each.basis, each.verdict)

@@ -124,7 +124,7 @@ def test_a_preview_says_what_the_words_say_in_a_dry_run(name, more, tmp_path, mo
     monkeypatch.setattr(sys, "argv", ["graphcuts-dp", *words])
     assert main._status() == 0
     out = capsys.readouterr().out
-    assert found["guarantee"] in out or f"edges  {values.get('dry-run')}" in out
+    assert found["guarantee"] in out or f"their weight  {values.get('dry-run')}" in out
     assert found["epsilon"] == float(values["epsilon"])
     assert found["errors"][0]["bound"] > 0
     assert found["unit_in_words"].startswith(("any ", "each "))
