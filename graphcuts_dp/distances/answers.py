@@ -484,7 +484,7 @@ class DistanceAnswers(Displayed):
             values=self.values,
             possible=self.possible,
             label=f"{best.vertex}  {best.value:,.4g} {unit}".rstrip(),
-            error=f"simultaneous intervals ({percent(self.confidence)}, all answers at once) reach "
+            error=f"simultaneous intervals ({percent(self.confidence)}): "
             + f"{' to '.join(ends)} {unit}".rstrip()
             + " to both sides",
             title="How far all people are, on average"

@@ -297,7 +297,7 @@ def _points(
     none = [None] * len(shown)
     others = none if synthetic is None else answer_all(shown, synthetic).tolist()
     answers = [] if release is None else release.answer_all(shown)
-    noisy = [(each.estimate, *each.interval) for each in answers] or none
+    noisy = [(each.value, *each.interval) for each in answers] or none
     return tuple(map(CutPoint, answer_all(shown, graph).tolist(), others, noisy))
 
 

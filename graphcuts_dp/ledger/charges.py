@@ -11,7 +11,7 @@ Nothing that was measured leaves the process before 3, and a second FINISHED of 
 a use that was interrupted between 1 and 3 may be measured again under the same charge: what anybody
 can see of the first run is when it stopped. See SECURITY.md, "Measuring again after a crash".
 
-A use that measures its result too (`Job.measures_result`) has two measurements, each with a commit:
+A use that measures its result too (`SecondMeasurement`) has two measurements, each with a commit:
     3a. MEASURED is committed, with the first measurement, which may be shown from here on
     3b. the result is computed of it, and measured: noise is drawn
     3c. FINISHED is committed, with the second measurement

@@ -27,7 +27,7 @@ from graphcuts_dp.graph.adjacency import Graph
 from graphcuts_dp.measure.statistics import draw
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.resources import one_blas_thread
-from graphcuts_dp.synth.detected_structure import TestSetting
+from graphcuts_dp.synth.detected_structure import StructureSetting
 
 STRUCTURE_STEPS = 1024  # grid units of a change of the value by 1
 _LARGEST_ERROR = 2.0**-6  # by which the errors of two computed values can differ
@@ -179,7 +179,7 @@ def proven_value(
     return ProvenValue(value, width) if width <= _LARGEST_ERROR else None
 
 
-def structure_count(graph: Graph, setting: TestSetting) -> int:
+def structure_count(graph: Graph, setting: StructureSetting) -> int:
     """Return the larger of f(B) and f(-B), in grid units. Private.
 
     B is A - p J on the vertices of the setting, with weights over the largest one.
@@ -204,7 +204,7 @@ def structure_count(graph: Graph, setting: TestSetting) -> int:
     return math.floor(max(proven) * STRUCTURE_STEPS)
 
 
-def _centred_matrix(graph: Graph, setting: TestSetting) -> FloatMatrix:
+def _centred_matrix(graph: Graph, setting: StructureSetting) -> FloatMatrix:
     """Return A - p J on the vertices of the setting. Private."""
     number_of = np.full(graph.n, -1)
     number_of[setting.vertices] = np.arange(len(setting.vertices))
@@ -218,7 +218,7 @@ def _centred_matrix(graph: Graph, setting: TestSetting) -> FloatMatrix:
 
 
 def measure_structure(
-    graph: Graph, setting: TestSetting, *, epsilon: Fraction, source: EntropySource
+    graph: Graph, setting: StructureSetting, *, epsilon: Fraction, source: EntropySource
 ) -> CountMeasurement[NonlinearCounts]:
     """Return the value of the structure test with discrete Laplace noise.
 

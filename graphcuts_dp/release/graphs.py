@@ -46,7 +46,7 @@ from graphcuts_dp.release.completion import (
     release_of,
 )
 from graphcuts_dp.release.guarantees import release_guarantee
-from graphcuts_dp.release.job import SMALL_RESULT, Job, execute
+from graphcuts_dp.release.job import SMALL_RESULT, Job, SecondMeasurement, execute
 from graphcuts_dp.release.measuring import measure, measure_fit, sparse_distribution
 from graphcuts_dp.release.sizes import check_size, needed_memory, size_note
 from graphcuts_dp.resources import Progress, memory_limit, silent
@@ -436,6 +436,24 @@ class GraphJob(Job[Release]):
         """Return what answers the conditions of the plan, before anything is measured."""
 
 
+@final
+class SquaredDistanceOfFit(SecondMeasurement[Release]):
+    """The squared distance of a private graph from the fit of its release."""
+
+    def measured(self, result: Release, bounded: AnyGraph, source: EntropySource) -> Release:
+        """See `SecondMeasurement.measured`, and `measure_fit`."""
+        measured = measure_fit(bounded, result.measurements, result.fitted_weights, source)
+        return replace(result, measurements=measured)
+
+    def parts(self, result: Release) -> ResultParts:
+        """See `SecondMeasurement.parts`."""
+        return later_measurement_parts(result.measurements)
+
+    def restored(self, result: Release, saved: SavedParts) -> Release:
+        """See `SecondMeasurement.restored`."""
+        return with_later_measurement(result, saved)
+
+
 @dataclass(frozen=True, kw_only=True)
 class MatrixJob(GraphJob):
     """A release with a noisy value for every pair.
@@ -473,22 +491,11 @@ class MatrixJob(GraphJob):
         return MatrixDecisions(self.shares, epsilon, sides)
 
     @property
-    def measures_result(self) -> bool:
-        """See `Job.measures_result`: the squared distance of the fit."""
-        return self.how.options is not None and SQUARED_DISTANCE in self.budget_plan.statistics
-
-    def measure_result(self, result: Release, bounded: AnyGraph, source: EntropySource) -> Release:
-        """See `Job.measure_result`, and `measure_fit`."""
-        measured = measure_fit(bounded, result.measurements, result.fitted_weights, source)
-        return replace(result, measurements=measured)
-
-    def later_parts(self, result: Release) -> ResultParts:
-        """See `Job.later_parts`."""
-        return later_measurement_parts(result.measurements)
-
-    def with_later(self, result: Release, saved: SavedParts) -> Release:
-        """See `Job.with_later`."""
-        return with_later_measurement(result, saved)
+    def second_measurement(self) -> SquaredDistanceOfFit | None:
+        """See `Job.second_measurement`: the squared distance of the fit, if the plan has it."""
+        fitted = self.how.options is not None
+        has_step = SQUARED_DISTANCE in self.budget_plan.statistics
+        return SquaredDistanceOfFit() if fitted and has_step else None
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -46,8 +46,8 @@ def execute(
 
     Its whole cost is on the disk before noise is drawn, and what was measured is on the disk before
     a result is made of it. The result is made of what the store has, so that `resume` makes the
-    same one again. Where the job also measures its result (`Job.measures_result`), this second
-    measurement is on the disk before anything that depends on it is shown.
+    same one again. Where the job has a `second_measurement`, that one is on the disk before
+    anything that depends on it is shown.
 
     Args:
         job: made for data of this schema.
@@ -85,7 +85,7 @@ def execute(
     progress, job = seen(progress), job.released_as(charge.provenance)
     if charge.store is None:
         return job.run(bounded, source, progress)
-    kept = charge.measurement
+    kept, second = charge.measurement, job.second_measurement
     if kept is None:
         # Messages of progress may tell noisy values, or which steps run, and a callback may raise.
         # A run that ended before its measurement was kept would have told something, and be
@@ -93,17 +93,41 @@ def execute(
         progress(0.0, "measuring")
         measured = job.measure(bounded, source, silent)
         content = pack(job.parts(measured, job.guarantee_of_run(source)))
-        kept = KeptMeasurement(content, job.completion(source), complete=not job.measures_result)
+        kept = KeptMeasurement(content, job.completion(source), complete=second is None)
         charge = charge.keep(content, kept.completion, last=kept.complete)
     # The privacy boundary: nothing that was measured has left the process before.
     result = job.completed(unpack(kept.content, charge.provenance), kept.completion, progress)
-    if not kept.complete:
+    if second is not None and not kept.complete:
         # Nothing is told from here until the second measurement is kept.
-        result = job.measure_result(result, bounded, apart(source))
-        charge.keep_later(pack(job.later_parts(result)))
-    elif kept.later is not None:
-        result = job.with_later(result, unpack(kept.later, charge.provenance))
+        result = second.measured(result, bounded, apart(source))
+        charge.keep_later(pack(second.parts(result)))
+    elif second is not None and kept.later is not None:
+        result = second.restored(result, unpack(kept.later, charge.provenance))
     return result
+
+
+class SecondMeasurement(ABC, Generic[R]):
+    """A measurement that asks the private data about the result of an earlier one."""
+
+    @abstractmethod
+    def measured(self, result: R, bounded: Any, source: EntropySource) -> R:
+        """Return the result with what is measured of it. Reads private data.
+
+        Args:
+            result: of `Job.finish` or `Job.completed`, made of earlier measurements alone.
+            bounded: private, see `Job.bounded`.
+            source: where the noise comes from.
+
+        Guarantee: together with `Job.measure`, what `Job.cost` says.
+        """
+
+    @abstractmethod
+    def parts(self, result: R) -> ResultParts:
+        """Return what a store keeps of this measurement."""
+
+    @abstractmethod
+    def restored(self, result: R, saved: SavedParts) -> R:
+        """Return the result with a measurement that a store has kept, see `parts`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,29 +204,9 @@ class Job(ABC, Generic[R]):
         """
 
     @property
-    def measures_result(self) -> bool:
-        """Whether the result of `completed` is measured against the private data once more."""
-        return False
-
-    def measure_result(self, result: R, bounded: Any, source: EntropySource) -> R:
-        """Return the result with what is measured of it. Reads private data.
-
-        Args:
-            result: of `finish` or `completed`, made of earlier measurements alone.
-            bounded: private, see `bounded`.
-            source: where the noise comes from.
-
-        Guarantee: together with `measure`, what `cost` says.
-        """
-        raise NotImplementedError
-
-    def later_parts(self, result: R) -> ResultParts:
-        """Return what a store keeps of the second measurement, see `measure_result`."""
-        raise NotImplementedError
-
-    def with_later(self, result: R, saved: SavedParts) -> R:
-        """Return the result with what `later_parts` returned."""
-        raise NotImplementedError
+    def second_measurement(self) -> SecondMeasurement[R] | None:
+        """Return what is measured of the result of `completed`; None if nothing is."""
+        return None
 
     def completion(self, source: EntropySource) -> dict[str, Any]:
         """Return how the result is made of its `parts`, as plain values for the store.
@@ -292,9 +296,8 @@ class Job(ABC, Generic[R]):
         measured = self.measure(bounded, source, progress)
         # The privacy boundary: a result reads no private data, but may be measured against them.
         result = self.finish(measured, self.guarantee_of_run(source), source, progress)
-        return (
-            self.measure_result(result, bounded, apart(source)) if self.measures_result else result
-        )
+        second = self.second_measurement
+        return result if second is None else second.measured(result, bounded, apart(source))
 
     def to_opendp(self) -> Any:
         """Return the same as a measurement of OpenDP, which its combinators take.

@@ -28,7 +28,7 @@ from graphcuts_dp.release.measuring import check_amounts
 from graphcuts_dp.resources import Progress, silent
 from graphcuts_dp.results.packing import ResultParts, SavedParts
 from graphcuts_dp.synth.budget_plans import STRUCTURE, TOTAL
-from graphcuts_dp.synth.detected_structure import TestSetting, shows_structure_at
+from graphcuts_dp.synth.detected_structure import StructureSetting, shows_structure_at
 
 _TOTAL_SHARE = Fraction(1, 2)  # of epsilon, for the density that the test needs
 _NOISE = "discrete Laplace"
@@ -69,7 +69,7 @@ class DetectedStructure:
             vertices: number of vertices.
             guarantee: of both.
         """
-        setting, value = TestSetting.of(vertices, measured["total"]), measured["value"]
+        setting, value = StructureSetting.of(vertices, measured["total"]), measured["value"]
         return cls(
             signal=setting.signal_of(value),
             density=setting.density,
@@ -177,7 +177,7 @@ class StructureJob(Job[DetectedStructure]):
         of_total, of_test = (Fraction(execution.take(step) or 0) for step in self.budget_plan.steps)
         distribution = distribution_for(bounded, "binary", self.budget_plan.amount)
         total = measure_total(bounded, distribution, epsilon=of_total, source=source)
-        setting = TestSetting.of(self.vertices, total.total)
+        setting = StructureSetting.of(self.vertices, total.total)
         tested = measure_structure(bounded, setting, epsilon=of_test, source=source)
         check_amounts(execution.plan, {TOTAL: total, STRUCTURE: tested})
         return {"total": float(total.total), "value": float(tested.values[0][0])}

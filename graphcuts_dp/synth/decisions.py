@@ -73,7 +73,7 @@ from graphcuts_dp.synth.budget_plans import (
     UNEVENNESS,
     MatrixShares,
 )
-from graphcuts_dp.synth.detected_structure import TestSetting, chosen_share
+from graphcuts_dp.synth.detected_structure import StructureSetting, chosen_share
 from graphcuts_dp.synth.group_sums import CellEstimates
 
 # Thresholds of `MatrixDecisions` were tuned on the graphs called "tuning" in
@@ -162,7 +162,7 @@ class Decisions(ABC):
         """
         raise LookupError(f"no edges are kept with noise {distribution.name}")
 
-    def test_setting(self) -> TestSetting:
+    def test_setting(self) -> StructureSetting:
         """Return the public setting of the structure test, from what is measured before it.
 
         Raises:
@@ -282,9 +282,9 @@ class MatrixDecisions(Decisions):
         """See `Decisions.share`: that of the degrees follows from the tests if it is open."""
         return self._tested_share if step.shares[1:] else super().share(step)
 
-    def test_setting(self) -> TestSetting:
+    def test_setting(self) -> StructureSetting:
         """See `Decisions.test_setting`."""
-        return TestSetting.of(max(self.shares.shape), self._total)
+        return StructureSetting.of(max(self.shares.shape), self._total)
 
     @cached_property
     def _tested_share(self) -> Fraction:

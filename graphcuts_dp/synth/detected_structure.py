@@ -46,7 +46,7 @@ _CLEAR, _CLEAR_BESIDE_UNEVEN, _STILL_SHOWN = 1.6, 1.35, 1.35
 
 @final
 @dataclass(frozen=True, eq=False)
-class TestSetting:
+class StructureSetting:
     """The public setting of a structure test.
 
     Attributes:
@@ -58,8 +58,6 @@ class TestSetting:
     all_vertices: int
     density: float
     vertices: IntVector
-
-    __test__ = False  # pytest takes no class of this name for a test
 
     @classmethod
     def of(cls, vertices: int, total: float) -> Self:
@@ -114,7 +112,7 @@ def shows_structure_at(signal: float, vertices: int, density: float, deviation: 
     """Return whether entries with noise of a deviation are likely to show structure.
 
     Args:
-        signal: largest eigenvalue of the structure, see `TestSetting.signal_of`.
+        signal: largest eigenvalue of the structure, see `StructureSetting.signal_of`.
         vertices: n.
         density: p.
         deviation: standard deviation of the noise of an entry.
@@ -124,7 +122,7 @@ def shows_structure_at(signal: float, vertices: int, density: float, deviation: 
 
 
 def chosen_share(
-    setting: TestSetting,
+    setting: StructureSetting,
     *,
     structure: float,
     unevenness: float,

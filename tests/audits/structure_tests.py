@@ -22,14 +22,14 @@ from graphcuts_dp.measure.structure_test import (
 )
 from graphcuts_dp.privacy.entropy import EntropySource
 from graphcuts_dp.privacy.noise import sample_discrete_laplace
-from graphcuts_dp.synth.detected_structure import TestSetting
+from graphcuts_dp.synth.detected_structure import StructureSetting
 from tests.audits.base import audited_runs
 from tests.audits.graphs import Side, one_more, sides
 from tests.audits.losses import laplace_gain
 from tests.audits.users import once
 
 _VERTICES = 20
-_SETTING = TestSetting.of(_VERTICES, 0.2 * _VERTICES * (_VERTICES - 1))
+_SETTING = StructureSetting.of(_VERTICES, 0.2 * _VERTICES * (_VERTICES - 1))
 _EARLY = 0.9  # deviation of the diagonal at which a careless solver stops
 
 

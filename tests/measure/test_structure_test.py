@@ -22,7 +22,7 @@ from graphcuts_dp.measure.structure_test import (
     unevenness,
 )
 from graphcuts_dp.privacy.entropy import SeededEntropy
-from graphcuts_dp.synth.detected_structure import MOST_TESTED, TestSetting
+from graphcuts_dp.synth.detected_structure import MOST_TESTED, StructureSetting
 
 
 def graph_of(edges, n):
@@ -76,7 +76,7 @@ def quick_rounds(monkeypatch):
 @pytest.mark.parametrize("density", [0.25, 0.5, 0.8])
 def test_no_flip_of_a_small_graph_changes_the_count_by_more_than_proven(density):
     """All 1,024 graphs of five vertices, and every pair of them that differs in one edge."""
-    setting = TestSetting.of(5, density * 20)
+    setting = StructureSetting.of(5, density * 20)
     pairs = list(itertools.combinations(range(5), 2))
     counts = {}
     for bits in itertools.product((0, 1), repeat=len(pairs)):
@@ -100,7 +100,7 @@ def test_no_flip_of_a_small_graph_changes_the_count_by_more_than_proven(density)
 @pytest.mark.parametrize("density", [0.1, 0.5])
 def test_no_flip_of_a_larger_graph_changes_the_count_by_more_than_proven(shape, density):
     n = 20
-    setting, edges = TestSetting.of(n, density * n * (n - 1)), SHAPES[shape](20)
+    setting, edges = StructureSetting.of(n, density * n * (n - 1)), SHAPES[shape](20)
     count = structure_count(graph_of(edges, n), setting)
     pairs = [(0, 1), (0, 2), (0, 19), (1, 2), (3, 4), (3, 5), (10, 18), (17, 18)]
     changes = [
@@ -172,7 +172,7 @@ def test_the_rounds_that_every_graph_gets_are_enough(shape, n, monkeypatch):
     monkeypatch.setattr(structure_test, "_MOST_ROUNDS", structure_test._ROUNDS)
     matrix = graph_of(SHAPES[shape](n), n).dense().astype(float)
     for density in (1 / n, 0.3, 1 - 1 / n):
-        setting = TestSetting.of(n, density * n * (n - 1))
+        setting = StructureSetting.of(n, density * n * (n - 1))
         centred = np.where(np.eye(n) > 0, 0, matrix - setting.density)
         for sign in (1, -1):
             assert smoothed_value(sign * centred, setting.tau) is not None
@@ -182,7 +182,7 @@ def test_a_value_that_is_not_proven_is_replaced_by_a_public_one(monkeypatch):
     monkeypatch.setattr(structure_test, "_ROUNDS", 1)
     monkeypatch.setattr(structure_test, "_MOST_ROUNDS", 2)
     n = 30
-    setting = TestSetting.of(n, 0.2 * n * (n - 1))
+    setting = StructureSetting.of(n, 0.2 * n * (n - 1))
     counts = {structure_count(graph_of(make(n), n), setting) for make in (star, two_cliques)}
     assert counts == {STRUCTURE_STEPS * n**2}
 
@@ -190,9 +190,9 @@ def test_a_value_that_is_not_proven_is_replaced_by_a_public_one(monkeypatch):
 def test_a_part_of_many_vertices_is_tested_and_chosen_without_regard_to_the_graph(monkeypatch):
     monkeypatch.setattr(structure_test, "_ROUNDS", 1)
     n = MOST_TESTED + 40
-    setting = TestSetting.of(n, 0.1 * n * (n - 1))
+    setting = StructureSetting.of(n, 0.1 * n * (n - 1))
     assert len(setting.vertices) == MOST_TESTED
-    assert np.array_equal(setting.vertices, TestSetting.of(n, 7.0).vertices)
+    assert np.array_equal(setting.vertices, StructureSetting.of(n, 7.0).vertices)
     outside = np.setdiff1d(np.arange(n), setting.vertices)
     edges = random_edges(n, 0.02, 3)
     more = edges | {(int(outside[0]), int(outside[1]))}
@@ -216,7 +216,7 @@ def test_no_flip_changes_the_unevenness_by_more_than_two(n):
 
 def test_noise_costs_what_was_asked_for():
     graph = graph_of(two_cliques(12), 12)
-    setting, source = TestSetting.of(12, 60.0), SeededEntropy(0)
+    setting, source = StructureSetting.of(12, 60.0), SeededEntropy(0)
     epsilon = Fraction(1, 7)
     for measured, change in (
         (measure_structure(graph, setting, epsilon=epsilon, source=source), 2064),

@@ -13,7 +13,7 @@ from graphcuts_dp.synth.budget_plans import DEGREES, STRUCTURE, UNEVENNESS, Matr
 from graphcuts_dp.synth.detected_structure import (
     DEGREE_SHARES,
     HIDDEN_SHARE,
-    TestSetting,
+    StructureSetting,
     chosen_share,
 )
 from scripts.figures.random_graphs import planted_partition
@@ -118,7 +118,7 @@ def value_of(setting, signal):
 )
 def test_the_choice_follows_strength_and_unevenness(strength, unevenness, share):
     """With noise of deviation 1 on entries that get all, and 1/part with a part."""
-    setting = TestSetting.of(150, 0.2 * 150 * 149)
+    setting = StructureSetting.of(150, 0.2 * 150 * 149)
     p = setting.density
     signal = strength * np.sqrt(150 * (1 + p * (1 - p)))
     found = chosen_share(
