@@ -196,7 +196,7 @@ def release(
         made.expected.write(weights, force=force)
         written += map(str, graph_files(weights))
     useful = usefulness_of(made)
-    name = "total_weight" if job.graph.weighted else "edges"
+    name = "total_weight" if made.has_graph and made.graph.weighted else "edges"
     facts = made.facts() | {name: useful.total}
     report = released(facts, made.guarantee, written, source, useful)
     return replace(report, fields=report.fields | {"good_for": useful.to_dict()})
