@@ -130,7 +130,7 @@ def rows() -> Iterator[tuple[str, Releases]]:
     data, frame = rows_of_people(2)
     for name, options in (
         ("laplace", {}),
-        ("gaussian", {"delta": 1e-6}),
+        ("gaussian", {"delta": 1e-6, "workload": gc.FlowWorkload(noise="gaussian")}),
         ("measured margins", {"measure_margins": True}),
     ):
         make = partial(release_of_flows, data, zones(), privacy_unit="row", **options)
